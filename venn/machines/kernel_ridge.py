@@ -117,8 +117,7 @@ class KernelRidge(KeptRidge):
     @property
     def labels(self) -> Floats:
         """(n,) labels of the examples, in order of arrival."""
-        labels: Floats = self._labels[: self.n].copy()
-        return labels
+        return self._labels[: self.n].copy()
 
     def _in_labels(self, scores: Floats) -> Floats:
         return self._origin + self._unit * scores
@@ -254,8 +253,7 @@ class KernelRidge(KeptRidge):
         self._system.retarget(self._targets())
 
     def _targets(self) -> Floats:
-        targets: Floats = ((self._labels[: self.n] - self._origin) / self._unit)[None]
-        return targets
+        return ((self._labels[: self.n] - self._origin) / self._unit)[None]
 
     # -------------------------------------------------------------------- state
 

@@ -264,8 +264,7 @@ class ScaledBank(Saved):
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) mean scores of `x` by the members as they are, without `x`; 0 before the first example."""
-        means: Floats = self.member_scores(x).mean(axis=0)
-        return means
+        return self.member_scores(x).mean(axis=0)
 
     # ----------------------------------------------------------------- learning
 

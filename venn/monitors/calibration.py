@@ -247,8 +247,7 @@ def number_of_events(proba: Any) -> Floats:
         length = fft.next_fast_len(size, real=True)
         transform = fft.rfft(laws, length, axis=1)
         laws = fft.irfft(transform[0::2] * transform[1::2], length, axis=1)[:, :size]
-    law: Floats = np.clip(laws[0, : len(p) + 1], 0.0, 1.0)
-    return law
+    return np.clip(laws[0, : len(p) + 1], 0.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,7 @@ class Curves:
     @property
     def inside(self) -> Bools:
         """Where the accuracy lies between the lower and the upper curve, rounding of the sums aside."""
-        inside: Bools = (self.lower <= self.accuracy + 1e-12) & (self.accuracy <= self.upper + 1e-12)
-        return inside
+        return (self.lower <= self.accuracy + 1e-12) & (self.accuracy <= self.upper + 1e-12)
 
     def __len__(self) -> int:
         return len(self.accuracy)
@@ -146,8 +145,7 @@ class SetCurves:
     @property
     def p_true(self) -> Floats:
         """(n,) p-values of the true labels: uniform and independent on exchangeable data, where they are smoothed."""
-        p_true: Floats = self.p_values[np.arange(len(self)), self.truth]
-        return p_true
+        return self.p_values[np.arange(len(self)), self.truth]
 
     def errors(self, epsilon: float) -> Integers:
         """Return (n,) number of errors so far at a significance level in [0, 1]."""
@@ -178,8 +176,7 @@ def _level(epsilon: float) -> float:
 
 
 def _means_so_far(values: NDArray[Any]) -> Floats:
-    running: Floats = np.cumsum(values, dtype=np.float64) / np.arange(1, len(values) + 1)
-    return running
+    return np.cumsum(values, dtype=np.float64) / np.arange(1, len(values) + 1)
 
 
 def set_curves(o: Outcomes) -> SetCurves:

@@ -66,8 +66,7 @@ class NumberCurves:
         columns = self.columns
         finite = np.cumsum(columns[f"finite_{epsilon}"])
         total = np.cumsum(columns[f"width_{epsilon}"])
-        means: Floats = np.divide(total, finite, out=np.full(len(total), inf), where=finite > 0)
-        return means
+        return np.divide(total, finite, out=np.full(len(total), inf), where=finite > 0)
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -129,8 +128,7 @@ class NumberKind(Kind):
 
     def crps(self, prediction: Any, truth: float) -> float:
         """Return the continuous ranked probability score of a distribution."""
-        score: float = prediction.crps(truth)
-        return score
+        return prediction.crps(truth)
 
     def hit(self, step: Outcomes) -> bool:
         """Whether the label is in the interval at 0.05."""
@@ -238,8 +236,7 @@ class NumberKind(Kind):
 def _ends(prediction: Any) -> tuple[float, float]:
     if isinstance(prediction, Recalled):
         return prediction.lower, prediction.upper
-    ends: tuple[float, float] = prediction.interval(LEVEL)
-    return ends
+    return prediction.interval(LEVEL)
 
 
 class PredictiveDistributionKind(NumberKind):

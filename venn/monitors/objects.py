@@ -80,13 +80,11 @@ class Crowd:
     def distances(self, x: Floats) -> Floats:
         """Return the (n,) distances of a clean object to all."""
         apart = self._objects[: self.n] - x if self.n else np.zeros((0, x.size))
-        found: Floats = np.sqrt(np.einsum("ij,ij->i", apart, apart))
-        return found
+        return np.sqrt(np.einsum("ij,ij->i", apart, apart))
 
     def sums(self, near: Floats, others: int) -> Floats:
         """Return the sums of the distances to the k nearest of so many others, or to all if these are fewer."""
-        found: Floats = near[..., : min(self.k, others)].sum(axis=-1)
-        return found
+        return near[..., : min(self.k, others)].sum(axis=-1)
 
     def nearest(self, distances: Floats) -> Floats:
         """Return the (k,) smallest distances, ascending; infinite where there are fewer."""

@@ -86,8 +86,7 @@ class DecayingSteps(Parameters):
 
     def at(self, t: int) -> float:
         """Return the size of step t >= 1."""
-        size: float = self.first * t**-self.power
-        return size
+        return self.first * t**-self.power
 
 
 class Certificate(NamedTuple):
@@ -502,8 +501,7 @@ def checked_steps(steps: Any) -> Steps:
     """Return the steps, or say what is wrong with them."""
     if not has_methods(steps, "at"):
         raise TypeError(f"steps must be ConstantSteps() or DecayingSteps(), got {steps!r}")
-    known: Steps = steps
-    return known
+    return steps
 
 
 def _checked_groups(groups: Any, levels: tuple[float, ...], steps: Steps) -> Any:

@@ -255,8 +255,7 @@ def _at(prediction: Any, cut: float) -> tuple[float, float]:
         return -math.inf, math.inf
     if cut >= 1:
         return prediction.label, prediction.label
-    ends: tuple[float, float] = prediction.interval(cut)
-    return ends
+    return prediction.interval(cut)
 
 
 def _rank(level: float) -> int:

@@ -130,8 +130,7 @@ class Within(PassesOn, View):
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine, which knows all groups."""
-        scores: Floats = self.machine.scores(x)
-        return scores
+        return self.machine.scores(x)
 
     def hypotheses(self, x: Any) -> WithinHypotheses:
         """Answer for every hypothesis about `x`, among the examples of its group."""

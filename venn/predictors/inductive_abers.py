@@ -162,8 +162,7 @@ class WeighedAbers(ClasswiseAbers):
 
     def predict_one(self, scores: Floats) -> ClassIntervals:
         """Return the prediction for one object of (1, c + 1) scores and weight; leaves no trace."""
-        own: ClassIntervals = self.predict(scores)[0]
-        return own
+        return self.predict(scores)[0]
 
     def predict(self, scores: Floats) -> ManyClassIntervals:
         """Return the predictions for n objects of (n, c + 1) scores and weights, each as if it were alone."""

@@ -52,16 +52,14 @@ class Reader(Protocol[Many]):
 
 def learned_by(machine: Any) -> int:
     """Return how many examples a machine ever learned: `learned`, or `n` where a user's own machine has only that."""
-    learned: int = machine.learned if hasattr(machine, "learned") else machine.n
-    return learned
+    return machine.learned if hasattr(machine, "learned") else machine.n
 
 
 def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     """Return the (n, c) scores of n objects, by the scorer's own method for many if it has one."""
     many = getattr(scorer, "score_rows", None) or getattr(scorer, "score_many", None)
     if many is not None:
-        scores: Floats = many(rows)
-        return scores
+        return many(rows)
     scores = np.empty((len(rows), len(scorer.classes) or 1))  # of numbers: one forecast
     for i, out in enumerate(scores):
         out[:] = scorer.scores(rows[i])
