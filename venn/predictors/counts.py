@@ -49,17 +49,9 @@ class Counter(Mergeable):
         self.ratios = ratios
         self.clear()
 
-    def clear(self) -> None:
-        """Forget all calibration examples."""
-        raise NotImplementedError
-
     def nothing(self, n: int) -> ManyMultiprobabilities:
         """Return predictions for n objects while there is no scorer: each row is certain of its own class."""
         return self._block(np.zeros((n, len(self.classes)), np.int64), np.zeros(n, np.int64))
-
-    def predict(self, scores: Floats) -> ManyMultiprobabilities:
-        """Return the predictions for n objects of (n, c) scores."""
-        raise NotImplementedError
 
     def predict_one(self, scores: Floats) -> Multiprobability:
         """Return the prediction for one object of (1, c) scores."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from venn.labels import Real, space_of
 from venn.parameters import fraction, number
 from venn.prediction import ClassIntervals, Floats
-from venn.predictors.inductive_base import Inductive, schedule_for
+from venn.predictors.distribution_inductive import schedule_of_numbers
+from venn.predictors.inductive_base import Inductive
 from venn.predictors.merging import Mergeable
 from venn.saved import checked_keys, held_finite, held_rows, saved
 from venn.schedules import Schedule
@@ -180,9 +180,5 @@ class VennAbersRegressor(Inductive[Any]):
     """
 
     def __init__(self, machine: Any, *, schedule: Schedule | None = None) -> None:
-        schedule = schedule_for(machine, schedule)
-        if not isinstance(space_of(machine), Real):
-            raise TypeError(
-                f"machine must be one of numbers, such as FrozenRegressor(regressor) or KernelRidge, got {machine!r}"
-            )
+        schedule = schedule_of_numbers(machine, schedule)
         super().__init__(machine, Forecasts(), schedule)

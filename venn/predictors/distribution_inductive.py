@@ -172,6 +172,16 @@ class Joined(ManyDistributions):
         return f"ManyDistributions({len(self)} objects)"
 
 
+def schedule_of_numbers(machine: Any, schedule: Schedule | None) -> Schedule:
+    """Return the schedule for a machine of numbers, or say what is wrong with either."""
+    schedule = schedule_for(machine, schedule)
+    if not isinstance(space_of(machine), Real):
+        raise TypeError(
+            f"machine must be one of numbers, such as FrozenRegressor(regressor) or KernelRidge, got {machine!r}"
+        )
+    return schedule
+
+
 @saved
 class InductiveDistribution(Inductive[Any]):
     """Predictive distributions by any regressor: calibration residuals, moved to the new object's forecast.
@@ -224,11 +234,7 @@ class InductiveDistribution(Inductive[Any]):
     """
 
     def __init__(self, machine: Any, *, schedule: Schedule | None = None, seed: int = 0) -> None:
-        schedule = schedule_for(machine, schedule)
-        if not isinstance(space_of(machine), Real):
-            raise TypeError(
-                f"machine must be one of numbers, such as FrozenRegressor(regressor) or KernelRidge, got {machine!r}"
-            )
+        schedule = schedule_of_numbers(machine, schedule)
         self._smoothing = Smoothing(seed)
         self.seed = self._smoothing.seed
         super().__init__(machine, Residuals(), schedule)

@@ -20,6 +20,7 @@ from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.learning import OnMachine
+from venn.predictors.merging import Reader
 from venn.saved import checked_keys, held_finite, saved
 from venn.schedules import Schedule
 from venn.taxonomies.groups import checked_by
@@ -100,7 +101,7 @@ def not_solved(what: str) -> NoReturn:
     )
 
 
-class Sums:
+class Sums(Reader):
     """Reader of calibration scores with g beside them: it keeps the sums of the normal equations, no example."""
 
     def __init__(self, classes: tuple[Label, ...], m: int | None, meaning: str) -> None:
@@ -176,10 +177,6 @@ class Sums:
     def nothing(self, n: int) -> ManyGroupIntervals:
         """Return predictions that say nothing for n objects, while there is no scorer: 0 and 1 for every class."""
         return ManyGroupIntervals(np.tile([0.0, 1.0], (n, len(self.classes), 1)), self.classes)
-
-    def join(self, blocks: list[ManyGroupIntervals]) -> ManyGroupIntervals:
-        """Return one block of all, in order."""
-        return ManyGroupIntervals.join(blocks)
 
 
 @saved
