@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 Label = Hashable
 Floats = NDArray[np.float64]
+#: (n, d) float64, or a `scipy.sparse.csr_array` of that: scipy is not imported for a type.
 Objects = Any
-"""(n, d) float64, or a `scipy.sparse.csr_array` of that: scipy is not imported for a type."""
 Integers = NDArray[np.int64]
 LARGEST = 2**53  # whole numbers up to here are exact as float64
 MANY = 30  # up to so many distinct labels are classes, whatever the number of rows

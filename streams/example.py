@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -157,6 +157,9 @@ class Stream:
 
     arrived = True
 
+    #: Arrays with a row for each example, which a subclass holds and its constructor takes.
+    facts: ClassVar[tuple[str, ...]] = ()
+
     def __init__(
         self,
         X: Objects,
@@ -200,7 +203,7 @@ class Stream:
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come back from a pickle writable; the constructor makes them read-only again.
         state = (self.X, self.y, self.classes, self.features, self.name, self.scaling, self._steps)
-        return _rebuild, state
+        return _rebuild, (type(self), *state, {name: getattr(self, name) for name in self.facts})
 
     def shuffle(self, seed: int) -> Stream:
         """Return the same examples in the order numpy.random.default_rng(seed).permutation(n).
@@ -232,7 +235,11 @@ class Stream:
         return self._select(slice(n, None), f".drop({n})")
 
     def _select(self, rows: slice | Integers, step: str) -> Stream:
-        return self.altered(self.X[rows], self.y[rows], step)
+        facts = {name: getattr(self, name)[rows] for name in self.facts}
+        return _rebuild(
+            type(self), self.X[rows], self.y[rows], self.classes, self.features, self.name, self.scaling,
+            self._steps + step, facts,
+        )  # fmt: skip
 
     def altered(self, X: Any, y: Any, step: str) -> Stream:
         """Return a stream of other examples, with one step more in its repr."""
@@ -240,9 +247,9 @@ class Stream:
         return Stream(X, y, self.classes, self.features, self.name, self.scaling, _steps=steps)
 
 
-def _rebuild(*state: Any) -> Stream:
-    *arguments, steps = state
-    return Stream(*arguments, _steps=steps)
+def _rebuild(kind: Any, *state: Any) -> Any:
+    *arguments, steps, facts = state
+    return kind(*arguments, _steps=steps, **facts)
 
 
 def _count(number: int, noun: str) -> str:

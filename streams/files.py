@@ -16,11 +16,11 @@ from urllib.parse import quote, urlsplit
 
 Where = Literal["local", "cached", "download"]
 
+#: Called with the bytes received so far and the bytes expected.
 Progress = Callable[[int, int], None]
-"""Called with the bytes received so far and the bytes expected."""
 
+#: Seconds that a server may stay silent.
 TIMEOUT = 30.0
-"""Seconds that a server may stay silent."""
 
 _verified: dict[tuple[str, int, int], str] = {}
 

@@ -15,8 +15,8 @@ from streams.example import Scaling
 from streams.schema import MISSING, PLAIN, Kind, Nominal, Numeric, Refused, Skip, missing_texts
 
 Identity = int | str
+#: Id, object and label of a message; see `Message`.
 Parts = tuple[Identity | None, Floats | None, Label | None]
-"""Id, object and label of a message; see `Message`."""
 
 
 class BadValue(Refused):

@@ -13,8 +13,8 @@ from streams.checks import Label
 from streams.form import Form, Identity, Parts, to_json
 from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
+#: Seconds between two checks for new partitions.
 NEW_PARTITIONS = 60.0
-"""Seconds between two checks for new partitions."""
 
 
 class KafkaTopic(Reader):

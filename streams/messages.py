@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
-from types import TracebackType
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from streams.checks import Floats, Label, is_finite, whole_number
 from streams.form import Decoder, Form, Identity, Parts
 
+#: A place in a source, JSON-able. Only the source that gave it can read it.
 Position = str | int
-"""A place in a source, JSON-able. Only the source that gave it can read it."""
 
 logger = logging.getLogger("streams")
 
@@ -241,9 +240,7 @@ class Reader(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _read(self, decode: Callable[[], Parts], where: str, position: Position) -> Message | None:

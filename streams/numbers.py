@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streams.checks import Floats, Integers, Label, real_number, size, whole_number
+from streams.checks import Floats, Label, real_number, size, whole_number
 from streams.example import Scaling, Stream
 from streams.synthetic import DRAW
 
@@ -29,6 +29,8 @@ class Waves(Stream):
     >>> round(stream.cdf(3, stream.means[3]), 3), stream.take(5).means.shape
     (0.5, (5,))
     """
+
+    facts = ("means", "deviations")
 
     def __init__(
         self,
@@ -51,18 +53,6 @@ class Waves(Stream):
     def cdf(self, i: int, y: float) -> float:
         """Return the probability that the label of example i is at most y, given its object."""
         return 0.5 * math.erfc((self.means[i] - y) / self.deviations[i] / math.sqrt(2))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (*super().__reduce__()[1], self.means, self.deviations)
-
-    def _select(self, rows: slice | Integers, step: str) -> Waves:
-        part = super()._select(rows, step)
-        return _rebuild(*part.__reduce__()[1], self.means[rows], self.deviations[rows])
-
-
-def _rebuild(*state: Any) -> Waves:
-    *arguments, steps, means, deviations = state
-    return Waves(*arguments, means=means, deviations=deviations, _steps=steps)
 
 
 def waves(n: int, *, features: int = 2, noise: float = 0.3, seed: int = 0) -> Waves:

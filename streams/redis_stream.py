@@ -14,13 +14,13 @@ from streams.checks import Label
 from streams.form import Form, Identity, Parts, check_id, to_json, utf8
 from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
+#: Entries in one answer.
 BATCH = 500
-"""Entries in one answer."""
+#: Seconds between two tries to reach a server that is away: at first, at most.
 BACKOFF = (0.05, 5.0)
-"""Seconds between two tries to reach a server that is away: at first, at most."""
 
+#: The two numbers of an entry's id, by which entries are ordered.
 Entry = tuple[int, int]
-"""The two numbers of an entry's id, by which entries are ordered."""
 
 
 class State(NamedTuple):

@@ -14,8 +14,8 @@ from streams.checks import Floats, is_finite
 
 Encoded = tuple[list[str], Floats]
 
+#: Texts that stand for a missing value; the schema of a column says what to do with them.
 MISSING = ("", "?")
-"""Texts that stand for a missing value; the schema of a column says what to do with them."""
 
 # 3,5 and 1.234,5 as much of Europe writes them; 1,234.5 as spreadsheets show it.
 WITH_COMMA = re.compile(r"\s*[+-]?(\d*,\d+([eE][+-]?\d+)?|\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+,\d*)\s*", re.ASCII)

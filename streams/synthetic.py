@@ -42,6 +42,8 @@ class Synthetic(Stream):
     (3, 2)
     """
 
+    facts = ("probabilities",)
+
     def __init__(
         self,
         X: Floats,
@@ -57,12 +59,6 @@ class Synthetic(Stream):
         super().__init__(X, y, classes, features, name, scaling, _steps=_steps)
         probabilities.setflags(write=False)
         self.probabilities = probabilities
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (*super().__reduce__()[1], self.probabilities)
-
-    def _select(self, rows: slice | Integers, step: str) -> Synthetic:
-        return _made(super()._select(rows, step), self.probabilities[rows])
 
 
 def gaussians(
@@ -312,11 +308,7 @@ def _with(stream: Stream, X: Any, y: Any, probabilities: Floats | None, step: st
 
 
 def _made(stream: Stream, probabilities: Floats) -> Synthetic:
-    return _rebuild(*stream.__reduce__()[1], probabilities)
-
-
-def _rebuild(*state: Any) -> Synthetic:
-    *arguments, steps, probabilities = state
+    _, *arguments, steps, _ = stream.__reduce__()[1]
     return Synthetic(*arguments, probabilities=probabilities, _steps=steps)
 
 

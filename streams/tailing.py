@@ -23,12 +23,12 @@ from streams.form import Form, Parts, utf8
 from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
 CHUNK = 1 << 16
+#: Bytes of a line; a longer one is a bad message and is never held in memory whole.
 LONGEST = 1 << 24
-"""Bytes of a line; a longer one is a bad message and is never held in memory whole."""
+#: Bytes at a file's start that identify it.
 HEAD = 1024
-"""Bytes at a file's start that identify it."""
+#: Seconds between two looks at a file that may have grown.
 POLL = 0.05
-"""Seconds between two looks at a file that may have grown."""
 
 
 class Line(NamedTuple):

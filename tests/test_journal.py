@@ -638,7 +638,7 @@ def test_a_checkpoint_that_cannot_be_written_is_missed(tmp_path, monkeypatch, ca
     ("parameters", "error"),
     [
         ({"every": 0}, ValueError),
-        ({"every": 1.5}, ValueError),
+        ({"every": 1.5}, TypeError),
         ({"durable": "no"}, TypeError),
         ({"share": 0}, ValueError),
     ],

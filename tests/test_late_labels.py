@@ -180,8 +180,8 @@ def test_what_is_refused_changes_nothing(what, journaled, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"patience": 0}, ValueError, "patience must be an integer >= 1 or None, got 0"),
-        ({"patience": True}, ValueError, "patience must be"),
+        ({"patience": 0}, ValueError, "patience must be an integer >= 1, got 0"),
+        ({"patience": True}, TypeError, "patience must be"),
         ({"monitor": "yes"}, TypeError, "monitor must be a Monitor or a mapping"),
         ({"monitor": {"b": 3}}, TypeError, "monitor must be a Monitor or a mapping"),
         ({"monitor": {"b": venn.Monitor(CLASSES)}}, ValueError, "monitor must have names of predictors"),

@@ -291,7 +291,7 @@ def test_steps_stop_the_replay_and_read_no_further():
 
 @pytest.mark.parametrize("steps", [0, -1, 1.5, "3", True])
 def test_steps_must_be_a_whole_number(steps):
-    with pytest.raises(ValueError, match="steps must be an integer >= 1"):
+    with pytest.raises((TypeError, ValueError), match="steps must be an integer >= 1"):
         replay(examples(3), Uniform(), steps=steps)
 
 

@@ -101,9 +101,9 @@ def test_types_are_declared(package):
 
 
 def test_compilation_is_announced_once_and_only_when_there_is_some(tmp_path):
-    code = "import numpy as np; from venn._compiled import jit; from venn._compiled.rows import dot_row, rbf_row; "
+    code = "import numpy as np; from venn._compiled import jit; from venn._compiled.rows import dot_row, gaussians; "
     code += "jit.NOTICEABLE = 0; o = np.ones(1); "
-    code += "dot_row(np.ones((1, 1)), 1, o, o); rbf_row(np.ones((1, 1)), 1, o, 1.0, o)"
+    code += "dot_row(np.ones((1, 1)), 1, o, o); gaussians(1.0, 1, o)"
     _, first = run(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert first.count("compiling loops that are used for the first time") == 1
     assert str(tmp_path) in first

@@ -74,6 +74,18 @@ def array_of(values: Any) -> NDArray[Any]:
         return np.empty(0, np.object_)
 
 
+def real_array(values: Any, requirement: str) -> NDArray[np.float64]:
+    """Return the values as an array of float64, themselves where they are one; or say what they must be."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":  # numpy would leave out the imaginary part, with a warning
+            raise TypeError
+        return np.asarray(array, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{requirement}, got {values!r}") from None
+
+
 def members(name: str, values: Any, of: str) -> tuple[Any, ...]:
     """Return the items of a sequence as a tuple, or say that the value is not a sequence."""
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.parameters import Parameters, array_of, flag, has_methods, is_number, members
+from venn.parameters import Parameters, array_of, flag, has_methods, is_number, members, real_array
 from venn.saved import saved
 
 __all__ = [
@@ -149,22 +149,16 @@ class CategoryClass(Parameters):
 
 
 def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
-    """Return a copy as float64, or say what cannot be converted."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind == "c":  # numpy would leave out the imaginary part, with a warning
-            raise TypeError
-        return np.array(array, np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{name} must be numbers of shape {shape}, got {values!r}") from None
+    """Return a copy of numbers of this shape, or say what is wrong with them."""
+    array = real_array(values, f"{name} must be numbers of shape {shape}").copy()
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    return array
 
 
 def distributions(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
     """Return a read-only copy of the distributions along the last axis, or say what is wrong with them."""
     array = _numbers(name, values, shape)
-    if array.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     # Written so that NaN fails, by its sum. For a few numbers a plain loop is faster than numpy.
     if array.ndim == 1:
         row = array.tolist()
@@ -423,8 +417,6 @@ class ClassIntervals(_Bounded):
     def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
         self.classes = members("classes", classes, "labels")
         clean = _numbers("pairs", pairs, (len(self.classes), 2))
-        if clean.shape != (len(self.classes), 2):
-            raise ValueError(f"pairs must have shape {(len(self.classes), 2)}, got {clean.shape}")
         # Written so that NaN fails.
         if not (clean.min() >= 0 and clean.max() <= 1):
             raise ValueError(f"pairs must be probabilities in [0, 1], got {pairs!r}")
@@ -510,8 +502,6 @@ class GroupIntervals(ClassIntervals):
     def __init__(self, values: Floats, classes: Sequence[Label]) -> None:
         labels = members("classes", classes, "labels")
         clean = _numbers("values", values, (len(labels), 2))
-        if clean.shape != (len(labels), 2):
-            raise ValueError(f"values must have shape {(len(labels), 2)}, got {clean.shape}")
         if not np.isfinite(clean).all():
             raise ValueError(f"values must be finite, got {values!r}")
         clean.setflags(write=False)

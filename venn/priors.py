@@ -215,11 +215,6 @@ def checked_ratios(shift: Any, classes: Sequence[Label]) -> Floats | None:
     return None if (ratios == ratios[0]).all() else ratios
 
 
-def shown_shift(shift: Parameters | None) -> str:
-    """Return the part of a repr for a shift: empty if there is none."""
-    return "" if shift is None else f", shift={shift!r}"
-
-
 def operational_priors(proba: Any, train: Sequence[float]) -> Floats:
     """Return the class frequencies that make the probabilities of unlabelled objects most likely.
 

@@ -64,6 +64,8 @@ class Saved:
     sized: ClassVar[frozenset[str]] = frozenset()
     #: Parameters of the constructor that an attribute of another name holds, with that name.
     held_as: ClassVar[tuple[tuple[str, str], ...]] = ()
+    #: Number of leading parameters that `repr` shows without their names.
+    unnamed: ClassVar[int] = 1
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -75,6 +77,13 @@ class Saved:
     def state(self) -> dict[str, Any]:
         """What was learned, as arrays, plain values and objects that can be saved; not what follows from these."""
         return {}
+
+    def __repr__(self) -> str:
+        if not is_saved(self):  # of a user's own class nobody knows what holds its parameters
+            return super().__repr__()
+        given = {name: list(v) if name == "classes" else v for name, v in self.parameters.items() if v is not None}
+        each = [f"{'' if place < self.unnamed else f'{name}='}{v!r}" for place, (name, v) in enumerate(given.items())]
+        return f"{type(self).__name__}({', '.join(each)})"
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:

@@ -1,4 +1,7 @@
-"""Kernel rows: one dense object against all stored ones. Objects are stored by feature, (d, capacity)."""
+"""Kernel rows: distances and products of one dense object with all stored ones, and what kernels make of them.
+
+Objects are stored by feature, (d, capacity).
+"""
 
 import math
 
@@ -17,26 +20,17 @@ def squares_row(columns, n, x, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def rbf_row(columns, n, x, gamma, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = exp(-gamma |x_i - x|^2); K(x, x) is exactly 1."""
-    squares_row(columns, n, x, out)
+def gaussians(rate, n, out):  # type: ignore[no-untyped-def]
+    """Turn squared distances into exp(-rate |x_i - x|^2); that of x with itself is exactly 1."""
     for i in range(n):
-        out[i] = math.exp(-gamma * out[i])
+        out[i] = math.exp(-rate * out[i])
 
 
 @compiled
-def rbf_proximity_row(columns, n, x, gamma, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = exp(-gamma |x_i - x|^2) - 1, to full precision however flat the kernel is."""
-    squares_row(columns, n, x, out)
+def gaussians_less_one(rate, n, out):  # type: ignore[no-untyped-def]
+    """Turn squared distances into exp(-rate |x_i - x|^2) - 1, to full precision however flat the kernel is."""
     for i in range(n):
-        out[i] = math.expm1(-gamma * out[i])
-
-
-@compiled
-def multiscale_row(columns, n, x, rates, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] to the mean of exp(-rate |x_i - x|^2) over (w,) rates, from one squared distance; K(x, x) is 1."""
-    squares_row(columns, n, x, out)
-    average(rates, n, out)
+        out[i] = math.expm1(-rate * out[i])
 
 
 @compiled
@@ -50,13 +44,6 @@ def average(rates, n, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def multiscale_proximity_row(columns, n, x, rates, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] to that mean less 1, all digits of it however flat the kernel is."""
-    squares_row(columns, n, x, out)
-    average_less_one(rates, n, out)
-
-
-@compiled
 def average_less_one(rates, n, out):  # type: ignore[no-untyped-def]
     """Turn squared distances into the mean of their Gaussians, less 1."""
     for i in range(n):
@@ -67,14 +54,6 @@ def average_less_one(rates, n, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def linear_proximity_row(columns, n, x, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = -|x_i - x|^2 / 2, to full precision however far from the origin the objects are."""
-    squares_row(columns, n, x, out)
-    for i in range(n):
-        out[i] *= -0.5
-
-
-@compiled
 def dot_row(columns, n, x, out):  # type: ignore[no-untyped-def]
     """Set out[:n] = <x_i, x>."""
     out[:n] = 0.0
@@ -82,13 +61,6 @@ def dot_row(columns, n, x, out):  # type: ignore[no-untyped-def]
         column, value = columns[f], x[f]
         for i in range(n):
             out[i] += column[i] * value
-
-
-@compiled
-def power_row(columns, n, x, degree, gamma, coef0, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = (gamma <x_i, x> + coef0)^degree."""
-    dot_row(columns, n, x, out)
-    powers(n, degree, gamma, coef0, out)
 
 
 @compiled

@@ -3,13 +3,11 @@
 A row is a slice of `indices`, ascending, and `values`, none of them zero.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from venn._compiled.jit import compiled
-from venn._compiled.rows import average, average_less_one, powers
 
 
 class Rows(NamedTuple):
@@ -62,51 +60,6 @@ def sparse_squares_row(rows, n, x, work, out):  # type: ignore[no-untyped-def]
         out[i] = total
     for j in range(first, last):
         work[x.indices[j]] = 0.0
-
-
-@compiled
-def sparse_rbf_row(rows, n, x, gamma, work, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = exp(-gamma |x_i - x|^2); K(x, x) is exactly 1."""
-    sparse_squares_row(rows, n, x, work, out)
-    for i in range(n):
-        out[i] = math.exp(-gamma * out[i])
-
-
-@compiled
-def sparse_rbf_proximity_row(rows, n, x, gamma, work, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = exp(-gamma |x_i - x|^2) - 1, to full precision."""
-    sparse_squares_row(rows, n, x, work, out)
-    for i in range(n):
-        out[i] = math.expm1(-gamma * out[i])
-
-
-@compiled
-def sparse_multiscale_row(rows, n, x, rates, work, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] to the mean of exp(-rate |x_i - x|^2) over (w,) rates, to the last bit as `multiscale_row` does."""
-    sparse_squares_row(rows, n, x, work, out)
-    average(rates, n, out)
-
-
-@compiled
-def sparse_multiscale_proximity_row(rows, n, x, rates, work, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] to that mean less 1, all digits of it."""
-    sparse_squares_row(rows, n, x, work, out)
-    average_less_one(rates, n, out)
-
-
-@compiled
-def sparse_linear_proximity_row(rows, n, x, work, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = -|x_i - x|^2 / 2, to full precision."""
-    sparse_squares_row(rows, n, x, work, out)
-    for i in range(n):
-        out[i] *= -0.5
-
-
-@compiled
-def sparse_power_row(rows, n, x, degree, gamma, coef0, work, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = (gamma <x_i, x> + coef0)^degree, to the last bit as `power_row` does."""
-    sparse_dot_row(rows, n, x, work, out)
-    powers(n, degree, gamma, coef0, out)
 
 
 @compiled

@@ -108,8 +108,7 @@ class ForecasterClassifier(FromProbabilities, FromPValues, LearnsInTurn):
     def _outlooks(self, X: Any) -> Outlooks:
         X = self._checked(X)
         with turn(self):
-            outlooks: Outlooks = self.predictor_.predict_many(X)
-            return outlooks
+            return self.predictor_.predict_many(X)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return (n, c) probabilities of the classes, to decide by.
@@ -141,5 +140,4 @@ class ForecasterClassifier(FromProbabilities, FromPValues, LearnsInTurn):
     def verdict(self) -> Verdict:
         """Return whether the model does what it claims, as seen while it learned: see `Forecaster.verdict`."""
         check_is_fitted(self, "classes_")
-        verdict: Verdict = self.predictor_.verdict()
-        return verdict
+        return self.predictor_.verdict()

@@ -11,6 +11,7 @@ import numpy as np
 
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outlook
+from venn.parameters import flag, is_number, number
 from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
 from venn.predictors.learning import Predictor
 
@@ -31,9 +32,15 @@ CHANGING_FEATURES = {
 class Points:
     """Base of river's estimators here: makes an object of a dict of features."""
 
-    _names: tuple[Hashable, ...] | None
-    missing: Any
-    ignore_unknown: bool
+    def __init__(self, features: Sequence[Hashable] | None, missing: float | None, ignore_unknown: bool) -> None:
+        self.features = features
+        self.missing = None if missing is None else number("missing", missing)
+        self.ignore_unknown = flag("ignore_unknown", ignore_unknown)
+        self._names = None if features is None else checked_names(features)
+
+    def _unit_test_skips(self) -> set[str]:
+        """Checks of river that feed changing features: they pass with `missing` and `ignore_unknown`."""
+        return set() if self.missing is not None and self.ignore_unknown else CHANGING_FEATURES
 
     def _names_for(self, x: Any) -> tuple[Hashable, ...]:
         if not isinstance(x, Mapping):
@@ -65,7 +72,7 @@ class Points:
                 f"x must have no features but {list(names)!r}, got {unknown!r}: ignore_unknown=True leaves it out"
             )
         for name, value in zip(names, values, strict=True):
-            if type(value) is not float and not _is_number(value):
+            if type(value) is not float and not is_number(value):
                 advice = (
                     "make it 0 and 1, if that is meant" if isinstance(value, bool | np.bool_) else "encode it first"
                 )
@@ -158,16 +165,9 @@ class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
             )
         if classes is not None and not made_by:
             raise ValueError(f"classes must be None for a predictor, which has its own, got {classes!r}")
-        if missing is not None and not (_is_number(missing) and np.isfinite(missing)):
-            raise ValueError(f"missing must be a finite number or None, got {missing!r}")
-        if not isinstance(ignore_unknown, bool):
-            raise TypeError(f"ignore_unknown must be True or False, got {ignore_unknown!r}")
+        Points.__init__(self, features, missing, ignore_unknown)
         self.predictor = predictor
         self.classes = classes
-        self.features = features
-        self.missing = missing
-        self.ignore_unknown = ignore_unknown
-        self._names = None if features is None else checked_names(features)
         self._declared: tuple[Label, ...] = () if classes is None else checked_labels(classes)
         self._known = self._declared
         self._examples: list[tuple[Floats, Label]] = []
@@ -201,9 +201,6 @@ class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
         from venn.predictors.transductive import TransductiveVenn
 
         yield {"predictor": TransductiveVenn(LeastSquaresSVM(RBF(1.0), C=1, classes=[False, True]))}
-
-    def _unit_test_skips(self) -> set[str]:
-        return set() if self.missing is not None and self.ignore_unknown else CHANGING_FEATURES
 
     def learn_one(self, x: Mapping[Any, Any], y: Label) -> None:
         """Learn one example.
@@ -386,10 +383,6 @@ def _label(y: Any) -> Label:
     if missing:
         raise ValueError(f"y must be a label, got {y!r}")
     return label
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def finite(number: Any) -> bool:

@@ -7,11 +7,11 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from venn.adapters.river import CHANGING_FEATURES, Points, base, checked_names
+from venn.adapters.river import Points, base, checked_names
 from venn.distribution import NormalDistribution, NumberPrediction
 from venn.labels import Real, space_of
 from venn.machines.checks import clean_object
-from venn.parameters import flag, has_methods, number
+from venn.parameters import has_methods
 from venn.predictors.learning import Predictor, checked_predictor
 
 WIDE = 1e6  # the deviation while nothing is known of it
@@ -64,10 +64,7 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         if not isinstance(space_of(checked_predictor(predictor)), Real):
             raise TypeError(f"predictor must be one of numbers, such as ConformalDistribution, got {predictor!r}")
         self.predictor = predictor
-        self.features = features
-        self.missing = None if missing is None else number("missing", missing)
-        self.ignore_unknown = flag("ignore_unknown", ignore_unknown)
-        self._names = None if features is None else checked_names(features)
+        Points.__init__(self, features, missing, ignore_unknown)
         self._model = copy.deepcopy(predictor)
 
     @classmethod
@@ -79,9 +76,6 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
 
         machine: Any = KernelRidge(RBF("auto"), C=1)
         yield {"predictor": ConformalDistribution(Scaled(machine)), "missing": 0.0, "ignore_unknown": True}
-
-    def _unit_test_skips(self) -> set[str]:
-        return set() if self.missing is not None and self.ignore_unknown else CHANGING_FEATURES
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
         """Learn one example.

@@ -14,9 +14,9 @@ import click
 
 import streams
 from venn import __version__
-from venn.cli.errors import one_line_errors, writing
+from venn.cli.errors import one_line_errors
 from venn.cli.predictors import DEFAULTS
-from venn.cli.setting import Learning, chosen_predictors, learning, read_by
+from venn.cli.setting import Learning, chosen_predictors, into_folder, learning, make_folder, read_by
 from venn.online.panel import Panel
 from venn.show import terminal
 
@@ -34,13 +34,7 @@ RESULTS = Path("runs", "compare")
     help="Orders of each data set: seeds 0, 1, ...  [default: 3]",
 )
 @read_by(DEFAULTS)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=RESULTS,
-    metavar="FOLDER",
-    help=f"Folder of results; finished ones are not computed again.  [default: {RESULTS}]",
-)
+@into_folder(f"Folder of results; finished ones are not computed again.  [default: {RESULTS}]", RESULTS)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -77,8 +71,7 @@ def compare(
         if cluster is None:
             for one in data:  # better an error now than in each replay
                 chosen.open(one, None)
-        with writing("--out", out):
-            out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         quiet = replace(chosen, no_progress=True)
         titles = _titles(data)
         tasks = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 INTERRUPTED, TERMINATED = 130, 143  # exit codes of programs ended by SIGINT and by SIGTERM
@@ -48,9 +48,7 @@ class Interrupt:
             self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._terminate)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         while self._before:
             signal.signal(*self._before.popitem())
 

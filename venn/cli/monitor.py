@@ -19,8 +19,8 @@ from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import WATCHED, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
-from venn.cli.setting import Learning, chosen_predictors, learning, read_by, seed
-from venn.cli.words import Watching, conclusion, monitors_of, monitors_on
+from venn.cli.setting import Learning, chosen_predictors, into_folder, learning, make_folder, read_by, seed
+from venn.cli.words import Watching, conclude, monitors_of, monitors_on
 from venn.monitors.objects import Drift
 from venn.monitors.together import trainings_of
 from venn.online.forecaster import watched
@@ -60,12 +60,7 @@ OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "r
     "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
     help="Number of latest examples in the means shown; nothing is forgotten.  [default: 1000]",
 )  # fmt: skip
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Folder for the record, the figures and the last snapshots.  [default: nothing is written]",
-)
+@into_folder("Folder for the record, the figures and the last snapshots.  [default: nothing is written]")
 @click.option("--json", "as_json", is_flag=True, help="Print only the last snapshots, as one JSON object.")
 @click.option("--once", is_flag=True, help="Show a journal as it is now, and end.")
 @click.option("--serve", is_flag=True, help="Serve a page that shows a journal, which may come later.")
@@ -141,8 +136,7 @@ def monitor(
             title, total = stream.name, length(stream, chosen.steps)
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
         if out is not None:
-            with writing("--out", out):
-                out.mkdir(parents=True, exist_ok=True)  # better an error now than after an hour
+            make_folder(out)
         status = _watch(steps, monitors, Pace(speed), None if as_json else (title, total))
         if status:
             click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {total}", err=True)
@@ -155,8 +149,7 @@ def monitor(
                 (out / "snapshots.json").write_text(json.dumps(finite(snapshots), allow_nan=False, indent=1) + "\n")
             written = [out / "record.npz", out / "snapshots.json", *chosen.drawn(record, out)]
             say(f"wrote {out}/: {', '.join(path.name for path in written)}")
-        for line in conclusion(overall(snapshots)):
-            say(line)
+        conclude(overall(snapshots), say)
     if status:
         click.get_current_context().exit(status)
 

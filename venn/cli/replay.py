@@ -15,8 +15,8 @@ from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import DEFAULTS, STUDY
-from venn.cli.setting import Learning, chosen_predictors, is_named, learning, read_by, seed
-from venn.cli.words import conclusion, plain_words, verdict_on, verdicts_of
+from venn.cli.setting import Learning, chosen_predictors, into_folder, is_named, learning, make_folder, read_by, seed
+from venn.cli.words import conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.tuning import Tuning
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
@@ -36,12 +36,7 @@ CURVES = "curves.png"
     help="Seed of another order; none keeps the order of the data.  [default: 0 for a named data set, none for a file]",
 )
 @read_by(DEFAULTS)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Folder for the figures and the record.  [default: runs/DATA]",
-)
+@into_folder("Folder for the figures and the record.  [default: runs/DATA]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; everything else goes to stderr.")
 def replay(
     data: str,
@@ -80,8 +75,7 @@ def replay(
         if tuning is not None:
             stream = stream.drop(tuning.n)
         if out is not None:
-            with writing("--out", out):
-                out.mkdir(parents=True, exist_ok=True)  # better an error now than after an hour
+            make_folder(out)
         with Interrupt() as interrupt:
             until = Until(stream, interrupt)
             record = run(until, panel, progress=chosen.progress, steps=chosen.steps)
@@ -103,8 +97,7 @@ def replay(
     first = next((path for path in written if path.name == CURVES), None)
     if first is not None:
         say(f"look first at {first}: is the accuracy inside its band, and how wide is that?")
-    for line in conclusion(verdict_on(panel, verdicts)):
-        say(line)
+    conclude(verdict_on(panel, verdicts), say)
     if until.ended:
         click.echo(f"interrupted at step {len(record)} of {length(stream, chosen.steps)}", err=True)
         click.get_current_context().exit(interrupt.status)

@@ -10,7 +10,7 @@ import click
 
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.serve import holds_journal, no_page
-from venn.cli.words import conclusion, monitors_of
+from venn.cli.words import conclude, monitors_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
@@ -122,8 +122,7 @@ def report(run: str, out: Path, title: str | None) -> None:
                 raise click.ClickException(f"{run} holds no step: there is nothing to report")
             verdict = _write(Recorded(record), out, title or record.title, Path(run).name)
     click.echo(f"wrote {out}")
-    for line in conclusion(verdict):
-        click.echo(line)
+    conclude(verdict, click.echo)
 
 
 def _write(watched: Watched, out: Path, title: str, data: str) -> Verdict | None:

@@ -44,7 +44,7 @@ from venn.cli.predictors import (
 )
 from venn.cli.serve import TOKEN, guard, holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
-from venn.cli.words import Watching, conclusion, monitors_on
+from venn.cli.words import Watching, conclude, monitors_on
 from venn.labels import Real
 from venn.machines.kernels import Kernel
 from venn.monitors.objects import ABOUT
@@ -322,8 +322,7 @@ def serve(config: Config, voice: Voice) -> int:
         voice.say(service.farewell())
         if notifier.said():
             voice.say(notifier.said())
-        for line in conclusion(online.verdict()):
-            voice.say(line)
+        conclude(online.verdict(), voice.say)
     return INTERRUPTED if ending.pressed and not ending.terminated else 0
 
 

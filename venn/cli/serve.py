@@ -16,7 +16,7 @@ import click
 from venn.cli.errors import listening, one_line_errors
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
-from venn.cli.words import conclusion
+from venn.cli.words import conclude
 from venn.online.lock import held
 from venn.online.watch import Watch
 from venn.show.page.feed import Feed
@@ -139,8 +139,7 @@ def follow(run: str, as_json: bool, once: bool = False) -> None:
                 look = monotonic() + OFTEN
             sleep(0.0 if over else NAP)
         verdict = watch.verdict()
-    for line in conclusion(verdict):
-        click.echo(line)
+    conclude(verdict, click.echo)
 
 
 def _snapshots(watch: Watch) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import streams
 from venn.cli import numbers
 from venn.cli.columns import KEYS, Columns, of_columns
 from venn.cli.config import shared_option
-from venn.cli.errors import did_you_mean
+from venn.cli.errors import did_you_mean, writing
 from venn.cli.groups import within_groups
 from venn.cli.predictors import (
     DEFAULT_C,
@@ -89,6 +89,18 @@ LEARNING = (
     of_columns,
     click.option("--no-progress", is_flag=True, help="No progress bar."),
 )
+
+
+def into_folder(help: str, default: Path | None = None) -> Callable[[Command], Command]:
+    """Return the option that says into which folder a command writes."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.option("--out", type=kind, default=default, metavar="FOLDER", help=help)
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder of `--out` where there is none: better an error now than after an hour."""
+    with writing("--out", out):
+        out.mkdir(parents=True, exist_ok=True)
 
 
 def chosen_predictors(

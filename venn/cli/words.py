@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from venn.machines.scaled import FIRST
@@ -43,9 +43,10 @@ def plain_words(record: Record) -> list[str]:
     return lines
 
 
-def conclusion(verdict: Verdict | None) -> list[str]:
-    """Return the last line of a command: the worst verdict on its predictors; nothing without one."""
-    return [] if verdict is None else [f"verdict: {verdict}"]
+def conclude(verdict: Verdict | None, say: Callable[[str], object]) -> None:
+    """Say the last line of a command: the worst verdict on its predictors; nothing without one."""
+    if verdict is not None:
+        say(f"verdict: {verdict}")
 
 
 def monitors_of(record: Record, names: Iterable[str] | None = None, **settings: Any) -> dict[str, Monitor]:

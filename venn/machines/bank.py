@@ -241,8 +241,7 @@ class Bank(KeptMachine, Storing):
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) mean scores of `x` by the members as they are, without `x`; 0 before the first example."""
-        means: Floats = self.member_scores(x).mean(axis=0)
-        return means
+        return self.member_scores(x).mean(axis=0)
 
     # ----------------------------------------------------------------- learning
 
@@ -460,8 +459,7 @@ class Member(View):
     @property
     def residual(self) -> float:
         """Worst error of the member's equations."""
-        residual: float = inside(self.bank).member_residual(self.index)
-        return residual
+        return inside(self.bank).member_residual(self.index)
 
     def _bag(self, deleted: bool) -> Bag:
         bank, aside = inside(self.bank), self._aside
@@ -479,8 +477,7 @@ class Member(View):
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the member as it is, without `x`."""
-        scores: Floats = inside(self.bank).member_scores(x)[self.index]
-        return scores
+        return inside(self.bank).member_scores(x)[self.index]
 
     def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer for every hypothesis about `x`; the bank solves once for all members."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from venn._compiled.grid import all_finite
 from venn.machines.sparse import is_sparse
+from venn.parameters import positive
 from venn.prediction import Floats, Label
 
 
@@ -38,16 +39,7 @@ def checked_place(i: Any, n: int) -> int:
 
 def checked_weight(weight: Any) -> float:
     """Return the weight of an example, or say what is wrong with it."""
-    requirement = f"weight must be a finite number >= 0, got {weight!r}"
-    if isinstance(weight, bool | np.bool_) or not isinstance(weight, int | float | np.integer | np.floating):
-        raise TypeError(requirement)
-    try:
-        clean = float(weight)
-    except OverflowError:  # an integer that no float holds
-        clean = np.inf
-    if not 0 <= clean < np.inf:
-        raise ValueError(requirement)
-    return clean
+    return positive("weight", weight, zero=True)
 
 
 def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:

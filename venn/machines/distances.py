@@ -81,9 +81,6 @@ class NeighbourDistances(KeptDistances, ObjectMachine):
         self._others = np.zeros((c, 0))
         self._own = np.zeros(0)
 
-    def __repr__(self) -> str:
-        return f"NeighbourDistances({self.k}, classes={list(self.classes)!r})"
-
     def _new_room(self, room: int) -> None:
         c = len(self.classes)
         self._distances = np.zeros(room)

@@ -206,10 +206,6 @@ class FrozenScorer(Saved):
         """Whether scores are probabilities, by `predict_proba`."""
         return self._method == "predict_proba"
 
-    def __repr__(self) -> str:
-        told = "" if self._told is None else f", row_by_row={self._told}"
-        return f"FrozenScorer({self._estimator!r}, classes={list(self.classes)!r}{told})"
-
     def _linear_map(self) -> tuple[Floats, Floats] | None:
         """Return weights (c, d) and bias (c,) where these give the scores exactly."""
         estimator, c = self._estimator, len(self.classes)

@@ -65,10 +65,6 @@ class FrozenRegressor(Saved):
         self._estimator, self._spread = copy.deepcopy(estimator), copy.deepcopy(spread)
         self.features, self.feature_names = columns_of(estimator)
 
-    def __repr__(self) -> str:
-        spread = "" if self._spread is None else f", spread={self._spread!r}"
-        return f"FrozenRegressor({self._estimator!r}{spread})"
-
     def scores(self, x: Any) -> Floats:
         """Return the (1,) forecast for an object, or with a spread the (2,) forecast and spread.
 

@@ -93,9 +93,6 @@ class KernelRidge(KeptRidge):
         self._labels, self._weights = np.zeros((2, 0))
         self._origin, self._exponent = 0.0, LEAST
 
-    def __repr__(self) -> str:
-        return f"KernelRidge({self.kernel!r}, C={self.C!r})"
-
     # ------------------------------------------------------------------ reading
 
     @property
@@ -120,8 +117,7 @@ class KernelRidge(KeptRidge):
     @property
     def labels(self) -> Floats:
         """(n,) labels of the examples, in order of arrival."""
-        labels: Floats = self._labels[: self.n].copy()
-        return labels
+        return self._labels[: self.n].copy()
 
     def _in_labels(self, scores: Floats) -> Floats:
         return self._origin + self._unit * scores
@@ -257,8 +253,7 @@ class KernelRidge(KeptRidge):
         self._system.retarget(self._targets())
 
     def _targets(self) -> Floats:
-        targets: Floats = ((self._labels[: self.n] - self._origin) / self._unit)[None]
-        return targets
+        return ((self._labels[: self.n] - self._origin) / self._unit)[None]
 
     # -------------------------------------------------------------------- state
 

@@ -92,8 +92,7 @@ class Lines:
     def residuals(self, y: float) -> Floats:
         """Return (n + 1,) residuals y_i - f(x_i) when the new example, the last, has label y."""
         coefficients, _ = self._coefficients(y)
-        residuals: Floats = self._ridge * coefficients * self.unit
-        return residuals
+        return self._ridge * coefficients * self.unit
 
     def deleted(self, y: float) -> Floats:
         """Return (n + 1,) leave-one-out residuals under label y: each example by the machine of all others."""
@@ -117,8 +116,7 @@ class Lines:
         forecast, pivot, *arrays = self._linear
         points = np.empty(self.n)
         critical_points(self.n, forecast, pivot, *arrays, STEP, points)
-        labels: Floats = self.origin + self.unit * points[of]
-        return labels
+        return self.origin + self.unit * points[of]
 
     def both_ends(self, of: Any = slice(None)) -> tuple[Floats, Floats]:
         """Return the ends of the interval of labels where example i is at least as strange as the new one.

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from venn._compiled.rows import (
+    average,
+    average_less_one,
     dot_row,
-    linear_proximity_row,
-    multiscale_proximity_row,
-    multiscale_row,
-    power_row,
-    rbf_proximity_row,
-    rbf_row,
-)
-from venn._compiled.sparse import (
-    sparse_dot_row,
-    sparse_linear_proximity_row,
-    sparse_multiscale_proximity_row,
-    sparse_multiscale_row,
-    sparse_power_row,
-    sparse_rbf_proximity_row,
-    sparse_rbf_row,
-)
+    gaussians,
+    gaussians_less_one,
+    powers,
+    squares_row,
+)  # fmt: skip
+from venn._compiled.sparse import sparse_dot_row, sparse_squares_row
 from venn.machines.sparse import SparseRows
-from venn.parameters import Parameters, positive
+from venn.parameters import Parameters, integer, positive
 from venn.prediction import Floats
 from venn.saved import saved
 
@@ -132,8 +124,66 @@ def proximities(kernel: Any) -> Any:
     return Proximities(kernel) if knows else kernel
 
 
+class Pairing(NamedTuple):
+    """One object and the first n stored ones, dense or sparse: what a kernel is made of."""
+
+    stored: Any
+    n: int
+    x: Any
+    d: int  #: features
+    work: Floats | None = None  #: (d,) zeros, for sparse objects
+
+    def squares(self, out: Floats) -> None:
+        """Set `out[:n]` to the squared distances of x."""
+        if self.work is None:
+            squares_row(self.stored, self.n, self.x, out)
+        else:
+            sparse_squares_row(self.stored, self.n, self.x, self.work, out)
+
+    def products(self, out: Floats) -> None:
+        """Set `out[:n]` to the inner products with x."""
+        if self.work is None:
+            dot_row(self.stored, self.n, self.x, out)
+        else:
+            sparse_dot_row(self.stored, self.n, self.x, self.work, out)
+
+
+class RowKernel(Parameters):
+    """Base of kernels of distances or inner products: said once for dense and for sparse objects."""
+
+    def fill(self, pairing: Pairing, out: Floats) -> None:
+        """Set `out[:n]` to the kernel."""
+        raise NotImplementedError
+
+    def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
+        self.fill(Pairing(columns, n, x, len(x)), out)
+
+    def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
+        self.fill(Pairing(rows.arrays, n, x.arrays, x.features, work), out)
+
+
+class WithProximities(RowKernel):
+    """Base of those that also give K less the mean of K(x, x) and K(z, z), to full precision."""
+
+    of_distances: ClassVar = True
+
+    def fill_near(self, pairing: Pairing, out: Floats) -> None:
+        """Set `out[:n]` to the kernel less that mean."""
+        raise NotImplementedError
+
+    def proximity_row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to K less the mean of K(x, x) and K(z, z), for the objects `columns[:, :n]`."""
+        self.fill_near(Pairing(columns, n, x, len(x)), out)
+
+    def sparse_proximity_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the same for the sparse `x` and the first n rows."""
+        self.fill_near(Pairing(rows.arrays, n, x.arrays, x.features, work), out)
+
+
 @saved
-class RBF(Parameters):
+class RBF(WithProximities):
     """Gaussian kernel K(x, z) = exp(-gamma |x - z|^2).
 
     Parameters
@@ -158,30 +208,22 @@ class RBF(Parameters):
     array([0.36787944])
     """
 
-    of_distances: ClassVar = True
-
     def __init__(self, gamma: float | Literal["auto", "scale"]) -> None:
         self.gamma = checked_gamma(gamma)
 
-    def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
-        rbf_row(columns, n, x, rate_of(self.gamma, len(x)), out)
+    def fill(self, pairing: Pairing, out: Floats) -> None:
+        """Set `out[:n]` to the kernel."""
+        pairing.squares(out)
+        gaussians(rate_of(self.gamma, pairing.d), pairing.n, out)
 
-    def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
-        sparse_rbf_row(rows.arrays, n, x.arrays, rate_of(self.gamma, x.features), work, out)
-
-    def proximity_row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
-        """Set `out[:n]` to K - 1 of `x` with the objects `columns[:, :n]`."""
-        rbf_proximity_row(columns, n, x, rate_of(self.gamma, len(x)), out)
-
-    def sparse_proximity_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
-        """Set `out[:n]` to K - 1 of the sparse `x` with the first n rows."""
-        sparse_rbf_proximity_row(rows.arrays, n, x.arrays, rate_of(self.gamma, x.features), work, out)
+    def fill_near(self, pairing: Pairing, out: Floats) -> None:
+        """Set `out[:n]` to K - 1."""
+        pairing.squares(out)
+        gaussians_less_one(rate_of(self.gamma, pairing.d), pairing.n, out)
 
 
 @saved
-class MultiscaleRBF(Parameters):
+class MultiscaleRBF(WithProximities):
     """Kernel for when no width is known: the mean of exp(-w gamma |x - z|^2) over several widths w.
 
     A mean of Mercer kernels is one. It is one machine with one kernel row, whose squared distances serve all widths:
@@ -210,8 +252,6 @@ class MultiscaleRBF(Parameters):
     >>> machine = venn.LeastSquaresSVM(MultiscaleRBF(), C=3, classes=["no", "yes"])
     """
 
-    of_distances: ClassVar = True
-
     def __init__(
         self,
         gamma: float | Literal["auto", "scale"] | None = "auto",
@@ -226,51 +266,34 @@ class MultiscaleRBF(Parameters):
         if not self.linear < 1:
             raise ValueError(f"linear must be below 1, got {linear!r}")
 
-    def _rates(self, d: int) -> Floats:
-        return np.array(self.widths) * rate_of(self.gamma, d)
-
-    def _add_linear(self, part: Floats, factor: float, out: Floats) -> None:
-        """Mix `out[:n]`, the mean over the widths, with the linear part times a factor."""
+    def _add_linear(self, part: Floats, d: int, out: Floats) -> None:
+        """Mix `out[:n]`, the mean over the widths, with the linear part."""
         mixed = out[: len(part)]
         mixed *= 1 - self.linear
-        part *= self.linear * factor
+        part *= self.linear * rate_of(self.gamma, d)
         mixed += part
 
-    def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
-        multiscale_row(columns, n, x, self._rates(len(x)), out)
+    def fill(self, pairing: Pairing, out: Floats) -> None:
+        """Set `out[:n]` to the kernel."""
+        pairing.squares(out)
+        average(np.array(self.widths) * rate_of(self.gamma, pairing.d), pairing.n, out)
         if self.linear:
-            part = np.empty(n)
-            dot_row(columns, n, x, part)
-            self._add_linear(part, rate_of(self.gamma, len(x)), out)
+            part = np.empty(pairing.n)
+            pairing.products(part)
+            self._add_linear(part, pairing.d, out)
 
-    def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
-        sparse_multiscale_row(rows.arrays, n, x.arrays, self._rates(x.features), work, out)
+    def fill_near(self, pairing: Pairing, out: Floats) -> None:
+        """Set `out[:n]` to K less the mean of K(x, x) and K(z, z)."""
+        pairing.squares(out)
         if self.linear:
-            part = np.empty(n)
-            sparse_dot_row(rows.arrays, n, x.arrays, work, part)
-            self._add_linear(part, rate_of(self.gamma, x.features), out)
-
-    def proximity_row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
-        """Set `out[:n]` to K less the mean of K(x, x) and K(z, z), for the objects `columns[:, :n]`."""
-        multiscale_proximity_row(columns, n, x, self._rates(len(x)), out)
+            part = -0.5 * out[: pairing.n]
+        average_less_one(np.array(self.widths) * rate_of(self.gamma, pairing.d), pairing.n, out)
         if self.linear:
-            part = np.empty(n)
-            linear_proximity_row(columns, n, x, part)
-            self._add_linear(part, rate_of(self.gamma, len(x)), out)
-
-    def sparse_proximity_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
-        """Set `out[:n]` to the same for the sparse `x` and the first n rows."""
-        sparse_multiscale_proximity_row(rows.arrays, n, x.arrays, self._rates(x.features), work, out)
-        if self.linear:
-            part = np.empty(n)
-            sparse_linear_proximity_row(rows.arrays, n, x.arrays, work, part)
-            self._add_linear(part, rate_of(self.gamma, x.features), out)
+            self._add_linear(part, pairing.d, out)
 
 
 @saved
-class Linear(Parameters):
+class Linear(WithProximities):
     """Linear kernel K(x, z) = <x, z>.
 
     Examples
@@ -279,27 +302,18 @@ class Linear(Parameters):
     Linear()
     """
 
-    of_distances: ClassVar = True
+    def fill(self, pairing: Pairing, out: Floats) -> None:
+        """Set `out[:n]` to the inner products."""
+        pairing.products(out)
 
-    def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
-        dot_row(columns, n, x, out)
-
-    def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
-        sparse_dot_row(rows.arrays, n, x.arrays, work, out)
-
-    def proximity_row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
-        """Set `out[:n]` to -|x_i - x|^2 / 2 for the objects `columns[:, :n]`."""
-        linear_proximity_row(columns, n, x, out)
-
-    def sparse_proximity_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
-        """Set `out[:n]` to -|x_i - x|^2 / 2 for the first n rows."""
-        sparse_linear_proximity_row(rows.arrays, n, x.arrays, work, out)
+    def fill_near(self, pairing: Pairing, out: Floats) -> None:
+        """Set `out[:n]` to -|x_i - x|^2 / 2."""
+        pairing.squares(out)
+        out[: pairing.n] *= -0.5
 
 
 @saved
-class Polynomial(Parameters):
+class Polynomial(RowKernel):
     """Polynomial kernel K(x, z) = (gamma <x, z> + coef0)^degree.
 
     Parameters
@@ -317,17 +331,11 @@ class Polynomial(Parameters):
     """
 
     def __init__(self, degree: int, gamma: float | Literal["auto", "scale"] = 1.0, coef0: float = 1.0) -> None:
-        if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
-            raise ValueError(f"degree must be an integer >= 1, got {degree!r}")
-        self.degree = int(degree)
+        self.degree = integer("degree", degree, 1)
         self.gamma = checked_gamma(gamma)
         self.coef0 = positive("coef0", coef0, zero=True)
 
-    def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
-        power_row(columns, n, x, self.degree, rate_of(self.gamma, len(x)), self.coef0, out)
-
-    def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
-        gamma = rate_of(self.gamma, x.features)
-        sparse_power_row(rows.arrays, n, x.arrays, self.degree, gamma, self.coef0, work, out)
+    def fill(self, pairing: Pairing, out: Floats) -> None:
+        """Set `out[:n]` to (gamma <x_i, x> + coef0)^degree."""
+        pairing.products(out)
+        powers(pairing.n, self.degree, rate_of(self.gamma, pairing.d), self.coef0, out)

@@ -344,9 +344,6 @@ class NearestNeighbours(KeptNeighbours, ObjectMachine):
         self._distances = np.zeros(0)
         self._new_levels(0)
 
-    def __repr__(self) -> str:
-        return f"NearestNeighbours({self.k}, classes={list(self.classes)!r})"
-
     def _new_levels(self, room: int) -> None:
         # k others and itself, each at a different distance, and one more while it enters.
         depth, c = self.k + 2, len(self.classes)
@@ -435,12 +432,11 @@ class NearestCentroid(KeptCentroid, ObjectMachine):
     _largest = 1e8
     _absent = -1e9
 
+    unnamed = 0
+
     def __init__(self, classes: Sequence[Label]) -> None:
         super().__init__(classes)
         self._new_features(0)
-
-    def __repr__(self) -> str:
-        return f"NearestCentroid(classes={list(self.classes)!r})"
 
     def _new_features(self, features: int) -> None:
         c = len(self.classes)

@@ -106,10 +106,6 @@ class Scaled(Around):
             self.center, self.scale = of_ranges(self.ranges)
         expect_scaled(self.machine)
 
-    def __repr__(self) -> str:
-        how = f"first={self.first}" if self.ranges is None else f"ranges={self.ranges!r}"
-        return f"Scaled({self.machine!r}, {how})"
-
     # -------------------------------------------------------------------- state
 
     @classmethod

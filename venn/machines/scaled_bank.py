@@ -110,10 +110,6 @@ class ScaledBank(Saved):
         """Return a bank with the same parameters that has learned nothing: no scale is known by examples."""
         return ScaledBank(self.bank.fresh(), self.first, self.ranges)
 
-    def __repr__(self) -> str:
-        how = f"first={self.first}" if self.ranges is None else f"ranges={self.ranges!r}"
-        return f"ScaledBank({self.bank!r}, {how})"
-
     # -------------------------------------------------------------------- state
 
     @classmethod
@@ -268,8 +264,7 @@ class ScaledBank(Saved):
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) mean scores of `x` by the members as they are, without `x`; 0 before the first example."""
-        means: Floats = self.member_scores(x).mean(axis=0)
-        return means
+        return self.member_scores(x).mean(axis=0)
 
     # ----------------------------------------------------------------- learning
 

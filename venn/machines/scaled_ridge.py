@@ -77,13 +77,6 @@ class ScaledRidge(Scaled):
         self._trains = True
         self._early: tuple[bytes | None, KernelRidge, Scale] | None = None
 
-    def fresh(self) -> ScaledRidge:
-        """Return a machine with the same parameters that has learned nothing: no scale is known by examples."""
-        return ScaledRidge(self.machine.fresh(), self.first, self.ranges)
-
-    def __repr__(self) -> str:
-        return f"ScaledRidge{super().__repr__().removeprefix('Scaled')}"
-
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)

@@ -102,9 +102,6 @@ class SlidingWindow(Around):
         super().restore(state)
         self.forgotten = held_int("forgotten", state["forgotten"])
 
-    def __repr__(self) -> str:
-        return f"SlidingWindow({self.machine!r}, size={self.size})"
-
     # ------------------------------------------------------------------ reading
 
     @property

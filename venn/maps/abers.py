@@ -90,14 +90,12 @@ class VennAbers(Saved):
     @cached_property
     def _nodes(self) -> Integers:
         self._build(np.array([-np.inf]), np.array([0]))
-        nodes: Integers = vars(self)["_nodes"]
-        return nodes
+        return vars(self)["_nodes"]
 
     @cached_property
     def _leaves(self) -> Integers:
         self._build(np.array([-np.inf]), np.array([0]))
-        leaves: Integers = vars(self)["_leaves"]
-        return leaves
+        return vars(self)["_leaves"]
 
     def _build(self, scores: Floats, blocks: Integers) -> None:
         """Start from distinct scores in order and their blocks, minus infinity with 0 first."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from venn._compiled.maps import fit_logistic, log_memberships
 from venn.machines.machine import NotConverged
-from venn.maps.checks import binary_examples, finite_array
+from venn.maps.checks import finite_array
+from venn.maps.contract import OfCounts
 from venn.maps.followers import Refitting
 from venn.maps.sigmoids import FittedConstant, logistic, soft_targets
-from venn.parameters import Parameters
 from venn.prediction import Floats, Label
 from venn.saved import saved
 
@@ -73,7 +73,7 @@ class FittedBetaCalibration:
 
 
 @saved
-class BetaCalibration(Parameters):
+class BetaCalibration(OfCounts):
     """Beta calibration: logit p = c + a ln s - b ln(1 - s) with least log loss, a and b not negative.
 
     s = 1 / (1 + e^(-2 f)) is the softmax scaling of the score; where the scores are probabilities s, give
@@ -100,19 +100,6 @@ class BetaCalibration(Parameters):
     >>> round(fitted.a, 6), round(fitted.b, 6)  # ln 3
     (1.098612, 1.098612)
     """
-
-    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedBetaCalibration | FittedConstant:
-        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0.
-
-        Raises
-        ------
-        TypeError, ValueError
-            Bad scores, labels or weights.
-        NotConverged
-            500 steps do not reach the optimum: scores of some 1e150 beside ordinary ones.
-        """
-        f, y, w = binary_examples(scores, labels, weights)
-        return self.fit_counts(f, w * y, w)
 
     def follower(self, classes: Sequence[Label]) -> Refitting:
         """Return what fits anew after each example, from the last fit on."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from venn.parameters import has_methods
+from venn.maps.checks import binary_examples
+from venn.parameters import Parameters, has_methods
 from venn.prediction import Floats, Integers
 
 
@@ -32,6 +33,27 @@ class ScoreMap(Protocol):
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedMap:
         """Return the map fitted to the examples."""
+
+
+class OfCounts(Parameters):
+    """Base of binary maps that are fitted to the weights at each score: examples are checked in one place."""
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> Any:
+        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights.
+        NotConverged
+            A search does not reach its optimum: scores of some 1e150 beside ordinary ones.
+        """
+        f, y, w = binary_examples(scores, labels, weights)
+        return self.fit_counts(f, w * y, w)
+
+    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> Any:
+        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
+        raise NotImplementedError
 
 
 class Follower(Protocol):

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from venn.parameters import Parameters, has_methods
+from venn.parameters import Parameters, has_methods, real_array
 from venn.prediction import Floats
 from venn.saved import saved
 
@@ -21,19 +21,8 @@ class Merge(Protocol):
         """Return (n,) probabilities merged over folds, from (folds, n) ones."""
 
 
-def _numbers(name: str, values: Any) -> Floats:
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind == "c":  # numpy would leave out the imaginary part, with a warning
-            raise TypeError
-        return np.asarray(array, np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{name} must be numbers in [0, 1], got {values!r}") from None
-
-
 def _pair(p0: Any, p1: Any) -> tuple[Floats, Floats]:
-    pair = _numbers("p0", p0), _numbers("p1", p1)
+    pair = real_array(p0, "p0 must be numbers in [0, 1]"), real_array(p1, "p1 must be numbers in [0, 1]")
     for name, p in zip(("p0", "p1"), pair, strict=True):
         inside = (p >= 0) & (p <= 1)
         if not inside.all():

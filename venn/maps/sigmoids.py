@@ -14,6 +14,7 @@ import numpy as np
 from venn._compiled.scaling import fit_sigmoid
 from venn.machines.machine import NotConverged
 from venn.maps.checks import binary_examples, finite_array
+from venn.maps.contract import OfCounts
 from venn.maps.followers import FollowingPlatt
 from venn.parameters import Parameters
 from venn.prediction import Floats, Label
@@ -140,7 +141,7 @@ class Platt(Parameters):
 
 
 @saved
-class Softmax(Parameters):
+class Softmax(OfCounts):
     """Softmax scaling p = 1 / (1 + e^(-2 f)): nothing is fitted, so the data justify nothing.
 
     `fit` only checks the examples. The map assumes that scores are decision values on their usual scale, with even
@@ -155,11 +156,6 @@ class Softmax(Parameters):
     >>> Softmax().fit([-1.0, 1.0], [0, 1])([0.0, 1.0]).round(4)
     array([0.5   , 0.8808])
     """
-
-    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigmoid:
-        """Return the sigmoid of slope -2, after a check of (n,) scores, labels and weights."""
-        binary_examples(scores, labels, weights)
-        return FittedSigmoid(-2.0, 0.0)
 
     def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigmoid:
         """Return the sigmoid of slope -2."""
@@ -203,7 +199,7 @@ class FittedSigmaPP:
 
 
 @saved
-class Sigma01(Parameters):
+class Sigma01(OfCounts):
     """Sigma-01: a straight line within the margin, the rate of positives beyond each of its sides.
 
     p = (1 + f) / 2 for |f| <= 1, p+ for f > 1 and p- for f < -1, where p+ and p- are the rates of positives
@@ -225,18 +221,13 @@ class Sigma01(Parameters):
     array([0.5 , 0.  , 0.5 , 1.  , 0.75])
     """
 
-    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigma01:
-        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0."""
-        f, y, w = binary_examples(scores, labels, weights)
-        return self.fit_counts(f, w * y, w)
-
     def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigma01:
         """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
         return FittedSigma01(*_beyond_the_margin(scores, of_class, of_all))
 
 
 @saved
-class SigmaPP(Parameters):
+class SigmaPP(OfCounts):
     """Sigma-PP: the line (1 + f) / 2, clipped at the rates of positives beyond the margin.
 
     p = min(p+, max(p-, (1 + f) / 2)), where p+ and p- are the rates of positives among the examples with f > 1
@@ -256,11 +247,6 @@ class SigmaPP(Parameters):
     >>> fitted([-5.0, -1.0, 0.25, 1.0, 5.0])
     array([0.5  , 0.5  , 0.625, 0.75 , 0.75 ])
     """
-
-    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigmaPP:
-        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0."""
-        f, y, w = binary_examples(scores, labels, weights)
-        return self.fit_counts(f, w * y, w)
 
     def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigmaPP:
         """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from venn.maps.checks import binary_examples, finite_array
+from venn.maps.checks import finite_array
+from venn.maps.contract import OfCounts
 from venn.maps.sigmoids import logistic
-from venn.parameters import Parameters, positive
+from venn.parameters import positive
 from venn.prediction import Floats
 from venn.saved import saved
 
@@ -30,7 +31,7 @@ class FittedSollich:
 
 
 @saved
-class Sollich(Parameters):
+class Sollich(OfCounts):
     """Sollich's probability at the most probable score: p = 1 / (1 + e^(-2 C f)) within the margin.
 
     The objective 1/2 |w|^2 + C sum_i l(y_i f(x_i)), with the hinge loss l(u) = max(0, 1 - u), is, up to a constant,
@@ -64,11 +65,6 @@ class Sollich(Parameters):
 
     def __init__(self, C: float) -> None:
         self.C = positive("C", C)
-
-    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSollich:
-        """Return the map of this C, after a check of (n,) scores, labels and weights."""
-        binary_examples(scores, labels, weights)
-        return FittedSollich(self.C)
 
     def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSollich:
         """Return the map of this C."""

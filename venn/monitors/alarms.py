@@ -18,6 +18,8 @@ from venn.prediction import Floats
 from venn.saved import saved
 
 CHUNK = 4096  # p-values bet on before looking for an alarm; bets after the alarm are then made again
+PER_DECADE = math.log(10)
+LOWEST = -1e6  # shown for a statistic of 0: plain data cannot hold its logarithm
 ONLINE = "on exchangeable data, by a predictor that is exact online and forgets nothing,"
 VALID = f"if the p-values are independent and uniform on [0, 1], as {ONLINE}"
 
@@ -137,6 +139,13 @@ class Detector(Running):
     @abstractmethod
     def _sentence(self, step: int, log: float) -> str:
         """Return the sentence of an alarm."""
+
+    def shown(self, name: str, p_value: float | None) -> State:
+        """Return the statistic against its threshold as plain data, under the name of what is bet against."""
+        return {
+            "name": name, "detector": type(self).__name__, "log10": max(self.log / PER_DECADE, LOWEST),
+            "threshold": self.threshold / PER_DECADE, "alarms": self.count, "p_value": p_value,
+        }  # fmt: skip
 
     def begin_anew(self) -> None:
         """Bet with a fresh martingale from the next step on, as if it were the first; steps and alarms count on."""

@@ -43,8 +43,7 @@ def checked_martingale(martingale: Any) -> Martingale:
     bets = has_methods(martingale, "update", "update_many", "fresh", "restore")
     if not bets or not all(hasattr(martingale, name) for name in ("n", "log")):
         raise TypeError(f"martingale must be a martingale object, such as SimpleJumper(), got {martingale!r}")
-    known: Martingale = martingale
-    return known
+    return martingale
 
 
 class Bettor(Sums):

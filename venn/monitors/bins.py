@@ -70,8 +70,7 @@ class MassBins(Parameters):
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts."""
         ranks = np.arange(1, self.bins) * len(probabilities) // self.bins
-        cuts: Floats = np.sort(probabilities)[ranks]
-        return cuts
+        return np.sort(probabilities)[ranks]
 
 
 def cuts_of(bins: Bins | None, p: Floats) -> Floats:

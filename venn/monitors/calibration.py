@@ -125,22 +125,22 @@ def classwise_ece(proba: Any, truth: Any, bins: Bins | None = None) -> Floats:
 class Reliability:
     """A reliability diagram of b bins, without empty bins."""
 
+    #: (b,) mean probability.
     confidence: Floats
-    """(b,) mean probability."""
+    #: (b,) share of events.
     frequency: Floats
-    """(b,) share of events."""
+    #: (b,) number of forecasts.
     counts: Integers
-    """(b,) number of forecasts."""
+    #: (b,) lower end of the consistency bar of `frequency`.
     low: Floats
-    """(b,) lower end of the consistency bar of `frequency`."""
+    #: (b,) its upper end.
     high: Floats
-    """(b,) its upper end."""
+    #: (b, 2) lower and upper end of the bin.
     edges: Floats
-    """(b, 2) lower and upper end of the bin."""
+    #: Least probability that a bar covers its share.
     level: float
-    """Least probability that a bar covers its share."""
+    #: Expected calibration error over these bins.
     ece: float
-    """Expected calibration error over these bins."""
 
 
 def reliability(proba: Any, truth: Any, bins: Bins | None = None, level: float = 0.9) -> Reliability:
@@ -247,22 +247,21 @@ def number_of_events(proba: Any) -> Floats:
         length = fft.next_fast_len(size, real=True)
         transform = fft.rfft(laws, length, axis=1)
         laws = fft.irfft(transform[0::2] * transform[1::2], length, axis=1)[:, :size]
-    law: Floats = np.clip(laws[0, : len(p) + 1], 0.0, 1.0)
-    return law
+    return np.clip(laws[0, : len(p) + 1], 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class HosmerLemeshow:
     """A Hosmer-Lemeshow test."""
 
+    #: Sum over the groups of (O - E)^2 / (E (1 - E / n)).
     statistic: float
-    """Sum over the groups of (O - E)^2 / (E (1 - E / n))."""
+    #: Probability of at least that much, by the chi-squared distribution.
     p_value: float
-    """Probability of at least that much, by the chi-squared distribution."""
+    #: Its degrees of freedom.
     freedom: int
-    """Its degrees of freedom."""
+    #: Number of groups after merging.
     groups: int
-    """Number of groups after merging."""
 
 
 def hosmer_lemeshow(proba: Any, truth: Any, bins: Bins | None = None, in_sample: bool = False) -> HosmerLemeshow:

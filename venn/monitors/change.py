@@ -67,8 +67,7 @@ def of_events(departures: Floats) -> Floats:
     inside = np.clip(claimed, CERTAIN, 1 - CERTAIN)
     odds = np.where(happened, 1.0, -1.0) * (np.log(inside) - np.log1p(-inside))  # of what was the case, logarithms
     bent = np.logaddexp(0, -odds)[:, None] - np.logaddexp(0, -odds[:, None] * BENDS)
-    ratios: Floats = np.hstack([tilted, bent])
-    return ratios
+    return np.hstack([tilted, bent])
 
 
 def of_p_values(ps: Floats) -> Floats:
@@ -77,8 +76,7 @@ def of_p_values(ps: Floats) -> Floats:
     Column by column, after it p or 1 - p has the density (1 + k p^(k - 1)) / 2, k in `POWERS`.
     """
     both = np.maximum(np.column_stack([ps, 1 - ps]), TINY)[:, :, None]
-    ratios: Floats = np.log((1 + POWERS * both ** (POWERS - 1)) / 2).reshape(len(ps), -1)
-    return ratios
+    return np.log((1 + POWERS * both ** (POWERS - 1)) / 2).reshape(len(ps), -1)
 
 
 def change_point(ratios: Floats, last: int) -> ChangePoint:

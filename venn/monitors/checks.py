@@ -105,5 +105,4 @@ def class_codes(name: str, values: Any, n: int, c: int) -> Integers:
     if wrong.any():
         i = int(wrong.argmax())
         raise ValueError(f"{name} must be class codes from 0 to {c - 1}, got {array[i]} at step {i}")
-    clean: Integers = array.astype(np.int64)
-    return clean
+    return array.astype(np.int64)

@@ -19,31 +19,31 @@ Bools = NDArray[np.bool_]
 class PerStep:
     """What one predictor said at each of n steps, and how it fared; arrays of length n."""
 
+    #: The predicted label was the true one.
     hit: Bools
-    """The predicted label was the true one."""
+    #: Smallest probability of the predicted label over the hypotheses.
     lower: Floats
-    """Smallest probability of the predicted label over the hypotheses."""
+    #: Largest one; equal to `lower` for a point forecast.
     upper: Floats
-    """Largest one; equal to `lower` for a point forecast."""
+    #: Upper minus lower.
     width: Floats
-    """Upper minus lower."""
+    #: Probability of the predicted label by the point forecast.
     confidence: Floats
-    """Probability of the predicted label by the point forecast."""
+    #: Probability of the true label by the point forecast.
     probability: Floats
-    """Probability of the true label by the point forecast."""
+    #: Minus its natural logarithm, clipped below at `Record.clip`.
     log_loss: Floats
-    """Minus its natural logarithm, clipped below at `Record.clip`."""
+    #: Sum over the classes of (1{y = k} - p_k)^2, in [0, 2].
     brier: Floats
-    """Sum over the classes of (1{y = k} - p_k)^2, in [0, 2]."""
+    #: The most probable class in the row of the true label was the true one; for class intervals, `hit`.
     realised_hit: Bools
-    """The most probable class in the row of the true label was the true one; for class intervals, `hit`."""
+    #: The probability of that class in that row; calibrated under exchangeability.
+    #:
+    #: For class intervals the probability of the predicted class under the true hypothesis: each fixed class is
+    #: calibrated, the one that happens to be predicted need not be.
     realised: Floats
-    """The probability of that class in that row; calibrated under exchangeability.
-
-    For class intervals the probability of the predicted class under the true hypothesis: each fixed class is
-    calibrated, the one that happens to be predicted need not be."""
+    #: All rows had the same most probable class; for class intervals, both hypotheses.
     unanimous: Bools
-    """All rows had the same most probable class; for class intervals, both hypotheses."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -60,34 +60,34 @@ class Curves:
     ``lower = 1 - uep / N`` and ``upper = 1 - lep / N``.
     """
 
+    #: The steps behind the curves.
     per_step: PerStep
-    """The steps behind the curves."""
+    #: Whether the predictor gave intervals; False for point forecasts.
     interval: bool
-    """Whether the predictor gave intervals; False for point forecasts."""
+    #: Steps whose true label had a probability below `Record.clip`.
     clipped: int
-    """Steps whose true label had a probability below `Record.clip`."""
+    #: Mean of the hits.
     accuracy: Floats
-    """Mean of the hits."""
+    #: Mean of the lower bounds.
     lower: Floats
-    """Mean of the lower bounds."""
+    #: Mean of the upper bounds.
     upper: Floats
-    """Mean of the upper bounds."""
+    #: Mean of the widths.
     width: Floats
-    """Mean of the widths."""
+    #: Mean log loss, natural logarithm.
     log_loss: Floats
-    """Mean log loss, natural logarithm."""
+    #: Mean Brier loss.
     brier: Floats
-    """Mean Brier loss."""
+    #: Mean of the realised-row hits.
     realised_accuracy: Floats
-    """Mean of the realised-row hits."""
+    #: Mean realised-row probability, which `realised_accuracy` must approach on exchangeable data.
     realised: Floats
-    """Mean realised-row probability, which `realised_accuracy` must approach on exchangeable data."""
+    #: Number of errors.
     errors: Integers
-    """Number of errors."""
+    #: Lower error probability: sum of (1 - upper).
     lep: Floats
-    """Lower error probability: sum of (1 - upper)."""
+    #: Upper error probability: sum of (1 - lower).
     uep: Floats
-    """Upper error probability: sum of (1 - lower)."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -97,8 +97,7 @@ class Curves:
     @property
     def inside(self) -> Bools:
         """Where the accuracy lies between the lower and the upper curve, rounding of the sums aside."""
-        inside: Bools = (self.lower <= self.accuracy + 1e-12) & (self.accuracy <= self.upper + 1e-12)
-        return inside
+        return (self.lower <= self.accuracy + 1e-12) & (self.accuracy <= self.upper + 1e-12)
 
     def __len__(self) -> int:
         return len(self.accuracy)
@@ -120,16 +119,16 @@ class SetCurves:
     label that is not in it.
     """
 
+    #: (n, c) p-values.
     p_values: Floats
-    """(n, c) p-values."""
+    #: (n,) codes of the true labels.
     truth: Integers
-    """(n,) codes of the true labels."""
+    #: (n,) mean so far of the hits of the label of largest p-value.
     accuracy: Floats
-    """(n,) mean so far of the hits of the label of largest p-value."""
+    #: (n,) mean so far of the largest p-values.
     credibility: Floats
-    """(n,) mean so far of the largest p-values."""
+    #: (n,) mean so far of one minus the second largest p-value.
     confidence: Floats
-    """(n,) mean so far of one minus the second largest p-value."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -146,8 +145,7 @@ class SetCurves:
     @property
     def p_true(self) -> Floats:
         """(n,) p-values of the true labels: uniform and independent on exchangeable data, where they are smoothed."""
-        p_true: Floats = self.p_values[np.arange(len(self)), self.truth]
-        return p_true
+        return self.p_values[np.arange(len(self)), self.truth]
 
     def errors(self, epsilon: float) -> Integers:
         """Return (n,) number of errors so far at a significance level in [0, 1]."""
@@ -178,8 +176,7 @@ def _level(epsilon: float) -> float:
 
 
 def _means_so_far(values: NDArray[Any]) -> Floats:
-    running: Floats = np.cumsum(values, dtype=np.float64) / np.arange(1, len(values) + 1)
-    return running
+    return np.cumsum(values, dtype=np.float64) / np.arange(1, len(values) + 1)
 
 
 def set_curves(o: Outcomes) -> SetCurves:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import log
 from typing import Protocol
 
-from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, odds
+from venn.monitors.alarms import PER_DECADE, Alarm, ShiryaevRoberts, Ville, odds
 from venn.monitors.betting import Martingale
 from venn.monitors.bounds import DeviationBand, ForwardEProcess
 from venn.monitors.change import MEMORY, ChangePoint, Trace
@@ -15,9 +15,6 @@ from venn.monitors.outcomes import Outcomes
 from venn.monitors.running import Running, State
 from venn.monitors.sources import Source
 from venn.saved import saved
-
-PER_DECADE = log(10)
-LOWEST = -1e6  # shown for a statistic of 0: plain data cannot hold its logarithm
 
 
 class Evidence(Protocol):
@@ -163,17 +160,7 @@ class Exchangeability(Running):
 
     def snapshot(self) -> list[State]:
         """Return one plain mapping for each detector."""
-        shown: list[State] = [
-            {
-                "name": self.name,
-                "detector": type(detector).__name__,
-                "log10": max(detector.log / PER_DECADE, LOWEST),
-                "threshold": detector.threshold / PER_DECADE,
-                "alarms": detector.count,
-                "p_value": self.p_value,
-            }
-            for detector in (self.ville, self.repeated)
-        ]
+        shown = [detector.shown(self.name, self.p_value) for detector in (self.ville, self.repeated)]
         if self.band is not None and self.band.n:
             shown.append(
                 {

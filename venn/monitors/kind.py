@@ -158,8 +158,7 @@ class Kind(ABC):
 
     def kept(self, prediction: Any) -> Prediction:
         """Return the prediction as a journal keeps it."""
-        known: Prediction = prediction
-        return known
+        return prediction
 
     def encode(self, prediction: Any) -> bytes:
         """Return a prediction as bytes; equal predictions make equal bytes."""
@@ -180,8 +179,7 @@ class Kind(ABC):
 
     def made(self, numbers: Floats, labels: tuple[Label, ...], *known: int) -> Prediction:
         """Return the prediction with these numbers and with what was kept beside them, or raise ValueError."""
-        prediction: Prediction = self.of(numbers, labels)
-        return prediction
+        return self.of(numbers, labels)
 
     # -------------------------------------------------------------------- views
 

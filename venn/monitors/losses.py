@@ -52,12 +52,12 @@ def brier(proba: Any, truth: Any) -> float:
 class MeanLogLoss:
     """A mean log loss, and how many probabilities were clipped."""
 
+    #: Mean of -ln p, in nats.
     value: float
-    """Mean of -ln p, in nats."""
+    #: Number of forecasts that gave the outcome a probability below `clip`.
     clipped: int
-    """Number of forecasts that gave the outcome a probability below `clip`."""
+    #: Smaller probabilities count as this.
     clip: float
-    """Smaller probabilities count as this."""
 
 
 def log_loss(proba: Any, truth: Any, clip: float = CLIP) -> MeanLogLoss:
@@ -96,12 +96,12 @@ def log_loss(proba: Any, truth: Any, clip: float = CLIP) -> MeanLogLoss:
 class Sharpness:
     """How much forecasts commit themselves, whatever the outcome."""
 
+    #: Variance of the forecasts: for distributions the sum over the classes. Larger is sharper.
     variance: float
-    """Variance of the forecasts: for distributions the sum over the classes. Larger is sharper."""
+    #: Brier score that the forecasts expect of themselves. Smaller is sharper.
     expected_brier: float
-    """Brier score that the forecasts expect of themselves. Smaller is sharper."""
+    #: Log loss that they expect of themselves: their mean entropy in nats. Smaller is sharper.
     expected_log_loss: float
-    """Log loss that they expect of themselves: their mean entropy in nats. Smaller is sharper."""
 
 
 def sharpness(proba: Any) -> Sharpness:

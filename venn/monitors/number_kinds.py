@@ -32,18 +32,18 @@ PLACES = np.dtype("<i8")
 class NumberCurves:
     """How the predictions of numbers of one predictor fared over n steps; arrays of length n."""
 
+    #: True labels.
     truth: Floats
-    """True labels."""
+    #: Point forecasts.
     label: Floats
-    """Point forecasts."""
+    #: P-values of the true labels: uniform and independent on exchangeable data, by conformal predictors.
     p_true: Floats
-    """P-values of the true labels: uniform and independent on exchangeable data, by conformal predictors."""
+    #: Continuous ranked probability scores; 0 for predictions that are no distributions.
     crps: Floats
-    """Continuous ranked probability scores; 0 for predictions that are no distributions."""
+    #: (levels, n) lower ends of the intervals at the significance levels 0.01, 0.05, 0.1 and 0.2; may be infinite.
     lower: Floats
-    """(levels, n) lower ends of the intervals at the significance levels 0.01, 0.05, 0.1 and 0.2; may be infinite."""
+    #: (levels, n) upper ends.
     upper: Floats
-    """(levels, n) upper ends."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -66,8 +66,7 @@ class NumberCurves:
         columns = self.columns
         finite = np.cumsum(columns[f"finite_{epsilon}"])
         total = np.cumsum(columns[f"width_{epsilon}"])
-        means: Floats = np.divide(total, finite, out=np.full(len(total), inf), where=finite > 0)
-        return means
+        return np.divide(total, finite, out=np.full(len(total), inf), where=finite > 0)
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -129,8 +128,7 @@ class NumberKind(Kind):
 
     def crps(self, prediction: Any, truth: float) -> float:
         """Return the continuous ranked probability score of a distribution."""
-        score: float = prediction.crps(truth)
-        return score
+        return prediction.crps(truth)
 
     def hit(self, step: Outcomes) -> bool:
         """Whether the label is in the interval at 0.05."""
@@ -238,8 +236,7 @@ class NumberKind(Kind):
 def _ends(prediction: Any) -> tuple[float, float]:
     if isinstance(prediction, Recalled):
         return prediction.lower, prediction.upper
-    ends: tuple[float, float] = prediction.interval(LEVEL)
-    return ends
+    return prediction.interval(LEVEL)
 
 
 class PredictiveDistributionKind(NumberKind):

@@ -28,7 +28,6 @@ ROOM = 64  # objects
 LARGEST = 1e150  # its square is finite
 FARTHEST = 1e6  # deviations, of a scaled column
 ABOUT = "objects"
-PARAMETERS = ("level", "run_length", "seed", "first")
 
 
 class Ranking(Protocol):
@@ -81,13 +80,11 @@ class Crowd:
     def distances(self, x: Floats) -> Floats:
         """Return the (n,) distances of a clean object to all."""
         apart = self._objects[: self.n] - x if self.n else np.zeros((0, x.size))
-        found: Floats = np.sqrt(np.einsum("ij,ij->i", apart, apart))
-        return found
+        return np.sqrt(np.einsum("ij,ij->i", apart, apart))
 
     def sums(self, near: Floats, others: int) -> Floats:
         """Return the sums of the distances to the k nearest of so many others, or to all if these are fewer."""
-        found: Floats = near[..., : min(self.k, others)].sum(axis=-1)
-        return found
+        return near[..., : min(self.k, others)].sum(axis=-1)
 
     def nearest(self, distances: Floats) -> Floats:
         """Return the (k,) smallest distances, ascending; infinite where there are fewer."""
@@ -171,14 +168,13 @@ class AmongAll(Saved):
     risk = 0.0
     theorem: ClassVar[str] = "if objects come in random order,"
 
+    unnamed = 0
+
     def __init__(self, neighbours: int = 10, size: int | None = None) -> None:
         self.neighbours = integer("neighbours", neighbours, 1)
         self.size = None if size is None else integer("size", size, self.neighbours + 1)
         self._crowd = Crowd(self.neighbours)
         self._before = 0  # objects in earlier bags
-
-    def __repr__(self) -> str:
-        return f"AmongAll(neighbours={self.neighbours}{'' if self.size is None else f', size={self.size}'})"
 
     @property
     def martingale(self) -> Martingale:
@@ -261,6 +257,8 @@ class AgainstFirst(Saved):
 
     theorem: ClassVar[str] = "if objects are independent and of one distribution,"
 
+    unnamed = 0
+
     def __init__(self, size: int = 2000, neighbours: int = 10, risk: float = 0.001) -> None:
         self.size = integer("size", size, 20)
         self.neighbours = integer("neighbours", neighbours, 1)
@@ -271,9 +269,6 @@ class AgainstFirst(Saved):
         self._crowd = Crowd(self.neighbours)
         self._values = np.zeros(self.size - self.size // 2)  # of the second half
         self._room = sqrt(log(1 / self.risk) / (2 * len(self._values)))
-
-    def __repr__(self) -> str:
-        return f"AgainstFirst(size={self.size}, neighbours={self.neighbours}, risk={self.risk:g})"
 
     @property
     def martingale(self) -> Martingale:
@@ -404,24 +399,14 @@ class Drift(Saved):
         self._trace = Trace(False, MEMORY)
         self._change: ChangePoint | None = None  # the latest
 
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in PARAMETERS)
-        return f"Drift({self.ranking!r}, {inside})"
-
     @property
     def parameters(self) -> dict[str, Any]:
         """What the constructor takes; the ranking as a pattern."""
-        return {"ranking": self.ranking.fresh(), **{name: getattr(self, name) for name in PARAMETERS}}
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Drift:
-        """Return one with these parameters that has seen nothing."""
-        checked_keys("parameters", parameters, ("ranking", *PARAMETERS))
-        return cls(parameters["ranking"], **{name: v for name, v in parameters.items() if name != "ranking"})
+        return super().parameters | {"ranking": self.ranking.fresh()}
 
     def fresh(self) -> Drift:
         """Return one with the same parameters that has seen nothing."""
-        return Drift(self.ranking, **{name: getattr(self, name) for name in PARAMETERS})
+        return Drift(**self.parameters)
 
     @property
     def n(self) -> int:
@@ -516,13 +501,7 @@ class Drift(Saved):
         return {
             "step": self.n,
             "verdict": self.verdict().plain(),
-            "evidence": [
-                {
-                    "name": ABOUT, "detector": type(one).__name__, "log10": max(one.log / log(10), -1e6),
-                    "threshold": one.threshold / log(10), "alarms": one.count, "p_value": self.p_value,
-                }
-                for one in (self._ville, self._repeated)
-            ],
+            "evidence": [one.shown(ABOUT, self.p_value) for one in (self._ville, self._repeated)],
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
         }  # fmt: skip
 

@@ -162,8 +162,7 @@ def held_numbers(name: str, values: Any, size: int) -> list[float]:
     right = isinstance(values, list) and len(values) == size
     if not right or any(type(v) not in (int, float) or not abs(v) <= MOST for v in values):
         raise ValueError(f"state[{name!r}] must hold {size} finite numbers, got {values!r}")
-    known: list[float] = values
-    return known
+    return values
 
 
 def held_sum(name: str, values: Any) -> int:

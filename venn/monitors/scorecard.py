@@ -112,8 +112,7 @@ class Scorecard(Card):
         def tally(which: NDArray[Any], groups: int) -> list[int]:
             counted = np.zeros(groups, np.int64)
             np.add.at(counted, which, 1 if times is None else times)
-            whole: list[int] = counted.tolist()
-            return whole
+            return counted.tolist()
 
         def add_up(values: Floats, which: NDArray[Any] | None = None, groups: int = 1) -> list[int]:
             if times is None:

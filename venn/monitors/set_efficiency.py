@@ -40,26 +40,26 @@ class Efficiency:
 
     proper: ClassVar[tuple[str, ...]] = ("sum_of_p_values", "size", "observed_fuzziness", "observed_excess")
 
+    #: S: sum of the p-values of all labels, from 0 to c. Conditionally proper.
     sum_of_p_values: Floats
-    """S: sum of the p-values of all labels, from 0 to c. Conditionally proper."""
+    #: N: number of labels in the set, from 0 to c. Conditionally proper.
     size: Floats
-    """N: number of labels in the set, from 0 to c. Conditionally proper."""
+    #: U: second largest p-value, one minus the confidence.
     unconfidence: Floats
-    """U: second largest p-value, one minus the confidence."""
+    #: F: sum of all p-values except the largest.
     fuzziness: Floats
-    """F: sum of all p-values except the largest."""
+    #: M: 1 if the set has more than one label, else 0.
     multiple: Floats
-    """M: 1 if the set has more than one label, else 0."""
+    #: E: number of labels in the set beyond the first; 0 for an empty set.
     excess: Floats
-    """E: number of labels in the set beyond the first; 0 for an empty set."""
+    #: OU: largest p-value of a false label.
     observed_unconfidence: Floats
-    """OU: largest p-value of a false label."""
+    #: OF: sum of the p-values of the false labels. Conditionally proper.
     observed_fuzziness: Floats
-    """OF: sum of the p-values of the false labels. Conditionally proper."""
+    #: OM: 1 if the set has a false label, else 0.
     observed_multiple: Floats
-    """OM: 1 if the set has a false label, else 0."""
+    #: OE: number of false labels in the set. Conditionally proper.
     observed_excess: Floats
-    """OE: number of false labels in the set. Conditionally proper."""
     epsilon: float
 
     def __len__(self) -> int:

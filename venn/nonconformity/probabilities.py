@@ -45,8 +45,10 @@ class OnProbabilities(ByScores):
     """Base of the measures here: probabilities of own and other classes, and a random number for each object."""
 
     pointwise = True
-    deleted: bool
-    temperature: float
+
+    def __init__(self, deleted: bool = True, temperature: float = 1.0) -> None:
+        self.deleted = flag("deleted", deleted)
+        self.temperature = positive("temperature", temperature)
 
     def values(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) nonconformity."""
@@ -98,10 +100,6 @@ class LAC(OnProbabilities):
     array([0.3, 0.9])
     """
 
-    def __init__(self, deleted: bool = True, temperature: float = 1.0) -> None:
-        self.deleted = flag("deleted", deleted)
-        self.temperature = positive("temperature", temperature)
-
     def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) probabilities of the other classes."""
         return 1.0 - own
@@ -137,8 +135,7 @@ class APS(OnProbabilities):
     """
 
     def __init__(self, deleted: bool = True, temperature: float = 1.0, randomised: bool = True, seed: int = 0) -> None:
-        self.deleted = flag("deleted", deleted)
-        self.temperature = positive("temperature", temperature)
+        super().__init__(deleted, temperature)
         self.randomised = flag("randomised", randomised)
         self.seed = integer("seed", seed, 0)
 
@@ -225,8 +222,7 @@ class SAPS(OnProbabilities):
 
     def __init__(self, weight: float = 0.1, deleted: bool = True, temperature: float = 1.0, seed: int = 0) -> None:
         self.weight = positive("weight", weight)
-        self.deleted = flag("deleted", deleted)
-        self.temperature = positive("temperature", temperature)
+        super().__init__(deleted, temperature)
         self.seed = integer("seed", seed, 0)
 
     def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
@@ -256,10 +252,6 @@ class TopK(OnProbabilities):
     >>> TopK().values(np.array([[0.7, 0.2, 0.1]] * 3), np.array([0, 1, 2]))
     array([1., 2., 3.])
     """
-
-    def __init__(self, deleted: bool = True, temperature: float = 1.0) -> None:
-        self.deleted = flag("deleted", deleted)
-        self.temperature = positive("temperature", temperature)
 
     def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) ranks."""

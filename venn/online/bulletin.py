@@ -38,13 +38,12 @@ class Bulletin:
         self._shown = -FRESH  # when the latest figures were written, by a clock that is never set
 
     def note(
-        self, step: int, now: float, rung: list[Rung], told: Mapping[str, Monitor],
-        monitors: Mapping[str, Monitor | Drift],
-    ) -> None:  # fmt: skip
+        self, step: int, now: float, rung: list[Rung], told: Mapping[str, Monitor], monitors: Mapping[str, Monitor]
+    ) -> None:
         """Record the alarms of a step, and its point of the curves if it has one."""
         self.ring(step, now, rung)
         if step % spacing(step) == 0:
-            seen = {name: one.figures() for name, one in monitors.items() if isinstance(one, Monitor)}
+            seen = {name: one.figures() for name, one in monitors.items()}
             self._points.append((step, now, {name: figures_of(told[name].figures(), seen.get(name)) for name in told}))
 
     def ring(self, step: int, now: float, rung: list[Rung]) -> None:

@@ -472,8 +472,7 @@ class Unpacker:
         if not isinstance(name, str) or name not in self._members:
             raise ValueError(f"its header names an array {name!r} that is not there")
         self._used.add(name)
-        array: NDArray[Any] = self._members[name]
-        return array
+        return self._members[name]
 
     def _read_object(self, number: Any) -> Any:
         if type(number) is not int or not 0 <= number < len(self._objects):

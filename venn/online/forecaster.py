@@ -45,14 +45,12 @@ class Said(dict[str, Any]):
     @property
     def classes(self) -> tuple[Label, ...]:
         """Labels in class order."""
-        labels: tuple[Label, ...] = self[FORECAST].classes
-        return labels
+        return self[FORECAST].classes
 
     @property
     def proba(self) -> Floats:
         """(c,) or (n, c) probabilities in class order."""
-        proba: Floats = self[FORECAST].proba
-        return proba
+        return self[FORECAST].proba
 
     @property
     def intervals(self) -> Floats:
@@ -96,8 +94,7 @@ class Outlook(Said):
     @property
     def label(self) -> Label:
         """The most probable class."""
-        label: Label = self[FORECAST].label
-        return label
+        return self[FORECAST].label
 
     @property
     def best(self) -> Label:
@@ -106,8 +103,7 @@ class Outlook(Said):
 
     def set(self, epsilon: float) -> tuple[Label, ...]:
         """Return the labels that cannot be excluded at this chance of an error, in class order."""
-        labels: tuple[Label, ...] = self[SETS].set(epsilon)
-        return labels
+        return self[SETS].set(epsilon)
 
     def __repr__(self) -> str:
         each = zip(self.classes, self.proba.tolist(), self.intervals.tolist(), strict=True)
@@ -147,14 +143,12 @@ class Outlooks(Said):
     @property
     def p_values(self) -> Floats:
         """(n, c) p-values of each class."""
-        p_values: Floats = self[SETS].p_values
-        return p_values
+        return self[SETS].p_values
 
     @property
     def labels(self) -> list[Label]:
         """The most probable classes."""
-        labels: list[Label] = self[FORECAST].labels
-        return labels
+        return self[FORECAST].labels
 
     @property
     def best(self) -> list[Label]:
@@ -163,8 +157,7 @@ class Outlooks(Said):
 
     def sets(self, epsilon: float) -> list[tuple[Label, ...]]:
         """Return for each object the labels that cannot be excluded at this chance of an error, in class order."""
-        sets: list[tuple[Label, ...]] = self[SETS].sets(epsilon)
-        return sets
+        return self[SETS].sets(epsilon)
 
     def one(self, i: int) -> Outlook:
         """Return the outlook for object i."""

@@ -47,6 +47,7 @@ from venn.online.journal_file import (
 )
 from venn.online.journal_file import JournalError as JournalError
 from venn.online.keeper import Keeper
+from venn.parameters import flag, integer
 
 LARGEST_LOG = 1 << 26  # bytes that the log keeps when no reader needs more
 LARGEST = 2**63 - 1  # largest integer that SQLite holds
@@ -117,21 +118,14 @@ class Journal:
         share: float = 0.05,
         largest: int = 1 << 30,
     ) -> None:
-        if not isinstance(durable, bool):
-            raise TypeError(f"durable must be True or False, got {durable!r}")
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise ValueError(f"every must be an integer >= 1, got {every!r}")
+        self.durable, self.every = flag("durable", durable), integer("every", every, 1)
+        self.largest = integer("largest", largest, 0)
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ValueError(f"share must be a number in (0, 1], got {share!r}")
-        if isinstance(largest, bool) or not isinstance(largest, int) or largest < 0:
-            raise ValueError(f"largest must be an integer >= 0, got {largest!r}")
         self.path = Path(path)
         self._file = Path(os.path.realpath(path))  # one name per file, for its lock and its checkpoints
         self.share = float(share)
-        self.durable = durable
-        self.every = every
-        self.largest = largest
-        self.checkpoints = Keeper(self._file, every, self.share, largest)
+        self.checkpoints = Keeper(self._file, self.every, self.share, self.largest)
         self._db: sqlite3.Connection | None = None
         self._lock: int | None = None
         self._owned: lock.Owned | None = None

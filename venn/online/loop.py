@@ -10,7 +10,6 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any
 
 from venn.monitors.alarms import Alarm
@@ -29,6 +28,7 @@ from venn.online.record import Record
 from venn.online.restart import go_on, plain
 from venn.online.run import REFUSALS, Run, Waiting
 from venn.online.watch import read_record
+from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor
 
@@ -124,9 +124,7 @@ class Online:
         self.alone = not isinstance(predictor, Panel)
         panel = predictor if isinstance(predictor, Panel) else Panel(**{type(predictor).__name__: predictor})
         self._run = Run(panel, monitor)
-        if patience is not None and (isinstance(patience, bool) or not isinstance(patience, int) or patience < 1):
-            raise ValueError(f"patience must be an integer >= 1 or None, got {patience!r}")
-        self.patience = patience
+        self.patience = None if patience is None else integer("patience", patience, 1)
         self._owner = os.getpid()
         self._broken: str | None = None
         self._bulletin = Bulletin()
@@ -320,7 +318,7 @@ class Online:
                 journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.panel.space.encode(y))
             rung, failure = run.learn(id, y, current, now, noted)
         if journal is not None:
-            self._bulletin.note(run.answered, now, rung, run.told, run.monitors)
+            self._bulletin.note(run.answered, now, rung, run.told, run.by_predictor)
             self._publish(journal, now)
         self._keep()
         if failure is not None:
@@ -386,9 +384,7 @@ class Online:
         20
         10
         """
-        if not isinstance(again, bool):
-            raise TypeError(f"again must be True or False, got {again!r}")
-        if again and self.journal is not None:
+        if flag("again", again) and self.journal is not None:
             self._check_open()
             self.journal.check()
         for event in ahead(events, self.expect):
@@ -515,10 +511,10 @@ class Online:
         That of the monitors, as page, metrics and notifications have it; without any, a `Forecaster` has its own, and
         of others it is one on the predictions as they were made, on which nothing bets.
         """
-        if isinstance(self.panel, Forecaster) and not self._run.watched:
+        if isinstance(self.panel, Forecaster) and not self._run.by_predictor:
             own = self.panel.verdict()
             return worst({own.predictor: own} | {name: one.verdict() for name, one in self.monitors.items()})
-        watching = self.monitors if self._run.watched else {**self.told, **self.monitors}
+        watching = self.monitors if self._run.by_predictor else {**self.told, **self.monitors}
         found = {name: monitor.verdict() for name, monitor in watching.items()}
         return next(iter(found.values())) if len(found) == 1 and self.alone else worst(found)
 
@@ -596,7 +592,5 @@ class Online:
     def __enter__(self) -> Online:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -15,7 +15,7 @@ from venn.online.ahead import ahead
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
 from venn.online.record import Record
-from venn.parameters import by_name
+from venn.parameters import by_name, integer
 from venn.prediction import Label, Prediction
 from venn.predictors.learning import Predictor
 from venn.show.terminal import Progress
@@ -196,8 +196,8 @@ def advance(
 
 
 def _check(stream: object, steps: int | None) -> None:
-    if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
-        raise ValueError(f"steps must be an integer >= 1, got {steps!r}")
+    if steps is not None:
+        integer("steps", steps, 1)
     _refuse_tables(stream)
 
 

@@ -98,4 +98,4 @@ def happen_again(
     waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
     noted = run.note(waiting, y)
     rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, noted)
-    bulletin.note(run.answered, time.time(), rung, run.told, run.monitors)
+    bulletin.note(run.answered, time.time(), rung, run.told, run.by_predictor)

@@ -46,7 +46,7 @@ class Run:
 
     def __init__(self, panel: Panel, monitor: Any) -> None:
         self.panel = panel
-        self.monitors = checked_monitors(monitor, panel)
+        self._watch(checked_monitors(monitor, panel))
         self.told = {name: Monitor(panel.space, sources=()) for name in panel}
         self.asked = self.answered = self.expired = 0
         self.waiting: dict[int | str, Waiting] = {}
@@ -59,18 +59,14 @@ class Run:
 
     # ------------------------------------------------------------------- events
 
-    @property
-    def drifts(self) -> dict[str, Drift]:
-        """What watches the objects, by name."""
-        return {name: one for name, one in self.monitors.items() if isinstance(one, Drift)}
-
-    @property
-    def watched(self) -> bool:
-        """Whether any predictor has a monitor."""
-        return any(isinstance(one, Monitor) for one in self.monitors.values())
+    def _watch(self, monitors: dict[str, Monitor | Drift]) -> None:
+        """Hold the monitors, those of predictors and those of objects apart."""
+        self.monitors = monitors
+        self.by_predictor = {name: one for name, one in monitors.items() if isinstance(one, Monitor)}
+        self.drifts = {name: one for name, one in monitors.items() if isinstance(one, Drift)}
 
     def check(self, x: Any) -> None:
-        """Raise what `ask` would raise for an object that the panel has accepted."""
+        """Refuse an object that cannot be watched."""
         for one in self.drifts.values():
             one.check(x)
 
@@ -109,8 +105,7 @@ class Run:
             name: before[name]
             if name in before and kind_of(before[name], name).whole
             else self.panel[name].predict_one(waiting.x)
-            for name, monitor in self.monitors.items()
-            if isinstance(monitor, Monitor)
+            for name in self.by_predictor
         }
 
     def learn(
@@ -131,15 +126,13 @@ class Run:
         self.answered += 1
         rung: list[Rung] = []
         for name, told in self.told.items():
-            monitor = self.monitors.get(name)
+            monitor = self.by_predictor.get(name)
             try:
                 told.update(waiting.predictions[name], y)
-                alarms = monitor.update(current[name], y) if isinstance(monitor, Monitor) else ()
+                if monitor is not None:
+                    rung += rung_by(name, monitor, monitor.update(current[name], y))
             except REFUSALS as error:
                 failure = failure or error
-                continue
-            if monitor is not None:
-                rung += rung_by(name, monitor, alarms)
         return rung, failure
 
     # -------------------------------------------------------------------- state
@@ -157,7 +150,8 @@ class Run:
     def restore(self, state: Mapping[str, Any], waiting: dict[int | str, Waiting]) -> None:
         """Take over a state, and the waiting questions from the journal."""
         self.asked, self.answered, self.expired = state["asked"], state["answered"], state["expired"]
-        self.panel, self.monitors, self.told = state["panel"], state["monitors"], state["told"]
+        self.panel, self.told = state["panel"], state["told"]
+        self._watch(state["monitors"])
         self.waiting, self.mark = waiting, state["mark"]
 
 

@@ -86,8 +86,7 @@ class DecayingSteps(Parameters):
 
     def at(self, t: int) -> float:
         """Return the size of step t >= 1."""
-        size: float = self.first * t**-self.power
-        return size
+        return self.first * t**-self.power
 
 
 class Certificate(NamedTuple):
@@ -206,6 +205,8 @@ class Adaptive(HasLabels, AroundPredictor):
     (True, True)
     """
 
+    held_as = (("monitor", "_pattern"),)
+
     def __init__(
         self,
         predictor: Any,
@@ -242,14 +243,6 @@ class Adaptive(HasLabels, AroundPredictor):
         self._counts = self._books[-1, :m]
 
     # -------------------------------------------------------------------- state
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {
-            "predictor": self.predictor, "levels": self.levels, "steps": self.steps, "monitor": self._pattern,
-            "groups": self.groups, "seed": self.seed,
-        }  # fmt: skip
 
     @property
     def state(self) -> dict[str, Any]:
@@ -449,12 +442,9 @@ class Adaptive(HasLabels, AroundPredictor):
         NotConverged
             The predictor's own fit fails, or its window cannot restart; all have learned the example.
         """
-        if noted is None and self.machine is None:  # nobody else teaches this predictor: it has not learned yet
-            noted = self.note(x, y)
+        given = self._noted(x, y, noted)
         self._kept = None
-        if noted is None:
-            self._refuse_unnoted(x, y)
-        asked, truth, late, inner = _checked_noted(noted)
+        asked, truth, late, inner = _checked_noted(given)
         restarts = len(self.predictor.restarts) if self._may_restart else 0
         refused = self.machine is None  # a predictor whose machine has learned can only fail to fit
         try:
@@ -517,8 +507,7 @@ def checked_steps(steps: Any) -> Steps:
     """Return the steps, or say what is wrong with them."""
     if not has_methods(steps, "at"):
         raise TypeError(f"steps must be ConstantSteps() or DecayingSteps(), got {steps!r}")
-    known: Steps = steps
-    return known
+    return steps
 
 
 def _checked_groups(groups: Any, levels: tuple[float, ...], steps: Steps) -> Any:

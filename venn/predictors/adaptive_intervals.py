@@ -116,11 +116,6 @@ class AdaptiveIntervals(HasLabels, AroundPredictor):
     # -------------------------------------------------------------------- state
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"predictor": self.predictor, "levels": self.levels, "steps": self.steps}
-
-    @property
     def state(self) -> dict[str, Any]:
         """Thresholds, and what the certificates count."""
         return {
@@ -144,9 +139,6 @@ class AdaptiveIntervals(HasLabels, AroundPredictor):
         self._theta, self._errors, self._widths, self._finite = (
             array.copy() for array in (theta, errors, widths, finite)
         )
-
-    def __repr__(self) -> str:
-        return f"AdaptiveIntervals({self.predictor!r}, levels={self.levels!r}, steps={self.steps!r})"
 
     # ------------------------------------------------------------- certificates
 
@@ -233,10 +225,7 @@ class AdaptiveIntervals(HasLabels, AroundPredictor):
         NotConverged
             The predictor's own fit fails; all have learned the example.
         """
-        if noted is None and self.machine is None:  # nobody else teaches this predictor: it has not learned yet
-            noted = self.note(x, y)
-        if noted is None:
-            self._refuse_unnoted(x, y)
+        noted = self._noted(x, y, noted)
         _check_noted(noted)
         try:
             self.predictor.after_learning(x, y, noted.inner)
@@ -266,8 +255,7 @@ def _at(prediction: Any, cut: float) -> tuple[float, float]:
         return -math.inf, math.inf
     if cut >= 1:
         return prediction.label, prediction.label
-    ends: tuple[float, float] = prediction.interval(cut)
-    return ends
+    return prediction.interval(cut)
 
 
 def _rank(level: float) -> int:

@@ -106,10 +106,6 @@ class Averaged(Combined):
         """
         return self.combined([one.predict_one(x) for one in self.predictors])
 
-    def note(self, x: Any, y: Label) -> list[Any]:
-        """Return what the predictors note; raise what learning would raise."""
-        return [one.note(x, y) for one in self.predictors]
-
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Teach the predictors an example that their machine has learned."""
         teach_all(self.predictors, x, y, [None] * len(self.predictors) if noted is None else noted)

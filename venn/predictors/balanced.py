@@ -122,9 +122,6 @@ class Balanced(HasLabels, Predictor):
         if self.kept > n:
             raise ValueError(f"predictor must have learned at most {n} examples, got {self.kept}")
 
-    def __repr__(self) -> str:
-        return f"Balanced({self._given!r}, keep={self.keep!r}, seed={self.seed})"
-
     @property
     def kept(self) -> int:
         """Number of examples learned."""

@@ -16,7 +16,7 @@ from venn.nonconformity.weighed import weighed_ranks
 from venn.parameters import flag, number
 from venn.prediction import Floats, PredictionSet
 from venn.predictors.learning import OnMachine
-from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.priors import PriorShift, checked_ratios
 from venn.saved import saved
 from venn.smoothing import Smoothing
 
@@ -133,6 +133,8 @@ class Conformal(OnMachine):
     (('no',), 'no')
     """
 
+    unnamed = 2
+
     def __init__(
         self,
         machine: Machine,
@@ -156,12 +158,6 @@ class Conformal(OnMachine):
         if by_object and not isinstance(self.measure, ByScores):
             raise TypeError(f"measure must be one on scores, such as Margin(), for {shift!r}, got {measure!r}")
         self._ratios = None if by_object else checked_ratios(shift, machine.classes)
-
-    def __repr__(self) -> str:
-        return (
-            f"Conformal({self.machine!r}, {self.measure!r}, label_conditional={self.label_conditional}, "
-            f"smoothed={self.smoothed}, seed={self.seed}{shown_shift(self.shift)})"
-        )
 
     def under(self, shift: PriorShift | CovariateShift | None) -> Conformal:
         """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""

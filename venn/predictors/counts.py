@@ -49,26 +49,9 @@ class Counter(Mergeable):
         self.ratios = ratios
         self.clear()
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"taxonomy": self.taxonomy, "classes": self.classes, "rule": self.rule, "ratios": self.ratios}
-
-    def clear(self) -> None:
-        """Forget all calibration examples."""
-        raise NotImplementedError
-
     def nothing(self, n: int) -> ManyMultiprobabilities:
         """Return predictions for n objects while there is no scorer: each row is certain of its own class."""
         return self._block(np.zeros((n, len(self.classes)), np.int64), np.zeros(n, np.int64))
-
-    def join(self, blocks: list[ManyMultiprobabilities]) -> ManyMultiprobabilities:
-        """Return one block of all, in order."""
-        return ManyMultiprobabilities.join(blocks)
-
-    def predict(self, scores: Floats) -> ManyMultiprobabilities:
-        """Return the predictions for n objects of (n, c) scores."""
-        raise NotImplementedError
 
     def predict_one(self, scores: Floats) -> Multiprobability:
         """Return the prediction for one object of (1, c) scores."""
@@ -254,15 +237,6 @@ class ScoreBag(Counter):
             beside[:] = np.bincount(self._codes[:m][categories[:m] == categories[m]], minlength=c)
             own.append(int(categories[m]))
         return self._block(counts, self._classes_of(own))
-
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyMultiprobabilities:
-        """Predict each example in turn, then add it if it calibrates; return the predictions."""
-        blocks = [self.nothing(0)]
-        for i in range(len(scores)):
-            blocks.append(self.predict(scores[i : i + 1]))
-            if calibrates[i]:
-                self.add(scores[i : i + 1], codes[i : i + 1])
-        return ManyMultiprobabilities.join(blocks)
 
 
 class MarginBag(ScoreBag):

@@ -13,7 +13,7 @@ from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.learning import Predictor, teach_all
-from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.priors import PriorShift, checked_ratios
 from venn.saved import checked_keys, saved
 from venn.schedules import RandomAssignment
 from venn.taxonomies import ByScores
@@ -121,9 +121,10 @@ class CrossVenn(Predictor):
         ]
 
     def __repr__(self) -> str:
+        shift = "" if self.shift is None else f", shift={self.shift!r}"
         return (
             f"CrossVenn({self.given!r}, {self.taxonomy!r}, folds={self.folds}, seed={self.seed}, "
-            f"first={self.first}, growth={self.growth}, last={self.last}{shown_shift(self.shift)})"
+            f"first={self.first}, growth={self.growth}, last={self.last}{shift})"
         )
 
     @property

@@ -53,10 +53,6 @@ class _OnLines(OnMachine):
         """Labels are numbers."""
         return Real()
 
-    def __repr__(self) -> str:
-        group = "" if self.group is None else f", group={self.group}"
-        return f"{type(self).__name__}({self.machine!r}{group}, seed={self.seed})"
-
     def _asked(self, x: Any) -> tuple[Lines, Any, float]:
         """Return the machine's answer, which examples count, and the random number of this step and object."""
         lines = self.machine.hypotheses(x)
@@ -218,9 +214,6 @@ class GaussianProcess(_OnLines):
 
     def __init__(self, machine: Any) -> None:
         super().__init__(machine)
-
-    def __repr__(self) -> str:
-        return f"GaussianProcess({self.machine!r})"
 
     def predict_one(self, x: Any) -> NormalDistribution:
         """Return the normal distribution for `x`; a very wide one before the third example. Leaves no trace.

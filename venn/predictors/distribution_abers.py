@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from venn.labels import Real, space_of
 from venn.parameters import fraction, number
-from venn.prediction import Bools, ClassIntervals, Floats
-from venn.predictors.inductive_base import Inductive, schedule_for
+from venn.prediction import ClassIntervals, Floats
+from venn.predictors.distribution_inductive import schedule_of_numbers
+from venn.predictors.inductive_base import Inductive
 from venn.predictors.merging import Mergeable
 from venn.saved import checked_keys, held_finite, held_rows, saved
 from venn.schedules import Schedule
@@ -20,11 +20,6 @@ class Forecasts(Mergeable):
 
     def __init__(self) -> None:
         self.clear()
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes: nothing."""
-        return {}
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -38,15 +33,6 @@ class Forecasts(Mergeable):
     def predict(self, scores: Floats) -> list[CalibratedForecast]:
         """Return the predictions for n objects, each as if it were alone; leaves no trace."""
         return [CalibratedForecast(self._pairs, float(score)) for score in scores[:, 0]]
-
-    def replay(self, scores: Floats, codes: Any, calibrates: Bools) -> list[CalibratedForecast]:
-        """Predict each example in turn, then add it if it calibrates; return the predictions."""
-        said = []
-        for i in range(len(scores)):
-            said += self.predict(scores[i : i + 1])
-            if calibrates[i]:
-                self.add(scores[i : i + 1], codes[i : i + 1])
-        return said
 
     def nothing(self, n: int) -> list[CalibratedForecast]:
         """Return what is said of n objects before there is a regressor."""
@@ -194,22 +180,5 @@ class VennAbersRegressor(Inductive[Any]):
     """
 
     def __init__(self, machine: Any, *, schedule: Schedule | None = None) -> None:
-        schedule = schedule_for(machine, schedule)
-        if not isinstance(space_of(machine), Real):
-            raise TypeError(
-                f"machine must be one of numbers, such as FrozenRegressor(regressor) or KernelRidge, got {machine!r}"
-            )
+        schedule = schedule_of_numbers(machine, schedule)
         super().__init__(machine, Forecasts(), schedule)
-
-    def __repr__(self) -> str:
-        return f"VennAbersRegressor({self.given!r}, schedule={self.schedule!r})"
-
-    def predict_one(self, x: Any) -> CalibratedForecast:
-        """Return what is known of the label of `x`; leaves no trace.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        """
-        prediction: CalibratedForecast = self.predict_block(x)[0]
-        return prediction

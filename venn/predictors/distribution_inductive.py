@@ -125,11 +125,6 @@ class Residuals(Mergeable):
     def __init__(self) -> None:
         self.clear()
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes: nothing."""
-        return {}
-
     def clear(self) -> None:
         """Forget all calibration examples."""
         self._residuals, self._times = np.zeros(0), np.zeros(0, np.int64)
@@ -228,6 +223,16 @@ class Joined(ManyDistributions):
         return f"ManyDistributions({len(self)} objects)"
 
 
+def schedule_of_numbers(machine: Any, schedule: Schedule | None) -> Schedule:
+    """Return the schedule for a machine of numbers, or say what is wrong with either."""
+    schedule = schedule_for(machine, schedule)
+    if not isinstance(space_of(machine), Real):
+        raise TypeError(
+            f"machine must be one of numbers, such as FrozenRegressor(regressor) or KernelRidge, got {machine!r}"
+        )
+    return schedule
+
+
 @saved
 class InductiveDistribution(Inductive[Any]):
     """Predictive distributions by any regressor: calibration residuals, moved to the new object's forecast.
@@ -280,29 +285,12 @@ class InductiveDistribution(Inductive[Any]):
     """
 
     def __init__(self, machine: Any, *, schedule: Schedule | None = None, seed: int = 0) -> None:
-        schedule = schedule_for(machine, schedule)
-        if not isinstance(space_of(machine), Real):
-            raise TypeError(
-                f"machine must be one of numbers, such as FrozenRegressor(regressor) or KernelRidge, got {machine!r}"
-            )
+        schedule = schedule_of_numbers(machine, schedule)
         self._smoothing = Smoothing(seed)
         self.seed = self._smoothing.seed
         super().__init__(machine, Residuals(), schedule)
-
-    def __repr__(self) -> str:
-        return f"InductiveDistribution({self.given!r}, schedule={self.schedule!r}, seed={self.seed})"
 
     def finished(self, block: Any, rows: ObjectRows, step: int, in_turn: bool) -> Any:
         """Return the distributions with a random number for each object: all at one step, or in turn from it on."""
         of = self._smoothing.of_each if in_turn else self._smoothing.of
         return block.with_taus(of(step, digests_of(rows)))
-
-    def predict_one(self, x: Any) -> PredictiveDistribution:
-        """Return the predictive distribution for `x`; leaves no trace, and the same question gets the same answer.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        """
-        prediction: PredictiveDistribution = self.predict_block(x)[0]
-        return prediction

@@ -125,16 +125,12 @@ class Within(PassesOn, View):
         self._groups = Groups(self.by)
         self._asked: WithinHypotheses | None = None
 
-    def __repr__(self) -> str:
-        return f"Within({self.machine!r}, by={self.by!r})"
-
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_asked": None}
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine, which knows all groups."""
-        scores: Floats = self.machine.scores(x)
-        return scores
+        return self.machine.scores(x)
 
     def hypotheses(self, x: Any) -> WithinHypotheses:
         """Answer for every hypothesis about `x`, among the examples of its group."""
@@ -192,14 +188,9 @@ class GroupReader(Mergeable):
     """
 
     def __init__(self, groups: Groups, reader: Any) -> None:
-        self._groups = groups
-        self._alone = reader.fresh()  # of a group that has no calibration examples; it never receives any
+        self.groups = groups
+        self.reader = reader.fresh()  # of a group that has no calibration examples; it never receives any
         self.clear()
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"groups": self._groups, "reader": self._alone}
 
     def merge(self, other: Self) -> Self:
         """Return a new reader of the examples of both, whose groups are named by the same attribute."""
@@ -215,18 +206,18 @@ class GroupReader(Mergeable):
     @property
     def state(self) -> dict[str, Any]:
         """The groups that have calibration examples, and these; the order of the examples does not matter."""
-        held = sorted(((self._groups.keys[g], one) for g, one in self._readers.items()), key=lambda pair: repr(pair[0]))
+        held = sorted(((self.groups.keys[g], one) for g, one in self._readers.items()), key=lambda pair: repr(pair[0]))
         return {"groups": [key for key, _ in held], "readers": [one.state for _, one in held]}
 
     def _of(self, group: int) -> Any:
         if group not in self._readers:
-            self._readers[group] = self._alone.fresh()
+            self._readers[group] = self.reader.fresh()
         return self._readers[group]
 
     def take(self, state: dict[str, Any]) -> None:
         """Take in the examples of a `state`."""
         for key, held in zip(state["groups"], state["readers"], strict=True):
-            self._of(self._groups.number(key)).take(held)
+            self._of(self.groups.number(key)).take(held)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Hold the examples of a `state`, or raise a ValueError if it is not one."""
@@ -236,7 +227,7 @@ class GroupReader(Mergeable):
             raise ValueError(f"groups must be distinct, one for each of {len(readers)} readers, got {keys!r}")
         self.clear()
         for key, held in zip(keys, readers, strict=True):
-            self._of(self._groups.number(key)).restore(held)
+            self._of(self.groups.number(key)).restore(held)
 
     def _parts(self, read: Floats) -> list[tuple[int, Integers]]:
         """Return the groups of n examples, and which of these are in each, in order."""
@@ -256,10 +247,10 @@ class GroupReader(Mergeable):
     def predict(self, scores: Floats) -> Any:
         """Return the predictions for n objects of (n, c + 1) scores and group; leaves no trace."""
         if len(scores) == 1:
-            return self._readers.get(int(scores[0, -1]), self._alone).predict(np.ascontiguousarray(scores[:, :-1]))
+            return self._readers.get(int(scores[0, -1]), self.reader).predict(np.ascontiguousarray(scores[:, :-1]))
         parts = self._parts(scores)
         blocks = [
-            self._readers.get(group, self._alone).predict(np.ascontiguousarray(scores[part, :-1]))
+            self._readers.get(group, self.reader).predict(np.ascontiguousarray(scores[part, :-1]))
             for group, part in parts
         ]
         return self._in_order(blocks, parts)
@@ -269,7 +260,7 @@ class GroupReader(Mergeable):
         parts = self._parts(scores)
         blocks = []
         for group, part in parts:
-            reader = self._of(group) if calibrates[part].any() else self._readers.get(group, self._alone)
+            reader = self._of(group) if calibrates[part].any() else self._readers.get(group, self.reader)
             blocks.append(reader.replay(np.ascontiguousarray(scores[part, :-1]), codes[part], calibrates[part]))
         return self._in_order(blocks, parts)
 
@@ -282,11 +273,11 @@ class GroupReader(Mergeable):
 
     def nothing(self, n: int) -> Any:
         """Return the predictions for n objects before there is a scorer."""
-        return self._alone.nothing(n)
+        return self.reader.nothing(n)
 
     def join(self, blocks: list[Any]) -> Any:
         """Join the blocks into one, in order."""
-        return self._alone.join(blocks)
+        return self.reader.join(blocks)
 
 
 @saved
@@ -339,9 +330,6 @@ class InductiveByGroup(Inductive[Any]):
         self._groups = Groups(self.by)
         super().__init__(predictor.given, GroupReader(self._groups, reader), predictor.schedule)
 
-    def __repr__(self) -> str:
-        return f"InductiveByGroup({self.predictor!r}, by={self.by!r})"
-
     def _read(self, rows: ObjectRows) -> Floats:
         scores = super()._read(rows)
         read = np.empty((len(scores), scores.shape[1] + 1))
@@ -351,15 +339,6 @@ class InductiveByGroup(Inductive[Any]):
     def finished(self, block: Any, rows: ObjectRows, step: int, in_turn: bool) -> Any:
         """Return what the predictor makes of its reader's output."""
         return self.predictor.finished(block, rows, step, in_turn)
-
-    def predict_one(self, x: Any) -> Any:
-        """Return the prediction for `x`, by the examples of its group; leaves no trace.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        """
-        return self.predict_block(x)[0]
 
     def merge(self, other: Self) -> Self:
         """Return a new predictor that has calibrated on the examples of both, which do not change.

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from venn.labels import HasLabels, label_space
-from venn.prediction import Label
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, teach_all
+from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary
 from venn.saved import checked_keys, saved
 
 
@@ -149,14 +148,3 @@ class HandOver(HasLabels, Combined):
     def predict_one(self, x: Any) -> Any:
         """Return the prediction for `x`; leaves no trace."""
         return self.asked[0].predict_one(x)
-
-    def note(self, x: Any, y: Label) -> list[Any]:
-        """Return what both note, or raise what either would raise."""
-        return [one.note(x, y) for one in self.predictors]
-
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
-        """Let both learn; after the first training the early one is dropped."""
-        try:
-            teach_all(self.predictors, x, y, self.note(x, y) if noted is None else noted)
-        finally:
-            self.settle()

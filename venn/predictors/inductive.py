@@ -10,7 +10,7 @@ from venn.prediction import NOTHING, CategoryClass, Multiprobability, RowMean, R
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive_base import Inductive, schedule_for
-from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.priors import PriorShift, checked_ratios
 from venn.saved import saved
 from venn.schedules import NoTraining, Schedule
 from venn.taxonomies import Argmax, ByScores
@@ -104,6 +104,8 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
     (['no', 'yes'], array([0.5, 0. ]), array([1., 1.]))
     """
 
+    unnamed = 2
+
     def __init__(
         self,
         machine: Any,
@@ -127,12 +129,6 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
         ratios = checked_ratios(shift, machine.classes)
         self._counter = counter(self.taxonomy, tuple(machine.classes), self.rule, ratios)
         super().__init__(machine, self._counter, schedule)
-
-    def __repr__(self) -> str:
-        return (
-            f"InductiveVenn({self.given!r}, {self.taxonomy!r}, schedule={self.schedule!r}, rule={self.rule!r}"
-            f"{shown_shift(self.shift)})"
-        )
 
     @property
     def on_any_sequence(self) -> str:

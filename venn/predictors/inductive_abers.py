@@ -15,11 +15,10 @@ from venn.machines.frozen import ObjectRows
 from venn.maps import VennAbers
 from venn.maps.abers_of_classes import coupled
 from venn.maps.merges import Merge, checked_merge
-from venn.prediction import Bools, ClassIntervals, Floats, Forecast, Integers, Label
+from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
-from venn.priors import shown_shift
 from venn.saved import checked_keys, held_finite, held_rows, saved
 from venn.schedules import Schedule
 
@@ -42,11 +41,6 @@ class ClasswiseAbers(Mergeable):
     def __init__(self, classes: tuple[Label, ...]) -> None:
         self.classes = classes
         self.clear()
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"classes": self.classes}
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -109,10 +103,6 @@ class ClasswiseAbers(Mergeable):
         """Return uninformative predictions for n objects, while there is no scorer: [0, 1] for every class."""
         return ManyClassIntervals(np.tile([0.0, 1.0], (n, len(self.classes), 1)), self.classes)
 
-    def join(self, blocks: list[ManyClassIntervals]) -> ManyClassIntervals:
-        """Return one block of all, in order."""
-        return ManyClassIntervals.join(blocks)
-
 
 def weighed_pair(examples: Floats, at: float, own: float) -> tuple[float, float]:
     """Return (p0, p1) of a new example at a step of the grid, of weight `own`, among sorted `weighed` ones."""
@@ -128,20 +118,13 @@ def weighed(keys: Floats, positive: Bools, weights: Floats) -> Floats:
     return np.column_stack([keys + 0.0, positive, weights])[order]
 
 
-class WeighedAbers(Mergeable):
+class WeighedAbers(ClasswiseAbers):
     """The same for examples weighed by their objects: the last column of what is read is the weight.
 
     A prediction costs O(c m).
     """
 
-    def __init__(self, classes: tuple[Label, ...]) -> None:
-        self.classes = classes
-        self.clear()
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"classes": self.classes}
+    replay = Mergeable.replay
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -179,8 +162,7 @@ class WeighedAbers(Mergeable):
 
     def predict_one(self, scores: Floats) -> ClassIntervals:
         """Return the prediction for one object of (1, c + 1) scores and weight; leaves no trace."""
-        own: ClassIntervals = self.predict(scores)[0]
-        return own
+        return self.predict(scores)[0]
 
     def predict(self, scores: Floats) -> ManyClassIntervals:
         """Return the predictions for n objects of (n, c + 1) scores and weights, each as if it were alone."""
@@ -191,24 +173,6 @@ class WeighedAbers(Mergeable):
                 pairs[i, k] = weighed_pair(held, at, own[i])
         return ManyClassIntervals(pairs, self.classes)
 
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyClassIntervals:
-        """Predict each example in turn, then add it if it calibrates; return the predictions."""
-        blocks = [self.predict(scores[:0])]
-        for i in range(len(scores)):
-            one = slice(i, i + 1)
-            blocks.append(self.predict(scores[one]))
-            if calibrates[i]:
-                self.add(scores[one], codes[one])
-        return self.join(blocks)
-
-    def nothing(self, n: int) -> ManyClassIntervals:
-        """Return uninformative predictions for n objects, while there is no scorer: [0, 1] for every class."""
-        return ManyClassIntervals(np.tile([0.0, 1.0], (n, len(self.classes), 1)), self.classes)
-
-    def join(self, blocks: list[ManyClassIntervals]) -> ManyClassIntervals:
-        """Return one block of all, in order."""
-        return ManyClassIntervals.join(blocks)
-
 
 class PairwiseAbers(ClasswiseAbers):
     """Reader of calibration scores: each pair of classes by the difference of their columns, coupled.
@@ -216,15 +180,10 @@ class PairwiseAbers(ClasswiseAbers):
     Differences are compared on the grid.
     """
 
-    def __init__(self, classes: tuple[Label, ...], merge: Merge) -> None:
-        self._merge = merge
+    def __init__(self, classes: tuple[Label, ...], merge_pairs: Merge) -> None:
+        self.merge_pairs = merge_pairs
         self._rivals = [(i, j) for i in range(len(classes)) for j in range(i + 1, len(classes))]
         super().__init__(classes)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"classes": self.classes, "merge of p0 and p1": self._merge}
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -239,7 +198,7 @@ class PairwiseAbers(ClasswiseAbers):
 
     def _forecasts(self, pairs: Floats) -> ManyForecasts:
         """Return the predictions of (n, number of pairs, 2) p0 and p1."""
-        ratios = self._merge.merge(pairs[:, :, 0], pairs[:, :, 1])
+        ratios = self.merge_pairs.merge(pairs[:, :, 0], pairs[:, :, 1])
         return ManyForecasts(coupled(ratios, len(self.classes)), self.classes)
 
     def add(self, scores: Floats, codes: Integers) -> None:
@@ -268,10 +227,6 @@ class PairwiseAbers(ClasswiseAbers):
     def nothing(self, n: int) -> ManyForecasts:  # type: ignore[override]
         """Return uniform predictions for n objects, while there is no scorer."""
         return ManyForecasts(np.full((n, len(self.classes)), 1 / len(self.classes)), self.classes)
-
-    def join(self, blocks: list[ManyForecasts]) -> ManyForecasts:  # type: ignore[override]
-        """Return one block of all, in order."""
-        return ManyForecasts.join(blocks)
 
 
 @saved
@@ -339,9 +294,6 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         classes = tuple(machine.classes)
         self._abers = ClasswiseAbers(classes) if shift is None else WeighedAbers(classes)
         super().__init__(machine, self._abers, schedule)
-
-    def __repr__(self) -> str:
-        return f"InductiveVennAbers({self.given!r}, schedule={self.schedule!r}{shown_shift(self.shift)})"
 
     def _read(self, rows: ObjectRows) -> Floats:
         """Return scores, and weights of the objects where these differ."""
@@ -422,15 +374,3 @@ class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
         schedule = schedule_for(machine, schedule)
         self._merge = checked_merge(merge)  # of p0 and p1; `merge` is of two predictors
         super().__init__(machine, PairwiseAbers(tuple(machine.classes), self._merge), schedule)
-
-    def __repr__(self) -> str:
-        return f"InductiveOneVsOneAbers({self.given!r}, merge={self._merge!r}, schedule={self.schedule!r})"
-
-    def predict_one(self, x: Any) -> Forecast:
-        """Return the forecast for `x`; leaves no trace.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        """
-        return self.predict_block(x)[0]

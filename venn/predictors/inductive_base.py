@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -14,54 +14,23 @@ from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History
 from venn.predictors.learning import Predictor
-from venn.predictors.merging import Calibration, checked_parts
+from venn.predictors.merging import Calibration, Reader, checked_parts
 from venn.saved import held_bool, held_codes, held_int, held_rows, is_saved
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 
 Many = TypeVar("Many")
 
 
-class Reader(Protocol[Many]):
-    """Makes predictions from the scores of calibration examples, all by one scorer."""
-
-    def clear(self) -> None:
-        """Forget all calibration examples."""
-
-    def add(self, scores: Floats, codes: Integers) -> None:
-        """Take in calibration examples of (n, c) scores and (n,) class codes."""
-
-    def predict(self, scores: Floats) -> Many:
-        """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
-
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Many:
-        """Predict each example in turn, then add it if it calibrates; return the predictions."""
-
-    def nothing(self, n: int) -> Many:
-        """Return the predictions for n objects before there is a scorer."""
-
-    def join(self, blocks: list[Many]) -> Many:
-        """Join the blocks into one, in order."""
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The calibration examples."""
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the calibration examples of a `state`, or raise a ValueError if it is not one."""
-
-
 def learned_by(machine: Any) -> int:
     """Return how many examples a machine ever learned: `learned`, or `n` where a user's own machine has only that."""
-    learned: int = machine.learned if hasattr(machine, "learned") else machine.n
-    return learned
+    return machine.learned if hasattr(machine, "learned") else machine.n
 
 
 def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     """Return the (n, c) scores of n objects, by the scorer's own method for many if it has one."""
     many = getattr(scorer, "score_rows", None) or getattr(scorer, "score_many", None)
     if many is not None:
-        scores: Floats = many(rows)
-        return scores
+        return many(rows)
     scores = np.empty((len(rows), len(scorer.classes) or 1))  # of numbers: one forecast
     for i, out in enumerate(scores):
         out[:] = scorer.scores(rows[i])
@@ -94,7 +63,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
 
     held_as: ClassVar[tuple[tuple[str, str], ...]] = (("machine", "given"),)
 
-    def __init__(self, machine: Any, reader: Reader[Many], schedule: Schedule) -> None:
+    def __init__(self, machine: Any, reader: Reader, schedule: Schedule) -> None:
         self.given = machine
         self.schedule = schedule
         self._reader = reader
@@ -221,6 +190,16 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         """
         rows = self._row(x)
         return self.predict_rows(rows)
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the prediction for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        block: Any = self.predict_block(x)
+        return block[0]
 
     def predict_rows(self, rows: frozen.ObjectRows) -> Many:
         """Return predictions for objects that have been checked."""

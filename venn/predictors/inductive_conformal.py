@@ -18,7 +18,7 @@ from venn.prediction import Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
-from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.priors import PriorShift, checked_ratios
 from venn.saved import checked_keys, held_array, held_rows, saved
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
@@ -46,17 +46,12 @@ class Ranking(Mergeable):
     """
 
     def __init__(self, measure: ByScores, c: int, label_conditional: bool) -> None:
-        self._measure = measure
-        self._c = c
-        self._label_conditional = label_conditional
+        self.measure = measure
+        self.c = c
+        self.label_conditional = label_conditional
         # Classes compared with the same examples are neighbours: from, up to.
         self._groups = [(k, k + 1) for k in range(c)] if label_conditional else [(0, c)]
         self.clear()
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"measure": self._measure, "number of classes": self._c, "label_conditional": self._label_conditional}
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -66,13 +61,13 @@ class Ranking(Mergeable):
     def _steps(self, scores: Floats, codes: Integers) -> Floats:
         """Return (n,) nonconformity in whole steps of the grid; values too large for it are infinite."""
         with np.errstate(over="ignore"):
-            return self._measure.steps(scores, codes)
+            return self.measure.steps(scores, codes)
 
     def _with_each_label(self, scores: Floats) -> Floats:
         """Return (n, c) nonconformity of objects of (n, c) scores with each label; that of the last object is kept."""
         if len(scores) == 1 and self._last is not None and self._last[0] is scores:
             return self._last[1]
-        values = self._measure.steps_with_each_label(scores)
+        values = self.measure.steps_with_each_label(scores)
         if len(scores) == 1:
             self._last = scores, values
         return values
@@ -93,7 +88,7 @@ class Ranking(Mergeable):
 
     def _add_one(self, values: Floats, code: int) -> None:
         """Take in an example of this class; it has `values` with each label."""
-        g = code if self._label_conditional else 0
+        g = code if self.label_conditional else 0
         self._seen[g] = with_room(self._seen[g], 1)
         insert_many(self._seen[g], values[code : code + 1])
 
@@ -132,7 +127,7 @@ class Ranking(Mergeable):
 
         Ties are broken by the random bits `drawn`, and the object; None: p-values are plain.
         """
-        out = np.empty(self._c)
+        out = np.empty(self.c)
         values, bits, smoothed = self._with_each_label(scores)[0], row.view(np.uint64)[0], drawn is not None
         shares_of_one(self._seen[0], values, bits, np.uint64(drawn or 0), smoothed, out)
         return out
@@ -149,7 +144,7 @@ class Ranking(Mergeable):
 
     def nothing(self, n: int) -> Ranked:
         """Return the ranks of n objects that are alone, while there is no scorer."""
-        shape = (n, self._c)
+        shape = (n, self.c)
         return Ranked(np.zeros(shape, np.int64), np.ones(shape, np.int64), np.ones(shape, np.int64))
 
     def join(self, blocks: list[Ranked]) -> Ranked:
@@ -165,12 +160,7 @@ class WeightedRanking(Ranking):
 
     def __init__(self, measure: ByScores, ratios: Floats) -> None:
         super().__init__(measure, len(ratios), label_conditional=True)
-        self._ratios = ratios
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"measure": self._measure, "ratios": self._ratios}
+        self.ratios = ratios
 
     def predict(self, scores: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c) scores, each as if it were alone; leaves no trace."""
@@ -181,13 +171,13 @@ class WeightedRanking(Ranking):
         """Rank each example in turn, then add it if it calibrates; return the ranks."""
         values = self._with_each_label(scores)
         greater = np.zeros(values.shape)
-        equal, total = np.full((2, *values.shape), self._ratios)  # itself, with its supposed class
+        equal, total = np.full((2, *values.shape), self.ratios)  # itself, with its supposed class
         counts = Ranked(*np.empty((3, *values.shape), np.int64))
         # Whole numbers times a weight, class by class: the order of the examples does not matter.
-        for k, ratio in enumerate(self._ratios.tolist()):
+        for k, ratio in enumerate(self.ratios.tolist()):
             own = np.where(calibrates & (codes == k), k, -1)
             self._seen[k] = with_room(self._seen[k], int((own >= 0).sum()))
-            replay_ranks(self._seen[k], values, 0, self._c, own, *counts)
+            replay_ranks(self._seen[k], values, 0, self.c, own, *counts)
             greater += ratio * counts.greater
             equal += ratio * (counts.equal - 1)
             total += ratio * (counts.total - 1)
@@ -195,7 +185,7 @@ class WeightedRanking(Ranking):
 
     def nothing(self, n: int) -> Ranked:
         """Return the ranks of n objects that are alone, while there is no scorer."""
-        return Ranked(np.zeros((n, self._c)), *np.full((2, n, self._c), self._ratios))
+        return Ranked(np.zeros((n, self.c)), *np.full((2, n, self.c), self.ratios))
 
 
 class ByObject(Ranking):
@@ -203,6 +193,8 @@ class ByObject(Ranking):
 
     A prediction costs O(m) after an example was added, O(log m) otherwise.
     """
+
+    replay = Mergeable.replay  # one by one: weights of objects change all ranks
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -264,17 +256,6 @@ class ByObject(Ranking):
     def predict(self, scores: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c + 1) scores and weights, each as if it were alone; leaves no trace."""
         return self._rank(self._with_each_label(scores[:, :-1]), scores[:, -1])
-
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
-        """Rank each example in turn, then add it if it calibrates; return the ranks."""
-        values, weights = self._with_each_label(scores[:, :-1]), scores[:, -1]
-        blocks = [self.nothing(0)]
-        for i in range(len(values)):
-            one = slice(i, i + 1)
-            blocks.append(self._rank(values[one], weights[one]))
-            if calibrates[i]:
-                self._insert(values[one, codes[i]], weights[one], codes[one])
-        return self.join(blocks)
 
 
 def pointwise_measure(measure: Any, c: int) -> ByScores:
@@ -385,6 +366,8 @@ class InductiveConformal(Inductive[Any]):
     (array([0.2, 0.8]), ('yes',))
     """
 
+    unnamed = 2
+
     def __init__(
         self,
         machine: Any,
@@ -416,13 +399,6 @@ class InductiveConformal(Inductive[Any]):
             reader = WeightedRanking(self.measure, ratios)
         self._ranking = reader if type(reader) is Ranking and not self.label_conditional else None
         super().__init__(machine, reader, schedule)
-
-    def __repr__(self) -> str:
-        return (
-            f"InductiveConformal({self.given!r}, {self.measure!r}, schedule={self.schedule!r}, "
-            f"label_conditional={self.label_conditional}, smoothed={self.smoothed}, seed={self.seed}"
-            f"{shown_shift(self.shift)})"
-        )
 
     def under(self, shift: PriorShift | CovariateShift | None) -> InductiveConformal:
         """Return the same predictor under a prior shift, or none, having learned nothing."""

@@ -130,6 +130,14 @@ class AroundPredictor(Predictor):
         """Pass objects that have arrived on to the predictor."""
         expect_all([self.predictor], objects)
 
+    def _noted(self, x: Any, y: Label, noted: Any) -> Any:
+        """Return what was noted before the machine learned; nobody else teaches a predictor without a machine."""
+        if noted is None and self.machine is None:
+            return self.note(x, y)
+        if noted is None:
+            self._refuse_unnoted(x, y)
+        return noted
+
     def _refuse_unnoted(self, x: Any, y: Label) -> NoReturn:
         """Let the predictor learn, and say that what stands around it lacks what `note` returns."""
         self.predictor.after_learning(x, y)
@@ -164,6 +172,17 @@ class Combined(Predictor):
     def combined_many(self, blocks: Sequence[Any]) -> Any:
         """Return the predictions for many objects, made of those of each predictor asked, one for each object."""
         return [self.combined(each) for each in zip(*blocks, strict=True)]
+
+    def note(self, x: Any, y: Label) -> list[Any]:
+        """Return what each part must know from before it learns, or refuse the example."""
+        return [one.note(x, y) for one in self.predictors]
+
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Teach the parts what the machine does not hold."""
+        try:
+            teach_all(self.predictors, x, y, self.note(x, y) if noted is None else noted)
+        finally:
+            self.settle()
 
     def of(self, parts: Sequence[Any]) -> Self:
         """Return the same combination of other parts."""

@@ -1,4 +1,4 @@
-"""Merging of calibrated parts: the state left by each part's calibration examples merges into that of the whole."""
+"""Readers of calibration scores, and merging: what the examples of each part have left makes the state of the whole."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from venn.pickled import same_content
+from venn.prediction import Bools, Floats, Integers
+from venn.saved import arguments_of
 
 
 def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> None:
@@ -35,17 +37,38 @@ def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> No
             raise ValueError(f"other must have the {name} {own!r}, to be merged, got {others!r}")
 
 
-class Mergeable(ABC):
-    """Base of readers of calibration scores whose parts can be merged into the whole.
+class Reader(ABC):
+    """Base of what makes predictions from the scores of calibration examples, all by one scorer."""
 
-    Merging makes a new reader and changes neither part. It answers like one that has received the examples of both, to
-    the last bit, whatever the order and grouping of merges; a fresh one changes nothing.
-    """
-
-    @property
     @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments, in its order, by the names that messages give them."""
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+
+    @abstractmethod
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c) scores and (n,) class codes."""
+
+    @abstractmethod
+    def predict(self, scores: Floats) -> Any:
+        """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Any:
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
+        blocks = [self.predict(scores[:0])]
+        for i in range(len(scores)):
+            one = slice(i, i + 1)
+            blocks.append(self.predict(scores[one]))
+            if calibrates[i]:
+                self.add(scores[one], codes[one])
+        return self.join(blocks)
+
+    @abstractmethod
+    def nothing(self, n: int) -> Any:
+        """Return the predictions for n objects before there is a scorer."""
+
+    def join(self, blocks: list[Any]) -> Any:
+        """Return one block of all, in order."""
+        return type(blocks[0]).join(blocks)
 
     @property
     @abstractmethod
@@ -53,16 +76,29 @@ class Mergeable(ABC):
         """The calibration examples."""
 
     @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the calibration examples of a `state`, or raise a ValueError if it is not one."""
+
+
+class Mergeable(Reader):
+    """Base of readers whose parts can be merged into the whole.
+
+    Merging makes a new reader and changes neither part. It answers like one that has received the examples of both, to
+    the last bit, whatever the order and grouping of merges; a fresh one changes nothing.
+    """
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments, by name: attributes hold them."""
+        return {name: getattr(self, name) for name in arguments_of(type(self))}
+
+    @abstractmethod
     def take(self, state: dict[str, Any]) -> None:
         """Take in the calibration examples of the `state` of one with the same parameters."""
 
-    @abstractmethod
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a saved `state`, or raise a ValueError if it is not one."""
-
     def fresh(self) -> Self:
         """Return a reader with the same parameters and no examples."""
-        return type(self)(*self.parameters.values())
+        return type(self)(**self.parameters)
 
     def merge(self, other: Self) -> Self:
         """Return a new reader of the examples of both.

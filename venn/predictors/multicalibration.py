@@ -20,6 +20,7 @@ from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.learning import OnMachine
+from venn.predictors.merging import Reader
 from venn.saved import checked_keys, held_finite, saved
 from venn.schedules import Schedule
 from venn.taxonomies.groups import checked_by
@@ -100,7 +101,7 @@ def not_solved(what: str) -> NoReturn:
     )
 
 
-class Sums:
+class Sums(Reader):
     """Reader of calibration scores with g beside them: it keeps the sums of the normal equations, no example."""
 
     def __init__(self, classes: tuple[Label, ...], m: int | None, meaning: str) -> None:
@@ -176,10 +177,6 @@ class Sums:
     def nothing(self, n: int) -> ManyGroupIntervals:
         """Return predictions that say nothing for n objects, while there is no scorer: 0 and 1 for every class."""
         return ManyGroupIntervals(np.tile([0.0, 1.0], (n, len(self.classes), 1)), self.classes)
-
-    def join(self, blocks: list[ManyGroupIntervals]) -> ManyGroupIntervals:
-        """Return one block of all, in order."""
-        return ManyGroupIntervals.join(blocks)
 
 
 @saved
@@ -259,9 +256,6 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         self._sums = sums
         super().__init__(machine, sums, schedule)
 
-    def __repr__(self) -> str:
-        return f"InductiveMulticalibration({self.given!r}, groups={self.groups!r}, schedule={self.schedule!r})"
-
     def _read(self, rows: ObjectRows) -> Floats:
         dense = rows.toarray() if isinstance(rows, SparseRows) else rows
         return np.column_stack([super()._read(rows), self._functions.of(dense)])
@@ -288,15 +282,6 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         if self._functions.m is None and len(rows):
             first = rows[:1].toarray() if isinstance(rows, SparseRows) else rows[:1]
             self._functions.expect(self._functions.of(first).shape[1])
-
-    def predict_one(self, x: Any) -> GroupIntervals:
-        """Return the values of every class for `x`; leaves no trace.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        """
-        return self.predict_block(x)[0]
 
     def coefficients(self, x: Any) -> Floats:
         """Return what is fitted to the errors of the bag with `x` in it, to audit the identity; leaves no trace.
@@ -362,9 +347,6 @@ class TransductiveMulticalibration(OnMachine):
         self.deleted = flag("deleted", deleted)
         if self.deleted:
             machine.expect_deleted()
-
-    def __repr__(self) -> str:
-        return f"TransductiveMulticalibration({self.machine!r}, groups={self.groups!r}, deleted={self.deleted})"
 
     def _bag(self, x: Any) -> tuple[Any, Floats, Floats, Floats, Floats]:
         """Return the table, g (n, m) and scores (2, c, n) of its columns, and the sums R (m, m) and b (2, c, m)."""

@@ -233,9 +233,6 @@ class Protected(HasLabels, AroundPredictor):
             raise ValueError(f"passive must be the logarithm of a number, got {passive!r}")
         self._log_passive, self._log_weights = passive, weights.copy()
 
-    def __repr__(self) -> str:
-        return f"Protected({self.predictor!r}, loss={self.loss!r}, rates={self.rates!r}, passive={self.passive!r})"
-
     @property
     def tuning(self) -> Any:
         """How the kernel and C of the base's own machine were chosen, if `tune` chose them."""
@@ -274,11 +271,7 @@ class Protected(HasLabels, AroundPredictor):
             A training or fit of the base fails: all have learned the example.
         """
         code = self.space.encode(y)
-        if noted is None and self.machine is None:  # nobody else teaches this base, so it has not learned yet
-            noted = self.note(x, y)
-        if noted is None:
-            self._refuse_unnoted(x, y)
-        answer, of_base = noted
+        answer, of_base = self._noted(x, y, noted)
         if self.machine is not None:  # weights first, which cannot fail: the forecast was made before the label
             self._weigh(answer, code)
             self.predictor.after_learning(x, y, of_base)

@@ -151,9 +151,6 @@ class Refitted(HasLabels, Predictor):
         finally:
             self._history, self._next, self.n = whole, then, n
 
-    def __repr__(self) -> str:
-        return f"Refitted({self._given!r}, classes={list(self.classes)!r}, schedule={self.schedule!r})"
-
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
 

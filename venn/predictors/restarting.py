@@ -96,6 +96,8 @@ class Restarting(HasLabels, AroundPredictor):
 
     held_as = (("monitor", "_pattern"),)
 
+    unnamed = 2
+
     def __init__(self, predictor: Any, monitor: Watcher, keep: int = 0, seed: int = 0) -> None:
         checked_predictor(predictor)
         if not has_methods(getattr(predictor, "machine", None), "restart"):
@@ -133,9 +135,6 @@ class Restarting(HasLabels, AroundPredictor):
         if not (np.diff(steps) > 0).all() or not all(isinstance(rung, tuple) for _, rung in state["restarts"]):
             raise ValueError(f"restarts must be steps in order and alarms, got {state['restarts']!r}")
         self._restarts = state["restarts"]
-
-    def __repr__(self) -> str:
-        return f"Restarting({self.predictor!r}, {self._pattern!r}, keep={self.keep}, seed={self.seed})"
 
     @property
     def restarts(self) -> tuple[int, ...]:

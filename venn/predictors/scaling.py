@@ -87,9 +87,6 @@ class Scaler(Predictor):
         self._interim: tuple[int | None, Follower, bool] | None = None
         self._refit(None)
 
-    def __repr__(self) -> str:
-        return f"Scaler({self._given!r}, map={self.map!r}, source={self.source!r})"
-
     @property
     def state(self) -> dict[str, Any]:
         """The last fitted maps, and the state of a source's own machines."""

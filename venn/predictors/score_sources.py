@@ -20,6 +20,7 @@ from venn.predictors.counts import scored_examples
 from venn.predictors.cross import Fold
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.learning import teach_all
+from venn.predictors.merging import Reader
 from venn.saved import saved
 from venn.schedules import Schedule, checked_schedule
 
@@ -232,7 +233,7 @@ class DeletedScores(Parameters):
 # Of machines that have not learned the example -------------------------------------------------------------------
 
 
-class Kept:
+class Kept(Reader):
     """Reader of an inductive predictor that only passes on scores: of calibration examples and of new objects."""
 
     def __init__(self, c: int) -> None:

@@ -11,7 +11,7 @@ from venn.labels import HasLabels, label_space
 from venn.prediction import Floats, Forecast, Label
 from venn.predictors.averaged import probabilities_of
 from venn.predictors.blocks import ManyForecasts
-from venn.predictors.learning import Combined, Predictor, checked_predictor, teach_all
+from venn.predictors.learning import Combined, Predictor, checked_predictor
 from venn.saved import held_array, saved
 
 EXPONENTS = (1.0, 1.5, 2.0)  # more of them, or others between these, change less than one percent of log loss
@@ -71,9 +71,6 @@ class Sharpened(HasLabels, Combined):
         self.space = label_space(tuple(predictor.classes))
         self._losses = np.zeros(len(EXPONENTS))  # total log loss of each power
         self._learner = Losses(self)
-
-    def __repr__(self) -> str:
-        return f"Sharpened({self.predictor!r})"
 
     @property
     def state(self) -> dict[str, Any]:
@@ -146,17 +143,6 @@ class Sharpened(HasLabels, Combined):
     def learn_losses(self, losses: Floats) -> None:
         """Add up the losses on an example that is being learned."""
         self._losses = self._losses + np.maximum(losses, 0.0)
-
-    def note(self, x: Any, y: Label) -> list[Any]:
-        """Return what the predictor notes, and the losses; raise what learning would raise."""
-        return [one.note(x, y) for one in self.predictors]
-
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
-        """Let the predictor learn, and add up the losses."""
-        try:
-            teach_all(self.predictors, x, y, self.note(x, y) if noted is None else noted)
-        finally:
-            self.settle()
 
 
 class Losses(Predictor):

@@ -10,7 +10,7 @@ from venn.parameters import has_methods
 from venn.prediction import CategoryClass, Integers, Multiprobability, RowMean, Rule, checked_rule
 from venn.predictors.blocks import shares
 from venn.predictors.learning import OnMachine
-from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.priors import PriorShift, checked_ratios
 from venn.saved import saved
 from venn.taxonomies import AdaptiveMarginBins, Deleted
 from venn.taxonomies.base import Taxonomy
@@ -73,6 +73,8 @@ class TransductiveVenn(OnMachine):
     Multiprobability('no': [0.667, 1.000])
     """
 
+    unnamed = 2
+
     def __init__(
         self,
         machine: Machine,
@@ -106,9 +108,6 @@ class TransductiveVenn(OnMachine):
             self._ratios = None
         else:
             self._ratios = checked_ratios(shift, machine.classes)
-
-    def __repr__(self) -> str:
-        return f"TransductiveVenn({self.machine!r}, {self.taxonomy!r}, rule={self.rule!r}{shown_shift(self.shift)})"
 
     def under(self, shift: PriorShift | CovariateShift | None) -> TransductiveVenn:
         """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""

@@ -16,7 +16,6 @@ from venn.parameters import flag
 from venn.prediction import ClassIntervals, Floats
 from venn.predictors.inductive_abers import steps, weighed, weighed_pair
 from venn.predictors.learning import OnMachine
-from venn.priors import shown_shift
 from venn.saved import saved
 
 
@@ -100,9 +99,6 @@ class TransductiveVennAbers(OnMachine):
         if self.deleted:
             machine.expect_deleted()
         self._order = np.zeros((2, len(machine.classes), 0), np.int64)
-
-    def __repr__(self) -> str:
-        return f"TransductiveVennAbers({self.machine!r}, deleted={self.deleted}{shown_shift(self.shift)})"
 
     def predict_one(self, x: Any) -> ClassIntervals:
         """Return a pair of probabilities for each class; it changes no later answer.

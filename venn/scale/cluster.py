@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from venn.parameters import integer
+
 if TYPE_CHECKING:
     from distributed import Client
 
@@ -67,8 +69,8 @@ def client_of(cluster: Cluster = None, workers: int | None = None) -> Iterator[C
         import distributed
     except ImportError as error:
         raise ImportError(MISSING) from error
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise ValueError(f"workers must be an integer >= 1, got {workers!r}")
+    if workers is not None:
+        integer("workers", workers, 1)
     if workers is not None and cluster is not None:
         raise ValueError(f"workers must be left out if a cluster is given, which has its own, got {workers!r}")
     if isinstance(cluster, distributed.Client):

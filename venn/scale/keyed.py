@@ -18,20 +18,13 @@ from venn.online.archive import written
 from venn.online.journal import JournalError
 from venn.online.record import Record
 from venn.online.watch import Watch
-from venn.parameters import is_number
+from venn.parameters import integer, is_number
 from venn.scale.shard import PREFIX, Event, Refused, Shard, Taken, checked, checked_source, key_of
 
 FORMAT, VERSION = "vennstream.shards", 1
 TURN = 100  # messages of one shard before the next shard's turn
 FOREVER = 1e9  # seconds, some thirty years: an integer may be too large for a clock
 END: Any = object()
-
-
-def _at_least_one(name: str, number: Any) -> int:
-    """Return an integer, perhaps numpy's, as Python's."""
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-        raise ValueError(f"{name} must be an integer >= 1, got {number!r}")
-    return int(number)
 
 
 class Shards:
@@ -105,9 +98,7 @@ class Shards:
         for name, function in (("make", make), ("monitor", monitor)):
             if not (callable(function) or (function is None and name == "monitor")):
                 raise TypeError(f"{name} must be a function of the key, got {function!r}")
-        count, open, every = (
-            _at_least_one(name, number) for name, number in (("count", count), ("open", open), ("every", every))
-        )
+        count, open, every = integer("count", count, 1), integer("open", open, 1), integer("every", every, 1)
         self.folder, self.make, self.count = Path(folder), make, count
         self.monitor, self.patience, self.open = monitor, patience, open
         self.durable, self.every = durable, every

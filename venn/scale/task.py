@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from venn.parameters import integer
 from venn.scale.digests import digest
 
 TITLE = 60  # characters of a file's name for people to read
@@ -64,10 +65,8 @@ class Task:
                 raise TypeError(f"labels must be text or numbers, got {value!r} as {name}")
         if not callable(self.make):
             raise TypeError(f"make must be callable, got {self.make!r}")
-        if self.steps is not None and (isinstance(self.steps, bool) or not isinstance(self.steps, int)):
-            raise TypeError(f"steps must be an integer >= 1 or None, got {self.steps!r}")
-        if self.steps is not None and self.steps < 1:
-            raise ValueError(f"steps must be an integer >= 1 or None, got {self.steps!r}")
+        if self.steps is not None:
+            integer("steps", self.steps, 1)
         assert self.digest  # better an error now than in a worker
 
     @cached_property

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from venn.online.panel import Panel
 from venn.online.replaying import replay
+from venn.parameters import integer
 from venn.scale.cluster import MISSING, Cluster, client_of
 from venn.scale.results import Results
 from venn.scale.task import Task, may_be_label, plain
@@ -194,8 +195,8 @@ def replays(
     for task in tasks:
         if not isinstance(task, Task):
             raise TypeError(f"tasks must be Tasks, as grid() makes them, got {task!r}")
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 0):
-        raise ValueError(f"workers must be an integer >= 0, got {workers!r}")
+    if workers is not None:
+        integer("workers", workers, 0)
     if workers == 0 and cluster is not None:
         raise ValueError("workers must be left out if a cluster is given, which has its own, got 0")
     results = Results(folder, records)

@@ -22,13 +22,13 @@ LABEL = 7  # characters for the numbers on the left
 class Layer(NamedTuple):
     """One layer of a chart: the area between two curves, or one curve if they are equal."""
 
+    #: Increasing, at least one.
     x: Numbers
-    """Increasing, at least one."""
     low: Numbers
     high: Numbers
     style: str = ""
+    #: One character beside the last point, on the right of the chart.
     mark: str = ""
-    """One character beside the last point, on the right of the chart."""
     dotted: bool = False
 
 
@@ -108,8 +108,7 @@ def chart(
 
 
 def _scaled(values: float | Floats, span: tuple[float, float]) -> Floats:
-    scaled: Floats = (np.asarray(values, np.float64) - span[0]) / (span[1] - span[0])
-    return scaled
+    return (np.asarray(values, np.float64) - span[0]) / (span[1] - span[0])
 
 
 def _bits(
@@ -137,8 +136,7 @@ def _bits(
     )
     dot = np.arange(n_rows)[::-1, None]
     dots = (dot >= first) & (dot <= last) & seen
-    bits: NDArray[np.int64] = (dots.reshape(rows, 4, inner, 2) * DOTS[None, :, None, :]).sum(axis=(1, 3))
-    return bits
+    return (dots.reshape(rows, 4, inner, 2) * DOTS[None, :, None, :]).sum(axis=(1, 3))
 
 
 def _numbers(numbers: Sequence[float], y_range: tuple[float, float], rows: int) -> dict[int, str]:

@@ -19,8 +19,8 @@ class Point(NamedTuple):
     accuracy: float
     lower: float
     upper: float
+    #: log10 by name and detector.
     evidence: dict[tuple[str, str], float]
-    """log10 by name and detector."""
 
 
 class History:

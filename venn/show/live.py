@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from types import TracebackType
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live as RichLive
 from rich.text import Text
 
+from venn.parameters import integer
 from venn.show import layout
 from venn.show.history import History
 from venn.show.snapshots import Snapshot, verdicts
@@ -70,8 +70,8 @@ class Live:
     ) -> None:
         if isinstance(names, str) or not names or not all(isinstance(name, str) for name in names):
             raise TypeError(f"names must be a sequence of at least one str, got {names!r}")
-        if total is not None and (isinstance(total, bool) or not isinstance(total, int) or total < 1):
-            raise ValueError(f"total must be an integer >= 1 or None, got {total!r}")
+        if total is not None:
+            integer("total", total, 1)
         if not interval >= 0:
             raise ValueError(f"interval must be at least 0 seconds, got {interval!r}")
         self._console = Console() if console is None else console
@@ -95,9 +95,7 @@ class Live:
             self._live.start(refresh=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None

@@ -306,5 +306,4 @@ def text_of(opened: Callable[[], Watched]) -> bytes:
     made = registry(opened)
     from prometheus_client import generate_latest
 
-    text: bytes = generate_latest(made)
-    return text
+    return generate_latest(made)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from time import perf_counter
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from venn.monitors.kinds import ALL
@@ -130,9 +129,7 @@ class Progress:
         self._next = self._start + self._interval
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

@@ -24,8 +24,7 @@ def checked_by(by: Any) -> Clean:
     if isinstance(by, bool | type | str):
         raise TypeError(f"{wanted}, got {by!r}")
     if callable(by):
-        named: Callable[[Floats], Hashable] = by
-        return named
+        return by
     single = isinstance(by, int | np.integer)
     positions = (by,) if single else tuple(by) if isinstance(by, Sequence | np.ndarray) else ()
     if not positions or any(isinstance(one, bool) or not isinstance(one, int | np.integer) for one in positions):
@@ -165,6 +164,8 @@ class Grouped(Saved, ByTable):
 
     # Beside the parameters, which are in vars(): it remembers objects, and their groups follow from these.
     __slots__ = ("_groups",)
+
+    unnamed = 0
 
     def __init__(self, by: By, taxonomy: ByTable) -> None:
         clean = checked_by(by)

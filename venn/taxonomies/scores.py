@@ -21,7 +21,7 @@ from venn._compiled.categories import (
 )
 from venn._compiled.counting import GRID, OFFSET, count_argmax
 from venn.machines.machine import ScoreTable
-from venn.parameters import fraction, integer, number
+from venn.parameters import fraction, integer, number, real_array
 from venn.prediction import Floats, Integers
 from venn.saved import saved
 from venn.taxonomies.base import ByScores, Counts
@@ -36,14 +36,7 @@ def on_grid(scores: Floats) -> Floats:
 
 def rows_of(scores: Any) -> Floats:
     """Return (n, c) scores as float64, or say what is wrong with them."""
-    try:
-        array = np.asarray(scores)
-        if array.dtype.kind == "c":  # numpy would leave out the imaginary part, with a warning
-            raise TypeError
-        rows: Floats = np.asarray(array, np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"scores must be numbers of shape (n, c), got {scores!r}") from None
+    rows = real_array(scores, "scores must be numbers of shape (n, c)")
     if rows.ndim != 2 or rows.shape[1] < 2:
         raise ValueError(f"scores must have shape (n, c) for c >= 2 classes, got {rows.shape}")
     return rows

@@ -189,8 +189,7 @@ class Run:
         key = (make, *arguments)
         if key not in self._made:
             self._made[key] = make(self, *arguments)
-        made: Made = self._made[key]
-        return made
+        return self._made[key]
 
     def finish(self) -> None:
         """Let the curves end where the run ends, however near the last point is."""

@@ -41,16 +41,16 @@ BAR = "#b5b5b5"
 class Diagram(NamedTuple):
     """Forecasts in b bins, each array (b,); in a bin of count 0 the other values are not read."""
 
+    #: Mean forecast probability of the bin.
     confidence: Floats
-    """Mean forecast probability of the bin."""
+    #: Share of the bin in which the event came true.
     frequency: Floats
-    """Share of the bin in which the event came true."""
     counts: NDArray[np.int64]
+    #: Ends of the consistency bar: where the frequency of calibrated forecasts would lie.
     low: Floats
-    """Ends of the consistency bar: where the frequency of calibrated forecasts would lie."""
     high: Floats
+    #: Expected calibration error.
     ece: float
-    """Expected calibration error."""
 
 
 def reliability(diagrams: Mapping[str, Diagram], title: str, path: Path | None = None) -> Figure:

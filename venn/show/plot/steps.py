@@ -43,10 +43,10 @@ class Curve(NamedTuple):
     accuracy: Floats
     lower: Floats
     upper: Floats
+    #: False for a point forecaster, whose lower and upper curves are equal.
     interval: bool
-    """False for a point forecaster, whose lower and upper curves are equal."""
+    #: Ends of a band around the accuracy that holds at all steps together, such as a confidence sequence.
     band: tuple[Floats, Floats] | None = None
-    """Ends of a band around the accuracy that holds at all steps together, such as a confidence sequence."""
 
 
 def curves(panels: Mapping[str, Curve], title: str, path: Path | None = None) -> Figure:
