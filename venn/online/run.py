@@ -134,7 +134,7 @@ class Run:
             monitor = self.monitors.get(name)
             try:
                 told.update(waiting.predictions[name], y)
-                alarms = monitor.update(current[name], y) if isinstance(monitor, Monitor) else ()
+                alarms = monitor.update_like(told, current[name], y) if isinstance(monitor, Monitor) else ()
             except REFUSALS as error:
                 failure = failure or error
                 continue
