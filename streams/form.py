@@ -12,7 +12,7 @@ import numpy as np
 
 from streams.checks import NUMBERS, Floats, Label, are_numbers, distinct_names, label_key, label_set, python_label
 from streams.example import Scaling
-from streams.schema import MISSING, PLAIN, Kind, Nominal, Numeric, Refused, Skip, missing_texts
+from streams.schema import MISSING, PLAIN, Kind, Nominal, Numeric, Ordinal, Refused, Skip, missing_texts
 
 Identity = int | str
 #: Id, object and label of a message; see `Message`.
@@ -46,7 +46,7 @@ class Form:
         value is a label.
     schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
         As in `from_csv`. A Nominal needs its values and a Numeric a number to fill. Features are Numeric
-        otherwise.
+        otherwise. `null` in JSON is a missing value.
     scaling : Scaling, optional
         Applied to the encoded object.
 
@@ -244,7 +244,16 @@ class Decoder:
         name, kind = (None, PLAIN) if self.features is None else (self.features[j], self._kinds[j])
         return BadValue(f"{self._which(j)} {error.what}", error.remedy, name, kind, text)
 
+    def _absent(self, j: int, kind: Numeric | Nominal | Ordinal) -> str:
+        """Return the text of a missing value, for which null stands, or raise unless one is declared."""
+        for text in () if isinstance(kind, Ordinal) else missing_texts(kind):
+            return text
+        remedy = ": declare Numeric(missing='', fill=NUMBER), or Skip()" if isinstance(kind, Numeric) else ""
+        raise self._bad(j, "", Refused("is missing, got null", remedy))
+
     def _number(self, j: int, value: object, textual: bool, kind: Numeric) -> float:
+        if value is None:
+            value = self._absent(j, kind)
         if textual or (isinstance(value, str) and value in missing_texts(kind)):
             try:
                 return kind.read(str(value), {})
@@ -269,7 +278,7 @@ class Decoder:
             number = self._number(j, value, textual, kind)
         elif isinstance(kind, Skip):
             return []
-        elif not isinstance(value, str):
+        elif not isinstance(value := self._absent(j, kind) if value is None else value, str):
             raise ValueError(f"{self._which(j)} must be text, got {_short(value)}")
         else:
             try:

@@ -58,6 +58,7 @@ def test_json(text, expected):
         ({"weight": 3, "colour": "green", "note": None, "size": "big"}, [3, 0, 1, 1]),
         ({"size": "small", "note": 1, "weight": "?", "colour": "red"}, [-1, 1, 0, 0]),
         ([3, "green", [], "big"], [3, 0, 1, 1]),
+        ([None, "green", [], "big"], [-1, 0, 1, 1]),
     ],
 )
 def test_names_and_kinds(x, expected):
@@ -118,7 +119,7 @@ MANY = "9" * 5000
         ('{"id": 1, "y": 1}', FRUIT, "y must be one of the classes ('lime', 2, True), got 1"),
         ('{"x": 3}', None, "x must be a list of numbers or an object from feature to value, got 3"),
         ('{"x": []}', None, "x must have at least one value, got none"),
-        ('{"x": [1, null]}', None, "x[1] must be a number, got None"),
+        ('{"x": [1, null]}', None, "x[1] is missing, got null"),
         ('{"x": ["1"]}', None, "x[0] must be a number, got '1'"),
         ('{"x": [true]}', None, "x[0] must be a number, got True"),
         ('{"x": [Infinity]}', None, "must hold finite numbers only, got Infinity"),

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -278,6 +279,17 @@ def test_a_live_file_with_text_and_gaps_says_which_options_read_it(run, tmp_path
     answer = (1, f"Error: in.csv, line 3: x, feature 'age' {wrong}: --fill age=NUMBER, or --skip age\n")
     assert said("b.db", *nominal) == answer
     assert said("c.db", *nominal, "--fill", "age=40") == said("d.db", *nominal, "--skip", "age") == (0, "")
+
+
+def test_null_in_a_message_is_missing(run, tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"id": 1, "x": {"age": null, "b": 1.5}}\n')
+    source = ("--source", "jsonl:in.jsonl", "--features", "age,b", "--classes", "no,yes", "--end", "--quiet")
+    told = run(*source, "--journal", "a.db", "--out", "o").stderr
+    assert told == "Error: in.jsonl, line 1: x, feature 'age' is missing, got null: --fill age=NUMBER, or --skip age\n"
+    assert run(*source, "--journal", "b.db", "--out", "o", "--fill", "age=40").exit_code == 0
+    with closing(sqlite3.connect(tmp_path / "b.db")) as db:
+        (x,) = db.execute("SELECT x FROM questions").fetchone()
+    assert struct.unpack("<2d", x) == (40.0, 1.5)
 
 
 def test_a_file_cut_short_stops_the_run_or_is_read_anew(run, tmp_path):

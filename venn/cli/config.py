@@ -237,7 +237,7 @@ class RunTable:
     """How the loop runs."""
 
     out: str = declare(FILE, "Where predictions go as JSON lines, appended; - is stdout.  [default: -]", "-")
-    batch: int = declare(whole(1, 100_000), "Largest number of messages in a transaction.  [default: 128]", 128)
+    batch: int = declare(whole(1, 100_000), "Largest number of messages in a transaction.  [default: 512]", 512)
     linger: float = declare(
         number("from 0.01 to 60", Meta(ge=0.01, le=60)),
         "Seconds that a message waits for its transaction, about, at most.  [default: 0.2]", 0.2,

@@ -206,7 +206,7 @@ class Service:
             try:
                 message = next(messages, END)
             except (ValueError, RuntimeError, OSError):
-                self._commit(held)  # the messages before it count
+                self._commit(held, ending)  # the messages before it count
                 raise
             if message is END:
                 break
@@ -217,35 +217,45 @@ class Service:
                 self._place = message.position
                 if len(held) < self.limits.batch and monotonic() - since < self.limits.linger:
                     continue
-            self._commit(held)
+            self._commit(held, ending)
             held = []
-            self._voice.progress(self._said)
-        self._commit(held)
+        self._commit(held, ending)
         self._output.note(self.online)
 
-    def _commit(self, held: list[Message]) -> None:
-        """Process the messages in one transaction, all or nothing, and then report."""
+    def _commit(self, held: list[Message], ending: Ending) -> None:
+        """Process the messages, in several transactions where they take long; an end may come between two."""
+        place, done = self._place, 0
+        self.online.expect(held)
+        while True:
+            done = self._transact(held, done, place)
+            self._voice.progress(self._said)
+            if done == len(held) or ending.pressed:
+                return
+
+    def _transact(self, held: list[Message], start: int, place: Any) -> int:
+        """Process messages from `start` on in one transaction, all or nothing, and report; return where it ended."""
         overdue = self._overdue()
-        if not (held or overdue or self._place != self._reached):
-            return
+        if not (held or overdue or place != self._reached):
+            return start
         lines: list[str] = []
         news: list[str] = []
-        online = self.online
-        online.expect(held)
+        online, stop, until = self.online, start, monotonic() + self.limits.linger
         with online.transaction():
             try:
                 for id in overdue:
                     self._expire(id)
-                for message in held:
-                    self._happen(message, lines, news)
-                if self._place != self._reached:
-                    online.reach(self.source.name, self._place)
+                while stop < len(held) and (stop == start or monotonic() < until):
+                    self._happen(held[stop], lines, news)
+                    stop += 1
+                reached = place if stop == len(held) else held[stop - 1].position
+                if reached != self._reached:
+                    online.reach(self.source.name, reached)
                 if lines:
                     self._output.note(online)
             except BaseException:
                 online.abandon()
                 raise
-        self._reached = self._place
+        self._reached = reached
         if lines:
             self._output.write(lines, online.asked + online.answered + online.expired)
         for text in news:
@@ -255,6 +265,7 @@ class Service:
             self._judge()
         if self._reached is not None:
             self.source.acknowledge(self._reached)
+        return stop
 
     def _happen(self, message: Message, lines: list[str], news: list[str]) -> None:
         online, id = self.online, message.id

@@ -10,7 +10,7 @@ import numpy as np
 from venn._compiled.grid import all_finite
 from venn.machines.sparse import is_sparse
 from venn.parameters import positive
-from venn.prediction import Floats, Label
+from venn.prediction import Bools, Floats, Label
 
 
 def code_of(y: Any, codes: dict[Label, int]) -> int:
@@ -62,8 +62,8 @@ def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:
     return clean
 
 
-def clean_object(x: Any, features: int | None) -> Floats:
-    """Return `x` as a finite (d,) float64 array, or say what is wrong with it."""
+def clean_object(x: Any, features: int | None, missing: bool = False) -> Floats:
+    """Return `x` as a finite (d,) float64 array, or say what is wrong with it; NaN may stand in it if `missing`."""
     # A copy; -0.0 and 0.0 become one value, because equal objects must have equal bytes.
     clean = x + 0.0 if type(x) is np.ndarray and x.dtype.char == "d" else _converted(x)
     if clean.ndim != 1 or clean.size == 0:
@@ -71,9 +71,17 @@ def clean_object(x: Any, features: int | None) -> Floats:
     if features is not None and clean.size != features:
         raise ValueError(f"x must have {features} features as the first object had, got {clean.size}")
     if not all_finite(clean):
-        where = int(np.flatnonzero(~np.isfinite(clean))[0])
-        raise ValueError(f"x must be finite, got {clean[where]} at feature {where}")
+        where = np.flatnonzero(~known(clean, missing))
+        if len(where):
+            raise ValueError(f"x must be finite, got {clean[where[0]]} at feature {where[0]}")
+        clean[np.isnan(clean)] = np.nan  # those of other bits too
     return clean
+
+
+def known(values: Floats, missing: bool) -> Bools:
+    """Return which values may stand in an object: finite ones, and NaN if `missing`."""
+    fine: Bools = ~np.isinf(values) if missing else np.isfinite(values)
+    return fine
 
 
 def _converted(x: Any) -> Floats:

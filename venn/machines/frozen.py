@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 from venn._compiled.grid import all_finite
 from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores
-from venn.machines.checks import clean_object
+from venn.machines.checks import clean_object, known
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.parameters import class_codes, flag
 from venn.prediction import Floats, Integers, Label
@@ -36,11 +36,11 @@ FEW = 1024  # rows that are scored by one thread
 ObjectRows: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
 
 
-def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None) -> ObjectRows:
+def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None, missing: bool = False) -> ObjectRows:
     """Return `X` as finite (n, d) float64 rows, without a copy where possible, or say what is wrong with it.
 
-    Columns of an array go by position; a sparse one stays sparse. A table must have the columns `names`, in
-    their order; without names it is refused.
+    NaN may stand in them if `missing`. Columns of an array go by position; a sparse one stays sparse. A table must have
+    the columns `names`, in their order; without names it is refused.
     """
     if is_sparse(X):
         return clean_sparse("X", X, features)
@@ -67,15 +67,18 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
         raise ValueError(f"X must have {features} features as the first object had, got {rows.shape[1]}")
     clean: Floats = np.ascontiguousarray(rows, np.float64)
     if not np.isfinite(clean).all():
-        i, f = np.argwhere(~np.isfinite(clean))[0].tolist()
-        raise ValueError(f"X must be finite, got {clean[i, f]} at row {i}, feature {f}")
+        where = np.argwhere(~known(clean, missing))
+        if len(where):
+            i, f = where[0].tolist()
+            raise ValueError(f"X must be finite, got {clean[i, f]} at row {i}, feature {f}")
+        clean = np.where(np.isnan(clean), np.nan, clean)  # of the same bits in every row
     return clean
 
 
-def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None) -> ObjectRows:
+def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None, missing: bool = False) -> ObjectRows:
     """Return one object as a row (1, d), or say what is wrong with it; a sparse one stays sparse.
 
-    If it carries names, as a row of a table does, they must be `names`.
+    NaN may stand in it if `missing`. If it carries names, as a row of a table does, they must be `names`.
     """
     if is_sparse(x):
         return clean_sparse("x", x, features)
@@ -84,7 +87,7 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
         own = list(index)
         if tuple(own) != names and any(isinstance(name, str) for name in own):
             raise ValueError(f"x must have the features {list(names)!r} in this order, got {own!r}")
-    return clean_object(x, features)[None]
+    return clean_object(x, features, missing)[None]
 
 
 @saved
@@ -100,7 +103,8 @@ class FrozenScorer(Saved):
 
     Columns of arrays go by position. Sparse ones are handed on as a `scipy.sparse.csr_array`, if the estimator takes
     that. Tables are taken where the estimator was fitted to one, with the same columns in the same order, and refused
-    elsewhere.
+    elsewhere. NaN, a missing number, is the estimator's to take or to refuse: boosted trees take it, and pipelines with
+    an imputer.
 
     Parameters
     ----------
@@ -122,6 +126,9 @@ class FrozenScorer(Saved):
         Number of features; None where the estimator does not say.
     feature_names : tuple of str or None
         Columns of the table that the estimator was fitted to; None where it was an array.
+    missing : bool
+        Whether objects with NaN are shown to the estimator, which takes or refuses them; False where scores are
+        computed from its coefficients.
 
     Raises
     ------
@@ -196,6 +203,7 @@ class FrozenScorer(Saved):
         self._estimator = copy.deepcopy(estimator)
         self.features, self.feature_names = columns_of(estimator)
         self._linear = self._linear_map()
+        self.missing = self._linear is None
         self._told = None if row_by_row is None else flag("row_by_row", row_by_row)
         self.row_by_row: bool = _row_by_row(self._estimator) if self._told is None else self._told
         self._threads: Any = None  # made when the estimator's libraries are loaded
@@ -229,13 +237,15 @@ class FrozenScorer(Saved):
         Parameters
         ----------
         x : (d,) finite numbers, or a sparse row
+            NaN stands for a missing number, if the estimator takes it.
 
         Raises
         ------
         ValueError, TypeError
-            x is not as described, has other names than the estimator's, or a score is not finite.
+            x is not as described, or the estimator refuses it, x has other names than the estimator's, or a score is
+            not finite.
         """
-        return self.score_rows(clean_row(x, self.features, self.feature_names))[0]
+        return self.score_rows(clean_row(x, self.features, self.feature_names, self.missing))[0]
 
     def score_many(self, X: Any) -> Floats:
         """Return the (n, c) scores of n objects.
@@ -250,7 +260,7 @@ class FrozenScorer(Saved):
         ValueError, TypeError
             X is not as described, or a score is not finite.
         """
-        return self.score_rows(clean_rows(X, self.features, self.feature_names))
+        return self.score_rows(clean_rows(X, self.features, self.feature_names, self.missing))
 
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores of rows that `clean_rows` has checked."""
@@ -286,21 +296,25 @@ class FrozenScorer(Saved):
         rows = self._arrived(objects)
         keys = [row.tobytes() for row in rows]
         ahead = {key: known[key] for key in keys if key in known}
-        new = [i for i, key in enumerate(keys) if key not in ahead]
-        if new:
-            try:
-                scores = self._score(np.concatenate([rows[i] for i in new]))
-            except Exception:  # of one row or of all: each will say it in its turn
-                scores = np.empty((0, len(self.classes)))
-            ahead.update(zip([keys[i] for i in new], scores[:, None], strict=False))
-        self._ahead = ahead
+        new = {key: row for key, row in zip(keys, rows, strict=True) if key not in ahead}
+        found = self._together(new)
+        if found is None:  # perhaps as numbers are missing
+            found = self._together({key: row for key, row in new.items() if not np.isnan(row).any()})
+        self._ahead = ahead | (found or {})
+
+    def _together(self, rows: dict[bytes, Floats]) -> dict[bytes, Floats] | None:
+        """Return the scores of rows in one call; None where one of them is refused, which will be said in its turn."""
+        try:
+            return dict(zip(rows, self._score(np.concatenate([*rows.values()]))[:, None], strict=True)) if rows else {}
+        except Exception:
+            return None
 
     def _arrived(self, objects: Sequence[Any]) -> list[Floats]:
         """Return dense objects as clean rows (1, d), those that can be scored."""
         rows = []
         for x in objects:
             try:
-                row = clean_row(x, self.features, self.feature_names)
+                row = clean_row(x, self.features, self.feature_names, self.missing)
             except (TypeError, ValueError):
                 continue
             if not isinstance(row, SparseRows):

@@ -54,6 +54,7 @@ class FrozenRegressor(Saved):
     foreign = frozenset({"estimator", "spread"})
     classes = ()
     space = Real()
+    missing = True  # NaN in objects is the estimators' to take or to refuse
 
     def __init__(self, estimator: Any, spread: Any = None) -> None:
         for name, one in (("estimator", estimator), ("spread", spread)):
@@ -71,13 +72,14 @@ class FrozenRegressor(Saved):
         Raises
         ------
         ValueError, TypeError
-            x is not a row of finite numbers, or what is predicted for it is not finite, or a spread not > 0.
+            x is not a row of numbers that the estimator takes, or what is predicted for it is not finite, or a spread
+            not > 0.
         """
-        return self.score_rows(clean_row(x, self.features, self.feature_names))[0]
+        return self.score_rows(clean_row(x, self.features, self.feature_names, True))[0]
 
     def score_many(self, X: Any) -> Floats:
         """Return the (n, 1) forecasts, or (n, 2) forecasts and spreads, for n objects."""
-        return self.score_rows(clean_rows(X, self.features, self.feature_names))
+        return self.score_rows(clean_rows(X, self.features, self.feature_names, True))
 
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the forecasts for rows that `clean_rows` has checked."""

@@ -145,6 +145,7 @@ class Monitor(HasLabels, Running):
             "restarts": self.restarts,
         }  # fmt: skip
         self._scorer = Scorer("the predictor", self.space)
+        self._last: tuple[Prediction, Label, Outcomes] | None = None  # what was scored
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
         self.n = 0
         self.count = 0
@@ -191,6 +192,7 @@ class Monitor(HasLabels, Running):
             cases the monitor is unchanged.
         """
         truth, scorer = self.space.encode(y), self._scorer
+        self._last = None
         if scorer.kind is None:
             self._row = np.empty(kind_of(prediction, scorer.name).breadth(self.space))
         predicted = scorer.score(prediction, truth, self._numbers, self._row)
@@ -198,7 +200,26 @@ class Monitor(HasLabels, Running):
             if scorer.guaranteed is not None:
                 _check_guarantee(prediction, scorer.guaranteed)
             self._begin(kind_of(prediction), prediction.guaranteed)
-        return self._take(outcome(truth, predicted, self._numbers, self._row))
+        step = outcome(truth, predicted, self._numbers, self._row)
+        self._last = prediction, y, step
+        return self._take(step)
+
+    def update_like(self, other: Monitor, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
+        """Do what `update` does; scores are taken from another monitor if it has just processed the same two objects.
+
+        Parameters
+        ----------
+        other : Monitor
+            With the same labels.
+        prediction, y
+            As for `update`.
+        """
+        known, own = other._last, self._scorer
+        same = known is not None and known[0] is prediction and known[1] is y and other.space == self.space
+        if known is None or not same or prediction.guaranteed != own.guaranteed or own.kind is not other._scorer.kind:
+            return self.update(prediction, y)
+        self._numbers[:], self._row[:] = other._numbers, other._row
+        return self._take(known[2])
 
     def update_many(self, predictions: Any, labels: Iterable[Label]) -> tuple[Alarm, ...]:
         """Process predictions and their labels, as `update` would one after the other; return all alarms that rang.

@@ -511,10 +511,6 @@ class Journal:
             what = f"it ends after event {end.events}, and event {self.events} was written"
             raise damage(self.path, what, end)
 
-    def knows(self, id: int | str) -> bool:
-        """Whether a question of this id was asked."""
-        return self._run("SELECT 1 FROM questions WHERE id = ?", (id,)).fetchone() is not None
-
     def found(self, id: int | str) -> Found | None:
         """Return the question with this id and its outcome; None if there is none."""
         row = self._run(

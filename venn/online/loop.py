@@ -26,14 +26,14 @@ from venn.online.journal import Journal, JournalError, checked_id
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.restart import go_on, plain
-from venn.online.run import REFUSALS, Run, Waiting
+from venn.online.run import Run, Waiting
+from venn.online.soundness import CLOSED, INTERRUPTED, UNWRITTEN, Soundness
 from venn.online.watch import read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor
 
 PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
-INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal", "is closed"
 log = logging.getLogger("venn")
 
 
@@ -126,11 +126,11 @@ class Online:
         self._run = Run(panel, monitor)
         self.patience = None if patience is None else integer("patience", patience, 1)
         self._owner = os.getpid()
-        self._broken: str | None = None
         self._bulletin = Bulletin()
         if not isinstance(journal, Journal | str | os.PathLike | None):
             raise TypeError(f"journal must be a Journal, a path or None, got {journal!r}")
         self.journal = Journal(journal) if isinstance(journal, str | os.PathLike) else journal
+        self._sound = Soundness(self.journal)
         if self.journal is not None:
             self._begin(self.journal)
 
@@ -221,23 +221,17 @@ class Online:
             For a bad object or id, or an id that was used before. Nothing happened.
         """
         self._check_open()
-        given = id is not None
         id = self.asked + 1 if id is None else checked_id(id)
         if id in self._run.waiting:
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
-        if given and self.journal is not None and self.journal.knows(id):
-            raise ValueError(
-                f"id must be a new one, got {id!r}, which was asked before; after a restart "
-                "follow(events, again=True) passes over what the journal holds"
-            )
-        with self._trying():
+        with self._sound.trying:
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)
             self._run.check(kept)
         run, journal, now = self._run, self.journal, time.time()
         asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions)
         late = run.overdue(self.patience)
-        with self._happening():
+        with self._sound:
             if journal is not None:
                 question = Question(asked.event, id, asked.step, encode_object(kept), encode(predictions), now)
                 if late:
@@ -276,7 +270,7 @@ class Online:
         self._check_open()
         waiting = self._find(id)
         run, now = self._run, time.time()
-        with self._happening():
+        with self._sound:
             if self.journal is not None:
                 self.journal.expire(run.expired + 1, run.events + 1, waiting.event, now)
             run.give_up(id, now)
@@ -309,11 +303,11 @@ class Online:
         self._check_open()
         waiting = self._find(id)
         run, journal = self._run, self.journal
-        with self._trying():
+        with self._sound.trying:
             noted = run.note(waiting, y)
             current = run.as_of_now(waiting)
         now = time.time()
-        with self._happening():
+        with self._sound:
             if journal is not None:
                 journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.panel.space.encode(y))
             rung, failure = run.learn(id, y, current, now, noted)
@@ -324,17 +318,6 @@ class Online:
         if failure is not None:
             raise failure
         return tuple(one.alarm for one in rung)
-
-    @contextmanager
-    def _trying(self) -> Iterator[None]:
-        """Let refusals pass; after any other exception, such as an interrupt, the machines' state is unknown."""
-        try:
-            yield
-        except REFUSALS:
-            raise
-        except BaseException:
-            self._broken = INTERRUPTED
-            raise
 
     def _find(self, id: Any) -> Waiting:
         checked = checked_id(id)
@@ -446,41 +429,25 @@ class Online:
         try:
             journal.begin()
             yield self
-            if self._broken is None:
+            if self._sound.broken is None:
                 journal.commit()
             else:
                 journal.rollback()
         except BaseException as error:
-            self._broken = self._broken or (UNWRITTEN if isinstance(error, JournalError) else INTERRUPTED)
+            self._sound.broken = self._sound.broken or (UNWRITTEN if isinstance(error, JournalError) else INTERRUPTED)
             journal.rollback()
             raise
         self._keep()
 
     def abandon(self) -> None:
         """Drop the open transaction: this object is of no further use, and the journal is as before."""
-        self._broken = self._broken or INTERRUPTED
-
-    @contextmanager
-    def _happening(self) -> Iterator[None]:
-        """Keep memory and journal in agreement: an event counts wholly or not at all, or this object breaks."""
-        inside = self.journal is not None and self.journal.within
-        self._broken = INTERRUPTED
-        try:
-            yield
-        except ValueError:  # refused before anything was written
-            self._broken = None
-            raise
-        except JournalError:
-            # In a transaction: earlier events in it are learned, but will not be written.
-            self._broken = UNWRITTEN if inside else None
-            raise
-        self._broken = None
+        self._sound.broken = self._sound.broken or INTERRUPTED
 
     def reach(self, source: str, position: Any) -> None:
         """Write how far a source has been read, in the transaction with its events."""
         self._check_open()
         if self.journal is not None:
-            with self._happening():
+            with self._sound:
                 self.journal.reach(source, position)
 
     def position(self, source: str) -> Any:
@@ -490,18 +457,18 @@ class Online:
     def _check_open(self) -> None:
         if os.getpid() != self._owner:
             raise JournalError("a run must be asked by the process that made it, got a call in a forked one")
-        if self._broken is not None:
-            raise JournalError(f"this run {self._broken}: make it again from its journal to go on")
+        if self._sound.broken is not None:
+            raise JournalError(f"this run {self._sound.broken}: make it again from its journal to go on")
 
     def _publish(self, journal: Journal, now: float) -> None:
         """Write what viewers look at, if there is something new."""
         if not self._bulletin.due():
             return
         try:
-            with self._happening():
+            with self._sound:
                 self._bulletin.write(journal, self.answered, now, self.told, self.monitors)
         except JournalError:
-            if self._broken is not None:
+            if self._sound.broken is not None:
                 raise
             # Otherwise the events are committed: the next question will say what is wrong.
 
@@ -567,7 +534,7 @@ class Online:
     def _keep(self, times: int = 1) -> None:
         """Write a checkpoint if one is due, the last one with `times` 0; a failure to write it does no harm."""
         journal = self.journal
-        if journal is None or journal.within or self._broken is not None:  # broken: this state is unknown
+        if journal is None or journal.within or self._sound.broken is not None:  # broken: this state is unknown
             return
         if not journal.checkpoints.due(self._run.events, times):
             return
@@ -579,14 +546,14 @@ class Online:
     def close(self) -> None:
         """Write a last checkpoint and close the journal; open questions remain."""
         journal = self.journal
-        if journal is None or self._broken == CLOSED:
+        if journal is None or self._sound.broken == CLOSED:
             return
         try:
-            if self._broken is None and not journal.within:
+            if self._sound.broken is None and not journal.within:
                 self._bulletin.write(journal, self.answered, time.time(), self.told, self.monitors, last=True)
                 self._keep(0)
         finally:
-            self._broken = CLOSED
+            self._sound.broken = CLOSED
             journal.close()
 
     def __enter__(self) -> Online:

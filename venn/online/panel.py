@@ -178,7 +178,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         found = {id(one): one.predict_many(X) for one in asked if has_methods(one, "predict_many")}
         singly = [one for one in asked if id(one) not in found]
         if singly:
-            rows = clean_rows(X, None)
+            rows = clean_rows(X, None, missing=True)  # each predictor has its own check
             # Object by object: a machine that several predictors read is asked once about each.
             said = [[one.predict_one(rows[i]) for one in singly] for i in range(len(rows))]
             found |= {id(one): block_of([each[k] for each in said]) for k, one in enumerate(singly)}

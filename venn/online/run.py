@@ -130,7 +130,7 @@ class Run:
             try:
                 told.update(waiting.predictions[name], y)
                 if monitor is not None:
-                    rung += rung_by(name, monitor, monitor.update(current[name], y))
+                    rung += rung_by(name, monitor, monitor.update_like(told, current[name], y))
             except REFUSALS as error:
                 failure = failure or error
         return rung, failure
