@@ -27,7 +27,7 @@ import signal
 import sys
 import time
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -203,15 +203,26 @@ def key(code: CodeType) -> tuple[str, int]:
     return code.co_qualname, code.co_firstlineno
 
 
-def apply(mutant: Mutant) -> bool:
+def functions() -> dict[str, list[FunctionType]]:
+    """Return the functions of this process, by file."""
+    gc.unfreeze()  # the tests freeze what is there when they begin, and what is frozen is not listed
+    found = defaultdict(list)
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType):
+            found[one.__code__.co_filename].append(one)
+    gc.freeze()  # a collection would write to all memory that forks share
+    return found
+
+
+def apply(mutant: Mutant, living: dict[str, list[FunctionType]]) -> bool:
     """Give the functions of this process the changed code; return whether any became another."""
     file = str(ROOT / mutant.path)
     changed = {key(code): code for code in codes(compile(mutant.tree, file, "exec", dont_inherit=True))}
     before = compile((ROOT / mutant.path).read_text(encoding="utf-8"), file, "exec", dont_inherit=True)
     different = {key(code) for code in codes(before) if changed.get(key(code)) != code}
     done = False
-    for one in gc.get_objects():
-        if isinstance(one, FunctionType) and one.__code__.co_filename == file and key(one.__code__) in different:
+    for one in living[file]:
+        if key(one.__code__) in different:
             if one.__code__.co_freevars != changed[key(one.__code__)].co_freevars:
                 return False
             one.__code__ = changed[key(one.__code__)]
@@ -228,10 +239,12 @@ class Runner:
         self.took = took
         self.slack = slack
         self.budget = budget
+        self.living: dict[str, list[FunctionType]] = {}
         self.results: list[tuple[Mutant, str, str, int]] = []
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
+        self.living = functions()
         for mutant in self.drawn:
             tests = self.chosen([test for test in self.reaching(mutant) if test in items])
             start = time.monotonic()
@@ -283,7 +296,7 @@ class Runner:
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        if not apply(mutant):
+        if not apply(mutant, self.living):
             return "same"
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         if not items:
