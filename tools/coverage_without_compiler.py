@@ -77,6 +77,10 @@ class Watch:
             return
         pytest.skip(f"takes more than {self.seconds:g} s without the compiler")
 
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        # What passed already, in a measurement that is added to, must not now be cut short.
+        items[:] = [item for item in items if self.ended.get(item.nodeid) != "passed"]
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.coverage.switch_context(item.nodeid)
@@ -216,7 +220,9 @@ def main() -> None:
         "--seconds", type=float, default=2.0, help="processor time for a test; no more cases after half"
     )
     parser.add_argument("--folder", type=Path, default=KEPT, help="where the measurement is kept")
-    parser.add_argument("--more", action="store_true", help="add to the measurement that is kept")
+    parser.add_argument(
+        "--more", action="store_true", help="add to the measurement that is kept what has not passed in it"
+    )
     parser.add_argument("--quick", action="store_true", help="only the tests of the quick lane")
     parser.add_argument("--lines", action="store_true", help="list the lines that nothing reaches")
     parser.add_argument("--kept", action="store_true", help="show the measurement that is kept, run nothing")

@@ -331,6 +331,9 @@ def main() -> None:
     parser.add_argument("--rooms", default=",".join(ROOMS))
     parser.add_argument("--files", help="only files whose path has one of these in it: a,b")
     parser.add_argument("--line", type=int, help="only mutants that begin on this line")
+    parser.add_argument(
+        "--again", type=Path, help="what this command has printed: draw what survived there, and no more"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--slack", type=float, default=10.0, help="seconds that a test may take beyond five times its own"
@@ -360,12 +363,17 @@ def main() -> None:
     def reaching(mutant: Mutant) -> set[str]:
         return set().union(*(reached[mutant.path].get(line, ()) for line in mutant.lines))
 
+    survivors = None
+    if options.again:
+        said = (line.split(" tests: ") for line in options.again.read_text().splitlines())
+        survivors = {word for first, *rest in said if first.startswith("survived") for word in rest}
     drawn, of_room = [], {}
     print(f"{'room':<16}{'mutants':>8}{'reached':>8}")
     for room in options.rooms.split(","):
         found = [mutant for path in sources(room) for mutant in mutants(path)]
         found = [one for one in found if any(part in one.path for part in (options.files or "").split(","))]
         found = [one for one in found if not options.line or one.lines[0] == options.line]
+        found = [one for one in found if survivors is None or str(one) in survivors]
         within = [mutant for mutant in found if reaching(mutant)]
         print(f"{room:<16}{len(found):>8}{len(within):>8}")
         some = random.Random(f"{options.seed} {room}").sample(within, min(options.each, len(within)))
