@@ -10,7 +10,7 @@ import pytest
 import venn.smoothing
 from tools import ROOT
 from tools.coverage_without_compiler import sources
-from tools.mutants import Runner, apply, mutants
+from tools.mutants import Runner, apply, functions, mutants
 from venn.smoothing import Smoothing
 
 FILE = "venn/smoothing.py"
@@ -42,7 +42,7 @@ def test_no_mutant_is_there_twice():
 def test_a_mutant_lives_in_the_process_alone():
     mutant = next(one for one in mutants(FILE) if one.what.startswith("returns None   [return (z >> 11)"))
     code, number = Smoothing.at.__code__, Smoothing(1).at(3)
-    assert apply(mutant)
+    assert apply(mutant, functions())
     try:
         assert Smoothing(1).at(3) is None
     finally:

@@ -327,3 +327,33 @@ def test_a_run_goes_on_where_nobody_can_be_told(tmp_path, server, monkeypatch):
         assert watch.alarms("conformal")
     assert result.output.count("a notification failed") == 1, "that of the command; the other one hangs"
     assert "secret" not in result.output
+
+
+def test_the_end_waits_for_room_in_a_full_queue(monkeypatch):
+    monkeypatch.setattr(notify, "MOST_WAITING", 2)
+    go = threading.Event()
+    kept = Kept(go)
+    notifier = Notifier([kept], pytest.fail, 0.0)
+    notifier.tell(told(step=0))
+    assert kept.began.wait(30)
+    notifier.tell(told(step=1))
+    notifier.tell(told(step=2))
+    threading.Timer(0.1, go.set).start()
+    notifier.close(3.0)
+    assert [one["step"] for one in kept.found] == [0, 1, 2]
+    assert f"notify {kept.name}" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_the_first_alarm_of_a_predictor_is_left_out_once(monkeypatch):
+    monkeypatch.setattr(notify, "MOST_WAITING", 1)
+    go = threading.Event()
+    kept = Kept(go)
+    with Notifier([kept], pytest.fail, 0.0) as notifier:
+        notifier.tell(told(step=0))
+        assert kept.began.wait(30)
+        notifier.tell(told(step=1))
+        notifier.tell(told("venn", 2))  # the queue is full
+        go.set()
+        until(lambda: len(kept.found) == 2)
+        notifier.tell(told("venn", 3))
+    assert [(one["predictor"], one["left_out"]) for one in kept.found] == [("abers", 0), ("abers", 0), ("venn", 1)]

@@ -27,7 +27,7 @@ import signal
 import sys
 import time
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -203,15 +203,26 @@ def key(code: CodeType) -> tuple[str, int]:
     return code.co_qualname, code.co_firstlineno
 
 
-def apply(mutant: Mutant) -> bool:
+def functions() -> dict[str, list[FunctionType]]:
+    """Return the functions of this process, by file."""
+    gc.unfreeze()  # the tests freeze what is there when they begin, and what is frozen is not listed
+    found = defaultdict(list)
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType):
+            found[one.__code__.co_filename].append(one)
+    gc.freeze()  # a collection would write to all memory that forks share
+    return found
+
+
+def apply(mutant: Mutant, living: dict[str, list[FunctionType]]) -> bool:
     """Give the functions of this process the changed code; return whether any became another."""
     file = str(ROOT / mutant.path)
     changed = {key(code): code for code in codes(compile(mutant.tree, file, "exec", dont_inherit=True))}
     before = compile((ROOT / mutant.path).read_text(encoding="utf-8"), file, "exec", dont_inherit=True)
     different = {key(code) for code in codes(before) if changed.get(key(code)) != code}
     done = False
-    for one in gc.get_objects():
-        if isinstance(one, FunctionType) and one.__code__.co_filename == file and key(one.__code__) in different:
+    for one in living[file]:
+        if key(one.__code__) in different:
             if one.__code__.co_freevars != changed[key(one.__code__)].co_freevars:
                 return False
             one.__code__ = changed[key(one.__code__)]
@@ -228,10 +239,12 @@ class Runner:
         self.took = took
         self.slack = slack
         self.budget = budget
+        self.living: dict[str, list[FunctionType]] = {}
         self.results: list[tuple[Mutant, str, str, int]] = []
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
+        self.living = functions()
         for mutant in self.drawn:
             tests = self.chosen([test for test in self.reaching(mutant) if test in items])
             start = time.monotonic()
@@ -283,7 +296,7 @@ class Runner:
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        if not apply(mutant):
+        if not apply(mutant, self.living):
             return "same"
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         if not items:
@@ -318,6 +331,9 @@ def main() -> None:
     parser.add_argument("--rooms", default=",".join(ROOMS))
     parser.add_argument("--files", help="only files whose path has one of these in it: a,b")
     parser.add_argument("--line", type=int, help="only mutants that begin on this line")
+    parser.add_argument(
+        "--again", type=Path, help="what this command has printed: draw what survived there, and no more"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--slack", type=float, default=10.0, help="seconds that a test may take beyond five times its own"
@@ -347,12 +363,17 @@ def main() -> None:
     def reaching(mutant: Mutant) -> set[str]:
         return set().union(*(reached[mutant.path].get(line, ()) for line in mutant.lines))
 
+    survivors = None
+    if options.again:
+        said = (line.split(" tests: ") for line in options.again.read_text().splitlines())
+        survivors = {word for first, *rest in said if first.startswith("survived") for word in rest}
     drawn, of_room = [], {}
     print(f"{'room':<16}{'mutants':>8}{'reached':>8}")
     for room in options.rooms.split(","):
         found = [mutant for path in sources(room) for mutant in mutants(path)]
         found = [one for one in found if any(part in one.path for part in (options.files or "").split(","))]
         found = [one for one in found if not options.line or one.lines[0] == options.line]
+        found = [one for one in found if survivors is None or str(one) in survivors]
         within = [mutant for mutant in found if reaching(mutant)]
         print(f"{room:<16}{len(found):>8}{len(within):>8}")
         some = random.Random(f"{options.seed} {room}").sample(within, min(options.each, len(within)))

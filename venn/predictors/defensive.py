@@ -334,7 +334,7 @@ class Defensive(HasLabels, Predictor):
             if asked.new:
                 self._weights[kept] = r * self._factor[kept, kept]
             self._missed += abs(r) * sqrt(asked.left_out)
-        self._of_objects += r * (2.0 * asked.by_object + r * (asked.own - 1.0))
+        self._of_objects += float(r * (2.0 * asked.by_object + r * (asked.own - 1.0)))
         add_features(p, self.gamma, self._roots, r, self._of_forecasts)
         self._right += p * (1.0 - p) * asked.own
         self.n += 1

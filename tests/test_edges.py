@@ -1,0 +1,172 @@
+"""One step beyond what is allowed is refused; parts whose faults the whole corrects or seldom shows are right alone."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import pickle
+from collections import deque
+
+import numpy as np
+import pytest
+from conftest import public
+
+import venn
+from venn._compiled.mixture import loss_of
+from venn.distribution import PredictiveDistribution
+from venn.machines import FrozenRegressor
+from venn.online.checkpoint import pack, unpack
+from venn.predictors import InductiveDistribution
+from venn.predictors.blocks import ManyForecasts
+from venn.predictors.calibeating import regret_bound
+from venn.show.notify import Command
+
+SQUARES = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, [0, 1])
+WINDOW = venn.Conformal(venn.SlidingWindow(SQUARES, 10))
+RIDGE = venn.machines.KernelRidge(venn.RBF(0.5), 1.0)
+GIVEN = {"classes": [0, 1], "machine": SQUARES, "predictor": WINDOW, "monitor": venn.Monitor([0, 1])}
+OF_NUMBERS = ("ConformalDistribution", "ConformalIntervals", "InductiveDistribution")
+
+
+def seeded(thing):
+    """Return whether it is made from a seed; estimators of others' kind refuse theirs when they are fitted."""
+    return "seed" in inspect.signature(thing.__init__).parameters and not thing.__module__.startswith("venn.adapters")
+
+
+SEEDED = [name for name, thing in public().items() if isinstance(thing, type) and seeded(thing)]
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_no_seed_is_below_0(name):
+    make = public()[name]
+    parameters = inspect.signature(make).parameters
+    given = {key: GIVEN[key] for key in GIVEN if key in parameters}
+    if name in OF_NUMBERS:
+        given["machine"] = RIDGE
+    if name == "Balanced":
+        given["keep"] = (1, 1)
+    with pytest.raises(ValueError, match="seed must be an integer >= 0, got -1"):
+        make(**given, seed=-1)
+
+
+def test_the_loss_of_a_sigmoid_is_its_definition():
+    rng = np.random.default_rng(1)
+    for m in (1, 7, 8, 9, 100):
+        f, positives = np.sort(rng.normal(size=m)), rng.uniform(size=m)
+        slope, offset, centre = rng.normal(size=3)
+        p = [1 / (1 + math.exp((slope * (score - centre) + offset))) for score in f.tolist()]
+        loss = sum(-y * math.log(q) - (1 - y) * math.log(1 - q) for y, q in zip(positives.tolist(), p, strict=True))
+        assert loss_of(f, positives, np.array([slope, offset, centre])) == pytest.approx(loss, rel=1e-9)
+
+
+def test_coefficients_that_do_not_sum_to_0_show_in_units_of_the_penalty():
+    rng = np.random.default_rng(3)
+    C, more = 0.25, 1e-3
+    machine = venn.OneVsAllSVM(venn.RBF(0.5), C, [0, 1])
+    for x, y in zip(rng.normal(size=(12, 2)), rng.integers(0, 2, 12), strict=True):
+        machine.learn_one(x, y)
+    assert machine.residual <= machine.tolerance
+    within = np.flatnonzero(np.abs(machine._solved.state[0, :12]) == 1)
+    machine._solved.beta[0, within[0]] += more  # its score is still at the level where it may be any, up to this
+    assert machine.residual == pytest.approx(more / C, rel=1e-3)
+
+
+def test_a_monitor_takes_no_p_value_below_0():
+    monitor = venn.Monitor([0, 1])
+    for y in (0, 1, 1, 0):
+        monitor.update(venn.PredictionSet([0.3, 0.7], [0, 1]), y)
+    state, before = monitor.state, venn.Monitor([0, 1]).state
+    other = venn.Monitor([0, 1])
+    for bad in (-1e-9, 1 + 1e-9):
+        damaged = state | {"evidence": [state["evidence"][0] | {"p_value": bad}, *state["evidence"][1:]]}
+        with pytest.raises(ValueError, match=r"^state.* must"):
+            other.restore(damaged)
+        assert other.state == before
+
+
+def test_no_time_of_a_scorecard_is_below_0():
+    card = venn.monitors.Scorecard([0, 1])
+    with pytest.raises(ValueError, match="times must be"):
+        card.update_many(ManyForecasts(np.full((1, 2), 0.5), [0, 1]), [0], times=[-1])
+
+
+def test_no_regret_without_examples():
+    for c in (2, 3, 9):
+        assert regret_bound(0, c) == 0.0
+
+
+def test_the_program_of_a_command_is_its_name():
+    assert Command(["program"]).name == Command(["program", "argument"]).name == "program"
+
+
+def test_quantiles_are_the_points_in_order():
+    for n in range(5):
+        points = np.sort(np.random.default_rng(n).integers(0, 3, n).astype(float))
+        told = PredictiveDistribution(points, 0.5, origin=0.0)
+        for q in np.arange(0, 41) / 40:
+            rank = math.ceil(round(q * (n + 1), 9))
+            expected = -math.inf if rank == 0 else math.inf if rank > n else points[rank - 1]
+            assert told.quantile(q) == expected
+
+
+class Line:
+    """A fitted regressor: some number times the first feature, and one."""
+
+    def __init__(self, slope):
+        self.slope = slope
+
+    def predict(self, X):
+        return self.slope * np.asarray(X)[:, 0] + 1.0
+
+
+def test_residuals_are_over_their_own_spread():
+    rng = np.random.default_rng(2)
+    X, y = rng.integers(0, 4, (12, 1)).astype(float), rng.integers(-3, 9, 12).astype(float)
+    model = InductiveDistribution(FrozenRegressor(Line(2.0), Line(0.5)))
+    model.learn_many(X[:5], y[:5])
+    for i in range(5, 12):
+        told = model.predict_one(X[i])
+        scores = (y[:i] - Line(2.0).predict(X[:i])) / Line(0.5).predict(X[:i])
+        for label in np.arange(-4.0, 10.0):
+            score = (label - Line(2.0).predict(X[i : i + 1])[0]) / Line(0.5).predict(X[i : i + 1])[0]
+            less, ties = (scores < score - 1e-9).sum(), (np.abs(scores - score) <= 1e-9).sum()
+            assert told.p_value(label) == pytest.approx((less + told.tau * (ties + 1)) / (i + 1))
+        model.learn_one(X[i], y[i])
+
+
+def test_a_copy_of_a_choice_counts_equal_examples_too():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (24, 2)).astype(float), rng.integers(0, 2, 24)
+    found = venn.machines.tune(zip(X, y, strict=True), [0, 1], kernels=[venn.RBF(0.5)], penalties=[1.0])
+    assert found.n == copy.deepcopy(found).n == pickle.loads(pickle.dumps(found)).n == 24
+
+
+def test_a_merged_map_of_many_scores_has_them_all():
+    rng = np.random.default_rng(5)
+    scores, y = rng.normal(size=12_000), rng.integers(0, 2, 12_000)
+    many, none = venn.maps.VennAbers(), venn.maps.VennAbers()
+    many.insert_many(scores, y)
+    assert np.array_equal(many.merge(none).query_many(scores[:50]), many.query_many(scores[:50]))
+
+
+def test_a_deque_keeps_its_length():
+    for most in (None, 0, 3):
+        again = unpack(pack(deque([1, 2, 3], most)))
+        assert list(again) == list(deque([1, 2, 3], most))
+        assert again.maxlen == most
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"every": 0}, "every must be an integer >= 1, got 0"),
+        ({"share": 0}, "share must be a number in"),
+        ({"share": 1.01}, "share must be a number in"),
+        ({"largest": -1}, "largest must be an integer >= 0, got -1"),
+    ],
+)
+def test_a_journal_one_step_beyond(tmp_path, given, says):
+    with pytest.raises(ValueError, match=says):
+        venn.online.Journal(tmp_path / "run.db", **given)
+    assert not list(tmp_path.iterdir())
