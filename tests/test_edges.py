@@ -55,7 +55,7 @@ def test_the_loss_of_a_sigmoid_is_its_definition():
     for m in (1, 7, 8, 9, 100):
         f, positives = np.sort(rng.normal(size=m)), rng.uniform(size=m)
         slope, offset, centre = rng.normal(size=3)
-        p = [1 / (1 + math.exp((slope * (score - centre) + offset))) for score in f.tolist()]
+        p = [1 / (1 + math.exp(slope * (score - centre) + offset)) for score in f.tolist()]
         loss = sum(-y * math.log(q) - (1 - y) * math.log(1 - q) for y, q in zip(positives.tolist(), p, strict=True))
         assert loss_of(f, positives, np.array([slope, offset, centre])) == pytest.approx(loss, rel=1e-9)
 
