@@ -376,15 +376,15 @@ BAD = [math.nan, 1.2, -0.1, math.inf, -1e-9, "x", "0.5", None, True, False, np.T
 
 
 @every
-@pytest.mark.parametrize("p", BAD, ids=repr)
-def test_a_bad_p_is_refused_and_leaves_no_trace(make, p):
-    """T7."""
+def test_a_bad_p_is_refused_and_leaves_no_trace(make):
     martingale = make()
     martingale.update_many(STREAMS["small"])
     before = bits(martingale)
-    with pytest.raises((TypeError, ValueError), match=r"^p must .*\[0, 1\], got"):
-        martingale.update(p)
-    assert bits(martingale) == before
+    for p in BAD:
+        print(repr(p))  # shown where it fails
+        with pytest.raises((TypeError, ValueError), match=r"^p must .*\[0, 1\], got"):
+            martingale.update(p)
+        assert bits(martingale) == before
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 
 def fit_at_last(scores, targets):
     """Return the isotonic fit of the targets at the last score; equal scores are one point, at their mean."""
-    distinct, where = np.unique(scores, return_inverse=True)
+    where = np.unique(scores, return_inverse=True)[1]
     weights = np.bincount(where)
     means = np.bincount(where, weights=targets) / weights
     return float(isotonic_regression(means, weights=weights).x[where[-1]])
