@@ -37,7 +37,7 @@ def signal(rng, scores):
 # After every step -----------------------------------------------------------------------------------------
 
 
-def test_insertions_of_ten_thousand_with_ties():
+def test_every_insertion_of_ten_thousand_with_ties():
     """Thirty distinct scores: exact fractions at every step, later at two of ten, at a tied and at an untied score."""
     rng = np.random.default_rng(0)
     scores = rng.integers(-15, 15, 10_000) / 5
@@ -56,7 +56,7 @@ def test_insertions_of_ten_thousand_with_ties():
     assert len(calibrator) == 10_000
 
 
-def test_insertions_of_ten_thousand_without_ties():
+def test_every_insertion_of_ten_thousand_without_ties():
     rng = np.random.default_rng(1)
     scores = rng.normal(size=10_000)
     labels = signal(rng, 2 * scores)

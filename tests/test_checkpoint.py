@@ -35,8 +35,8 @@ from venn.saved import KINDS
 from venn.smoothing import Smoothing
 
 #: When to save, around room for 64 and 128; whether nothing waits for its label then, the next object, or another.
-MOMENTS = {0: 0, 1: 1, 2: 2, 6: 0, 63: 1, 64: 0, 65: 2, 128: 1}
-AFTER = 4
+MOMENTS = {0: 0, 1: 1, 6: 0, 63: 1, 64: 0, 65: 2, 128: 1}
+AFTER = 3
 #: Public classes that learn and have another way to be kept, or none.
 WITHOUT = {
     "Predictor": "a base: what stands on it is saved",

@@ -125,7 +125,7 @@ def test_in_service_the_verdict_is_that_of_the_monitors_that_everybody_is_shown(
 
 @pytest.mark.parametrize("n", [10, 40, 55])
 def test_saved_at_any_time_it_goes_on_to_the_last_bit(n, tmp_path):
-    X, y = stream(100)
+    X, y = stream(75)
     model = taught(Forecaster(CLASSES, transductive=40), X[:n], y[:n])
     venn.save(tmp_path / "model", model)
     others = [pickle.loads(pickle.dumps(model)), venn.load(tmp_path / "model")]

@@ -34,7 +34,7 @@ def pairs_by_definition(X, y, x, split, c, score):
 def test_every_step_is_the_definition(name, kind):
     rng = np.random.default_rng(len(name))
     schedule, split = SCHEDULES[name]
-    N, c = 26, 3
+    N, c = 22, 3
     X = objects("grid", rng, N)
     y = labels("signal", rng, X, c)
     machine = Centroids(range(c)) if kind == "centroids" else lssvm(c)

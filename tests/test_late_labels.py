@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from conftest import labels, objects
@@ -256,25 +258,27 @@ def test_a_rule_of_a_users_own_comes_back_as_what_it_chose():
 RUNS, QUESTIONS, EPSILON = 300, 12, 0.2
 
 
-def p_values(teacher, told, seed):
-    """Return (runs, answers) p-values of the true labels: as they were told, or as a monitor hears them."""
-    found = []
+def p_values(teacher, seed):
+    """Return two lists of (answers) p-values of the true labels for each run: as told, and as a monitor hears them."""
+    told, heard = [], []
     for run in range(RUNS):
         rng = np.random.default_rng([seed, run])
         X = rng.normal(size=(QUESTIONS, 1))
         y = [("a", "b")[int(v)] for v in rng.random(QUESTIONS) < 1 / (1 + np.exp(-2 * X[:, 0]))]
         online = venn.Online(venn.Conformal(venn.machines.NearestCentroid(["a", "b"]), seed=run))
-        values, said = [], {}
+        said = {}
+        told.append([])
+        heard.append([])
         for event in teacher(run, X, y):
             if hasattr(event, "x"):
                 said[event.id] = online.ask(event.x, event.id)
             else:
                 waiting = online._run.waiting[event.id]
                 now = online.panel.predict_one(waiting.x)["Conformal"]
-                values.append((said[event.id] if told else now).p_values[("a", "b").index(event.y)])
+                for values, prediction in ((told, said[event.id]), (heard, now)):
+                    values[-1].append(prediction.p_values[("a", "b").index(event.y)])
                 online.answer(event.id, event.y)
-        found.append(values)
-    return found
+    return told, heard
 
 
 def honest(teacher):
@@ -288,9 +292,14 @@ TEACHERS = {
 }
 
 
+@functools.cache
+def taught_by(teacher):
+    return p_values(TEACHERS[teacher], seed=1)
+
+
 @pytest.mark.parametrize("teacher", TEACHERS)
 def test_what_a_monitor_hears_is_exact_under_slow_and_lazy_teachers(teacher):
-    runs = p_values(TEACHERS[teacher], told=False, seed=1)
+    _, runs = taught_by(teacher)
     values = np.concatenate(runs)
     errors = int((values <= EPSILON).sum())
     low, high = binom.interval(0.999, len(values), EPSILON)
@@ -305,7 +314,8 @@ def test_what_a_monitor_hears_is_exact_under_slow_and_lazy_teachers(teacher):
 
 @pytest.mark.parametrize("teacher", TEACHERS)
 def test_each_prediction_as_it_was_told_is_valid(teacher):
-    last = np.array([run[-1] for run in p_values(TEACHERS[teacher], told=True, seed=2) if run])
+    told, _ = taught_by(teacher)
+    last = np.array([run[-1] for run in told if run])
     low, high = binom.interval(0.999, len(last), EPSILON)
     assert low <= (last <= EPSILON).sum() <= high
 
@@ -320,7 +330,7 @@ def test_sums_of_what_was_told_spread_more_than_binomially():
         for kind, values in ((streams.Question, X), (streams.Answer, y)):
             yield from (kind(i, values[i]) for i in range(3, QUESTIONS))
 
-    runs = p_values(late, told=True, seed=3)
+    runs, _ = p_values(late, seed=3)
     errors, m = np.array([(np.asarray(run[3:]) <= EPSILON).sum() for run in runs]), QUESTIONS - 3
     assert abs(errors.mean() - m * EPSILON) < 4 * errors.std() / RUNS**0.5
     assert errors.var() > 2 * m * EPSILON * (1 - EPSILON)
@@ -328,7 +338,7 @@ def test_sums_of_what_was_told_spread_more_than_binomially():
 
 def test_objects_asked_about_before_anything_is_known_err_independently():
     """Every p-value is a random number of its object's own."""
-    runs = p_values(honest(lambda run: streams.Delayed(QUESTIONS)), told=True, seed=3)
+    runs, _ = p_values(honest(lambda run: streams.Delayed(QUESTIONS)), seed=3)
     errors = np.array([(np.asarray(run) <= EPSILON).sum() for run in runs])
     low, high = binom.interval(0.999, RUNS * QUESTIONS, EPSILON)
     assert low <= errors.sum() <= high
@@ -344,6 +354,6 @@ def test_a_teacher_who_looks_at_the_labels_breaks_it():
             if (label == "a") == (x[0] > 0) or i > QUESTIONS - 4:
                 yield streams.Answer(i, label)
 
-    runs = p_values(biased, told=False, seed=4)
+    _, runs = p_values(biased, seed=4)
     values = np.concatenate([run[-3:] for run in runs])
     assert kstest(values, "uniform").pvalue < 1e-3

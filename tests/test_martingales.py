@@ -177,19 +177,24 @@ EDGES = np.unique(np.concatenate([[0, 1], NEAR, 1 - NEAR, np.arange(1, 256) / 25
 
 def mean_bet(martingale):
     """Return the integral over p of the factor by which the capital will change: piecewise Gauss-Legendre."""
-    nodes, weights = np.polynomial.legendre.leggauss(6)
     low, high = EDGES[:-1], EDGES[1:]
-    p = ((low + high) / 2)[:, None] + ((high - low) / 2)[:, None] * nodes
-    w = ((high - low) / 2)[:, None] * weights
+    inner = (low > 0.06) & (high < 0.94)  # short beside how far they are from the ends
+    ps, ws = [], []
+    for pieces, degree in ((inner, 3), (~inner, 6)):
+        nodes, weights = np.polynomial.legendre.leggauss(degree)
+        middle, half = ((low + high) / 2)[pieces, None], ((high - low) / 2)[pieces, None]
+        ps.append((middle + half * nodes).ravel())
+        ws.append((half * weights).ravel())
+    p, w = np.concatenate(ps), np.concatenate(ws)
     start = martingale.state
     bets = np.empty(p.size)
     twin = copy.deepcopy(martingale)
-    for i, q in enumerate(p.ravel()):
+    for i, q in enumerate(p):
         twin.restore(start)
         twin.update(float(q))
         bets[i] = math.exp(twin.log - martingale.log)
     assert martingale.state == start
-    return float((bets * w.ravel()).sum())
+    return float((bets * w).sum())
 
 
 @every
@@ -371,15 +376,15 @@ BAD = [math.nan, 1.2, -0.1, math.inf, -1e-9, "x", "0.5", None, True, False, np.T
 
 
 @every
-@pytest.mark.parametrize("p", BAD, ids=repr)
-def test_a_bad_p_is_refused_and_leaves_no_trace(make, p):
-    """T7."""
+def test_a_bad_p_is_refused_and_leaves_no_trace(make):
     martingale = make()
     martingale.update_many(STREAMS["small"])
     before = bits(martingale)
-    with pytest.raises((TypeError, ValueError), match=r"^p must .*\[0, 1\], got"):
-        martingale.update(p)
-    assert bits(martingale) == before
+    for p in BAD:
+        print(repr(p))  # shown where it fails
+        with pytest.raises((TypeError, ValueError), match=r"^p must .*\[0, 1\], got"):
+            martingale.update(p)
+        assert bits(martingale) == before
 
 
 @pytest.mark.parametrize(

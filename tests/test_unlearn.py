@@ -136,8 +136,8 @@ def test_a_machine_that_keeps_objects_equals_the_definition_and_a_fresh_one_to_t
 @every_hinge
 def test_a_sequence_leaves_what_a_fresh_machine_learns(name, kernel, kind):
     for bound in (0.05, 100.0):
-        stream = Stream(HINGE[name](KERNELS[kernel][0], bound, range(3)), kind, 3, 11)
-        for step, i in enumerate(stream.steps(7)):
+        stream = Stream(HINGE[name](KERNELS[kernel][0], bound, range(3)), kind, 3, 9)
+        for step, i in enumerate(stream.steps(6)):
             assert stream.machine.residual <= 1e-8
             if step % 4 == 0:
                 ours, theirs = (stream.ask(machine, i) for machine in (stream.machine, stream.refitted()))

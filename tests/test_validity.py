@@ -146,7 +146,7 @@ def test_trained_without_the_new_example_fails_on_noise():
     ("kernel", "C", "d"), [("rbf", 0.05, 2), ("linear", 1.0, 3), ("rbf", 1.0, 1), ("quadratic", 0.1, 2)]
 )
 def test_realised_row_is_calibrated_where_it_does_say_something(kernel, C, d):
-    D, intervals, _ = single_steps(engine(kernel, C, 3), 120, 16, d, seed=4, c=3)
+    D, intervals, _ = single_steps(engine(kernel, C, 3), 100, 13, d, seed=4, c=3)
     assert (intervals[:, 1] - intervals[:, 0]).mean() < 0.95
     assert D.std(axis=0).min() > 0.05
     assert (p_values(D) > LEVEL).all()
@@ -192,7 +192,7 @@ def tied_signal(rng, N=40):
 )
 def test_sums_over_streams_have_mean_zero_and_keep_the_bound(sample, c, kernel):
     """|sum over N steps| >= sqrt(N ln(2/delta)/2) has probability at most delta (Azuma and Hoeffding)."""
-    N, streams, delta = 20, 240, 0.05
+    N, streams, delta = 20, 150, 0.05
     sums = sums_of_departures(lambda: model_of(kernel, 0.5, c), streams, N, sample)
     assert (p_values(sums) > LEVEL).all()
     crossings = (abs(sums) >= math.sqrt(N * math.log(2 / delta) / 2)).sum(axis=0)

@@ -1,8 +1,8 @@
 """Venn-Abers by class over the augmented bag: two isotonic regressions for every class, refitted every time."""
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 
+from naive.abers import fit_at_last
 from naive.venn import on_grid
 
 
@@ -16,7 +16,7 @@ def pair(scores_not, scores_of, labels, k):
     for side, scores in enumerate((scores_not, scores_of)):
         s = on_grid(scores)
         t = np.append(np.asarray(labels) == k, side).astype(float)
-        answer.append(float(IsotonicRegression().fit(s, t).predict(s[-1:])[0]))
+        answer.append(fit_at_last(s, t))
     return answer
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 from scipy.special import expit
-from sklearn.isotonic import IsotonicRegression
 
 from naive import least_squares
+from naive.abers import fit_at_last
 from naive.venn import on_grid
 
 
@@ -66,5 +66,5 @@ def pairs(kernels, penalties, labels, c, rate, aside=0):
             j = k if side else next(j for j in range(c) if j != k)
             g = on_grid(under[j][aside:, k])
             y = np.append(np.asarray(labels)[aside:] == k, side).astype(float)
-            answer[k, side] = IsotonicRegression().fit(g, y).predict(g[-1:])[0]
+            answer[k, side] = fit_at_last(g, y)
     return answer
