@@ -79,9 +79,11 @@ class Saved:
         return {}
 
     def __repr__(self) -> str:
-        if not is_saved(self):  # of a user's own class nobody knows what holds its parameters
+        try:
+            parameters = self.parameters
+        except AttributeError:  # nobody knows where a user's own class holds them
             return super().__repr__()
-        given = {name: list(v) if name == "classes" else v for name, v in self.parameters.items() if v is not None}
+        given = {name: list(v) if name == "classes" else v for name, v in parameters.items() if v is not None}
         each = [f"{'' if place < self.unnamed else f'{name}='}{v!r}" for place, (name, v) in enumerate(given.items())]
         return f"{type(self).__name__}({', '.join(each)})"
 

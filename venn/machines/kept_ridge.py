@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from venn.machines.checks import checked_place
 from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
 from venn.machines.machine import grown
 from venn.machines.ridge import Kept, RidgeSystem
-from venn.machines.store import NONE, Storing
+from venn.machines.store import NONE, Remembering
 from venn.saved import held_finite, held_float, held_int
 
 
-class KeptRidge(KeptMachine, Storing):
+class KeptRidge(KeptMachine, Remembering):
     """Base of machines on one ridge system; a subclass says what else it keeps in `own` and `_own_state`."""
 
     common = (
@@ -38,6 +39,46 @@ class KeptRidge(KeptMachine, Storing):
         room = self._system.room
         if room > len(self._labels):
             self._labels, self._weights = grown(self._labels, room), grown(self._weights, room)
+
+    def unlearn_one(self, i: int = 0) -> None:
+        """Forget one example: the machine is then the one that has learned the others.
+
+        By plane rotations of the factor's rows, in place and stable; the last example's row is simply dropped.
+        Forgetting the last learned example at once, and not in a copy, restores every bit. Predictors that number
+        their steps need a `SlidingWindow`, which counts what it forgets.
+
+        Parameters
+        ----------
+        i : int from 0 to n - 1, default 0
+            Its place in order of arrival, 0 the oldest; later ones move up.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For any other `i`.
+        NotConverged
+            When an equation misses the tolerance of 1e-7; then nothing is forgotten.
+
+        References
+        ----------
+        Gill, Golub, Murray & Saunders (1974), "Methods for modifying matrix factorizations"; here of the inverse.
+
+        Examples
+        --------
+        >>> import venn
+        >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+        >>> for x, y in [([5.0], "yes"), ([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+        ...     machine.learn_one(x, y)
+        >>> machine.unlearn_one()
+        >>> machine.n, machine.scores([0.0]).round(3)
+        (4, array([ 0.977, -0.977]))
+        """
+        n, i = self.n, checked_place(i, self.n)
+        self.forget()
+        self._system.remove(i)
+        for values in (self._labels, self._weights):
+            values[i : n - 1] = values[i + 1 : n].copy()
+        self.n = n - 1
 
     def _lengths(self, n: int) -> dict[str, int]:
         return {"n": n, "t": len(self._system.targets), "n_factor": n * (n + 1) // 2}

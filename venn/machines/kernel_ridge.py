@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from venn.labels import LARGEST, Real
-from venn.machines.checks import checked_place, checked_weight
+from venn.machines.checks import checked_weight
 from venn.machines.kept import Part
 from venn.machines.kept_ridge import KeptRidge
 from venn.machines.kernel_ridge_lines import Lines
@@ -16,7 +16,7 @@ from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
 from venn.machines.machine import Bag
 from venn.machines.ridge import Linear, RidgeSystem
-from venn.machines.store import ObjectStore
+from venn.machines.store import Content, ObjectStore
 from venn.parameters import positive
 from venn.prediction import Floats
 from venn.saved import held_float, saved
@@ -128,28 +128,8 @@ class KernelRidge(KeptRidge):
         remembered = self._test_scores(x.tobytes())
         return self._in_labels(self._system.scores_of(x)) if remembered is None else remembered
 
-    def hypotheses(self, x: Any, weight: float = 1.0) -> Lines:
-        """Answer, for every label of `x`, with the residuals of all examples, which are linear in it.
-
-        Solved once and remembered until a label is learned or another object asked about; asking changes no later
-        answer.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row
-        weight : float > 0, default 1
-            Of the new example.
-
-        Returns
-        -------
-        Lines
-            It holds this machine's arrays: read it before the next question.
-        """
-        x, weight = self._store.clean(x), positive("weight", weight)
-        key = x.tobytes()
-        known: Lines | None = self._remembered(key, weight)
-        if known is not None:
-            return known
+    def _solved_for(self, x: Content, key: bytes, weight: float) -> Lines:
+        """Return the lines on which the residuals of all examples lie, for every label of a clean object."""
         if not self.C * weight >= SMALLEST:
             raise ValueError(f"weight must be 0, or C weight at least {SMALLEST:g}, got {weight!r}")
         self.forget()
@@ -159,10 +139,7 @@ class KernelRidge(KeptRidge):
         nothing = np.zeros(0)
         linear = self._system.linear(bordered) if n else Linear(0.0, math.inf, nothing, nothing, nothing)
         ridge = np.append(self._system.ridge[:n], bordered.ridge)
-        answer = self._asked = Lines(
-            key, float(weight), linear, ridge, self._store.columns[:, : n + 1], self._origin, self._unit, bordered
-        )
-        return answer
+        return Lines(key, weight, linear, ridge, self._store.columns[:, : n + 1], self._origin, self._unit, bordered)
 
     # ----------------------------------------------------------------- learning
 
@@ -228,13 +205,8 @@ class KernelRidge(KeptRidge):
         >>> machine.n, machine.scores([0.0]).round(3)
         (4, array([1.115]))
         """
-        n, i = self.n, checked_place(i, self.n)
-        self.forget()
-        restores = i == n - 1 and self._system.before is not None
-        self._system.remove(i)
-        for values in (self._labels, self._weights):
-            values[i : n - 1] = values[i + 1 : n].copy()
-        self.n = n - 1
+        restores = i == self.n - 1 and self._system.before is not None
+        super().unlearn_one(i)
         self._shrink(restores)
 
     def _shrink(self, restores: bool) -> None:

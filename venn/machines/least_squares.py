@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.checks import checked_class_weights, checked_place
+from venn.machines.checks import checked_class_weights
 from venn.machines.kept import Part
 from venn.machines.kept_ridge import KeptRidge
 from venn.machines.kernels import Kernel, checked_kernel
@@ -188,46 +188,6 @@ class LeastSquaresSVM(KeptRidge, Weighing):
     def _targets(self, codes: Integers) -> Floats:
         """Return the (c, m) targets of examples of these classes."""
         return np.where(codes == np.arange(len(self.classes))[:, None], 1.0, -1.0)
-
-    def unlearn_one(self, i: int = 0) -> None:
-        """Forget one example: the machine is then the one that has learned the others.
-
-        By plane rotations of the factor's rows, in place and stable; the last example's row is simply dropped.
-        Forgetting the last learned example at once, and not in a copy, restores every bit. Predictors that number
-        their steps need a `SlidingWindow`, which counts what it forgets.
-
-        Parameters
-        ----------
-        i : int from 0 to n - 1, default 0
-            Its place in order of arrival, 0 the oldest; later ones move up.
-
-        Raises
-        ------
-        TypeError, ValueError
-            For any other `i`.
-        NotConverged
-            When an equation misses the tolerance of 1e-7; then nothing is forgotten.
-
-        References
-        ----------
-        Gill, Golub, Murray & Saunders (1974), "Methods for modifying matrix factorizations"; here of the inverse.
-
-        Examples
-        --------
-        >>> import venn
-        >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
-        >>> for x, y in [([5.0], "yes"), ([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
-        ...     machine.learn_one(x, y)
-        >>> machine.unlearn_one()
-        >>> machine.n, machine.scores([0.0]).round(3)
-        (4, array([ 0.977, -0.977]))
-        """
-        n, i = self.n, checked_place(i, self.n)
-        self.forget()
-        self._system.remove(i)
-        for values in (self._labels, self._weights):
-            values[i : n - 1] = values[i + 1 : n].copy()
-        self.n = n - 1
 
     def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
         """Give the classes other weights: the machine is then the one that learned all examples with these.

@@ -391,31 +391,12 @@ class Storing(BaseMachine):
         code_of(y, self._codes)
 
 
-class Weighing(Storing):
-    """Base of classifiers that keep objects in a store, and learn examples of any weight."""
+class Remembering(Storing):
+    """Base of machines that solve for an object once, and remember the answer."""
 
-    kernel: Kernel
-    C: float
-    class_weights: Floats
-    threads: int = 1
-
-    def __repr__(self) -> str:
-        rest = "" if (self.class_weights == 1).all() else f", class_weights={self.class_weights.tolist()!r}"
-        rest += f", threads={self.threads}" if self.threads > 1 else ""
-        return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
-
-    @property
-    @abstractmethod
-    def _stored(self) -> int:
-        """Number of objects in the store."""
-
-    @abstractmethod
     def _solved_for(self, x: Content, key: bytes, weight: float) -> Any:
         """Return the answer about a clean object; `key` is its content."""
-
-    @abstractmethod
-    def _learn(self, answer: Any, label: int, weight: float) -> None:
-        """Learn the example that an answer is about, of this class and weight."""
+        raise NotImplementedError
 
     def hypotheses(self, x: Any, weight: float = 1.0) -> Any:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
@@ -440,6 +421,29 @@ class Weighing(Storing):
         if answer is None:
             answer = self._asked = self._solved_for(x, key, weight)
         return answer
+
+
+class Weighing(Remembering):
+    """Base of classifiers that keep objects in a store, and learn examples of any weight."""
+
+    kernel: Kernel
+    C: float
+    class_weights: Floats
+    threads: int = 1
+
+    def __repr__(self) -> str:
+        rest = "" if (self.class_weights == 1).all() else f", class_weights={self.class_weights.tolist()!r}"
+        rest += f", threads={self.threads}" if self.threads > 1 else ""
+        return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
+
+    @property
+    @abstractmethod
+    def _stored(self) -> int:
+        """Number of objects in the store."""
+
+    @abstractmethod
+    def _learn(self, answer: Any, label: int, weight: float) -> None:
+        """Learn the example that an answer is about, of this class and weight."""
 
     def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
         """Learn one example: the solution found for its label becomes the machine.
