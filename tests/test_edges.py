@@ -6,6 +6,7 @@ import copy
 import inspect
 import math
 import pickle
+import sys
 from collections import deque
 
 import numpy as np
@@ -55,21 +56,9 @@ def test_the_loss_of_a_sigmoid_is_its_definition():
     for m in (1, 7, 8, 9, 100):
         f, positives = np.sort(rng.normal(size=m)), rng.uniform(size=m)
         slope, offset, centre = rng.normal(size=3)
-        p = [1 / (1 + math.exp((slope * (score - centre) + offset))) for score in f.tolist()]
+        p = [1 / (1 + math.exp(slope * (score - centre) + offset)) for score in f.tolist()]
         loss = sum(-y * math.log(q) - (1 - y) * math.log(1 - q) for y, q in zip(positives.tolist(), p, strict=True))
         assert loss_of(f, positives, np.array([slope, offset, centre])) == pytest.approx(loss, rel=1e-9)
-
-
-def test_coefficients_that_do_not_sum_to_0_show_in_units_of_the_penalty():
-    rng = np.random.default_rng(3)
-    C, more = 0.25, 1e-3
-    machine = venn.OneVsAllSVM(venn.RBF(0.5), C, [0, 1])
-    for x, y in zip(rng.normal(size=(12, 2)), rng.integers(0, 2, 12), strict=True):
-        machine.learn_one(x, y)
-    assert machine.residual <= machine.tolerance
-    within = np.flatnonzero(np.abs(machine._solved.state[0, :12]) == 1)
-    machine._solved.beta[0, within[0]] += more  # its score is still at the level where it may be any, up to this
-    assert machine.residual == pytest.approx(more / C, rel=1e-3)
 
 
 def test_a_monitor_takes_no_p_value_below_0():
@@ -169,4 +158,48 @@ def test_a_deque_keeps_its_length():
 def test_a_journal_one_step_beyond(tmp_path, given, says):
     with pytest.raises(ValueError, match=says):
         venn.online.Journal(tmp_path / "run.db", **given)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [name for name, thing in public().items() if hasattr(thing, "made_of")])
+def test_parameters_that_are_none_are_refused(name):
+    with pytest.raises((TypeError, ValueError)):
+        public()[name].made_of({"nonsense": 1})
+
+
+def test_multicalibration_replayed_in_pieces():
+    rng = np.random.default_rng(4)
+    X, y = rng.integers(0, 3, (40, 2)).astype(float), rng.integers(0, 2, 40)
+    schedule = venn.schedules.Prefix(first=6)
+    whole = venn.predictors.InductiveMulticalibration(SQUARES, (0, 1), schedule=schedule)
+    pieces = copy.deepcopy(whole)
+    parts = [pieces.replay_many(X[part], y[part]).values for part in (slice(20), slice(20, 30), slice(30, 40))]
+    assert np.array_equal(whole.replay_many(X, y).values, np.concatenate(parts))
+
+
+def test_alarms_of_a_state_are_steps_and_alarms():
+    model = venn.predictors.Adaptive(venn.Conformal(SQUARES), monitor=venn.Monitor([0, 1]))
+    for i in range(4):
+        model.learn_one([float(i)], i % 2)
+    before = model.state
+    for bad in (None, "ab", [3], [(1,)], [(1, 2, 3)], [(0, ())], [(5, ())], [(1, [])], [(2, ()), (1, ())]):
+        with pytest.raises(ValueError, match="rung must"):
+            model.restore(before | {"rung": bad})
+
+
+def test_no_width_of_a_state_is_below_0():
+    model = venn.predictors.AdaptiveIntervals(venn.predictors.ConformalIntervals(RIDGE), (0.1, 0.5))
+    for i in range(4):
+        model.learn_one([float(i)], float(i % 2))
+    before = model.state
+    for bad in ([-1e-9, 0.0], [0.0, -1e-9], [math.nan, 0.0]):
+        with pytest.raises(ValueError, match="widths must be 0 or more"):
+            model.restore(before | {"widths": np.array(bad)})
+
+
+def test_a_command_that_was_stopped_starts_no_more(tmp_path):
+    command = Command([sys.executable, "-c", f"open({str(tmp_path / 'ran')!r}, 'w')"])
+    command.stop()
+    with pytest.raises(OSError, match="the run has ended"):
+        command.send({})
     assert not list(tmp_path.iterdir())
