@@ -15,6 +15,7 @@ from conftest import public
 
 import venn
 from venn._compiled.mixture import loss_of
+from venn._compiled.smo import descend
 from venn.distribution import PredictiveDistribution
 from venn.machines import FrozenRegressor
 from venn.online.checkpoint import pack, unpack
@@ -203,3 +204,16 @@ def test_a_command_that_was_stopped_starts_no_more(tmp_path):
     with pytest.raises(OSError, match="the run has ended"):
         command.send({})
     assert not list(tmp_path.iterdir())
+
+
+def test_pairwise_descent_ends_where_no_pair_gains():
+    rng = np.random.default_rng(6)
+    x, y, C, gap = rng.integers(0, 5, 30) / 2, rng.choice([-1.0, 1.0], 30), 2.0, 1e-4
+    K = np.exp(-((x[:, None] - x) ** 2))
+    beta, score = np.zeros(30), np.zeros(30)
+    descend(K, 30, (y > 0).astype(float), np.ones(30), C, beta, score, gap, 100_000)
+    low, high = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
+    assert ((low <= beta) & (beta <= high)).all()
+    assert beta.sum() == pytest.approx(0.0, abs=1e-9)
+    assert score == pytest.approx(K @ beta, abs=1e-9)
+    assert (y - score)[beta < high].max() - (y - score)[beta > low].min() <= gap + 1e-9
