@@ -134,7 +134,7 @@ def test_a_copy_of_a_choice_counts_equal_examples_too():
 
 def test_a_merged_map_of_many_scores_has_them_all():
     rng = np.random.default_rng(5)
-    scores, y = rng.normal(size=12_000), rng.integers(0, 2, 12_000)
+    scores, y = rng.normal(size=40_000), rng.integers(0, 2, 40_000)
     many, none = venn.maps.VennAbers(), venn.maps.VennAbers()
     many.insert_many(scores, y)
     assert np.array_equal(many.merge(none).query_many(scores[:50]), many.query_many(scores[:50]))
