@@ -18,6 +18,7 @@ from venn._compiled.mixture import loss_of
 from venn._compiled.smo import descend
 from venn.distribution import PredictiveDistribution
 from venn.machines import FrozenRegressor
+from venn.machines.masses import feasible
 from venn.online.checkpoint import pack, unpack
 from venn.predictors import InductiveDistribution
 from venn.predictors.blocks import ManyForecasts
@@ -217,3 +218,14 @@ def test_pairwise_descent_ends_where_no_pair_gains():
     assert beta.sum() == pytest.approx(0.0, abs=1e-9)
     assert score == pytest.approx(K @ beta, abs=1e-9)
     assert (y - score)[beta < high].max() - (y - score)[beta > low].min() <= gap + 1e-9
+
+
+def test_coefficients_for_other_masses_start_within_them():
+    rng = np.random.default_rng(8)
+    for C in (0.5, 3.0):
+        old, new = rng.integers(1, 4, (2, 2, 12)).astype(float)
+        shares = rng.uniform(size=(2, 12)) * C * old
+        shares *= shares.sum(axis=1).min() / shares.sum(axis=1, keepdims=True)
+        beta = feasible(C, shares[0] - shares[1], old, new)
+        assert beta.sum() == pytest.approx(0.0, abs=1e-9)
+        assert ((-C * new[1] - 1e-12 <= beta) & (beta <= C * new[0] + 1e-12)).all()
