@@ -14,7 +14,9 @@ import pytest
 from conftest import public
 
 import venn
+from venn._compiled.exchange import send_to_ends
 from venn._compiled.mixture import loss_of
+from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
 from venn._compiled.smo import descend
 from venn.distribution import PredictiveDistribution
 from venn.machines import FrozenRegressor
@@ -37,12 +39,13 @@ def seeded(thing):
     return "seed" in inspect.signature(thing.__init__).parameters and not thing.__module__.startswith("venn.adapters")
 
 
-SEEDED = [name for name, thing in public().items() if isinstance(thing, type) and seeded(thing)]
+PUBLIC = public()
+SEEDED = [name for name, thing in PUBLIC.items() if isinstance(thing, type) and seeded(thing)]
 
 
 @pytest.mark.parametrize("name", SEEDED)
 def test_no_seed_is_below_0(name):
-    make = public()[name]
+    make = PUBLIC[name]
     parameters = inspect.signature(make).parameters
     given = {key: GIVEN[key] for key in GIVEN if key in parameters}
     if name in OF_NUMBERS:
@@ -163,10 +166,10 @@ def test_a_journal_one_step_beyond(tmp_path, given, says):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", [name for name, thing in public().items() if hasattr(thing, "made_of")])
+@pytest.mark.parametrize("name", [name for name, thing in PUBLIC.items() if hasattr(thing, "made_of")])
 def test_parameters_that_are_none_are_refused(name):
     with pytest.raises((TypeError, ValueError)):
-        public()[name].made_of({"nonsense": 1})
+        PUBLIC[name].made_of({"nonsense": 1})
 
 
 def test_multicalibration_replayed_in_pieces():
@@ -229,3 +232,19 @@ def test_coefficients_for_other_masses_start_within_them():
         beta = feasible(C, shares[0] - shares[1], old, new)
         assert beta.sum() == pytest.approx(0.0, abs=1e-9)
         assert ((-C * new[1] - 1e-12 <= beta) & (beta <= C * new[0] + 1e-12)).all()
+
+
+def test_coefficients_go_to_the_ends_of_their_states():
+    rng = np.random.default_rng(9)
+    C, n = 1.5, 40
+    x, state = rng.normal(size=n), rng.integers(-2, 3, n).astype(np.int8)
+    K = np.exp(-((x[:, None] - x) ** 2))
+    positive, negative = rng.integers(0, 4, (2, n)).astype(float)
+    beta = rng.normal(size=n)
+    score = K @ beta
+    ends = {ABOVE: -C * negative, MIDDLE: C * (positive - negative), BELOW: C * positive}
+    expected = np.choose(state + 2, [ends.get(one, beta) for one in range(-2, 3)])
+    assert set(ends) | {PLUS, MINUS} == set(range(-2, 3))
+    send_to_ends(K, n, positive, positive + negative, C, state, beta, score)
+    assert beta == pytest.approx(expected, abs=1e-12)
+    assert score == pytest.approx(K @ expected, abs=1e-9)

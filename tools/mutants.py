@@ -1,9 +1,12 @@
 """Change the core rooms in small ways, one at a time, and say which changes no test notices.
 
     python -m tools.coverage_without_compiler
-    python -m tools.mutants --each 40 --seed 1
+    python -m tools.mutants --each 40 --seed 1 | tee drawn
+    python -m tools.mutants --again drawn
 
-The first command keeps which lines each test reaches; the second draws mutants at random from the lines that are
+The first command keeps which lines each test reaches (`--quick`: each test of the quick lane; `--more` adds others).
+What survived the second may fall to a test that the first cut short, or that was written since: the third tries those
+again, once `--more` has added it. The second draws mutants at random from the lines that are
 reached, with the compiler off, and gives each the tests that reach its line, quickest first, until one fails. No file
 is written: the process collects the tests once; for each mutant a fork of it gets the changed code and runs. A test
 that exceeds five times its usual processor time, and some seconds, has noticed. Only bodies of functions are changed,
