@@ -307,3 +307,15 @@ def test_a_factor_solves_and_inverts_the_bordered_matrix(ridge, dependent):
     bias, *beta = np.linalg.solve(bordered, np.append(0.5, rest))
     found, shift = factor.solve(rest, 0.5)
     np.testing.assert_allclose(np.append(shift, found), np.append(bias, beta), rtol=1e-9, atol=1e-9)
+
+
+def test_coefficients_that_do_not_sum_to_0_show_in_units_of_the_penalty():
+    rng = np.random.default_rng(3)
+    C, more = 0.25, 1e-3
+    machine = venn.OneVsAllSVM(venn.RBF(0.5), C, [0, 1])
+    for x, y in zip(rng.normal(size=(12, 2)), rng.integers(0, 2, 12), strict=True):
+        machine.learn_one(x, y)
+    assert machine.residual <= machine.tolerance
+    within = np.flatnonzero(np.abs(machine._solved.state[0, :12]) == 1)
+    machine._solved.beta[0, within[0]] += more  # its score is still at the level where it may be any, up to this
+    assert machine.residual == pytest.approx(more / C, rel=1e-3)

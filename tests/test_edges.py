@@ -6,6 +6,7 @@ import copy
 import inspect
 import math
 import pickle
+import sys
 from collections import deque
 
 import numpy as np
@@ -13,9 +14,13 @@ import pytest
 from conftest import public
 
 import venn
+from venn._compiled.exchange import send_to_ends
 from venn._compiled.mixture import loss_of
+from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
+from venn._compiled.smo import descend
 from venn.distribution import PredictiveDistribution
 from venn.machines import FrozenRegressor
+from venn.machines.masses import feasible
 from venn.online.checkpoint import pack, unpack
 from venn.predictors import InductiveDistribution
 from venn.predictors.blocks import ManyForecasts
@@ -34,12 +39,13 @@ def seeded(thing):
     return "seed" in inspect.signature(thing.__init__).parameters and not thing.__module__.startswith("venn.adapters")
 
 
-SEEDED = [name for name, thing in public().items() if isinstance(thing, type) and seeded(thing)]
+PUBLIC = public()
+SEEDED = [name for name, thing in PUBLIC.items() if isinstance(thing, type) and seeded(thing)]
 
 
 @pytest.mark.parametrize("name", SEEDED)
 def test_no_seed_is_below_0(name):
-    make = public()[name]
+    make = PUBLIC[name]
     parameters = inspect.signature(make).parameters
     given = {key: GIVEN[key] for key in GIVEN if key in parameters}
     if name in OF_NUMBERS:
@@ -58,18 +64,6 @@ def test_the_loss_of_a_sigmoid_is_its_definition():
         p = [1 / (1 + math.exp(slope * (score - centre) + offset)) for score in f.tolist()]
         loss = sum(-y * math.log(q) - (1 - y) * math.log(1 - q) for y, q in zip(positives.tolist(), p, strict=True))
         assert loss_of(f, positives, np.array([slope, offset, centre])) == pytest.approx(loss, rel=1e-9)
-
-
-def test_coefficients_that_do_not_sum_to_0_show_in_units_of_the_penalty():
-    rng = np.random.default_rng(3)
-    C, more = 0.25, 1e-3
-    machine = venn.OneVsAllSVM(venn.RBF(0.5), C, [0, 1])
-    for x, y in zip(rng.normal(size=(12, 2)), rng.integers(0, 2, 12), strict=True):
-        machine.learn_one(x, y)
-    assert machine.residual <= machine.tolerance
-    within = np.flatnonzero(np.abs(machine._solved.state[0, :12]) == 1)
-    machine._solved.beta[0, within[0]] += more  # its score is still at the level where it may be any, up to this
-    assert machine.residual == pytest.approx(more / C, rel=1e-3)
 
 
 def test_a_monitor_takes_no_p_value_below_0():
@@ -144,7 +138,7 @@ def test_a_copy_of_a_choice_counts_equal_examples_too():
 
 def test_a_merged_map_of_many_scores_has_them_all():
     rng = np.random.default_rng(5)
-    scores, y = rng.normal(size=12_000), rng.integers(0, 2, 12_000)
+    scores, y = rng.normal(size=40_000), rng.integers(0, 2, 40_000)
     many, none = venn.maps.VennAbers(), venn.maps.VennAbers()
     many.insert_many(scores, y)
     assert np.array_equal(many.merge(none).query_many(scores[:50]), many.query_many(scores[:50]))
@@ -170,3 +164,87 @@ def test_a_journal_one_step_beyond(tmp_path, given, says):
     with pytest.raises(ValueError, match=says):
         venn.online.Journal(tmp_path / "run.db", **given)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [name for name, thing in PUBLIC.items() if hasattr(thing, "made_of")])
+def test_parameters_that_are_none_are_refused(name):
+    with pytest.raises((TypeError, ValueError)):
+        PUBLIC[name].made_of({"nonsense": 1})
+
+
+def test_multicalibration_replayed_in_pieces():
+    rng = np.random.default_rng(4)
+    X, y = rng.integers(0, 3, (40, 2)).astype(float), rng.integers(0, 2, 40)
+    schedule = venn.schedules.Prefix(first=6)
+    whole = venn.predictors.InductiveMulticalibration(SQUARES, (0, 1), schedule=schedule)
+    pieces = copy.deepcopy(whole)
+    parts = [pieces.replay_many(X[part], y[part]).values for part in (slice(20), slice(20, 30), slice(30, 40))]
+    assert np.array_equal(whole.replay_many(X, y).values, np.concatenate(parts))
+
+
+def test_alarms_of_a_state_are_steps_and_alarms():
+    model = venn.predictors.Adaptive(venn.Conformal(SQUARES), monitor=venn.Monitor([0, 1]))
+    for i in range(4):
+        model.learn_one([float(i)], i % 2)
+    before = model.state
+    for bad in (None, "ab", [3], [(1,)], [(1, 2, 3)], [(0, ())], [(5, ())], [(1, [])], [(2, ()), (1, ())]):
+        with pytest.raises(ValueError, match="rung must"):
+            model.restore(before | {"rung": bad})
+
+
+def test_no_width_of_a_state_is_below_0():
+    model = venn.predictors.AdaptiveIntervals(venn.predictors.ConformalIntervals(RIDGE), (0.1, 0.5))
+    for i in range(4):
+        model.learn_one([float(i)], float(i % 2))
+    before = model.state
+    for bad in ([-1e-9, 0.0], [0.0, -1e-9], [math.nan, 0.0]):
+        with pytest.raises(ValueError, match="widths must be 0 or more"):
+            model.restore(before | {"widths": np.array(bad)})
+
+
+def test_a_command_that_was_stopped_starts_no_more(tmp_path):
+    command = Command([sys.executable, "-c", f"open({str(tmp_path / 'ran')!r}, 'w')"])
+    command.stop()
+    with pytest.raises(OSError, match="the run has ended"):
+        command.send({})
+    assert not list(tmp_path.iterdir())
+
+
+def test_pairwise_descent_ends_where_no_pair_gains():
+    rng = np.random.default_rng(6)
+    x, y, C, gap = rng.integers(0, 5, 30) / 2, rng.choice([-1.0, 1.0], 30), 2.0, 1e-4
+    K = np.exp(-((x[:, None] - x) ** 2))
+    beta, score = np.zeros(30), np.zeros(30)
+    descend(K, 30, (y > 0).astype(float), np.ones(30), C, beta, score, gap, 100_000)
+    low, high = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
+    assert ((low <= beta) & (beta <= high)).all()
+    assert beta.sum() == pytest.approx(0.0, abs=1e-9)
+    assert score == pytest.approx(K @ beta, abs=1e-9)
+    assert (y - score)[beta < high].max() - (y - score)[beta > low].min() <= gap + 1e-9
+
+
+def test_coefficients_for_other_masses_start_within_them():
+    rng = np.random.default_rng(8)
+    for C in (0.5, 3.0):
+        old, new = rng.integers(1, 4, (2, 2, 12)).astype(float)
+        shares = rng.uniform(size=(2, 12)) * C * old
+        shares *= shares.sum(axis=1).min() / shares.sum(axis=1, keepdims=True)
+        beta = feasible(C, shares[0] - shares[1], old, new)
+        assert beta.sum() == pytest.approx(0.0, abs=1e-9)
+        assert ((-C * new[1] - 1e-12 <= beta) & (beta <= C * new[0] + 1e-12)).all()
+
+
+def test_coefficients_go_to_the_ends_of_their_states():
+    rng = np.random.default_rng(9)
+    C, n = 1.5, 40
+    x, state = rng.normal(size=n), rng.integers(-2, 3, n).astype(np.int8)
+    K = np.exp(-((x[:, None] - x) ** 2))
+    positive, negative = rng.integers(0, 4, (2, n)).astype(float)
+    beta = rng.normal(size=n)
+    score = K @ beta
+    ends = {ABOVE: -C * negative, MIDDLE: C * (positive - negative), BELOW: C * positive}
+    expected = np.choose(state + 2, [ends.get(one, beta) for one in range(-2, 3)])
+    assert set(ends) | {PLUS, MINUS} == set(range(-2, 3))
+    send_to_ends(K, n, positive, positive + negative, C, state, beta, score)
+    assert beta == pytest.approx(expected, abs=1e-12)
+    assert score == pytest.approx(K @ expected, abs=1e-9)

@@ -357,3 +357,14 @@ def test_the_first_alarm_of_a_predictor_is_left_out_once(monkeypatch):
         until(lambda: len(kept.found) == 2)
         notifier.tell(told("venn", 3))
     assert [(one["predictor"], one["left_out"]) for one in kept.found] == [("abers", 0), ("abers", 0), ("venn", 1)]
+
+
+def test_an_end_without_grace_waits_for_nobody():
+    go = threading.Event()
+    both = [Kept(go), Kept(go)]
+    notifier = Notifier(both, pytest.fail, 0.0)
+    notifier.tell(told())
+    assert all(kept.began.wait(30) for kept in both)
+    notifier.close(0.0)
+    go.set()
+    until(lambda: [len(kept.found) for kept in both] == [1, 1])

@@ -1,13 +1,15 @@
 """Change the core rooms in small ways, one at a time, and say which changes no test notices.
 
     python -m tools.coverage_without_compiler
-    python -m tools.mutants --each 40 --seed 1
+    python -m tools.mutants --each 40 --seed 1 | tee drawn
+    python -m tools.mutants --again drawn
 
-The first command keeps which lines each test reaches; the second draws mutants at random from the lines that are
+The first command keeps which lines each test reaches. The second draws mutants at random from the lines that are
 reached, with the compiler off, and gives each the tests that reach its line, quickest first, until one fails. No file
 is written: the process collects the tests once; for each mutant a fork of it gets the changed code and runs. A test
 that exceeds five times its usual processor time, and some seconds, has noticed. Only bodies of functions are changed,
 no text, no annotation and no message. Survivors are printed with their line; whether one is equivalent, a reader says.
+The third tries the survivors again, with tests that the first cut short or that are new, once its `--more` added them.
 
 The tools of others do not fit: mutmut leaves out decorated functions, which all compiled loops are, and cosmic-ray runs
 one command for all mutants, whatever tests reach them.

@@ -61,8 +61,8 @@ def odds(log: float) -> str:
 
     Examples
     --------
-    >>> odds(math.log(1.25)), odds(math.log(120)), odds(math.log(12345)), odds(1e6)
-    ('1.25 to 1', '120 to 1', '12,345 to 1', '10^434294 to 1')
+    >>> odds(math.log(1.25)), odds(math.log(120)), odds(math.log(12345)), odds(math.log(1e6)), odds(1e6)
+    ('1.25 to 1', '120 to 1', '12,345 to 1', '10^6 to 1', '10^434294 to 1')
     """
     if log >= math.log(1e6):
         return f"10^{math.floor(log / math.log(10) + 1e-9)} to 1"

@@ -291,12 +291,12 @@ class Defensive(HasLabels, Predictor):
             of_object = float(self._weights[:kept] @ features)
         else:
             features = np.empty(kept)
-            given = coordinates(self._factor, kept, row, features)
+            given = float(coordinates(self._factor, kept, row, features))
             of_object = float(self._weights[:kept] @ features)
             new = kept < self.landmarks and whole - given > EXPLAINED * whole
             own, left_out = (whole, 0.0) if new else (given, max(0.0, whole - given))
         p, past = defensive_forecast(self.gamma, self._roots, self._of_forecasts, of_object, 1.0 + own)
-        return Question(key, x, features, p, past, of_object, 1.0 + own, left_out, new)
+        return Question(key, x, features, float(p), past, of_object, 1.0 + own, left_out, new)
 
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
@@ -334,7 +334,7 @@ class Defensive(HasLabels, Predictor):
             if asked.new:
                 self._weights[kept] = r * self._factor[kept, kept]
             self._missed += abs(r) * sqrt(asked.left_out)
-        self._of_objects += float(r * (2.0 * asked.by_object + r * (asked.own - 1.0)))
+        self._of_objects += r * (2.0 * asked.by_object + r * (asked.own - 1.0))
         add_features(p, self.gamma, self._roots, r, self._of_forecasts)
         self._right += p * (1.0 - p) * asked.own
         self.n += 1
