@@ -141,7 +141,7 @@ def test_what_has_arrived_is_scored_in_one_call_and_bad_objects_wait_for_their_t
     X, _ = table()
     alone = [scorer.scores(x).tobytes() for x in X[:40]]
     asked.clear()
-    strange = [np.array([1.0, 2.0]), np.full(5, np.nan), "word", None, [1, "x"]]
+    strange = [np.array([1.0, 2.0]), np.full(5, np.inf), "word", None, [1, "x"]]
     scorer.expect([*X[:20], *strange, *X[20:40], *X[:3]])
     assert asked == [43]
     scorer.expect(list(X[:40]))  # another predictor on the same scorer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,16 +70,16 @@ def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:
     return clean
 
 
-def clean_object(x: Any, features: int | None) -> Floats:
-    """Return `x` as a finite (d,) float64 array, or say what is wrong with it."""
+def clean_object(x: Any, features: int | None, *, gaps: bool = False) -> Floats:
+    """Return `x` as a finite (d,) float64 array, with `gaps` perhaps with NaN, or say what is wrong with it."""
     # A copy; -0.0 and 0.0 become one value, because equal objects must have equal bytes.
     clean = x + 0.0 if type(x) is np.ndarray and x.dtype.char == "d" else _converted(x)
     if clean.ndim != 1 or clean.size == 0:
         raise ValueError(f"x must have one dimension and at least one feature, got shape {clean.shape}")
     if features is not None and clean.size != features:
         raise ValueError(f"x must have {features} features as the first object had, got {clean.size}")
-    if not all_finite(clean):
-        where = int(np.flatnonzero(~np.isfinite(clean))[0])
+    if not all_finite(clean) and not (gaps and not np.isinf(clean).any()):
+        where = int(np.flatnonzero(np.isinf(clean) if gaps else ~np.isfinite(clean))[0])
         raise ValueError(f"x must be finite, got {clean[where]} at feature {where}")
     return clean
 
@@ -104,5 +104,21 @@ def _converted(x: Any) -> Floats:
             raise TypeError
         converted: Floats = clean.astype(np.float64) + 0.0
     except (TypeError, ValueError):
-        raise TypeError(f"x must be a sequence of numbers, got {x!r}") from None
+        raise TypeError(f"x must be a sequence of numbers, got {_strange(x)}") from None
     return converted
+
+
+def _strange(x: Any) -> str:
+    """Return what is no sequence of numbers, and what to give instead."""
+    if isinstance(x, str):
+        return f"{x!r}: a loop over a data frame gives names of columns, one over streams.from_arrays(X, y) gives rows"
+    if isinstance(x, Mapping):
+        return f"the mapping {x!r}: give the values alone, list(x.values()), always in the same order"
+    if isinstance(x, Iterable):
+        for j, value in enumerate(x):
+            if isinstance(value, str):
+                return (
+                    f"{value!r} at feature {j}: encode text first; of a fitted pipeline that does so, "
+                    "pipe[:-1].transform(table) gives the rows, and pipe[-1] is the scorer"
+                )
+    return repr(x)

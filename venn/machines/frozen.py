@@ -36,8 +36,10 @@ FEW = 1024  # rows that are scored by one thread
 ObjectRows: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
 
 
-def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None) -> ObjectRows:
+def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None, *, gaps: bool = False) -> ObjectRows:
     """Return `X` as finite (n, d) float64 rows, without a copy where possible, or say what is wrong with it.
+
+    With `gaps` a dense row may hold NaN, a missing value.
 
     Columns of an array go by position; a sparse one stays sparse. A table must have the columns `names`, in
     their order; without names it is refused.
@@ -66,16 +68,16 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
     if features is not None and rows.shape[1] != features:
         raise ValueError(f"X must have {features} features as the first object had, got {rows.shape[1]}")
     clean: Floats = np.ascontiguousarray(rows, np.float64)
-    if not np.isfinite(clean).all():
-        i, f = np.argwhere(~np.isfinite(clean))[0].tolist()
+    if not np.isfinite(clean).all() and (wrong := np.isinf(clean) if gaps else ~np.isfinite(clean)).any():
+        i, f = np.argwhere(wrong)[0].tolist()
         raise ValueError(f"X must be finite, got {clean[i, f]} at row {i}, feature {f}")
     return clean
 
 
-def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None) -> ObjectRows:
+def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None, *, gaps: bool = False) -> ObjectRows:
     """Return one object as a row (1, d), or say what is wrong with it; a sparse one stays sparse.
 
-    If it carries names, as a row of a table does, they must be `names`.
+    If it carries names, as a row of a table does, they must be `names`. With `gaps` it may hold NaN.
     """
     if is_sparse(x):
         return clean_sparse("x", x, features)
@@ -84,7 +86,7 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
         own = list(index)
         if tuple(own) != names and any(isinstance(name, str) for name in own):
             raise ValueError(f"x must have the features {list(names)!r} in this order, got {own!r}")
-    return clean_object(x, features)[None]
+    return clean_object(x, features, gaps=gaps)[None]
 
 
 @saved
@@ -114,6 +116,8 @@ class FrozenScorer(Saved):
         Whether a row has the same scores in a block as alone, to the last bit: then objects that have arrived are
         scored in one call, see `expect`. By default where that is known: trees and forests of trees (`ROW_BY_ROW`),
         alone or in a pipeline after scalers of columns.
+    method : "decision_function" or "predict_proba", optional
+        Where the scores come from; by default the first of these that the estimator has.
 
     Attributes
     ----------
@@ -122,6 +126,9 @@ class FrozenScorer(Saved):
         Number of features; None where the estimator does not say.
     feature_names : tuple of str or None
         Columns of the table that the estimator was fitted to; None where it was an array.
+    gaps : bool
+        Whether NaN, a missing value, is handed on to the estimator, which may refuse it. False where the scores are
+        computed from its coefficients.
 
     Raises
     ------
@@ -149,14 +156,14 @@ class FrozenScorer(Saved):
     True
     """
 
-    held_as = (("estimator", "_estimator"), ("row_by_row", "_told"))
+    held_as = (("estimator", "_estimator"), ("row_by_row", "_told"), ("method", "_wanted"))
 
     foreign = frozenset({"estimator"})
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> FrozenScorer:
-        """Return a scorer; files written before there was `row_by_row` are without it."""
-        return super().made_of({"row_by_row": None} | parameters)
+        """Return a scorer; files written before there were `row_by_row` and `method` are without them."""
+        return super().made_of({"row_by_row": None, "method": None} | parameters)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -170,10 +177,19 @@ class FrozenScorer(Saved):
             raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
 
     def __init__(
-        self, estimator: Any, classes: Sequence[Label] | None = None, *, row_by_row: bool | None = None
+        self,
+        estimator: Any,
+        classes: Sequence[Label] | None = None,
+        *,
+        row_by_row: bool | None = None,
+        method: str | None = None,
     ) -> None:
         estimator = _unwrapped(estimator)
-        self._method = "" if isinstance(estimator, type) else next((m for m in METHODS if _has(estimator, m)), "")
+        if method is not None and (method not in METHODS or not _has(estimator, method)):
+            raise ValueError(f"method must be one of {METHODS} that the estimator has, or None, got {method!r}")
+        self._wanted = method
+        methods = METHODS if method is None else (method,)
+        self._method = "" if isinstance(estimator, type) else next((m for m in methods if _has(estimator, m)), "")
         found = getattr(estimator, "classes_", None)
         if isinstance(estimator, type) or (not self._method and (found is not None or not hasattr(estimator, "fit"))):
             raise TypeError(f"estimator must have decision_function or predict_proba, got {estimator!r}")
@@ -196,10 +212,22 @@ class FrozenScorer(Saved):
         self._estimator = copy.deepcopy(estimator)
         self.features, self.feature_names = columns_of(estimator)
         self._linear = self._linear_map()
+        self.gaps: bool = self._linear is None
         self._told = None if row_by_row is None else flag("row_by_row", row_by_row)
         self.row_by_row: bool = _row_by_row(self._estimator) if self._told is None else self._told
         self._threads: Any = None  # made when the estimator's libraries are loaded
         self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
+
+    def by_probabilities(self) -> FrozenScorer:
+        """Return the scorer that gives, for more than two classes, the estimator's probabilities, where it has them.
+
+        Decision values of more than two classes have a meaning together: a class is as probable as its value is larger
+        than the others. A predictor that reads one class at a time, such as Venn-Abers, is sharper with
+        probabilities.
+        """
+        if len(self.classes) == 2 or self._method == METHODS[1] or not _has(self._estimator, METHODS[1]):
+            return self
+        return FrozenScorer(self._estimator, self.classes, row_by_row=self._told, method=METHODS[1])
 
     @property
     def probabilities(self) -> bool:
@@ -208,7 +236,8 @@ class FrozenScorer(Saved):
 
     def __repr__(self) -> str:
         told = "" if self._told is None else f", row_by_row={self._told}"
-        return f"FrozenScorer({self._estimator!r}, classes={list(self.classes)!r}{told})"
+        wanted = "" if self._wanted is None else f", method={self._wanted!r}"
+        return f"FrozenScorer({self._estimator!r}, classes={list(self.classes)!r}{told}{wanted})"
 
     def _linear_map(self) -> tuple[Floats, Floats] | None:
         """Return weights (c, d) and bias (c,) where these give the scores exactly."""
@@ -239,7 +268,7 @@ class FrozenScorer(Saved):
         ValueError, TypeError
             x is not as described, has other names than the estimator's, or a score is not finite.
         """
-        return self.score_rows(clean_row(x, self.features, self.feature_names))[0]
+        return self.score_rows(clean_row(x, self.features, self.feature_names, gaps=self.gaps))[0]
 
     def score_many(self, X: Any) -> Floats:
         """Return the (n, c) scores of n objects.
@@ -254,7 +283,7 @@ class FrozenScorer(Saved):
         ValueError, TypeError
             X is not as described, or a score is not finite.
         """
-        return self.score_rows(clean_rows(X, self.features, self.feature_names))
+        return self.score_rows(clean_rows(X, self.features, self.feature_names, gaps=self.gaps))
 
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores of rows that `clean_rows` has checked."""
@@ -304,7 +333,7 @@ class FrozenScorer(Saved):
         rows = []
         for x in objects:
             try:
-                row = clean_row(x, self.features, self.feature_names)
+                row = clean_row(x, self.features, self.feature_names, gaps=self.gaps)
             except (TypeError, ValueError):
                 continue
             if not isinstance(row, SparseRows):

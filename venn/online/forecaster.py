@@ -101,7 +101,7 @@ class Outlook(Said):
 
     def __repr__(self) -> str:
         each = zip(self.classes, self.proba.tolist(), self.intervals.tolist(), strict=True)
-        shown = ", ".join(f"{label!r}: {p:.3f} in [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
+        shown = ", ".join(f"{label!r}: {p:.3f} [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
         return f"Outlook({shown})"
 
 
@@ -389,7 +389,8 @@ def watched(names: Iterable[str]) -> list[str]:
 
 def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     """Return the predictors that calibrate a scorer."""
-    intervals = InductiveVennAbers(scorer)
+    # Sets compare the classes of one object, for which decision values are sharper.
+    intervals = InductiveVennAbers(scorer.by_probabilities())
     return {FORECAST: Averaged([intervals]), INTERVALS: intervals, SETS: InductiveConformal(scorer)}
 
 

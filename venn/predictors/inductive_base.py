@@ -101,6 +101,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self.space = space_of(machine)
         self._features: int | None = getattr(machine, "features", None)
         self._names: tuple[str, ...] | None = getattr(machine, "feature_names", None)
+        self._gaps: bool = getattr(machine, "gaps", False)
         self._rng = np.random.default_rng(schedule.seed)
         self.n = 0
         self._next = schedule.next_training(0)
@@ -203,7 +204,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
 
     def _row(self, x: Any) -> frozen.ObjectRows:
         """Return one object as (1, d) float64, or say what is wrong with it."""
-        return clean_row(x, self._features, self._names)
+        return clean_row(x, self._features, self._names, gaps=self._gaps)
 
     # --------------------------------------------------------------- predicting
 
@@ -261,7 +262,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         ValueError, TypeError
             X is not as described.
         """
-        return self.predict_rows(clean_rows(X, self._features, self._names))
+        return self.predict_rows(clean_rows(X, self._features, self._names, gaps=self._gaps))
 
     # ------------------------------------------------------------------ merging
 
@@ -369,7 +370,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
     def checked_examples(self, X: Any, y: Any = None) -> tuple[frozen.ObjectRows, Integers]:
         """Return n objects as rows and their class codes, or say what is wrong with them."""
         X, y = with_labels(X, y)
-        rows = clean_rows(X, self._features, self._names)
+        rows = clean_rows(X, self._features, self._names, gaps=self._gaps)
         if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns") or not isinstance(y, Iterable):
             raise TypeError(f"y must be a sequence of {len(rows)} labels, got {y!r}")
         labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
