@@ -228,7 +228,7 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
             ["row 2, column 'a' must be a number, got 'S'", ": instead of --fill give --nominal a"],
         ),
     ],
-    ids=range(14),
+    ids=range(16),
 )
 def test_what_is_wrong_with_the_file(run, tmp_path, text, words, said):
     (tmp_path / "rows.csv").write_text(text)

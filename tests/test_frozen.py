@@ -259,7 +259,7 @@ def test_missing_values_go_to_an_estimator_that_takes_them():
     model.learn_many(X[60:], y[60:])
     copy = pickle.loads(pickle.dumps(model))
     for x in X[:6]:
-        np.testing.assert_array_equal(model.predict_one(x).intervals, copy.predict_one(x).intervals)
+        np.testing.assert_array_equal(model.predict_one(x).pairs, copy.predict_one(x).pairs)
     np.testing.assert_array_equal(FrozenScorer(tree).score_many(X), tree.predict_proba(X))
     with pytest.raises(ValueError, match="x must be finite, got inf at feature 1"):
         model.predict_one([np.nan, np.inf, 0.0, 0.0])
