@@ -190,7 +190,7 @@ class Forecaster(Panel):
         All labels that may come; by default those of the scorer.
     scorer : fitted classifier, optional
         Of scikit-learn's kind. Its scores are calibrated as the stream goes; it must not have been fitted to these
-        examples.
+        examples. With more than two classes intervals rest on its `predict_proba`, where there is one.
     transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them.
     first : int >= 2, or 0, default 30
@@ -251,6 +251,8 @@ class Forecaster(Panel):
             parts = given_parts(FrozenScorer(scorer, classes))
         elif classes is None:
             raise TypeError("Forecaster needs classes, the labels that may come, or a fitted scorer, got neither")
+        elif hasattr(classes, "predict"):
+            raise TypeError(f"classes must be a sequence of labels, got {classes!r}: a classifier is given as scorer=...")
         else:
             bank = own_bank(classes, first, ranges)
             self.first, self.ranges = (bank.first, bank.ranges) if isinstance(bank, ScaledBank) else (0, None)
