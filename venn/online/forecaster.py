@@ -252,7 +252,7 @@ class Forecaster(Panel):
         elif classes is None:
             raise TypeError("Forecaster needs classes, the labels that may come, or a fitted scorer, got neither")
         elif hasattr(classes, "predict"):
-            raise TypeError(f"classes must be a sequence of labels, got {classes!r}: a classifier is given as scorer=...")
+            raise TypeError(f"classes must be labels, got {classes!r}: a classifier is given as scorer=...")
         else:
             bank = own_bank(classes, first, ranges)
             self.first, self.ranges = (bank.first, bank.ranges) if isinstance(bank, ScaledBank) else (0, None)
