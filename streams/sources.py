@@ -240,6 +240,8 @@ def _matrix(X: Any) -> Floats:
         values = np.asarray(X)
     except ValueError:
         raise ValueError("X must be a 2-D array (examples, features): its rows differ in length") from None
+    if values.ndim == 1 and len(values) and isinstance(values[0], Mapping):
+        raise TypeError("X must be a 2-D array (examples, features), got mappings: give pandas.DataFrame(X)")
     if values.ndim == 1:
         raise ValueError(
             f"X must be 2-D (examples, features), got shape {values.shape}: one feature is X.reshape(-1, 1), "

@@ -202,6 +202,16 @@ class _Column:
         return self.kind.read(text, self.found)
 
 
+def _instead(path: Path) -> str:
+    """Return what to do with a file that is no UTF-8 text."""
+    with path.open("rb") as raw:
+        start = raw.read(4)
+    if start == b"PAR1":
+        return "this is a Parquet file: write it as CSV, or read it in Python by streams.from_frames"
+    encoding = "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin1"
+    return f"perhaps it becomes so by iconv -f {encoding} -t utf-8 {path} > new.csv"
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
     if not path.exists():
@@ -214,7 +224,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
             with binary, io.TextIOWrapper(binary, encoding="utf-8-sig") as lines:
                 yield lines
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be UTF-8 text: {error}") from None
+        raise ValueError(f"{path} must be UTF-8 text: {error}; {_instead(path)}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is a damaged gzip file: {error}") from None
 
@@ -230,7 +240,9 @@ def _header(path: Path, rows: Rows, delimiter: str) -> list[str]:
     seen: set[str] = set()
     for j, column in enumerate(names):
         if not column.strip():
-            raise ValueError(f"{where}: column {j + 1} has no name; name it, or drop it if it is an index")
+            raise ValueError(
+                f"{where}: column {j + 1} has no name; name it, or drop it if it is an index: to_csv(..., index=False)"
+            )
         if column in seen:
             raise ValueError(f"{where}: column names must be distinct, got {column!r} twice")
         if _fraction(column):

@@ -203,6 +203,8 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
         ("a=b,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a=b' is missing, got ''", "try: --fill a=b=median"]),
         ("a b,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a b' is missing, got ''", "try: --fill 'a b=median'"]),
         ("a,y\n1,n\ninf,p\n3,n\n", (), ["row 3, column 'a' must be a finite number, got 'inf'", "try: --skip a"]),
+        ("a,y\n1,n\ninf,p\n3,n\n4,n\n5,n\n", (), ["must be a finite number, got 'inf'", "try: --skip a"]),
+        ("a,y\n1 %,n\n3 %,p\n3 %,n\n4 %,n\n", (), ["must be a number, got '1 %': mend the file, or --skip a"]),
         (
             'a,y\n1,n\n"3,5",p\n"3,5",n\n?,n\n',
             (),
@@ -226,7 +228,7 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
             ["row 2, column 'a' must be a number, got 'S'", ": instead of --fill give --nominal a"],
         ),
     ],
-    ids=range(14),
+    ids=range(16),
 )
 def test_what_is_wrong_with_the_file(run, tmp_path, text, words, said):
     (tmp_path / "rows.csv").write_text(text)

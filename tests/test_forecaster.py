@@ -259,6 +259,7 @@ def test_others_may_stand_beside_it():
     ("given", "error", "message"),
     [
         ({}, TypeError, "Forecaster needs classes, .* or a fitted scorer, got neither"),
+        ({"classes": LogisticRegression()}, TypeError, "classes must be .*: a classifier is given as scorer="),
         ({"classes": ["a"]}, ValueError, "classes must hold at least 2"),
         ({"classes": CLASSES, "transductive": 1}, ValueError, "transductive must be an integer >= 2, got 1"),
         ({"classes": CLASSES, "level": 0}, ValueError, "level must .*, got 0"),

@@ -249,3 +249,54 @@ class Undefined(GaussianNB):
         shares = super().predict_proba(X)
         shares[1:2] = np.nan
         return shares
+
+
+def test_missing_values_go_to_an_estimator_that_takes_them():
+    X, y = multiclass(2)
+    X[::3, 0] = np.nan
+    tree = DecisionTreeClassifier(random_state=0).fit(X[:60], y[:60])
+    model = InductiveVennAbers(FrozenScorer(tree))
+    model.learn_many(X[60:], y[60:])
+    copy = pickle.loads(pickle.dumps(model))
+    for x in X[:6]:
+        np.testing.assert_array_equal(model.predict_one(x).pairs, copy.predict_one(x).pairs)
+    np.testing.assert_array_equal(FrozenScorer(tree).score_many(X), tree.predict_proba(X))
+    with pytest.raises(ValueError, match="x must be finite, got inf at feature 1"):
+        model.predict_one([np.nan, np.inf, 0.0, 0.0])
+    n = model.n
+    for kind in (LogisticRegression(), SVC()):  # one scored by its coefficients, one by itself
+        fitted = FrozenScorer(kind.fit(X[1::3], y[1::3]))
+        with pytest.raises(ValueError, match=r"finite|NaN"):
+            fitted.scores(X[0])
+    assert model.n == n
+
+
+def test_probabilities_serve_predictors_that_read_one_class_at_a_time():
+    X, y = multiclass(3)
+    fitted = LogisticRegression().fit(X, y)
+    scorer = FrozenScorer(fitted)
+    other = scorer.by_probabilities()
+    np.testing.assert_array_equal(other.score_many(X), fitted.predict_proba(X))
+    assert repr(other).endswith("method='predict_proba')")
+    assert other.by_probabilities() is other
+    assert repr(pickle.loads(pickle.dumps(other))) == repr(other)
+    two = FrozenScorer(LogisticRegression().fit(*multiclass(2)))
+    without = FrozenScorer(LinearSVC().fit(X, y))
+    assert two.by_probabilities() is two
+    assert without.by_probabilities() is without
+    with pytest.raises(ValueError, match=r"method must be one of .* got 'predict_proba'"):
+        FrozenScorer(LinearSVC().fit(X, y), method="predict_proba")
+
+
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        ("width", "'width': a loop over a data frame gives names of columns"),
+        ({"a": 1.0}, r"the mapping \{'a': 1.0\}: give the values alone"),
+        ([1.0, "Oslo"], r"'Oslo' at feature 1: encode text first.*pipe\[-1\] is the scorer"),
+    ],
+)
+def test_what_is_no_row_of_numbers_says_what_to_give(x, said):
+    scorer = FrozenScorer(LinearSVC().fit(*multiclass(2)))
+    with pytest.raises(TypeError, match=f"x must be a sequence of numbers, got {said}"):
+        scorer.scores(x)

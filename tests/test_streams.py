@@ -383,3 +383,8 @@ def test_a_column_of_names_is_no_label(tmp_path):
     path.write_text("size,customer\n" + "".join(f"{i},C{i:03}\n" for i in range(100)))
     with pytest.raises(ValueError, match=r"rows\.csv, column 'customer' must hold classes, got 100 distinct labels"):
         streams.from_csv(path, label="customer")
+
+
+def test_a_list_of_mappings_is_told_of_frames():
+    with pytest.raises(TypeError, match=r"got mappings: give pandas\.DataFrame\(X\)"):
+        streams.from_arrays([{"a": 1.0}, {"a": 2.0}], ["no", "yes"])

@@ -382,3 +382,18 @@ def test_csv_round_trip(tmp_path_factory, rows):
 def test_a_schema_that_is_no_mapping_is_refused(write, schema):
     with pytest.raises(TypeError, match="schema must be a mapping from column to kind, got"):
         streams.from_csv(write("a,y\n1,b\n2,c\n"), "y", schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a,y\n1,\xf6\n", "iconv -f latin1 -t utf-8"),
+        (b"\xff\xfea\0", "iconv -f utf-16 -t utf-8"),
+        (b"PAR1\xff", "this is a Parquet file: write it as CSV"),
+    ],
+)
+def test_a_file_that_is_no_text_says_what_to_do_with_it(content, said, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=said):
+        streams.from_csv(path, label="y")

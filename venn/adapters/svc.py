@@ -86,6 +86,8 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     cv : int, splitter or iterable of (training, calibration) indices, default 5
         As in `sklearn.model_selection.cross_val_score`; for a splitter that needs groups pass the list of what its
         `split` yields. An example may calibrate in several folds, and counts in each of them, or in none.
+    random_state : object, optional
+        Without effect, as nothing here is random: a script with `SVC(random_state=0)` goes on.
 
     Attributes
     ----------
@@ -146,6 +148,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_iter: int = -1,
         method: Any = None,
         cv: Any = 5,
+        random_state: Any = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -158,6 +161,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.method = method
         self.cv = cv
+        self.random_state = random_state
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
         return {"pairwise": self.kernel == "precomputed"}

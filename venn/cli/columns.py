@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ from venn.cli.numbers import MOST_CLASSES, holds_numbers
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILLED = (*MISSING, "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None")  #: texts that --fill takes as missing
+
+PERCENT = re.compile(r"\s*[+-]?[\d.,]+\s*%\s*", re.ASCII)
 
 KINDS: dict[str, tuple[Kind, str]] = {
     "label": (TEXT, "Column of the label, when DATA is a CSV file."),
@@ -180,7 +183,7 @@ class Columns:
         option = _option(trouble, rows)
         if column in (self.fill or {}):
             return f"instead of {self.where('fill')} give {option}"
-        return f"mend the file, or {option}" if _holds_commas(trouble) else ""
+        return f"mend the file, or {option}" if _almost_numbers(trouble) else ""
 
 
 def _option(trouble: Trouble, rows: int) -> str:
@@ -190,7 +193,8 @@ def _option(trouble: Trouble, rows: int) -> str:
         numbers = trouble.values > len(strange)
         return f"--fill {quote(f'{column}=median')}" if numbers else f"--skip {quote(column)}"
     # A name with = would be taken for a column with values.
-    if trouble.values <= min(MANY, rows // 2) and "=" not in column and not _holds_commas(trouble):
+    words = trouble.values <= min(MANY, rows // 2) and not _almost_numbers(trouble) and not _infinite(trouble)
+    if words and "=" not in column:
         return f"--nominal {quote(column)}"
     return f"--skip {quote(column)}"
 
@@ -199,10 +203,15 @@ def _is_missing(text: str) -> bool:
     return text.strip() in FILLED
 
 
-def _holds_commas(trouble: Trouble) -> bool:
-    """Whether a column would hold numbers without its commas."""
+def _infinite(trouble: Trouble) -> bool:
+    """Whether all that is wrong with a column is that numbers of it are infinite."""
+    return all(text.strip().lstrip("+-").lower() in ("inf", "infinity") for text in trouble.strange)
+
+
+def _almost_numbers(trouble: Trouble) -> bool:
+    """Whether a column would hold numbers without its commas and signs of percent."""
     numbers = [text for text in trouble.strange if not _is_missing(text)]
-    return bool(numbers) and all(WITH_COMMA.fullmatch(text) for text in numbers)
+    return bool(numbers) and all(WITH_COMMA.fullmatch(text) or PERCENT.fullmatch(text) for text in numbers)
 
 
 def live_advice(error: streams.BadMessage) -> str:

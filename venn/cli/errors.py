@@ -15,7 +15,7 @@ import click
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return a question that suggests similar names, if there are any."""
-    near = difflib.get_close_matches(name, list(names), n=3)
+    near = [repr(one) if one != one.strip() else one for one in difflib.get_close_matches(name, list(names), n=3)]
     return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 

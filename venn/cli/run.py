@@ -84,7 +84,9 @@ class SourceByOption(click.Command):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             if "unexpected extra argument" in error.message:
-                raise click.UsageError(f"{error.message}: name a source by --source", ctx) from None
+                raise click.UsageError(
+                    f"{error.message}: name a source by --source, as in --source mine.csv", ctx
+                ) from None
             raise
 
 

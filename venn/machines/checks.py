@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,5 +104,21 @@ def _converted(x: Any) -> Floats:
             raise TypeError
         converted: Floats = clean.astype(np.float64) + 0.0
     except (TypeError, ValueError):
-        raise TypeError(f"x must be a sequence of numbers, got {x!r}") from None
+        raise TypeError(f"x must be a sequence of numbers, got {_strange(x)}") from None
     return converted
+
+
+def _strange(x: Any) -> str:
+    """Return what is no sequence of numbers, and what to give instead."""
+    if isinstance(x, str):
+        return f"{x!r}: a loop over a data frame gives names of columns, one over streams.from_arrays(X, y) gives rows"
+    if isinstance(x, Mapping):
+        return f"the mapping {x!r}: give the values alone, list(x.values()), always in the same order"
+    if isinstance(x, Iterable):
+        for j, value in enumerate(x):
+            if isinstance(value, str):
+                return (
+                    f"{value!r} at feature {j}: encode text first; of a fitted pipeline that does so, "
+                    "pipe[:-1].transform(table) gives the rows, and pipe[-1] is the scorer"
+                )
+    return repr(x)

@@ -118,6 +118,8 @@ class FrozenScorer(Saved):
         Whether a row has the same scores in a block as alone, to the last bit: then objects that have arrived are
         scored in one call, see `expect`. By default where that is known: trees and forests of trees (`ROW_BY_ROW`),
         alone or in a pipeline after scalers of columns.
+    method : "decision_function" or "predict_proba", optional
+        Where the scores come from; by default the first of these that the estimator has.
 
     Attributes
     ----------
@@ -156,14 +158,14 @@ class FrozenScorer(Saved):
     True
     """
 
-    held_as = (("estimator", "_estimator"), ("row_by_row", "_told"))
+    held_as = (("estimator", "_estimator"), ("row_by_row", "_told"), ("method", "_wanted"))
 
     foreign = frozenset({"estimator"})
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> FrozenScorer:
-        """Return a scorer; files written before there was `row_by_row` are without it."""
-        return super().made_of({"row_by_row": None} | parameters)
+        """Return a scorer; files written before there were `row_by_row` and `method` are without them."""
+        return super().made_of({"row_by_row": None, "method": None} | parameters)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -177,10 +179,19 @@ class FrozenScorer(Saved):
             raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
 
     def __init__(
-        self, estimator: Any, classes: Sequence[Label] | None = None, *, row_by_row: bool | None = None
+        self,
+        estimator: Any,
+        classes: Sequence[Label] | None = None,
+        *,
+        row_by_row: bool | None = None,
+        method: str | None = None,
     ) -> None:
         estimator = _unwrapped(estimator)
-        self._method = "" if isinstance(estimator, type) else next((m for m in METHODS if _has(estimator, m)), "")
+        if method is not None and (method not in METHODS or not _has(estimator, method)):
+            raise ValueError(f"method must be one of {METHODS} that the estimator has, or None, got {method!r}")
+        self._wanted = method
+        methods = METHODS if method is None else (method,)
+        self._method = "" if isinstance(estimator, type) else next((m for m in methods if _has(estimator, m)), "")
         found = getattr(estimator, "classes_", None)
         if isinstance(estimator, type) or (not self._method and (found is not None or not hasattr(estimator, "fit"))):
             raise TypeError(f"estimator must have decision_function or predict_proba, got {estimator!r}")
@@ -208,6 +219,17 @@ class FrozenScorer(Saved):
         self.row_by_row: bool = _row_by_row(self._estimator) if self._told is None else self._told
         self._threads: Any = None  # made when the estimator's libraries are loaded
         self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
+
+    def by_probabilities(self) -> FrozenScorer:
+        """Return the scorer that gives, for more than two classes, the estimator's probabilities, where it has them.
+
+        Decision values of more than two classes have a meaning together: a class is as probable as its value is larger
+        than the others. A predictor that reads one class at a time, such as Venn-Abers, is sharper with
+        probabilities.
+        """
+        if len(self.classes) == 2 or self._method == METHODS[1] or not _has(self._estimator, METHODS[1]):
+            return self
+        return FrozenScorer(self._estimator, self.classes, row_by_row=self._told, method=METHODS[1])
 
     @property
     def probabilities(self) -> bool:

@@ -107,7 +107,7 @@ class Outlook(Said):
 
     def __repr__(self) -> str:
         each = zip(self.classes, self.proba.tolist(), self.intervals.tolist(), strict=True)
-        shown = ", ".join(f"{label!r}: {p:.3f} in [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
+        shown = ", ".join(f"{label!r}: {p:.3f} [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
         return f"Outlook({shown})"
 
 
@@ -193,7 +193,7 @@ class Forecaster(Panel):
         All labels that may come; by default those of the scorer.
     scorer : fitted classifier, optional
         Of scikit-learn's kind. Its scores are calibrated as the stream goes; it must not have been fitted to these
-        examples.
+        examples. With more than two classes intervals rest on its `predict_proba`, where there is one.
     transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them.
     first : int >= 2, or 0, default 30
@@ -254,6 +254,8 @@ class Forecaster(Panel):
             parts = given_parts(FrozenScorer(scorer, classes))
         elif classes is None:
             raise TypeError("Forecaster needs classes, the labels that may come, or a fitted scorer, got neither")
+        elif hasattr(classes, "predict"):
+            raise TypeError(f"classes must be labels, got {classes!r}: a classifier is given as scorer=...")
         else:
             bank = own_bank(classes, first, ranges)
             self.first, self.ranges = (bank.first, bank.ranges) if isinstance(bank, ScaledBank) else (0, None)
@@ -392,7 +394,8 @@ def watched(names: Iterable[str]) -> list[str]:
 
 def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     """Return the predictors that calibrate a scorer."""
-    intervals = InductiveVennAbers(scorer)
+    # Sets compare the classes of one object, for which decision values are sharper.
+    intervals = InductiveVennAbers(scorer.by_probabilities())
     return {FORECAST: Averaged([intervals]), INTERVALS: intervals, SETS: InductiveConformal(scorer)}
 
 

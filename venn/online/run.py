@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -172,7 +173,8 @@ def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor | Drift]:
             raise TypeError(f"monitor must be a mapping for a panel of {', '.join(panel)}, got one monitor")
         monitor = {next(iter(panel)): monitor}
     if not isinstance(monitor, Mapping) or not all(isinstance(one, Monitor | Drift) for one in monitor.values()):
-        raise TypeError(f"monitor must be a Monitor or a mapping of names to monitors, got {monitor!r}")
+        hint = ": a journal is given as journal=..." if isinstance(monitor, str | os.PathLike) else ""
+        raise TypeError(f"monitor must be a Monitor or a mapping of names to monitors, got {monitor!r}{hint}")
     for name, one in monitor.items():
         if isinstance(one, Drift):
             if not isinstance(name, str) or name in panel:
