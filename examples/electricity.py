@@ -5,7 +5,7 @@ Are the half-hours of the Australian electricity market exchangeable?
 And if not, how soon can one be sure? The stream ``elec2``: 45 312 half-hours of prices in New South Wales, first in
 order of time, then shuffled. An inductive conformal predictor says how strange each half-hour is among those before it;
 a martingale bets that they are not exchangeable. In order of time it must find that out; in shuffled order it must
-stay silent. With ``--quick`` the first 4000 half-hours.
+stay silent. With ``--quick`` the first 2500 half-hours.
 """
 
 import sys
@@ -16,7 +16,7 @@ import streams
 import venn
 from venn.show import plot
 
-STEPS = 4000 if "--quick" in sys.argv else 45312
+STEPS = 2500 if "--quick" in sys.argv else 45312
 
 
 def watched(shuffle: int | None) -> tuple[venn.Monitor, np.ndarray]:

@@ -211,9 +211,10 @@ def test_running_adds_up_new_steps_only():
     ],
 )
 def test_what_there_is_is_drawn_and_nothing_else(tmp_path, kinds, n, undrawn):
+    """Where n is 30, files are counted and not drawn: test_figures.py draws one of everything."""
     pytest.importorskip("matplotlib")
-    whole = n != 30  # else figures are made, and not written: that takes most of the time
-    if whole:
+    drawn = n != 30
+    if drawn:
         undrawn.undo()
     record = recorded(kinds, n)
     possible = set().union(*(KINDS[kind] for kind in kinds))
@@ -225,7 +226,7 @@ def test_what_there_is_is_drawn_and_nothing_else(tmp_path, kinds, n, undrawn):
     written = record.plot_all(tmp_path / "new")
     assert [path.name for path in written] == [FILES[figure] for figure in FIGURES if figure in possible]
     assert sorted((tmp_path / "new").iterdir()) == sorted(written)
-    for path in written if whole else ():
+    for path in written if drawn else ():
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size > 5_000
 

@@ -407,14 +407,14 @@ def test_without_monitors_a_run_is_judged_by_its_latest_steps():
 
 def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     monkeypatch.chdir(tmp_path)
-    stream = streams.flip_labels(streams.gaussians(700, classes=2, spread=0.4, seed=1), 450)
+    stream = streams.flip_labels(streams.gaussians(540, classes=2, spread=0.4, seed=1), 360)
     rows = [f"{x[0]:.6f},{x[1]:.6f},{'no' if y else 'yes'}" for x, y in stream]
     (tmp_path / "flipped.csv").write_text("\n".join(["p,q,answer", *rows]) + "\n")
     fixed = ["--label", "answer", "--gamma", "0.5", "--C", "1"]
     names = ["--predictors", "deleted,conformal"]
     watched = CliRunner().invoke(cli.main, ["monitor", "flipped.csv", *fixed, *names, "--out", "out"])
     last = watched.stdout.splitlines()[-1]
-    assert re.match(r"verdict: \w+: changed since about 4[45]\d(?: \(\d+ to \d+\))?: ", last)
+    assert re.match(r"verdict: \w+: changed since about 3[56]\d(?: \(\d+ to \d+\))?: ", last)
     snapshots = json.loads((tmp_path / "out/snapshots.json").read_text())
     said = worst({name: Verdict.of(one["verdict"]) for name, one in snapshots.items()})
     assert last == f"verdict: {said}"

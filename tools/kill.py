@@ -268,7 +268,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
         folder = Path(scratch)
         for number, setup in enumerate(setups):
-            live(setup, folder / f"{setup} warm.db", events, every=10**9).journal.close()  # compiles
+            some = events[: len(events) // 2]
+            live(setup, folder / f"{setup} warm.db", some, every=10**9).journal.close()  # compiles
             start = time.perf_counter()
             undisturbed = live(setup, folder / f"{setup}.db", events, every=10**9)
             seconds = time.perf_counter() - start
