@@ -617,3 +617,21 @@ def test_all_periods_together_ring_falsely_as_seldom_as_they_say(broken):
                 rang += 1
                 break
     assert (rang > stats.binom.isf(1e-5, streams_, level)) == broken
+
+
+def test_what_another_monitor_has_scored_is_not_scored_again():
+    rng = np.random.default_rng(3)
+    alone, first, second = (venn.Monitor(CLASSES, level=0.5) for _ in range(3))
+    said = list(predictions("ClassIntervals", rng, 40))
+    for i, prediction in enumerate(said):
+        y = CLASSES[i % 3]
+        first.update(prediction, y)
+        if i % 4 == 1:  # refused: what is left of its scores must not count
+            with pytest.raises(ValueError, match="y must be one of"):
+                first.update(said[0], "other")
+        if i % 4 == 2:
+            with pytest.raises(ValueError, match="classes"):
+                first.update(ClassIntervals(rng.random((2, 2)), ("no", "yes")), y)
+        other = said[0] if i % 5 == 4 else prediction
+        assert second.update_like(first, other, y) == alone.update(other, y)
+        assert second.state == alone.state

@@ -281,6 +281,25 @@ def test_a_live_file_with_text_and_gaps_says_which_options_read_it(run, tmp_path
     assert said("c.db", *nominal, "--fill", "age=40") == said("d.db", *nominal, "--skip", "age") == (0, "")
 
 
+def test_messages_that_take_long_make_several_transactions(run, tmp_path, monkeypatch):
+    (tmp_path / "in.jsonl").write_text("".join(map(line, events(12))))
+    arguments = ("--source", "jsonl:in.jsonl", "--end", "--quiet", *OPTIONS)
+    assert run(*arguments, "--journal", "one.db", "--out", "one").exit_code == 0
+    now, begun, ask, transaction = [0.0], [], Online.ask, Online.transaction
+
+    def slow(self, *given):
+        now[0] += 1
+        return ask(self, *given)
+
+    monkeypatch.setattr(service, "monotonic", lambda: now[0])
+    monkeypatch.setattr(Online, "ask", slow)
+    monkeypatch.setattr(Online, "transaction", lambda self: begun.append(1) or transaction(self))
+    assert run(*arguments, "--journal", "many.db", "--out", "many").exit_code == 0
+    assert len(begun) >= 12
+    assert left("many.db") == left("one.db")
+    assert printed(tmp_path / "many") == printed(tmp_path / "one")
+
+
 def test_null_in_a_message_is_missing(run, tmp_path):
     (tmp_path / "in.jsonl").write_text('{"id": 1, "x": {"age": null, "b": 1.5}}\n')
     source = ("--source", "jsonl:in.jsonl", "--features", "age,b", "--classes", "no,yes", "--end", "--quiet")
