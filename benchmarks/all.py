@@ -213,6 +213,7 @@ BENCHMARKS = (
             ("0.one.microseconds", "µs a step, one machine with Venn-Abers"),
             ("0.bank of 3.ratio", "times one machine, V-mix on 3"),
             ("0.bank of 12.ratio", "times one machine, V-mix on 12"),
+            ("0.bank of 12, 2 threads.ratio", "the same, on 2 threads"),
         ),
     ),
     Benchmark(

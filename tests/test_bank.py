@@ -321,3 +321,15 @@ def test_inductive_predictors_on_a_mixture(make):
             twin = pickle.loads(pickle.dumps(twin))
     scorer = Mixture(learned(bank(3), X[: model.scorer.n], y[: model.scorer.n]))
     assert np.allclose(model.scorer.scores(X[3]), scorer.scores(X[3]), atol=1e-9)
+
+
+def test_threads_change_no_bit():
+    X, y = stream("repeats", 3, 40)
+    one, two = (Bank([venn.RBF(0.7), venn.Linear()], range(3), (0.1, 1.0, 1e6), threads=t) for t in (1, 2))
+    for x, label in zip(X, y, strict=True):
+        assert np.array_equal(one.hypotheses(x).scores(1), two.hypotheses(x).scores(1))
+        for bank in (one, two):
+            bank.learn_one(x, label)
+        for bank in (one, two) if one.n % 7 == 0 else ():
+            bank.unlearn_one(2)
+        assert np.array_equal(one.member_bags(True), two.member_bags(True))

@@ -40,6 +40,12 @@ class SharedStore(ObjectStore):
         for reader in self.readers:
             reader.forget()
 
+    def expect(self, n: int, x: Content) -> None:
+        """Compute the rows of a new object with n others, so that readers on several threads only copy them."""
+        self.put(n, x)
+        for reader in self.readers:
+            reader.expect(n + 1, x)
+
     def put(self, place: int, x: Content) -> None:
         """Set the object at a place, unless that has been done."""
         if self._there is None or self._there[0] != place or self._there[1] is not x:
@@ -93,19 +99,27 @@ class KernelRows:
         self._new: Floats | None = None
         self._old: tuple[int, Floats] | None = None
 
+    def expect(self, n: int, x: Content) -> Floats:
+        """Return the kernel of the new object with the first n objects; it is `x` until `forget`."""
+        row = self._new
+        if row is None or len(row) != n:
+            row = np.empty(n)
+            self._store.row_by(self.kernel, n, x, row)
+            self._new = row
+        return row
+
     def row(self, n: int, x: Content, out: Floats) -> None:
         """Set `out[:n]` to the kernel of the new object with the first n objects; it is `x` until `forget`."""
-        if self._new is None or len(self._new) != n:
-            self._new = np.empty(n)
-            self._store.row_by(self.kernel, n, x, self._new)
-        out[:n] = self._new
+        out[:n] = self.expect(n, x)
 
     def row_of(self, place: int, n: int, out: Floats) -> None:
         """Set `out[:n]` to the kernel of the object at a place with the first n."""
-        if self._old is None or self._old[0] != place or len(self._old[1]) != n:
-            self._old = place, np.empty(n)
-            self._store.row_by(self.kernel, n, self._store.at(place), self._old[1])
-        out[:n] = self._old[1]
+        old = self._old
+        if old is None or old[0] != place or len(old[1]) != n:
+            old = place, np.empty(n)
+            self._store.row_by(self.kernel, n, self._store.at(place), old[1])
+            self._old = old  # complete: another thread may read it
+        out[:n] = old[1]
 
     def row_with(self, n: int, x: Content) -> Floats:
         """Return the (n + 1,) kernel of the new object `x` with the first n objects and itself, or refuse it."""
