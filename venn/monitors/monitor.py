@@ -369,7 +369,8 @@ class Monitor(HasLabels, Running):
         it is descriptive. All else is: "as claimed" says that nothing was found, and the step of a change is
         estimated among the latest `window` steps, 1000 at most, before its first alarm (see `ChangePoint`).
 
-        The numbers are means over the latest `window` steps, or over those since the change if these are fewer.
+        The numbers are means over the latest `window` steps, or over those since the change if these are fewer. Where
+        "as claimed" stands and they differ by more than a standard deviation or so, "within chance" is added.
 
         Examples
         --------

@@ -17,6 +17,7 @@ from venn.saved import saved
 CLAIMED, EARLY, DOUBTFUL, CHANGED = "as claimed", "too early to say", "doubtful", "changed"
 STATES = (CLAIMED, EARLY, DOUBTFUL, CHANGED)  #: from the best to the worst
 VISIBLE = 0.1  # least departure from what is claimed that is looked for
+ONE_DEVIATION = 0.5  # exponent of the chance bounds at one standard deviation, at most: more asks for a word
 NO_EVIDENCE, LATEST = "none", "latest steps"
 
 
@@ -171,6 +172,8 @@ class Judge:
             said = said if period == size else kind.said(latest(period), f"of the last {period}", guaranteed)
             sentence = f"{DOUBTFUL}: {said}, which chance hardly explains"
             return Verdict(DOUBTFUL, None, None, LATEST, "", sentence)
+        if departure > ONE_DEVIATION:
+            said += ", within chance"
         if case is not None:
             sentence = f"{CLAIMED} again: {said}; no alarm since {case.last}, after a change at {case.change}"
             return Verdict(CLAIMED, case.last, case.change, bets, "", sentence)
