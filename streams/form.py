@@ -248,8 +248,11 @@ class Decoder:
         """Return the text of a missing value, for which null stands, or raise unless one is declared."""
         for text in () if isinstance(kind, Ordinal) else missing_texts(kind):
             return text
-        remedy = ": declare Numeric(missing='', fill=NUMBER), or Skip()" if isinstance(kind, Numeric) else ""
-        raise self._bad(j, "", Refused("is missing, got null", remedy))
+        declared = {
+            Numeric: ", or declare Numeric(missing='', fill=NUMBER)",
+            Nominal: ", or declare Nominal(values, missing='?')",
+        }
+        raise self._bad(j, "", Refused("is missing, got null", f": drop the row{declared.get(type(kind), '')}"))
 
     def _number(self, j: int, value: object, textual: bool, kind: Numeric) -> float:
         if value is None:

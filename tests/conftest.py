@@ -34,9 +34,6 @@ os.environ["STREAMS_OFFLINE"] = "1"  # a test that needs a network makes one on 
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.disable()  # until all tests are collected: what is made then stays
-# `venn run` looks through all there is for garbage before it begins. In a process of many runs it looks through what is
-# new, as long as nobody takes back what the run before has said of the rest.
-gc.unfreeze = lambda: None
 
 
 @pytest.hookimpl(tryfirst=True)

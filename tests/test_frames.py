@@ -503,7 +503,7 @@ def test_missing_text_without_a_rule_is_refused_with_one():
     ):
         with pytest.raises(ValueError, match=f"frames, row 1, column 'w' is missing, got None: {advice}"):
             list(from_frames(frame, "y", classes=[0, 1], schema={"w": kind}))
-        with pytest.raises(ValueError, match="row 1: x, feature 'w' must be text, got None: drop the row"):
+        with pytest.raises(ValueError, match="row 1: x, feature 'w' is missing, got null: drop the row"):
             from_river([({"w": "u"}, 0), ({"w": None}, 1)], schema={"w": kind})
 
 

@@ -575,7 +575,7 @@ def test_from_river_names_what_is_wrong(rows, schema, message):
 
 def test_advice_is_for_the_feature_that_is_wrong():
     rows = [({"a": 1.0, "b": 1.0}, 0), ({"b": "t", "a": None}, 1)]
-    with pytest.raises(ValueError, match="feature 'a' must be a number, got None: drop the row"):
+    with pytest.raises(ValueError, match="feature 'a' is missing, got null: drop the row"):
         from_river(rows)
     with pytest.raises(ValueError, match=r"features only, got one for 'z'$"):
         from_river([rows[0], ({"z": "t", "b": 1.0, "a": 2.0}, 1)])
@@ -589,7 +589,7 @@ def test_advice_is_for_the_feature_that_is_wrong():
         ([({"a": 1.0}, 0), ({"b": 1.0}, 1)], ValueError, "row 1: x must have a value for every feature"),
         ([({"a": "red"}, 0)], ValueError, "row 0: x, feature 'a' must be a number, got 'red': declare it in"),
         ([({"a": True}, 0)], ValueError, "row 0: x, feature 'a' must be a number, got True: make it 0 and 1"),
-        ([({"a": None}, 0)], ValueError, "row 0: x, feature 'a' must be a number, got None: drop the row"),
+        ([({"a": None}, 0)], ValueError, "row 0: x, feature 'a' is missing, got null: drop the row"),
         ([({"a": np.nan}, 0)], ValueError, "row 0: x, feature 'a' must be a finite number, got nan"),
         ([({"a": 1.0, 1: 2.0, "1": 3.0}, 0)], ValueError, "row 0: features must be distinct as text"),
         ([({"a": 1.0}, None)], ValueError, "y must have no missing label, got None at row 0"),

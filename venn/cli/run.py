@@ -314,9 +314,10 @@ def serve(config: Config, voice: Voice) -> int:
             voice.say(note)
         # A collection of all garbage passes over everything, modules too, and stops the loop for a tenth of a second
         # and more: what is there now stays, and is passed over no longer.
-        gc.collect()
-        gc.freeze()
-        stack.callback(gc.unfreeze)
+        if gc.get_freeze_count() < len(gc.get_objects()):  # else a program around this one has seen to it
+            gc.collect()
+            gc.freeze()
+            stack.callback(gc.unfreeze)
         if online.asked:
             voice.say(f"goes on after {online.asked:,} questions and {online.answered:,} answers")
         service.run(ending)

@@ -391,12 +391,22 @@ def columns_of(estimator: Any) -> tuple[int | None, tuple[str, ...] | None]:
 def answer_of(ask: Callable[[Any], Any], rows: ObjectRows, named: bool) -> Floats:
     """Return what a method of an estimator answers about clean rows; `named` if it was fitted to a table."""
     given = rows.tocsr() if isinstance(rows, SparseRows) else rows
-    if not named:
-        return np.asarray(ask(given), np.float64)
-    with warnings.catch_warnings():
-        # The names have been compared: rows are in the order of the table that it was fitted to.
-        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        return np.asarray(ask(given), np.float64)
+    try:
+        if not named:
+            return np.asarray(ask(given), np.float64)
+        with warnings.catch_warnings():
+            # The names have been compared: rows are in the order of the table that it was fitted to.
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+            return np.asarray(ask(given), np.float64)
+    except ValueError as error:
+        if isinstance(rows, SparseRows) or not np.isnan(rows).any():
+            raise
+        i, f = np.argwhere(np.isnan(rows))[0].tolist()
+        which, place = ("x", "") if len(rows) == 1 else ("X", f"row {i}, ")
+        said = str(error).partition("\n")[0]
+        raise ValueError(
+            f"{which} must be finite, got nan at {place}feature {f}; the estimator says: {said}"
+        ) from error
 
 
 def _unwrapped(estimator: Any) -> Any:
