@@ -66,8 +66,9 @@ def said(model, X):
 
 
 def scores(estimator, X):
-    """Return (n, c) scores as it is told to give them, to 9 decimals."""
-    asked = getattr(estimator, "decision_function", estimator.predict_proba)
+    """Return (n, c) scores of the same order: decision values of two classes, probabilities of more, to 9 decimals."""
+    two = len(estimator.classes_) == 2
+    asked = getattr(estimator, "decision_function", estimator.predict_proba) if two else estimator.predict_proba
     f = asked(X).round(9)
     return np.column_stack([-f, f]) if f.ndim == 1 else f
 
@@ -171,7 +172,7 @@ def test_folds_are_merged_pair_by_pair():
     pairs = []
     for training, calibration in StratifiedKFold(4).split(X, y):
         fitted = LogisticRegression().fit(X[training], y[training])
-        f, g, own = scores(fitted, X[calibration]), scores(fitted, new), y[calibration]
+        f, g, own = fitted.decision_function(X[calibration]), fitted.decision_function(new), y[calibration]
         each = []
         for i, j in ((0, 1), (0, 2), (1, 2)):
             here = np.isin(own, NAMES[[i, j]])

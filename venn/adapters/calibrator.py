@@ -67,7 +67,10 @@ class Responses(FrozenScorer):
                 f"estimator must be a fitted classifier, with classes_, got {estimator!r}: where scikit-learn makes "
                 'clones, which are not fitted, give a FrozenEstimator in place of cv="prefit"'
             )
-        super().__init__(estimator, classes)
+        several = len(estimator.classes_ if classes is None else classes) > 2
+        # Of several classes a decision value means something beside the others only: see `by_probabilities`.
+        wanted = "predict_proba" if several and callable(getattr(estimator, "predict_proba", None)) else None
+        super().__init__(estimator, classes, method=wanted)
 
     def _linear_map(self) -> None:
         return None  # compiled code takes numbers only
@@ -117,9 +120,11 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     Parameters
     ----------
     estimator : classifier
-        With `decision_function` or, second choice, `predict_proba`: decision values do not run into 0 or 1. From
-        probabilities the scores are log odds, log p_k minus the log of the sum of the others. Pipelines, searches and
-        estimators of texts or tables are fine. It is not trained itself; its copies are.
+        With `decision_function` or `predict_proba`. Two classes are scored by decision values where there are any, as
+        these do not run into 0 or 1; more by probabilities where there are any, as each class is calibrated by itself
+        and a decision value of several means something beside the others only. From probabilities the scores are log
+        odds, log p_k minus the log of the sum of the others. Pipelines, searches and estimators of texts or tables are
+        fine. It is not trained itself; its copies are.
     cv : int, splitter, iterable of (training, calibration) indices, or "prefit", default 5
         As in `sklearn.model_selection.cross_val_score`. An example may calibrate in several folds, and counts in
         each of them, or in none. Ignored if the estimator is a `FrozenEstimator`. Use that where scikit-learn makes
@@ -162,7 +167,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     A splitter that needs groups receives them only with metadata routing enabled; without it `fit` passes everything to
     the estimator, and you may give the splits themselves: `cv=list(GroupKFold(5).split(X, y, groups))`.
 
-    Scores are compared to about 8 digits. `decision_function` is the logarithm of the odds of `predict_proba`;
+    Scores are compared to about 8 digits. Its own `decision_function` is the logarithm of the odds of `predict_proba`;
     `scores` has the classifier's own scores. No probability is 0 or 1.
 
     With kernel="precomputed" use `ProbabilitySVC`.

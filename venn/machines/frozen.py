@@ -227,8 +227,8 @@ class FrozenScorer(Saved):
         than the others. A predictor that reads one class at a time, such as Venn-Abers, is sharper with
         probabilities.
         """
-        if len(self.classes) == 2 or self._method == METHODS[1] or not _has(self._estimator, METHODS[1]):
-            return self
+        if len(self.classes) == 2 or self._wanted or self.probabilities or not _has(self._estimator, METHODS[1]):
+            return self  # or somebody has chosen
         return FrozenScorer(self._estimator, self.classes, row_by_row=self._told, method=METHODS[1])
 
     @property
