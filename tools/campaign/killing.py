@@ -68,8 +68,8 @@ def command(rng: np.random.Generator, tally: Tally) -> None:
     events = run_cases.events(int(rng.integers(20, 120)), seed=int(rng.integers(1 << 20)))
     name = str(rng.choice(NAMED))
     place = run_cases.OPTIONS.index("inductive")
-    chosen = run_cases.OPTIONS[place + 1 :] if name != "forecaster" else ()  # it has its own kernel
-    options = [*run_cases.OPTIONS[:place], name, *chosen]
+    own = name in ("forecaster", "defensive")  # they have a kernel of their own
+    options = [*run_cases.OPTIONS[:place], name, *(() if own else run_cases.OPTIONS[place + 1 :])]
     folder = Path.cwd()
     (folder / "in.jsonl").write_text("".join(map(run_cases.line, events)))
 
@@ -77,7 +77,7 @@ def command(rng: np.random.Generator, tally: Tally) -> None:
         files = ["--source", "jsonl:in.jsonl", "--journal", f"{which}.db", "--out", f"{which}.jsonl", "--end"]
         return [*files, "--quiet", *options, *(["--window", str(window)] if window else [])]
 
-    window = int(rng.integers(5, 40)) if rng.random() < 0.3 and not name.startswith(("inductive", "forecaster")) else 0
+    window = int(rng.integers(5, 40)) if rng.random() < 0.3 and not own and not name.startswith("inductive") else 0
     start = time.perf_counter()
     result = CliRunner().invoke(cli.main, ["run", *arguments("whole")])
     seconds = time.perf_counter() - start

@@ -63,7 +63,7 @@ def together(
     restarts : mapping of str to sequence of int, optional
         For each predictor the steps after which its monitor's bets begin anew. By default those of its trainings where
         `names` is a mapping, else none.
-    spare : int >= 0, default 0
+    spare : int from 0 to 10**6, default 0
         Further shares of the level, which belong to others, such as what watches the objects elsewhere.
     **parameters
         Others of `Monitor`, the same for each.
@@ -92,7 +92,7 @@ def together(
         raise ValueError(f"names must be different, at least one, got {each!r}")
     if not isinstance(objects, Drift | None):
         raise TypeError(f"objects must be a Drift, or None, got {objects!r}")
-    shares = len(each) + (objects is not None) + integer("spare", spare, 0)
+    shares = len(each) + (objects is not None) + integer("spare", spare, 0, 10**6)
     share, apart = fraction("level", level) / shares, above_one("run_length", run_length) * shares
     if restarts is None and isinstance(names, Mapping):
         restarts = trainings_of(names)
