@@ -24,7 +24,7 @@ from venn.machines.window import SlidingWindow
 from venn.predictors.restarting import Restarting
 from venn.show.plot import panels
 
-STEPS = 1200 if "--quick" in sys.argv else 45312 if "--all" in sys.argv else 12000
+STEPS = 1600 if "--quick" in sys.argv else 45312 if "--all" in sys.argv else 12000
 SIZE, LEVEL, RUN_LENGTH = 500, 1e-4, 1e7
 RECENT = min(1000, STEPS // 4)  # half-hours over which accuracy is averaged
 # The columns are scaled over the whole stream beforehand; that of dates hardly moves in the first 30 half-hours.
