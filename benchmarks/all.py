@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import math
 import os
 import platform
 import statistics
@@ -322,7 +323,8 @@ def machine():
 
 def moved(values, old):
     """Return how a figure moved from its kept value, and whether by more than its spread and 10 %."""
-    change = statistics.median(values) / statistics.median(old) - 1
+    new, before = statistics.median(values), statistics.median(old)
+    change = new / before - 1 if before else 0.0 if new == before else math.inf
     apart = max(values) < min(old) or min(values) > max(old)
     return change, abs(change) > 0.1 and apart
 
