@@ -119,7 +119,9 @@ class FrozenScorer(Saved):
         scored in one call, see `expect`. By default where that is known: trees and forests of trees (`ROW_BY_ROW`),
         alone or in a pipeline after scalers of columns.
     method : "decision_function" or "predict_proba", optional
-        Where the scores come from; by default the first of these that the estimator has.
+        Where the scores come from; by default the first of these that the estimator has. For Venn-Abers of more than
+        two classes probabilities are sharper, and slower one by one where the estimator is linear: see
+        `by_probabilities`.
 
     Attributes
     ----------
