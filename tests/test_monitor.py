@@ -635,3 +635,22 @@ def test_what_another_monitor_has_scored_is_not_scored_again():
         other = said[0] if i % 5 == 4 else prediction
         assert second.update_like(first, other, y) == alone.update(other, y)
         assert second.state == alone.state
+
+
+@pytest.mark.parametrize("between", ["update_many", "update_like", "follow"])
+def test_scores_that_another_step_has_replaced_are_not_taken(between):
+    alone, first, second, third = (venn.Monitor(CLASSES, level=0.5) for _ in range(4))
+    early, late = predictions("ClassIntervals", np.random.default_rng(4), 2)
+    for monitor in (alone, second, third):
+        monitor.update(late, CLASSES[1])
+    first.update(early, CLASSES[0])
+    if between == "update_many":
+        first.update_many([late], [CLASSES[1]])
+    elif between == "update_like":
+        first.update_like(third, late, CLASSES[1])
+    else:
+        record = Record(CLASSES, ["it"])
+        record.update({"it": late}, CLASSES[1])
+        first.follow(record.outcomes("it"), record.kinds["it"], record.guaranteed["it"])
+    assert second.update_like(first, early, CLASSES[0]) == alone.update(early, CLASSES[0])
+    assert second.state == alone.state

@@ -145,7 +145,7 @@ class Monitor(HasLabels, Running):
             "restarts": self.restarts,
         }  # fmt: skip
         self._scorer = Scorer("the predictor", self.space)
-        self._last: tuple[Prediction, Label, Outcomes] | None = None  # what was scored
+        self._last: tuple[Prediction, Label, Outcomes] | None = None  # whose scores are held now
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
         self.n = 0
         self.count = 0
@@ -201,8 +201,9 @@ class Monitor(HasLabels, Running):
                 _check_guarantee(prediction, scorer.guaranteed)
             self._begin(kind_of(prediction), prediction.guaranteed)
         step = outcome(truth, predicted, self._numbers, self._row)
+        alarms = self._take(step)
         self._last = prediction, y, step
-        return self._take(step)
+        return alarms
 
     def update_like(self, other: Monitor, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
         """Do what `update` does; scores are taken from another monitor if it has just processed the same two objects.
@@ -219,7 +220,9 @@ class Monitor(HasLabels, Running):
         if known is None or not same or prediction.guaranteed != own.guaranteed or own.kind is not other._scorer.kind:
             return self.update(prediction, y)
         self._numbers[:], self._row[:] = other._numbers, other._row
-        return self._take(known[2])
+        alarms = self._take(known[2])
+        self._last = known
+        return alarms
 
     def update_many(self, predictions: Any, labels: Iterable[Label]) -> tuple[Alarm, ...]:
         """Process predictions and their labels, as `update` would one after the other; return all alarms that rang.
@@ -312,6 +315,7 @@ class Monitor(HasLabels, Running):
         self._start(kind)
 
     def _take(self, step: Outcomes) -> tuple[Alarm, ...]:
+        self._last = None  # the scores of the step before are gone
         n = self.n
         if n in self.restarts:
             for evidence in self._evidence:
