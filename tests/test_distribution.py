@@ -252,6 +252,26 @@ def test_p_values_are_uniform_and_independent(kind, tied):
         assert stats.binomtest(int((p <= epsilon).sum()), p.size, epsilon).pvalue > 0.001
 
 
+class Itself:
+    """A fitted regressor: the forecast is the object."""
+
+    def predict(self, X):
+        return X[:, 0]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_points_that_differ_by_rounding_alone_are_ties(many):
+    x, y = np.array([0.0, 0.1, 0.3, 0.5, 0.7, 2.0]), np.array([0.2, 0.3, 0.5, 0.7, 0.9, 2.2])
+    assert len(set(y - x)) > 1  # all are 0.2 but for rounding
+    model = InductiveDistribution(FrozenRegressor(Itself()))
+    model.learn_many(x[:, None], y)
+    for new in (0.0, 0.1, 1.0, 10.0, 1000.0):
+        prediction = model.predict_many([[new]])[0] if many else model.predict_one([new])
+        assert len(set(prediction.points)) == 1
+        assert prediction.interval(0.5) == (prediction.points[0],) * 2
+        assert prediction.p_value(new + 0.2) == pytest.approx(prediction.tau)
+
+
 class Flat(InductiveDistribution):
     """Broken: ties are not broken at random."""
 

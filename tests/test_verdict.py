@@ -142,6 +142,18 @@ def test_the_latest_steps_raise_a_doubt_where_nothing_is_bet_on():
     assert means["lower"] - means["accuracy"] > sqrt(log(2 / 0.01) / (2 * 1000))
 
 
+@pytest.mark.parametrize(("right", "said"), [(780, True), (790, False), (810, False), (820, True)])
+def test_a_departure_of_more_than_a_standard_deviation_is_within_chance(right, said):
+    """It is said that .80 of 1000 steps are right: the standard deviation is .0158 at most, by sqrt(1 / (4 N))."""
+    monitor = venn.Monitor(CLASSES, sources=())
+    for step in range(1000):
+        hit = (step + 1) * right // 1000 > step * right // 1000
+        monitor.update(Forecast([0.2, 0.8], CLASSES), "yes" if hit else "no")
+    verdict = monitor.verdict()
+    assert verdict.state == "as claimed"
+    assert (", within chance" in verdict.sentence) == said
+
+
 @pytest.mark.parametrize(("errors", "state"), [(72, "as claimed"), (78, "doubtful"), (30, "as claimed")])
 def test_plain_sets_are_in_doubt_only_if_they_err_more(errors, state):
     monitor = venn.Monitor(CLASSES)
