@@ -288,6 +288,19 @@ def test_probabilities_serve_predictors_that_read_one_class_at_a_time():
         FrozenScorer(LinearSVC().fit(X, y), method="predict_proba")
 
 
+@pytest.mark.parametrize("method", ["decision_function", "predict_proba"])
+def test_a_chosen_method_of_several_classes_is_read_whoever_reads_it(method):
+    X, y = multiclass(3)
+    fitted = LogisticRegression().fit(X, y)
+    scorer = FrozenScorer(fitted, [*fitted.classes_.tolist(), "new"], method=method)
+    expected = getattr(fitted, method)(X)
+    scores = scorer.score_many(X)
+    np.testing.assert_allclose(scores[:, :-1], expected, rtol=1e-12)
+    np.testing.assert_allclose(scores[:, -1], 0.0 if method == "predict_proba" else expected.min(axis=1), rtol=1e-12)
+    assert scorer.probabilities == (method == "predict_proba")
+    assert scorer.by_probabilities() is scorer
+
+
 @pytest.mark.parametrize(
     ("x", "said"),
     [

@@ -30,7 +30,7 @@ from venn.adapters.checks import (
 )
 from venn.adapters.cross_fitting import Abers, CoupledAbers, Fold, disjoint_splits, rows_of
 from venn.adapters.turns import turn
-from venn.machines.frozen import METHODS, FrozenScorer
+from venn.machines.frozen import METHODS, FrozenScorer, read_alone
 from venn.maps.merges import Merge
 from venn.prediction import Floats, Label
 
@@ -67,10 +67,8 @@ class Responses(FrozenScorer):
                 f"estimator must be a fitted classifier, with classes_, got {estimator!r}: where scikit-learn makes "
                 'clones, which are not fitted, give a FrozenEstimator in place of cv="prefit"'
             )
-        several = len(estimator.classes_ if classes is None else classes) > 2
-        # Of several classes a decision value means something beside the others only: see `by_probabilities`.
-        wanted = "predict_proba" if several and callable(getattr(estimator, "predict_proba", None)) else None
-        super().__init__(estimator, classes, method=wanted)
+        c = len(estimator.classes_ if classes is None else classes)
+        super().__init__(estimator, classes, method=read_alone(estimator, c))
 
     def _linear_map(self) -> None:
         return None  # compiled code takes numbers only

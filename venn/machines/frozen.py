@@ -223,15 +223,14 @@ class FrozenScorer(Saved):
         self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
 
     def by_probabilities(self) -> FrozenScorer:
-        """Return the scorer that gives, for more than two classes, the estimator's probabilities, where it has them.
+        """Return the scorer that gives what `read_alone` says, for predictors that read each class by itself.
 
-        Decision values of more than two classes have a meaning together: a class is as probable as its value is larger
-        than the others. A predictor that reads one class at a time, such as Venn-Abers, is sharper with
-        probabilities.
+        It is this one where `method` was given, or where it is so already, and where the class is your own.
         """
-        if len(self.classes) == 2 or self._wanted or self.probabilities or not _has(self._estimator, METHODS[1]):
-            return self  # or somebody has chosen
-        return FrozenScorer(self._estimator, self.classes, row_by_row=self._told, method=METHODS[1])
+        method = read_alone(self._estimator, len(self.classes))
+        if type(self) is not FrozenScorer or self._wanted or method in (None, self._method):
+            return self
+        return FrozenScorer(self._estimator, self.classes, row_by_row=self._told, method=method)
 
     @property
     def probabilities(self) -> bool:
@@ -382,6 +381,16 @@ class FrozenScorer(Saved):
 
     def _values(self, block: ObjectRows) -> Floats:
         return answer_of(getattr(self._estimator, self._method), block, self.feature_names is not None)
+
+
+def read_alone(estimator: Any, c: int) -> str | None:
+    """Return the method to read where the score of each of c classes stands alone; None if that is the usual one.
+
+    Of more than two classes it is `predict_proba`, where there is one. Their decision values mean something together:
+    a class is as probable as its value is larger than the others. So a predictor that reads one class at a time, such
+    as Venn-Abers, is sharper by probabilities.
+    """
+    return METHODS[1] if c > 2 and _has(estimator, METHODS[1]) else None
 
 
 def columns_of(estimator: Any) -> tuple[int | None, tuple[str, ...] | None]:
