@@ -6,8 +6,10 @@ Made rows of 20 features and two classes. Boosted trees (`HistGradientBoostingCl
 and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. Each way
 twice: with what has arrived scored in one call, and row by row (an iterator; no call of `expect`). A linear
 classifier one by one: `predict_one` then `learn_one`, in `venn.replay`, and in `Online` without a journal; and in
-blocks by `replay_many`. A forecaster on it asked about many objects at once, and one by one. Seconds of processor time
-(other programs may run), the fastest of some runs, compilation excluded. Prints one JSON line.
+blocks by `replay_many`. A linear classifier of seven classes one by one, by its probabilities, by its decision values,
+and by probabilities from scikit-learn itself, in a pipeline of one step. A forecaster on the one of two classes asked
+about many objects at once, and one by one. Seconds of processor time (other programs may run), the fastest of some
+runs, compilation excluded. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 import streams
 import venn
@@ -113,6 +116,18 @@ def main():
     line["linear_one_by_one"] = rate(args.rows, lambda: one_by_one(InductiveVennAbers(linear), examples), 3)
     line["linear_one_by_one_venn"] = rate(args.rows, lambda: one_by_one(InductiveVenn(linear), examples), 3)
     line["linear_one_by_one_sets"] = rate(args.rows, lambda: one_by_one(InductiveConformal(linear), examples), 3)
+    parts = np.digitize(X[:, 0] + rng.normal(size=len(X)), (-2, -1, -0.3, 0.3, 1, 2)).astype(str)
+    seven = LogisticRegression().fit(X[:FITTED], parts[:FITTED])
+    asked = list(streams.from_arrays(X[FITTED:], parts[FITTED:], classes=tuple("0123456")))[: args.rows // 10]
+    for name, scorer in (
+        ("probabilities", FrozenScorer(seven)),
+        ("decisions", FrozenScorer(seven, method="decision_function")),
+        ("scikit_learns", FrozenScorer(make_pipeline(seven))),
+    ):
+        one_by_one(InductiveVennAbers(scorer), asked[:50])
+        line[f"seven_classes_{name}"] = rate(
+            len(asked), lambda scorer=scorer: one_by_one(InductiveVennAbers(scorer), asked), 3
+        )
     for name, make in (("abers", InductiveVennAbers), ("venn", InductiveVenn), ("sets", InductiveConformal)):
         line[f"linear_replay_{name}"] = rate(
             args.rows, lambda make=make: venn.replay(examples, make(linear), progress=False), 3

@@ -7,9 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -276,7 +278,7 @@ def test_probabilities_serve_predictors_that_read_one_class_at_a_time():
     fitted = LogisticRegression().fit(X, y)
     scorer = FrozenScorer(fitted)
     other = scorer.by_probabilities()
-    np.testing.assert_array_equal(other.score_many(X), fitted.predict_proba(X))
+    np.testing.assert_allclose(other.score_many(X), fitted.predict_proba(X), rtol=1e-12)
     assert repr(other).endswith("method='predict_proba')")
     assert other.by_probabilities() is other
     assert repr(pickle.loads(pickle.dumps(other))) == repr(other)
@@ -286,6 +288,48 @@ def test_probabilities_serve_predictors_that_read_one_class_at_a_time():
     assert without.by_probabilities() is without
     with pytest.raises(ValueError, match=r"method must be one of .* got 'predict_proba'"):
         FrozenScorer(LinearSVC().fit(X, y), method="predict_proba")
+
+
+class Halved(LogisticRegression):
+    """Has probabilities of its own."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X) / 2
+
+
+@pytest.mark.parametrize("form", ["rows", "sparse"])
+def test_probabilities_of_logistic_regression_have_the_same_bits_in_a_block_as_alone(form):
+    X, y = multiclass(3)
+    fitted = LogisticRegression(C=100).fit(X, y)
+    scorer = FrozenScorer(fitted, method="predict_proba")
+    given = X if form == "rows" else scipy.sparse.csr_array(X)
+    block = scorer.score_many(given)
+    np.testing.assert_allclose(block, fitted.predict_proba(X), rtol=1e-12)
+    for i, row in enumerate(block):
+        np.testing.assert_array_equal(scorer.scores(given[[i]] if form == "sparse" else X[i]), row)
+    largest = FrozenScorer(fitted, method="predict_proba").scores(X[0] * 1e6)  # without overflow
+    assert largest.sum() == pytest.approx(1)
+
+
+def test_probabilities_that_are_no_softmax_are_those_of_the_estimator():
+    X, y = multiclass(3)
+    each = [Halved().fit(X, y), OneVsRestClassifier(LogisticRegression()).fit(X, y), LogisticRegression().fit(X, y)]
+    each[2].multi_class = "ovr"  # as before scikit-learn 1.8
+    for fitted in (*each, LogisticRegression().fit(X, y == y[0])):
+        scorer = FrozenScorer(fitted, method="predict_proba")
+        np.testing.assert_array_equal(scorer.score_many(X), fitted.predict_proba(X))
+
+
+def test_a_scorer_by_probabilities_is_restored_from_files_with_and_without_a_checksum():
+    X, y = multiclass(3)
+    scorer, other = (FrozenScorer(LogisticRegression(C=C).fit(X, y), method="predict_proba") for C in (1, 2))
+    assert type(scorer.state["checksum"]) is int
+    scorer.restore(scorer.state)
+    scorer.restore({"checksum": None})
+    with pytest.raises(ValueError, match="other coefficients"):
+        scorer.restore(other.state)
+    with pytest.raises(ValueError, match="other coefficients"):
+        FrozenScorer(LogisticRegression().fit(X, y)).restore({"checksum": None})
 
 
 @pytest.mark.parametrize("method", ["decision_function", "predict_proba"])

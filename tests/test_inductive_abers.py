@@ -10,11 +10,15 @@ from conftest import labels, objects
 from inductive_cases import SCHEDULES, Centroids, centroids, frozen, lssvm, mirrored, shuffled_within
 from naive import abers as naive_abers
 from naive import inductive as naive
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 import venn
+from venn.machines.frozen import FrozenScorer
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
+from venn.saved import made_again
 from venn.schedules import NoTraining, PrefixRestart
 
 
@@ -44,6 +48,44 @@ def test_every_step_is_the_definition(name, kind):
         expected = pairs_by_definition(X, y, X[n], split(n), c, score)
         assert np.allclose(model.predict_one(X[n]).pairs, expected, atol=1e-9, rtol=0)
         model.learn_one(X[n], int(y[n]))
+
+
+@pytest.mark.parametrize("method", [None, "predict_proba", "decision_function"])
+def test_of_several_classes_probabilities_are_read_unless_a_method_is_chosen(method):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(150, 3))
+    y = np.digitize(X[:, 0] + rng.normal(size=150) / 2, [-0.5, 0.5])
+    fitted = LogisticRegression().fit(X[:50], y[:50])
+    model = InductiveVennAbers(FrozenScorer(fitted, method=method))
+    model.learn_many(X[50:100], y[50:100])
+    read = getattr(fitted, method or "predict_proba")
+    for x in X[100:]:
+        expected = pairs_by_definition(
+            X, y, x, (range(50), range(50, 100)), 3, lambda train, codes, rows, c: read(rows)
+        )
+        assert np.allclose(model.predict_one(x).pairs, expected, atol=1e-9, rtol=0)
+
+
+def test_a_scorer_of_two_classes_or_without_probabilities_is_read_as_given():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    two = FrozenScorer(LogisticRegression().fit(X, X[:, 0] > 0))
+    several = FrozenScorer(LinearSVC().fit(X, np.arange(60) % 3))
+    for scorer in (two, several):
+        assert InductiveVennAbers(scorer).given is scorer
+
+
+def test_a_file_from_when_decision_values_were_read_goes_on_with_them():
+    X = np.random.default_rng(1).normal(size=(90, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    fitted = LogisticRegression().fit(X[:30], y[:30])
+    before = InductiveVennAbers(FrozenScorer(fitted, method="decision_function"))
+    before.learn_many(X[30:60], y[30:60])
+    model = made_again(InductiveVennAbers, before.parameters | {"machine": FrozenScorer(fitted)}, before.state)
+    copy = pickle.loads(pickle.dumps(model))
+    for one in (before, model, copy):
+        one.learn_many(X[60:], y[60:])
+    np.testing.assert_array_equal(model.predict_many(X).pairs, before.predict_many(X).pairs)
+    np.testing.assert_array_equal(copy.predict_many(X).pairs, before.predict_many(X).pairs)
 
 
 def log_merge(p0, p1):

@@ -1,5 +1,7 @@
 """Blocks of examples through a frozen linear scorer, and through counts by category in order of arrival."""
 
+import numpy as np
+
 from venn._compiled.jit import compiled
 
 
@@ -38,6 +40,20 @@ def linear_scores(X, weights, bias, out):  # type: ignore[no-untyped-def]
             for f in range(whole, d):
                 a0 += x[f] * w[f]
             out[i, k] = ((a0 + a4) + (a1 + a5)) + ((a2 + a6) + (a3 + a7)) + bias[k]
+
+
+@compiled
+def softmax(scores):  # type: ignore[no-untyped-def]
+    """Replace each row of (n, c) float64 scores by exp(score) over the sum of these, each row by itself."""
+    for row in scores:
+        largest, total = row[0], 0.0
+        for score in row:
+            largest = max(largest, score)
+        for k in range(len(row)):
+            row[k] = np.exp(row[k] - largest)
+            total += row[k]
+        for k in range(len(row)):
+            row[k] /= total
 
 
 @compiled

@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 from venn._compiled.grid import all_finite
 from venn._compiled.sparse import sparse_linear_scores
-from venn._compiled.tally import linear_scores
+from venn._compiled.tally import linear_scores, softmax
 from venn.machines.checks import clean_object, known
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.parameters import class_codes, flag
@@ -119,9 +119,8 @@ class FrozenScorer(Saved):
         scored in one call, see `expect`. By default where that is known: trees and forests of trees (`ROW_BY_ROW`),
         alone or in a pipeline after scalers of columns.
     method : "decision_function" or "predict_proba", optional
-        Where the scores come from; by default the first of these that the estimator has. For Venn-Abers of more than
-        two classes probabilities are sharper, and slower one by one where the estimator is linear: see
-        `by_probabilities`.
+        Where the scores come from; by default the first of these that the estimator has. Venn-Abers of more than two
+        classes reads probabilities where there are any, if no method is given: see `by_probabilities`.
 
     Attributes
     ----------
@@ -143,11 +142,13 @@ class FrozenScorer(Saved):
 
     Notes
     -----
-    The scores of scikit-learn's own linear classifiers are computed from their coefficients by compiled code: one
-    example costs microseconds, and a row has exactly the same score in a block as alone. Other estimators compute their
-    scores themselves. Those made of trees treat each row by itself, too. Those with products of matrices (networks,
-    linear classifiers in a pipeline, logistic regression by `predict_proba`) may give a row other last bits in a block
-    than alone: then `predict_many` and `predict_one` may differ, and nothing is scored ahead of its turn.
+    The scores of scikit-learn's own linear classifiers are computed from their coefficients by compiled code, and so
+    are the probabilities of logistic regression for more than two classes (last bits may differ from `predict_proba`):
+    one example costs microseconds, and a row has exactly the same score in a block as alone. Other estimators compute
+    their scores themselves. Those made of trees treat each row by itself, too. Those with products of matrices
+    (networks, linear classifiers in a pipeline, logistic regression of two classes by `predict_proba`) may give a row
+    other last bits in a block than alone: then `predict_many` and `predict_one` may differ, and nothing is scored ahead
+    of its turn.
 
     Examples
     --------
@@ -171,13 +172,14 @@ class FrozenScorer(Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """A checksum of the coefficients, where the estimator is a linear one."""
+        """A checksum of the coefficients, where scores are computed from these."""
         return {"checksum": None if self._linear is None else zlib.crc32(b"".join(a.tobytes() for a in self._linear))}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Compare the checksum of a `state`; raise ValueError where this is another estimator."""
         super().restore(state)
-        if state != self.state:
+        # Files written when the estimator itself gave all probabilities hold none for these.
+        if state != self.state and not (self.probabilities and state["checksum"] is None):
             raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
 
     def __init__(
@@ -227,8 +229,14 @@ class FrozenScorer(Saved):
 
         It is this one where `method` was given, or where it is so already, and where the class is your own.
         """
-        method = read_alone(self._estimator, len(self.classes))
-        if type(self) is not FrozenScorer or self._wanted or method in (None, self._method):
+        return self._by(read_alone(self._estimator, len(self.classes)))
+
+    def as_before(self) -> FrozenScorer:
+        """Return the scorer whose `by_probabilities` gives the same scores as this one: it names its method."""
+        return self if self.by_probabilities() is self else self._by(self._method)
+
+    def _by(self, method: str | None) -> FrozenScorer:
+        if type(self) is not FrozenScorer or self._wanted or method is None or self.probabilities:
             return self
         return FrozenScorer(self._estimator, self.classes, row_by_row=self._told, method=method)
 
@@ -241,11 +249,12 @@ class FrozenScorer(Saved):
         """Return weights (c, d) and bias (c,) where these give the scores exactly."""
         estimator, c = self._estimator, len(self.classes)
         weights = getattr(estimator, "coef_", None)
-        if self._method != "decision_function" or not isinstance(weights, np.ndarray) or len(self._columns) < c:
+        if not isinstance(weights, np.ndarray) or len(self._columns) < c:
             return None
         # Having coefficients is not enough: the decision function must be scikit-learn's own linear one.
-        owner = next(kind for kind in type(estimator).__mro__ if "decision_function" in vars(kind))
-        if owner.__name__ != "LinearClassifierMixin" or not owner.__module__.startswith("sklearn."):
+        if not _scikit_learns(estimator, "decision_function", "LinearClassifierMixin"):
+            return None
+        if self.probabilities and not (len(self._columns) > 2 and _softmax(estimator)):
             return None
         weights = np.atleast_2d(weights)
         bias = np.broadcast_to(estimator.intercept_, len(weights))
@@ -347,10 +356,13 @@ class FrozenScorer(Saved):
 
     def _score(self, rows: ObjectRows) -> Floats:
         scores = np.empty((len(rows), len(self.classes)))
-        if self._linear is not None and isinstance(rows, SparseRows):
-            sparse_linear_scores(rows.arrays, len(rows), *self._linear, scores)
-        elif self._linear is not None:
-            linear_scores(rows, *self._linear, scores)
+        if self._linear is not None:
+            if isinstance(rows, SparseRows):
+                sparse_linear_scores(rows.arrays, len(rows), *self._linear, scores)
+            else:
+                linear_scores(rows, *self._linear, scores)
+            if self.probabilities:
+                softmax(scores)
         elif len(rows):
             values = self._asked(rows)
             if values.ndim == 1:
@@ -429,6 +441,18 @@ def _unwrapped(estimator: Any) -> Any:
 
 def _has(estimator: Any, method: str) -> bool:
     return callable(getattr(estimator, method, None))
+
+
+def _scikit_learns(estimator: Any, method: str, name: str) -> bool:
+    """Whether a method is scikit-learn's own, of the class with this name."""
+    owner = next((kind for kind in type(estimator).__mro__ if method in vars(kind)), object)
+    return owner.__name__ == name and owner.__module__.startswith("sklearn.")
+
+
+def _softmax(estimator: Any) -> bool:
+    """Whether the probabilities of more than two classes are the softmax of the decision values."""
+    one_against_all = getattr(estimator, "multi_class", "") == "ovr" or getattr(estimator, "solver", "") == "liblinear"
+    return _scikit_learns(estimator, "predict_proba", "LogisticRegression") and not one_against_all
 
 
 def _row_by_row(estimator: Any) -> bool:

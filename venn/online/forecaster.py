@@ -394,8 +394,8 @@ def watched(names: Iterable[str]) -> list[str]:
 
 def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     """Return the predictors that calibrate a scorer."""
+    intervals = InductiveVennAbers(scorer)
     # Sets compare the classes of one object, for which decision values are sharper.
-    intervals = InductiveVennAbers(scorer.by_probabilities())
     return {FORECAST: Averaged([intervals]), INTERVALS: intervals, SETS: InductiveConformal(scorer)}
 
 

@@ -11,7 +11,7 @@ from venn._compiled.classwise import weighed_rate
 from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.grid import on_grid_within
 from venn.covariates import CovariateShift, checked_covariates
-from venn.machines.frozen import ObjectRows
+from venn.machines.frozen import FrozenScorer, ObjectRows
 from venn.maps import VennAbers
 from venn.maps.abers_of_classes import coupled
 from venn.maps.merges import Merge, checked_merge
@@ -243,6 +243,10 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     last bits. Scores that differ by less may count as equal, which harms no theorem: give decision values, or
     logarithms, where probabilities below 1e-6 matter.
 
+    Of more than two classes a decision value means something beside the others only, and here each class is read by
+    itself. So the probabilities of a `FrozenScorer` are read, where it has `predict_proba` and was given no `method`:
+    `given` is then the scorer by probabilities.
+
     For several classes `InductiveOneVsOneAbers` makes another point forecast, which is seldom better.
 
     Predicting and learning cost O(c log^2 m) for m calibration examples, some microseconds for each class.
@@ -290,10 +294,19 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
 
     def __init__(self, machine: Any, *, schedule: Schedule | None = None, shift: CovariateShift | None = None) -> None:
         schedule = schedule_for(machine, schedule)
+        if isinstance(machine, FrozenScorer):
+            machine = machine.by_probabilities()
         self.shift = checked_covariates(shift)
         classes = tuple(machine.classes)
         self._abers = ClasswiseAbers(classes) if shift is None else WeighedAbers(classes)
         super().__init__(machine, self._abers, schedule)
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> InductiveVennAbers:
+        """Return a predictor; in files written when all scorers were read as they are a scorer is still read so."""
+        machine = parameters.get("machine")
+        kept = {"machine": machine.as_before()} if isinstance(machine, FrozenScorer) else {}
+        return super().made_of(parameters | kept)
 
     def _read(self, rows: ObjectRows) -> Floats:
         """Return scores, and weights of the objects where these differ."""
