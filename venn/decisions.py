@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from scipy.special import bdtr
 
-from venn.parameters import Parameters, fraction, has_methods, integer, is_number, share
+from venn.parameters import Parameters, fraction, integer, is_number, share, with_methods
 from venn.prediction import (
     ERROR_BOUND,
     ERROR_RATE,
@@ -299,8 +299,7 @@ def decide(costs: CostTable, prediction: Any, rule: Rule | None = None, *, epsil
     ('wait', 0.0, 'cost bound')
     """
     rule = WorstCase() if rule is None else rule
-    if not has_methods(rule, "values"):
-        raise TypeError(f"rule must be a rule object, with a method 'values', such as WorstCase(), got {rule!r}")
+    with_methods("rule", rule, "a rule object, with a method 'values', such as WorstCase()", "values")
     matrix, highest, forecast = _read(costs, prediction, epsilon)
     values = np.asarray(rule.values(matrix, highest, forecast), np.float64)
     if values.shape != (len(matrix),) or np.isnan(values).any():

@@ -66,6 +66,13 @@ def has_methods(value: Any, *names: str) -> bool:
     )
 
 
+def with_methods(name: str, value: Any, wanted: str, *methods: str, has: Sequence[str] = ()) -> Any:
+    """Return an object with these methods, and attributes `has`, or say what it must be."""
+    if not has_methods(value, *methods) or not all(hasattr(value, attribute) for attribute in has):
+        raise TypeError(f"{name} must be {wanted}, got {value!r}")
+    return value
+
+
 def array_of(values: Any) -> NDArray[Any]:
     """Return the values as an array; where rows differ in length, an empty one of type object."""
     try:

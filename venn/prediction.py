@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.parameters import Parameters, array_of, flag, has_methods, is_number, members, real_array
+from venn.parameters import Parameters, array_of, flag, is_number, members, real_array, with_methods
 from venn.saved import saved
 
 __all__ = [
@@ -72,9 +72,7 @@ class Rule(Protocol):
 
 def checked_rule(rule: Any) -> Rule:
     """Return `rule`, or say what is wrong with it."""
-    if not has_methods(rule, "choose"):
-        raise TypeError(f"rule must be a rule object, with a method 'choose', such as RowMean(), got {rule!r}")
-    return rule
+    return with_methods("rule", rule, "a rule object, with a method 'choose', such as RowMean()", "choose")
 
 
 @saved

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from venn.maps.checks import binary_examples
-from venn.parameters import Parameters, has_methods
+from venn.parameters import Parameters, with_methods
 from venn.prediction import Floats, Integers
 
 
@@ -89,6 +89,4 @@ class Edges(Protocol):
 
 def checked_map(score_map: Any) -> ScoreMap:
     """Return the map, or say what is wrong with it."""
-    if not has_methods(score_map, "fit"):
-        raise TypeError(f"map must be an object with a method 'fit', such as Platt(), got {score_map!r}")
-    return score_map
+    return with_methods("map", score_map, "an object with a method 'fit', such as Platt()", "fit")

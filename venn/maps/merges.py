@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from venn.parameters import Parameters, has_methods, real_array
+from venn.parameters import Parameters, real_array, with_methods
 from venn.prediction import Floats
 from venn.saved import saved
 
@@ -115,8 +115,5 @@ class BrierMerge(Parameters):
 
 def checked_merge(merge: Any) -> Merge:
     """Return the merge, by default `LogMerge()`, or say what is wrong with it."""
-    if merge is None:
-        return LogMerge()
-    if not has_methods(merge, "merge"):
-        raise TypeError(f"merge must be a merge object, such as LogMerge(), with a method 'merge', got {merge!r}")
-    return merge
+    merge = LogMerge() if merge is None else merge
+    return with_methods("merge", merge, "a merge object, such as LogMerge(), with a method 'merge'", "merge")

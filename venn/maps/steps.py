@@ -13,7 +13,7 @@ from venn.maps.checks import binary_examples, finite_array
 from venn.maps.contract import Edges
 from venn.maps.followers import FollowingBins, FollowingIsotonic, binned
 from venn.maps.sigmoids import Fitted
-from venn.parameters import Parameters, flag, has_methods, integer
+from venn.parameters import Parameters, flag, integer, with_methods
 from venn.prediction import Floats, Label
 from venn.saved import saved
 
@@ -101,9 +101,8 @@ class Binning(Parameters):
 
     def __init__(self, bins: int = 10, edges: Edges | None = None, laplace: bool = False) -> None:
         self.bins = integer("bins", bins, 1)
-        if edges is not None and not has_methods(edges, "cuts"):
-            raise TypeError(f"edges must be an object with a method 'cuts', such as EqualWidth(), got {edges!r}")
-        self.edges: Edges = EqualWidth() if edges is None else edges
+        wanted = "an object with a method 'cuts', such as EqualWidth()"
+        self.edges: Edges = with_methods("edges", EqualWidth() if edges is None else edges, wanted, "cuts")
         self.laplace = flag("laplace", laplace)
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedBins:

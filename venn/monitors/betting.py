@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 
 from venn.monitors.checks import number, numbers
 from venn.monitors.running import State, Sums
-from venn.parameters import has_methods
+from venn.parameters import with_methods
 from venn.prediction import Floats
 
 
@@ -40,10 +40,9 @@ class Martingale(Protocol):
 
 def checked_martingale(martingale: Any) -> Martingale:
     """Return `martingale`, or say what is wrong with it."""
-    bets = has_methods(martingale, "update", "update_many", "fresh", "restore")
-    if not bets or not all(hasattr(martingale, name) for name in ("n", "log")):
-        raise TypeError(f"martingale must be a martingale object, such as SimpleJumper(), got {martingale!r}")
-    return martingale
+    methods = ("update", "update_many", "fresh", "restore")
+    wanted = "a martingale object, such as SimpleJumper()"
+    return with_methods("martingale", martingale, wanted, *methods, has=["n", "log"])
 
 
 class Bettor(Sums):

@@ -9,7 +9,7 @@ import numpy as np
 from venn.monitors.checks import forecasts
 from venn.monitors.running import Running, State, held_count, held_numbers, held_sum, mergeable
 from venn.monitors.sums import means, rounded, terms, totals
-from venn.parameters import LARGEST, Parameters, has_methods, integer, is_number
+from venn.parameters import LARGEST, Parameters, integer, is_number, with_methods
 from venn.prediction import Floats, Integers
 from venn.saved import saved
 
@@ -75,9 +75,9 @@ class MassBins(Parameters):
 
 def cuts_of(bins: Bins | None, p: Floats) -> Floats:
     """Return the cuts between the bins, by default `WidthBins(10)`, or say what is wrong with them."""
-    if bins is not None and not has_methods(bins, "cuts"):
-        raise TypeError(f"bins must be an object with a method 'cuts', such as WidthBins(10), got {bins!r}")
-    cuts = np.asarray((WidthBins() if bins is None else bins).cuts(p), np.float64)
+    wanted = "an object with a method 'cuts', such as WidthBins(10)"
+    bins = with_methods("bins", WidthBins() if bins is None else bins, wanted, "cuts")
+    cuts = np.asarray(bins.cuts(p), np.float64)
     if cuts.ndim != 1 or not ((cuts >= 0.0) & (cuts <= 1.0)).all() or not (cuts[:-1] <= cuts[1:]).all():
         raise ValueError(f"bins must give nondecreasing cuts in [0, 1], got {cuts!r}")
     return cuts

@@ -26,7 +26,7 @@ from venn.monitors.running import Running, State, close, held_count, held_number
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
 from venn.monitors.verdict import CHANGED, Judge, Verdict
-from venn.parameters import above_one, ascending, fraction, has_methods, integer
+from venn.parameters import above_one, ascending, fraction, integer, with_methods
 from venn.prediction import Label, Prediction
 from venn.saved import saved
 from venn.smoothing import Smoothing
@@ -132,8 +132,7 @@ class Monitor(HasLabels, Running):
             raise TypeError(f"sources must be a sequence of source objects, such as [RealisedRow()], got {sources!r}")
         self.sources = None if sources is None else tuple(sources)
         for source in self.sources or ():
-            if not has_methods(source, "read"):
-                raise TypeError(f"sources must be source objects, such as RealisedRow(), got {source!r}")
+            with_methods("sources", source, "source objects, such as RealisedRow()", "read")
             if isinstance(source, OneClass) and self.classes[source.code : source.code + 1] != (source.label,):
                 raise ValueError(f"sources must be of the classes {list(self.classes)!r} in order, got {source!r}")
         self.restarts = ascending("restarts", restarts)

@@ -18,7 +18,7 @@ from venn.monitors.change import MEMORY, ChangePoint, Trace
 from venn.monitors.evidence import against
 from venn.monitors.martingales import CompositeJumper, Power
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
-from venn.parameters import above_one, fraction, has_methods, integer
+from venn.parameters import above_one, fraction, integer, with_methods
 from venn.prediction import Floats
 from venn.saved import Saved, checked_keys, held_array, held_finite, held_int, held_rows, saved
 from venn.smoothing import Smoothing
@@ -378,9 +378,9 @@ class Drift(Saved):
         self, ranking: Ranking | None = None, *, level: float = 0.01, run_length: float = 100_000, seed: int = 0,
         first: int = 0,
     ) -> None:  # fmt: skip
-        if ranking is not None and not has_methods(ranking, "check", "rank", "fresh"):
-            raise TypeError(f"ranking must be AmongAll(), AgainstFirst() or the like, got {ranking!r}")
-        self.ranking: Ranking = AmongAll() if ranking is None else ranking.fresh()
+        ranking = AmongAll() if ranking is None else ranking
+        wanted = "AmongAll(), AgainstFirst() or the like"
+        self.ranking: Ranking = with_methods("ranking", ranking, wanted, "check", "rank", "fresh").fresh()
         self.level = fraction("level", level)
         self.run_length = above_one("run_length", run_length)
         if not self.ranking.risk < self.level:

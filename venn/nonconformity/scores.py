@@ -15,7 +15,7 @@ from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
 from venn.machines.objects import NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllSVM
-from venn.parameters import Parameters, flag, has_methods
+from venn.parameters import Parameters, flag, with_methods
 from venn.prediction import Floats, Integers
 from venn.saved import saved
 from venn.taxonomies.scores import on_grid
@@ -51,12 +51,9 @@ class Measure(Protocol):
 
 def checked_measure(measure: Any) -> Measure:
     """Return `measure`, or say what is wrong with it."""
-    if not has_methods(measure, "rank", "check_machine") or not hasattr(measure, "deleted"):
-        raise TypeError(
-            "measure must be a nonconformity measure, with methods 'rank' and 'check_machine' and an attribute "
-            f"'deleted', such as Margin(), got {measure!r}"
-        )
-    return measure
+    named = "methods 'rank' and 'check_machine' and an attribute 'deleted'"
+    wanted = f"a nonconformity measure, with {named}, such as Margin()"
+    return with_methods("measure", measure, wanted, "rank", "check_machine", has=["deleted"])
 
 
 class ByScores(Parameters):

@@ -12,10 +12,10 @@ import numpy as np
 from venn._compiled.levels import move, on_levels
 from venn.labels import HasLabels, label_space
 from venn.machines.machine import NotConverged
-from venn.parameters import Parameters, fraction, has_methods, integer, members, positive
+from venn.parameters import Parameters, fraction, integer, members, positive, with_methods
 from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
 from venn.predictors.learning import AroundPredictor
-from venn.predictors.restarting import SEEDS, Watcher
+from venn.predictors.restarting import SEEDS, Watcher, checked_monitor
 from venn.saved import held_array, held_float, held_int, saved
 
 LEVELS = (0.01, 0.05, 0.1, 0.2)  # those at which records and monitors count errors
@@ -218,14 +218,12 @@ class Adaptive(HasLabels, AroundPredictor):
     ) -> None:
         self.levels = _checked_levels(levels)
         self.steps: Steps = ConstantSteps() if steps is None else checked_steps(steps)
-        if monitor is not None and not has_methods(monitor, "update", "fresh"):
-            raise TypeError(f"monitor must be a monitor object, such as Monitor(classes), got {monitor!r}")
         self.groups = _checked_groups(groups, self.levels, self.steps)
         self.seed = integer("seed", seed, 0)
         self._hold(predictor)
         self.space = label_space(tuple(predictor.classes))
         self._pattern = monitor
-        self.monitor = None if monitor is None else monitor.fresh(seed=self.seed)
+        self.monitor = None if monitor is None else checked_monitor(monitor).fresh(seed=self.seed)
         m = 1 if groups is None or callable(groups) else 1 + len(self.groups)
         self._open(m)
         self._theta[:, 0] = self.levels
@@ -505,9 +503,7 @@ def _checked_levels(levels: Any) -> tuple[float, ...]:
 
 def checked_steps(steps: Any) -> Steps:
     """Return the steps, or say what is wrong with them."""
-    if not has_methods(steps, "at"):
-        raise TypeError(f"steps must be ConstantSteps() or DecayingSteps(), got {steps!r}")
-    return steps
+    return with_methods("steps", steps, "ConstantSteps() or DecayingSteps()", "at")
 
 
 def _checked_groups(groups: Any, levels: tuple[float, ...], steps: Steps) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from venn.labels import Classes, HasLabels
 from venn.machines.sparse import is_sparse
-from venn.parameters import has_methods
+from venn.parameters import with_methods
 from venn.prediction import Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive, with_labels
 from venn.predictors.learning import Predictor, expect_all
@@ -84,11 +84,8 @@ class Balanced(HasLabels, Predictor):
     held_as = (("predictor", "_given"),)
 
     def __init__(self, predictor: Any, keep: Sequence[float], seed: int = 0) -> None:
-        if not has_methods(predictor, "under"):
-            raise TypeError(
-                "predictor must be one that weighs by class, with a method 'under', such as InductiveVenn, "
-                f"got {predictor!r}"
-            )
+        wanted = "one that weighs by class, with a method 'under', such as InductiveVenn"
+        with_methods("predictor", predictor, wanted, "under")
         if predictor.shift is not None:
             raise ValueError(f"predictor must be without a shift, since 1 / keep is the shift here, got {predictor!r}")
         if _learned(predictor):

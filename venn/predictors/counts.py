@@ -13,7 +13,7 @@ from venn.machines.machine import grown
 from venn.prediction import REALISED_ROW, Bools, Floats, Integers, Label, Multiprobability, Rule
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.merging import Mergeable
-from venn.saved import checked_keys, held_array, held_codes, held_finite, held_rows
+from venn.saved import held_array, held_codes, held_finite, held_rows
 from venn.taxonomies import AdaptiveMarginBins, ByScores
 
 
@@ -44,7 +44,7 @@ class Counter(Mergeable):
         self, taxonomy: ByScores, classes: tuple[Label, ...], rule: Rule, ratios: Floats | None = None
     ) -> None:
         self.taxonomy = taxonomy
-        self.classes = classes
+        self.classes, self.c = classes, len(classes)
         self.rule = rule
         self.ratios = ratios
         self.clear()
@@ -52,10 +52,6 @@ class Counter(Mergeable):
     def nothing(self, n: int) -> ManyMultiprobabilities:
         """Return predictions for n objects while there is no scorer: each row is certain of its own class."""
         return self._block(np.zeros((n, len(self.classes)), np.int64), np.zeros(n, np.int64))
-
-    def predict_one(self, scores: Floats) -> Multiprobability:
-        """Return the prediction for one object of (1, c) scores."""
-        return self.predict(scores)[0]
 
     def _block(self, counts: NDArray[Any], category_classes: Integers) -> ManyMultiprobabilities:
         stands = self.taxonomy.determines_class
@@ -118,17 +114,15 @@ class CategoryCounts(Counter):
         rows = self._rows(state["categories"].tolist())
         self._counts[rows] += state["counts"]
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a `state`."""
-        checked_keys("state of the reader", state, self.state)
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`."""
+        super().refuse(state)
         p = held_rows("categories", state["categories"])
         held_array("categories", state["categories"], (p,), np.int64)
         held_codes("counts", state["counts"], (p, len(self.classes)), 0, 1 << 53)
         if len(np.unique(state["categories"])) != p:
             raise ValueError("categories must be distinct")
         self._classes_of(state["categories"].tolist())  # refuses categories that stand for no class
-        self.clear()
-        self.take(state)
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
@@ -181,49 +175,51 @@ class CategoryCounts(Counter):
         return self._block(before, self._classes_of(values)[which])
 
 
-def scored_examples(state: dict[str, Any], c: int) -> tuple[Floats, Integers]:
-    """Return the (m, c) scores and (m,) class codes of a saved state, or say what is wrong with them."""
-    checked_keys("state of the reader", state, ("scores", "codes"))
-    m = held_rows("codes", state["codes"])
-    return held_finite("scores", state["scores"], (m, c)), held_codes("codes", state["codes"], (m,), 0, c)
+class ScoredExamples(Mergeable):
+    """Base of readers that keep calibration examples as they came: scores of `c` classes, and class codes."""
 
-
-class ScoreBag(Counter):
-    """For taxonomies that look at all examples: keeps the scores and computes all categories anew for every object.
-
-    Memory is O(c) for each of m calibration examples, and so is the time for an object, besides the taxonomy's own
-    for m + 1 rows.
-    """
+    c: int
 
     def clear(self) -> None:
         """Forget all calibration examples."""
         self._n = 0
-        self._scores = np.zeros((0, len(self.classes)))
-        self._codes = np.zeros(0, np.int64)
+        self._scores, self._codes = np.zeros((0, self.c)), np.zeros(0, np.int64)
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
-        n = self._n + len(scores)
-        if n >= len(self._scores):  # one extra row, for the new object
-            self._scores = grown(self._scores, 2 * n + 1, len(self.classes))
-            self._codes = grown(self._codes, 2 * n + 1)
-        self._scores[self._n : n] = scores
-        self._codes[self._n : n] = codes
-        self._n = n
+        start, self._n = self._n, self._n + len(scores)
+        if self._n > len(self._scores):
+            self._scores, self._codes = grown(self._scores, 2 * self._n, self.c), grown(self._codes, 2 * self._n)
+        self._scores[start : self._n], self._codes[start : self._n] = scores, codes
+
+    @property
+    def examples(self) -> tuple[Floats, Integers]:
+        """(n, c) scores and (n,) class codes of the calibration examples."""
+        return self._scores[: self._n], self._codes[: self._n]
 
     @property
     def state(self) -> dict[str, Any]:
         """Scores and class codes."""
-        return {"scores": self._scores[: self._n], "codes": self._codes[: self._n]}
+        return dict(zip(("scores", "codes"), self.examples, strict=True))
 
     def take(self, state: dict[str, Any]) -> None:
         """Take in the examples of a `state`."""
         self.add(state["scores"], state["codes"])
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a `state`."""
-        self.clear()
-        self.add(*scored_examples(state, len(self.classes)))
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`."""
+        super().refuse(state)
+        m = held_rows("codes", state["codes"])
+        held_finite("scores", state["scores"], (m, self.c))
+        held_codes("codes", state["codes"], (m,), 0, self.c)
+
+
+class ScoreBag(ScoredExamples, Counter):
+    """For taxonomies that look at all examples: keeps the scores and computes all categories anew for every object.
+
+    Memory is O(c) for each of m calibration examples, and so is the time for an object, besides the taxonomy's own
+    for m + 1 rows.
+    """
 
     def predict(self, scores: Floats) -> ManyMultiprobabilities:
         """Return the predictions for n objects of (n, c) scores, each as if it were alone."""

@@ -11,7 +11,7 @@ from venn.prediction import ClassIntervals, Floats
 from venn.predictors.distribution_inductive import schedule_of_numbers
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.merging import Mergeable
-from venn.saved import checked_keys, held_finite, held_rows, saved
+from venn.saved import held_finite, held_rows, saved
 from venn.schedules import Schedule
 
 
@@ -51,12 +51,10 @@ class Forecasts(Mergeable):
         """Take in the examples of a `state`."""
         self.add(state["pairs"][:, :1], state["pairs"][:, 1])
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a `state`, or raise a ValueError if it is not one."""
-        checked_keys("state of the reader", state, ("pairs",))
-        pairs = held_finite("pairs", state["pairs"], (held_rows("pairs", state["pairs"]), 2))
-        self.clear()
-        self.take({"pairs": pairs})
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`."""
+        super().refuse(state)
+        held_finite("pairs", state["pairs"], (held_rows("pairs", state["pairs"]), 2))
 
 
 def isotonic_at(scores: Floats, labels: Floats, score: float, label: float) -> float:

@@ -15,7 +15,7 @@ from venn.parameters import share
 from venn.prediction import Bools, Floats, Integers, significance
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
-from venn.saved import checked_keys, held_finite, held_rows, saved
+from venn.saved import held_finite, held_rows, saved
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
@@ -173,14 +173,12 @@ class Residuals(Mergeable):
         self._residuals = np.sort(np.concatenate([self._residuals, state["residuals"]]))
         self._times = np.arange(len(self._residuals))
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a `state`, or raise a ValueError if it is not one."""
-        checked_keys("state of the reader", state, ("residuals",))
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`."""
+        super().refuse(state)
         residuals = held_finite("residuals", state["residuals"], (held_rows("residuals", state["residuals"]),))
         if not (np.diff(residuals) >= 0).all():
             raise ValueError("residuals must be in ascending order")
-        self.clear()
-        self.take(state)
 
 
 class Joined(ManyDistributions):

@@ -17,7 +17,7 @@ from venn.prediction import Bools, Floats, Integers
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import OnMachine
 from venn.predictors.merging import Mergeable, checked_parts
-from venn.saved import checked_keys, saved
+from venn.saved import saved
 from venn.taxonomies.groups import By, Clean, Groups, checked_by
 
 
@@ -219,15 +219,14 @@ class GroupReader(Mergeable):
         for key, held in zip(state["groups"], state["readers"], strict=True):
             self._of(self.groups.number(key)).take(held)
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a `state`, or raise a ValueError if it is not one."""
-        checked_keys("state of the reader", state, ("groups", "readers"))
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`."""
+        super().refuse(state)
         keys, readers = state["groups"], state["readers"]
         if len(keys) != len(readers) or len(set(keys)) != len(keys):
             raise ValueError(f"groups must be distinct, one for each of {len(readers)} readers, got {keys!r}")
-        self.clear()
-        for key, held in zip(keys, readers, strict=True):
-            self._of(self.groups.number(key)).restore(held)
+        for held in readers:
+            self.reader.refuse(held)
 
     def _parts(self, read: Floats) -> list[tuple[int, Integers]]:
         """Return the groups of n examples, and which of these are in each, in order."""

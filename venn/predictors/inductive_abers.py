@@ -11,7 +11,7 @@ from venn._compiled.classwise import weighed_rate
 from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.grid import on_grid_within
 from venn.covariates import CovariateShift, checked_covariates
-from venn.machines.frozen import FrozenScorer, ObjectRows
+from venn.machines.frozen import FrozenScorer
 from venn.maps import VennAbers
 from venn.maps.abers_of_classes import coupled
 from venn.maps.merges import Merge, checked_merge
@@ -19,7 +19,7 @@ from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
-from venn.saved import checked_keys, held_finite, held_rows, saved
+from venn.saved import held_finite, held_rows, saved
 from venn.schedules import Schedule
 
 LARGEST = 1e300  # of scores that can be distinguished: larger ones are off the grid
@@ -30,6 +30,16 @@ def steps(scores: Floats) -> Floats:
     grid = np.empty(scores.shape)
     on_grid_within(scores.ravel(), LARGEST, GRID, OFFSET, grid.ravel())
     return grid
+
+
+def replayed(calibrator: VennAbers, scores: Floats, labels: Bools, calibrates: Bools) -> Floats:
+    """Return (n, 2) p0 and p1 of examples in turn, each of which the calibrator then takes in if it calibrates."""
+    pairs = np.empty((len(scores), 2))
+    for pair, score, y, calibrate in zip(pairs, scores.tolist(), labels.tolist(), calibrates.tolist(), strict=True):
+        pair[:] = calibrator.query(score)
+        if calibrate:
+            calibrator.insert(score, y)
+    return pairs
 
 
 class ClasswiseAbers(Mergeable):
@@ -60,12 +70,6 @@ class ClasswiseAbers(Mergeable):
             merged.append(own.merge(further))
         self._calibrators = merged
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a `state`."""
-        checked_keys("state of the reader", state, ("calibrators",))
-        for own, held in zip(self._calibrators, state["calibrators"], strict=True):
-            own.restore(held)
-
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
         grid = steps(scores)
@@ -90,14 +94,9 @@ class ClasswiseAbers(Mergeable):
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyClassIntervals:
         """Predict each example in turn, then add it if it calibrates; return the predictions."""
-        grid, pairs = steps(scores), np.empty((*scores.shape, 2))
-        for k, calibrator in enumerate(self._calibrators):
-            examples = zip(grid[:, k].tolist(), (codes == k).tolist(), calibrates.tolist(), strict=True)
-            for pair, (score, y, calibrate) in zip(pairs[:, k], examples, strict=True):
-                pair[:] = calibrator.query(score)
-                if calibrate:
-                    calibrator.insert(score, y)
-        return ManyClassIntervals(pairs, self.classes)
+        grid = steps(scores)
+        pairs = [replayed(one, grid[:, k], codes == k, calibrates) for k, one in enumerate(self._calibrators)]
+        return ManyClassIntervals(np.stack(pairs, axis=1), self.classes)
 
     def nothing(self, n: int) -> ManyClassIntervals:
         """Return uninformative predictions for n objects, while there is no scorer: [0, 1] for every class."""
@@ -124,7 +123,7 @@ class WeighedAbers(ClasswiseAbers):
     A prediction costs O(c m).
     """
 
-    replay = Mergeable.replay
+    predict_one, replay = Mergeable.predict_one, Mergeable.replay
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -140,17 +139,15 @@ class WeighedAbers(ClasswiseAbers):
         both = [np.concatenate(pair) for pair in zip(self._held, state["examples"], strict=True)]
         self._held = [weighed(*one.T) for one in both]
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a `state`."""
-        checked_keys("state of the reader", state, ("examples",))
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`."""
+        super().refuse(state)
         if len(state["examples"]) != len(self.classes):
             raise ValueError(f"examples must be those of {len(self.classes)} classes, got {len(state['examples'])}")
         for held in state["examples"]:
             held_finite("examples", held, (held_rows("examples", held), 3))
             if not (np.isin(held[:, 1], (0, 1)).all() and (held[:, 2] >= 0).all()):
                 raise ValueError("examples must have labels 0 or 1 and weights >= 0")
-        self.clear()
-        self.take(state)
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c + 1) scores and weights, and (n,) class codes."""
@@ -159,10 +156,6 @@ class WeighedAbers(ClasswiseAbers):
             weighed(*np.concatenate([held, np.column_stack([grid[:, k], codes == k, scores[:, -1]])]).T)
             for k, held in enumerate(self._held)
         ]
-
-    def predict_one(self, scores: Floats) -> ClassIntervals:
-        """Return the prediction for one object of (1, c + 1) scores and weight; leaves no trace."""
-        return self.predict(scores)[0]
 
     def predict(self, scores: Floats) -> ManyClassIntervals:
         """Return the predictions for n objects of (n, c + 1) scores and weights, each as if it were alone."""
@@ -214,15 +207,11 @@ class PairwiseAbers(ClasswiseAbers):
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyForecasts:  # type: ignore[override]
         """Predict each example in turn, then add it if it calibrates; return the predictions."""
-        pairs = np.empty((len(scores), len(self._rivals), 2))
-        for column, (i, j, grid, calibrator) in zip(np.moveaxis(pairs, 1, 0), self._each(scores), strict=True):
-            here = calibrates & ((codes == i) | (codes == j))
-            examples = zip(grid.tolist(), (codes == i).tolist(), here.tolist(), strict=True)
-            for pair, (score, y, calibrate) in zip(column, examples, strict=True):
-                pair[:] = calibrator.query(score)
-                if calibrate:
-                    calibrator.insert(score, y)
-        return self._forecasts(pairs)
+        pairs = [
+            replayed(calibrator, grid, codes == i, calibrates & ((codes == i) | (codes == j)))
+            for i, j, grid, calibrator in self._each(scores)
+        ]
+        return self._forecasts(np.stack(pairs, axis=1))
 
     def nothing(self, n: int) -> ManyForecasts:  # type: ignore[override]
         """Return uniform predictions for n objects, while there is no scorer."""
@@ -307,11 +296,6 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         machine = parameters.get("machine")
         kept = {"machine": machine.as_before()} if isinstance(machine, FrozenScorer) else {}
         return super().made_of(parameters | kept)
-
-    def _read(self, rows: ObjectRows) -> Floats:
-        """Return scores, and weights of the objects where these differ."""
-        scores = super()._read(rows)
-        return scores if self.shift is None else np.column_stack([scores, self.shift.weights(rows)])
 
     def predict_one(self, x: Any) -> ClassIntervals:
         """Return the intervals of every class for `x`; leaves no trace.

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
+from venn.covariates import CovariateShift
 from venn.labels import HasLabels, space_of
 from venn.machines import frozen
 from venn.machines.frozen import clean_row, clean_rows
@@ -62,6 +63,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
     """
 
     held_as: ClassVar[tuple[tuple[str, str], ...]] = (("machine", "given"),)
+    shift: Any = None
 
     def __init__(self, machine: Any, reader: Reader, schedule: Schedule) -> None:
         self.given = machine
@@ -225,8 +227,9 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         return self._asked[1]
 
     def _read(self, rows: frozen.ObjectRows) -> Floats:
-        """Return what the reader receives of n objects: (n, c) scores, and columns beside them in some subclasses."""
-        return score_rows(self._machine, rows)
+        """Return what the reader receives of n objects: (n, c) scores, beside them their weights, if these differ."""
+        scores, shift = score_rows(self._machine, rows), self.shift
+        return np.column_stack([scores, shift.weights(rows)]) if isinstance(shift, CovariateShift) else scores
 
     def predict_many(self, X: Any) -> Many:
         """Return predictions for many objects, all from the present state; leaves no trace.

@@ -19,7 +19,7 @@ from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
 from venn.priors import PriorShift, checked_ratios
-from venn.saved import checked_keys, held_array, held_rows, saved
+from venn.saved import held_array, held_rows, saved
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
@@ -102,16 +102,14 @@ class Ranking(Mergeable):
         for g, values in enumerate(state["values"]):
             self._seen[g] = of_sorted(np.sort(np.concatenate([contents(self._seen[g]), values])))
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a `state`."""
-        checked_keys("state of the reader", state, ("values",))
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`."""
+        super().refuse(state)
         if len(state["values"]) != len(self._seen):
             raise ValueError(f"values must be those of {len(self._seen)} groups, got {len(state['values'])}")
         for values in state["values"]:
             if np.isnan(held_array("values", values, (held_rows("values", values),))).any():
                 raise ValueError("values must be numbers, got NaN")
-        self.clear()
-        self.take(state)
 
     def predict(self, scores: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c) scores, each as if it were alone; leaves no trace."""
@@ -226,17 +224,15 @@ class ByObject(Ranking):
         for (first, _), held in zip(self._groups, state["values"], strict=True):
             self._insert(held[:, 0], held[:, 1], np.full(len(held), first))
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a `state`."""
-        checked_keys("state of the reader", state, ("values",))
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`."""
+        Mergeable.refuse(self, state)
         if len(state["values"]) != len(self._groups):
             raise ValueError(f"values must be those of {len(self._groups)} groups, got {len(state['values'])}")
         for held in state["values"]:
             held_array("values", held, (held_rows("values", held), 2))
             if np.isnan(held[:, 0]).any() or not (np.isfinite(held[:, 1]).all() and (held[:, 1] >= 0).all()):
                 raise ValueError("values must be numbers and weights >= 0")
-        self.clear()
-        self.take(state)
 
     def _rank(self, values: Floats, weights: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c) nonconformity and (n,) weights."""
@@ -417,13 +413,6 @@ class InductiveConformal(Inductive[Any]):
         if len(digests) == 1:  # for speed
             return self._smoothing.at(step, int(digests[0]))
         return self._smoothing.of(step, digests)[:, None]
-
-    def _read(self, rows: ObjectRows) -> Floats:
-        """Return scores, and weights of the objects where these differ."""
-        scores = super()._read(rows)
-        if isinstance(self.shift, CovariateShift):
-            return np.column_stack([scores, self.shift.weights(rows)])
-        return scores
 
     def _p_values(self, ranks: Ranked, tau: Floats | float) -> Floats:
         """Return (n, c) p-values from ranks and the numbers that break ties: one, or (n, 1)."""

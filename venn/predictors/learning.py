@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, Self
 
-from venn.parameters import has_methods
+from venn.parameters import has_methods, with_methods
 from venn.prediction import Label
 from venn.saved import Saved
 
@@ -97,10 +97,8 @@ class Predictor(Saved):
 def checked_predictor(predictor: Any, name: str = "predictor") -> Any:
     """Return the predictor, or say what is wrong with it."""
     methods = ("predict_one", "note", "learn_one", "after_learning")
-    there = all(hasattr(predictor, attribute) for attribute in ("machine", "classes"))
-    if not there or not has_methods(predictor, *methods):
-        raise TypeError(f"{name} must be a predictor, with machine, classes, {', '.join(methods)}, got {predictor!r}")
-    return predictor
+    wanted = f"a predictor, with machine, classes, {', '.join(methods)}"
+    return with_methods(name, predictor, wanted, *methods, has=["machine", "classes"])
 
 
 class AroundPredictor(Predictor):

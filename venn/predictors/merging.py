@@ -9,7 +9,7 @@ import numpy as np
 
 from venn.pickled import same_content
 from venn.prediction import Bools, Floats, Integers
-from venn.saved import arguments_of
+from venn.saved import arguments_of, checked_keys
 
 
 def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> None:
@@ -51,6 +51,10 @@ class Reader(ABC):
     @abstractmethod
     def predict(self, scores: Floats) -> Any:
         """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
+
+    def predict_one(self, scores: Floats) -> Any:
+        """Return the prediction for one object of (1, c) scores; leaves no trace."""
+        return self.predict(scores)[0]
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Any:
         """Predict each example in turn, then add it if it calibrates; return the predictions."""
@@ -95,6 +99,16 @@ class Mergeable(Reader):
     @abstractmethod
     def take(self, state: dict[str, Any]) -> None:
         """Take in the calibration examples of the `state` of one with the same parameters."""
+
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`; a subclass adds what must hold of the values."""
+        checked_keys("state of the reader", state, self.state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the calibration examples of a `state`, or raise a ValueError if it is not one."""
+        self.refuse(state)
+        self.clear()
+        self.take(state)
 
     def fresh(self) -> Self:
         """Return a reader with the same parameters and no examples."""

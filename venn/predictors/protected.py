@@ -19,7 +19,7 @@ from venn._compiled.protection import (
 )
 from venn.labels import Classes, HasLabels
 from venn.machines.machine import NotConverged
-from venn.parameters import Parameters, fraction, has_methods
+from venn.parameters import Parameters, fraction, with_methods
 from venn.prediction import Floats, Forecast, Label, distributions
 from venn.predictors.learning import AroundPredictor
 from venn.saved import held_array, held_float, saved
@@ -198,9 +198,8 @@ class Protected(HasLabels, AroundPredictor):
         passive: float = 0.5,
     ) -> None:
         self._hold(predictor)
-        if loss is not None and not has_methods(loss, "losses", "forecast"):
-            raise TypeError(f"loss must be a loss object, with methods 'losses' and 'forecast', got {loss!r}")
-        self.loss: Loss = LogLoss() if loss is None else loss
+        wanted = "a loss object, with methods 'losses' and 'forecast'"
+        self.loss: Loss = with_methods("loss", LogLoss() if loss is None else loss, wanted, "losses", "forecast")
         if isinstance(rates, str | bytes) or not isinstance(rates, Sequence | np.ndarray) or not len(rates):
             raise TypeError(f"rates must be a sequence of numbers in (0, 1), got {rates!r}")
         self.rates = tuple(fraction("rates", rate) for rate in rates)

@@ -10,7 +10,7 @@ import numpy as np
 
 from venn.labels import Classes, HasLabels
 from venn.machines.checks import clean_object
-from venn.parameters import has_methods
+from venn.parameters import with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.history import History
 from venn.predictors.learning import Predictor
@@ -74,14 +74,10 @@ class Refitted(HasLabels, Predictor):
     held_as = (("estimator", "_given"),)
 
     def __init__(self, estimator: Any, classes: Sequence[Label], *, schedule: Schedule | None = None) -> None:
-        if not has_methods(estimator, "fit", "predict_proba"):
-            raise TypeError(
-                f"estimator must be a classifier object with methods fit and predict_proba, got {estimator!r}"
-            )
-        if schedule is not None:
-            checked_schedule(schedule)
+        wanted = "a classifier object with methods fit and predict_proba"
+        with_methods("estimator", estimator, wanted, "fit", "predict_proba")
         self.space = Classes(classes)
-        self.schedule = PrefixRestart() if schedule is None else schedule
+        self.schedule = checked_schedule(PrefixRestart() if schedule is None else schedule)
         if not self.schedule.trains:
             raise ValueError(f"schedule must be one that trains, got {schedule!r}")
         self._given = fresh(estimator)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from venn.labels import HasLabels, space_of
-from venn.parameters import has_methods, integer
+from venn.parameters import has_methods, integer, with_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.learning import AroundPredictor, checked_predictor
 from venn.saved import held_int, saved
@@ -24,6 +24,11 @@ class Watcher(Protocol):
 
     def fresh(self, seed: int) -> Watcher:
         """Return a watcher with the same parameters but this seed, which has seen nothing."""
+
+
+def checked_monitor(monitor: Any) -> Watcher:
+    """Return the monitor, or say what is wrong with it."""
+    return with_methods("monitor", monitor, "a monitor object, such as Monitor(classes)", "update", "fresh")
 
 
 @saved
@@ -102,8 +107,7 @@ class Restarting(HasLabels, AroundPredictor):
         checked_predictor(predictor)
         if not has_methods(getattr(predictor, "machine", None), "restart"):
             raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {predictor!r}")
-        if not has_methods(monitor, "update", "fresh"):
-            raise TypeError(f"monitor must be a monitor object, such as Monitor(classes), got {monitor!r}")
+        checked_monitor(monitor)
         self.keep, self.seed = integer("keep", keep, 0), integer("seed", seed, 0)
         size = getattr(predictor.machine, "size", self.keep)
         if self.keep > size:

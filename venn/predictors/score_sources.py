@@ -12,15 +12,14 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from venn._compiled.scaling import totals_of
-from venn.machines.machine import Machine, checked_machine, grown
+from venn.machines.machine import Machine, checked_machine
 from venn.machines.window import SlidingWindow
-from venn.parameters import Parameters, has_methods, integer
+from venn.parameters import Parameters, integer, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
-from venn.predictors.counts import scored_examples
+from venn.predictors.counts import ScoredExamples
 from venn.predictors.cross import Fold
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.learning import teach_all
-from venn.predictors.merging import Reader
 from venn.saved import saved
 from venn.schedules import Schedule, checked_schedule
 
@@ -79,11 +78,8 @@ class ScoreSource(Protocol):
 
 def checked_source(source: Any) -> ScoreSource:
     """Return the source, by default `TrainingScores()`, or say what is wrong with it."""
-    if source is None:
-        return TrainingScores()
-    if not has_methods(source, "feed"):
-        raise TypeError(f"source must be an object with a method 'feed', such as TrainingScores(), got {source!r}")
-    return source
+    source = TrainingScores() if source is None else source
+    return with_methods("source", source, "an object with a method 'feed', such as TrainingScores()", "feed")
 
 
 # Of a machine's own bag ------------------------------------------------------------------------------------------
@@ -233,40 +229,12 @@ class DeletedScores(Parameters):
 # Of machines that have not learned the example -------------------------------------------------------------------
 
 
-class Kept(Reader):
+class Kept(ScoredExamples):
     """Reader of an inductive predictor that only passes on scores: of calibration examples and of new objects."""
 
     def __init__(self, c: int) -> None:
-        self._c = c
+        self.c = c
         self.clear()
-
-    def clear(self) -> None:
-        """Forget all calibration examples."""
-        self._n = 0
-        self._scores = np.zeros((0, self._c))
-        self._codes = np.zeros(0, np.int64)
-
-    def add(self, scores: Floats, codes: Integers) -> None:
-        """Keep calibration examples of (n, c) scores and (n,) class codes."""
-        start, self._n = self._n, self._n + len(scores)
-        if self._n > len(self._scores):
-            self._scores, self._codes = grown(self._scores, 2 * self._n, self._c), grown(self._codes, 2 * self._n)
-        self._scores[start : self._n], self._codes[start : self._n] = scores, codes
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The calibration examples."""
-        return dict(zip(("scores", "codes"), self.examples, strict=True))
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Keep the examples of a `state`."""
-        self.clear()
-        self.add(*scored_examples(state, self._c))
-
-    @property
-    def examples(self) -> tuple[Floats, Integers]:
-        """(n, c) scores and (n,) class codes of the calibration examples."""
-        return self._scores[: self._n], self._codes[: self._n]
 
     def predict(self, scores: Floats) -> Floats:
         """Return the scores."""
@@ -279,7 +247,7 @@ class Kept(Reader):
 
     def nothing(self, n: int) -> Floats:
         """Return the scores of n objects before there is a scorer: 0, which no map reads."""
-        return np.zeros((n, self._c))
+        return np.zeros((n, self.c))
 
     def join(self, blocks: list[Floats]) -> Floats:
         """Return the scores of all, in order."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from venn.covariates import CovariateShift
 from venn.machines.machine import Machine, checked_machine
-from venn.parameters import has_methods
+from venn.parameters import with_methods
 from venn.prediction import CategoryClass, Integers, Multiprobability, RowMean, Rule, checked_rule
 from venn.predictors.blocks import shares
 from venn.predictors.learning import OnMachine
@@ -82,13 +82,9 @@ class TransductiveVenn(OnMachine):
         rule: Rule | None = None,
         shift: PriorShift | CovariateShift | None = None,
     ) -> None:
-        if taxonomy is None:
-            taxonomy = Deleted(AdaptiveMarginBins())
-        elif not has_methods(taxonomy, "count", "fixes_class") or not hasattr(taxonomy, "deleted"):
-            raise TypeError(
-                "taxonomy must be a taxonomy object, with methods 'count' and 'fixes_class' and an attribute "
-                f"'deleted', got {taxonomy!r}"
-            )
+        taxonomy = Deleted(AdaptiveMarginBins()) if taxonomy is None else taxonomy
+        wanted = "a taxonomy object, with methods 'count' and 'fixes_class' and an attribute 'deleted'"
+        with_methods("taxonomy", taxonomy, wanted, "count", "fixes_class", has=["deleted"])
         if rule is not None:
             checked_rule(rule)
         self.machine = checked_machine(machine)
