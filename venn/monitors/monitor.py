@@ -27,7 +27,7 @@ from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
 from venn.monitors.verdict import CHANGED, Judge, Verdict
 from venn.parameters import above_one, ascending, fraction, integer, with_methods
-from venn.prediction import Label, Prediction
+from venn.prediction import Floats, Label, Prediction
 from venn.saved import saved
 from venn.smoothing import Smoothing
 
@@ -264,11 +264,7 @@ class Monitor(HasLabels, Running):
             _check_guarantee(prediction, scorer.guaranteed)
         if self._scorer.kind is None and scorer.kind is not None and scorer.guaranteed is not None:
             self._begin(scorer.kind, scorer.guaranteed)
-        rung: list[Alarm] = []
-        for i, (truth, found) in enumerate(zip(codes, predicted, strict=True)):
-            self._numbers[:], self._row[:] = numbers[i], rows[i]
-            rung += self._take(outcome(truth, found, self._numbers, self._row))
-        return tuple(rung)
+        return self._take_all(codes, predicted, numbers, rows)
 
     def follow(self, steps: Outcomes, kind: str, guaranteed: str) -> tuple[Alarm, ...]:
         """Process n steps of a record, as `update` would have; return all alarms that rang.
@@ -289,11 +285,14 @@ class Monitor(HasLabels, Running):
                 f"steps must be of kind {self._scorer.kind.name!r} and guarantee {self._scorer.guaranteed!r}, "
                 f"got {kind!r} and {guaranteed!r}"
             )
+        numbers = np.column_stack(steps[2:-1])
+        return self._take_all(steps.truth.tolist(), steps.predicted.tolist(), numbers, steps.row.T)
+
+    def _take_all(self, truths: list[Any], predicted: list[Any], numbers: Floats, rows: Floats) -> tuple[Alarm, ...]:
         rung: list[Alarm] = []
-        numbers, rows = np.column_stack(steps[2:-1]), steps.row.T
-        for place, (truth, predicted) in enumerate(zip(steps.truth.tolist(), steps.predicted.tolist(), strict=True)):
-            self._numbers[:], self._row[:] = numbers[place], rows[place]
-            rung += self._take(outcome(truth, predicted, self._numbers, self._row))
+        for truth, found, scores, row in zip(truths, predicted, numbers, rows, strict=True):
+            self._numbers[:], self._row[:] = scores, row
+            rung += self._take(outcome(truth, found, self._numbers, self._row))
         return tuple(rung)
 
     def _begin(self, kind: Kind, guaranteed: str) -> None:

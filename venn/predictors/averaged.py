@@ -72,11 +72,6 @@ class Averaged(Combined):
     def __repr__(self) -> str:
         return f"Averaged({list(self.predictors)!r})"
 
-    @property
-    def n(self) -> int:
-        """Number of examples learned, including those that a window has forgotten."""
-        return self.predictors[0].n if self.machine is None else self.machine.learned
-
     def combined(self, predictions: Sequence[Any]) -> Forecast:
         """Return the mean of predictions, one by each of the predictors."""
         if len(predictions) != len(self.predictors):

@@ -55,18 +55,24 @@ class _Block:
         """Return the prediction for object i."""
         return self.one(self.rows[i], self.classes)
 
-    def _of(self, rows: NDArray[Any]) -> Self:
-        """Return a block like this one of other rows."""
+    @property
+    def beside(self) -> tuple[NDArray[Any], ...]:
+        """Further arrays with a number for each object."""
+        return ()
+
+    def _of(self, rows: NDArray[Any], *beside: NDArray[Any]) -> Self:
+        """Return a block like this one of other rows, and of what is beside them."""
         return type(self)(rows, self.classes)
 
     @classmethod
     def join(cls, blocks: Sequence[Self]) -> Self:
         """Return one block of the rows of all, in order; at least one block, all like the first."""
-        return cls._of(blocks[0], np.concatenate([block.rows for block in blocks]))
+        each = zip(*((block.rows, *block.beside) for block in blocks), strict=True)
+        return cls._of(blocks[0], *map(np.concatenate, each))
 
     def taken(self, order: Integers) -> Self:
         """Return the predictions in another order."""
-        return self._of(self.rows[order])
+        return self._of(self.rows[order], *(array[order] for array in self.beside))
 
     @cached_property
     def index(self) -> Integers:
@@ -199,26 +205,14 @@ class ManyMultiprobabilities(_Bounded):
         self.category_classes = category_classes
         self.guaranteed: str = getattr(rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed
 
-    @classmethod
-    def join(cls, blocks: Sequence[Self]) -> Self:
-        """Return one block of the rows of all, in order; at least one block, all by the same rule."""
-        first = blocks[0]
-        if len(blocks) == 1:
-            return first
-        known = [block.category_classes for block in blocks if block.category_classes is not None]
-        return cls(
-            np.concatenate([block.counts for block in blocks]),
-            first.classes,
-            first.rule,
-            np.concatenate(known) if known else None,
-            first.guaranteed,
-            first.ratios,
-        )
+    @property
+    def beside(self) -> tuple[NDArray[Any], ...]:
+        """The classes of the categories, where these stand for classes."""
+        return () if self.category_classes is None else (self.category_classes,)
 
-    def taken(self, order: Integers) -> ManyMultiprobabilities:
-        """Return the predictions in another order."""
-        known = None if self.category_classes is None else self.category_classes[order]
-        return ManyMultiprobabilities(self.counts[order], self.classes, self.rule, known, self.guaranteed, self.ratios)
+    def _of(self, rows: NDArray[Any], *beside: NDArray[Any]) -> Self:
+        known = beside[0] if beside else None
+        return type(self)(rows, self.classes, self.rule, known, self.guaranteed, self.ratios)
 
     def __getitem__(self, i: int) -> Multiprobability:
         """Return the prediction for object i."""
@@ -425,7 +419,7 @@ class ManyPredictionSets(_Block):
         """Return the prediction for object i."""
         return PredictionSet(self.p_values[i], self.classes, self.smoothed)
 
-    def _of(self, rows: Floats) -> Self:
+    def _of(self, rows: Floats, *beside: NDArray[Any]) -> Self:
         return type(self)(rows, self.classes, self.smoothed)
 
     def sets(self, epsilon: float) -> list[tuple[Label, ...]]:

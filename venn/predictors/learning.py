@@ -155,6 +155,11 @@ class Combined(Predictor):
     predictors: tuple[Any, ...]
 
     @property
+    def n(self) -> int:
+        """Number of examples learned, including those that a window has forgotten."""
+        return self.predictors[0].n if self.machine is None else self.machine.learned
+
+    @property
     def asked(self) -> tuple[Any, ...]:
         """The parts that predict now."""
         return self.predictors

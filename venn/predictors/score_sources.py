@@ -5,6 +5,7 @@ A source is a small object that holds parameters. `feed(machine)` attaches it to
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary, ref
@@ -32,43 +33,6 @@ class Examples(NamedTuple):
     totals: Integers  #: (m,) examples of all
 
 
-class Feed(Protocol):
-    """A source attached to a machine: scored examples to fit maps to, and scores of new objects."""
-
-    #: Predictors that train the feed's own machines.
-    parts: list[Inductive[Floats]]
-
-    @property
-    def machine(self) -> Any:
-        """The machine that a panel teaches and shares; None if there is none."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-
-    @property
-    def n(self) -> int:
-        """Number of examples learned."""
-
-    def stand_on(self, machine: Any) -> None:
-        """Read, or train, this machine instead of the one it was made with; it may have learned anything."""
-
-    def test_scores(self, x: Any) -> Floats:
-        """Return the (c,) scores of an object; leaves no trace."""
-
-    def note(self, x: Any, y: Label) -> Any:
-        """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
-
-    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
-        """Learn one example that the machine has already learned."""
-
-    def examples(self, reader: object) -> Examples | None:
-        """Return the scored examples as they are now; None if there are none.
-
-        Other readers may receive the same arrays: only read them. Without a reader they are computed anew.
-        """
-
-
 class ScoreSource(Protocol):
     """Where a scaler's scores come from."""
 
@@ -80,6 +44,88 @@ def checked_source(source: Any) -> ScoreSource:
     """Return the source, by default `TrainingScores()`, or say what is wrong with it."""
     source = TrainingScores() if source is None else source
     return with_methods("source", source, "an object with a method 'feed', such as TrainingScores()", "feed")
+
+
+class Kept(ScoredExamples):
+    """Reader of an inductive predictor that only passes on scores: of calibration examples and of new objects."""
+
+    def __init__(self, c: int) -> None:
+        self.c = c
+        self.clear()
+
+    def predict(self, scores: Floats) -> Floats:
+        """Return the scores."""
+        return scores
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Floats:
+        """Keep the examples that calibrate; return the scores."""
+        self.add(scores[calibrates], codes[calibrates])
+        return scores
+
+    def nothing(self, n: int) -> Floats:
+        """Return the scores of n objects before there is a scorer: 0, which no map reads."""
+        return np.zeros((n, self.c))
+
+    def join(self, blocks: list[Floats]) -> Floats:
+        """Return the scores of all, in order."""
+        return np.concatenate(blocks)
+
+
+def checked_examples(scores: Floats, positives: Integers) -> Examples:
+    """Return contiguous scores and counts (c, m) as examples, or say that a score is not finite."""
+    totals, finite = totals_of(scores, positives)
+    if not finite:
+        raise ValueError(f"scores must be finite, got {scores[~np.isfinite(scores)][0]}")
+    return Examples(scores, positives, totals)
+
+
+class Feed(ABC):
+    """A source attached to a machine: scored examples to fit maps to, and scores of new objects.
+
+    Each of its `parts` trains a machine of its own on some examples, as a schedule says, and keeps scores of others.
+    """
+
+    machine: Any = None  #: what a panel teaches and shares; None if there is none
+
+    def __init__(self, machine: Any, schedules: Sequence[Schedule] = ()) -> None:
+        self.classes: tuple[Label, ...] = tuple(machine.classes)
+        self._kept = [Kept(len(self.classes)) for _ in schedules]
+        self.parts: list[Inductive[Floats]] = [
+            Inductive(machine, kept, schedule) for kept, schedule in zip(self._kept, schedules, strict=True)
+        ]
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of examples learned."""
+
+    def stand_on(self, machine: Any) -> None:
+        """Read, or train, this machine instead of the one it was made with; it may have learned anything."""
+        for part in self.parts:
+            part.given = machine
+
+    @abstractmethod
+    def test_scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of an object; leaves no trace."""
+
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
+        return [part.note(x, y) for part in self.parts]
+
+    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
+        """Learn one example that the machine has already learned; each part trains if it is time to."""
+        teach_all(self.parts, x, y, noted)
+
+    def examples(self, reader: object) -> Examples | None:
+        """Return the scored examples as they are now; None if there are none.
+
+        Other readers may receive the same arrays: only read them. Without a reader they are computed anew.
+        """
+        scores = np.ascontiguousarray(np.concatenate([kept.examples[0] for kept in self._kept]).T)
+        codes = np.concatenate([kept.examples[1] for kept in self._kept])
+        if not len(codes):
+            return None
+        return checked_examples(scores, (codes == np.arange(len(scores))[:, None]).astype(np.int64))
 
 
 # Of a machine's own bag ------------------------------------------------------------------------------------------
@@ -98,26 +144,20 @@ class _Read(NamedTuple):
 _last_read: WeakKeyDictionary[Any, dict[bool, _Read]] = WeakKeyDictionary()
 
 
-class MachineFeed:
+class MachineFeed(Feed):
     """The scores of the examples that a machine has learned, by that machine."""
 
-    def __init__(self, machine: Machine, deleted: bool) -> None:
+    def __init__(self, machine: Machine, deleted: bool, schedules: Sequence[Schedule] = ()) -> None:
+        super().__init__(machine, schedules)
         self.machine = machine
-        self.parts: list[Inductive[Floats]] = []
         self._deleted = deleted
         if deleted:
             machine.expect_deleted()
 
     def stand_on(self, machine: Any) -> None:
         """Read this machine instead of the one it was made with; it may have learned any examples."""
+        super().stand_on(machine)
         self.machine = machine
-        for part in self.parts:
-            part.given = machine
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self.machine.classes
 
     @property
     def n(self) -> int:
@@ -132,13 +172,6 @@ class MachineFeed:
     def test_scores(self, x: Any) -> Floats:
         """Return the (c,) scores of an object by the machine, which has not learned it."""
         return np.ascontiguousarray(self.machine.hypotheses(x).test_scores, np.float64)
-
-    def note(self, x: Any, y: Label) -> Any:
-        """Return nothing: the machine refuses by itself."""
-        return None
-
-    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
-        """Do nothing: the machine has learned."""
 
     def _read(self) -> Examples:
         bag = self.machine.deleted_bag if self._deleted else self.machine.bag
@@ -161,14 +194,6 @@ class MachineFeed:
             last = reads[self._deleted] = _Read(ref(self.machine), at, self._read(), set())
         last.readers.add(id(reader))
         return last.examples
-
-
-def checked_examples(scores: Floats, positives: Integers) -> Examples:
-    """Return contiguous scores and counts (c, m) as examples, or say that a score is not finite."""
-    totals, finite = totals_of(scores, positives)
-    if not finite:
-        raise ValueError(f"scores must be finite, got {scores[~np.isfinite(scores)][0]}")
-    return Examples(scores, positives, totals)
 
 
 @saved
@@ -229,76 +254,17 @@ class DeletedScores(Parameters):
 # Of machines that have not learned the example -------------------------------------------------------------------
 
 
-class Kept(ScoredExamples):
-    """Reader of an inductive predictor that only passes on scores: of calibration examples and of new objects."""
-
-    def __init__(self, c: int) -> None:
-        self.c = c
-        self.clear()
-
-    def predict(self, scores: Floats) -> Floats:
-        """Return the scores."""
-        return scores
-
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Floats:
-        """Keep the examples that calibrate; return the scores."""
-        self.add(scores[calibrates], codes[calibrates])
-        return scores
-
-    def nothing(self, n: int) -> Floats:
-        """Return the scores of n objects before there is a scorer: 0, which no map reads."""
-        return np.zeros((n, self.c))
-
-    def join(self, blocks: list[Floats]) -> Floats:
-        """Return the scores of all, in order."""
-        return np.concatenate(blocks)
-
-
-def _pooled(parts: Sequence[Kept]) -> Examples | None:
-    """Return the calibration examples of all parts."""
-    both = [part.examples for part in parts]
-    scores = np.ascontiguousarray(np.concatenate([scores for scores, _ in both]).T)
-    codes = np.concatenate([codes for _, codes in both])
-    if not len(codes):
-        return None
-    return checked_examples(scores, (codes == np.arange(len(scores))[:, None]).astype(np.int64))
-
-
-class HeldOutFeed:
+class HeldOutFeed(Feed):
     """Scores of calibration examples by a machine that trains on others."""
-
-    machine = None
-
-    def __init__(self, machine: Any, schedule: Schedule) -> None:
-        self._kept = Kept(len(machine.classes))
-        self._inductive: Inductive[Floats] = Inductive(machine, self._kept, schedule)
-        self.parts = [self._inductive]
-        self.classes: tuple[Label, ...] = tuple(machine.classes)
-
-    def stand_on(self, machine: Any) -> None:
-        """Train machines like this one, which may have learned anything."""
-        self._inductive.given = machine
 
     @property
     def n(self) -> int:
         """Number of examples learned."""
-        return self._inductive.n
+        return self.parts[0].n
 
     def test_scores(self, x: Any) -> Floats:
         """Return the (c,) scores of an object by the last trained machine."""
-        return self._inductive.predict_block(x)[0]
-
-    def note(self, x: Any, y: Label) -> Any:
-        """Return what the inner predictor notes."""
-        return self._inductive.note(x, y)
-
-    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
-        """Learn the example as the schedule says, and train if it is time to."""
-        self._inductive.after_learning(x, y, noted)
-
-    def examples(self, reader: object) -> Examples | None:
-        """Return the calibration examples."""
-        return _pooled([self._kept])
+        return self.parts[0].predict_block(x)[0]
 
 
 @saved
@@ -331,24 +297,11 @@ class HeldOutScores(Parameters):
 
     def feed(self, machine: Any) -> HeldOutFeed:
         """Attach to a machine that has learned nothing, or a `FrozenScorer`; its `fresh()` copies are taught."""
-        return HeldOutFeed(machine, schedule_for(machine, self.schedule))
+        return HeldOutFeed(machine, [schedule_for(machine, self.schedule)])
 
 
 class CrossFittedFeed(MachineFeed):
     """Scores of each fold's examples by a machine trained on the other folds; of new objects by one that knows all."""
-
-    def __init__(self, machine: Machine, folds: list[Fold]) -> None:
-        super().__init__(machine, False)
-        self._kept = [Kept(len(machine.classes)) for _ in folds]
-        self.parts = [Inductive(machine, kept, fold) for kept, fold in zip(self._kept, folds, strict=True)]
-
-    def note(self, x: Any, y: Label) -> Any:
-        """Return what the folds note."""
-        return [part.note(x, y) for part in self.parts]
-
-    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
-        """Teach the folds; each trains its machine if it is time to."""
-        teach_all(self.parts, x, y, noted)
 
     def examples(self, reader: object) -> Examples | None:
         """Return the examples of all folds that have a machine."""
@@ -357,7 +310,7 @@ class CrossFittedFeed(MachineFeed):
                 f"CrossFittedScores must learn all {self.machine.n} examples of its machine, got "
                 f"{self.parts[0].n}: share a machine in a Panel"
             )
-        return _pooled(self._kept)
+        return Feed.examples(self, reader)
 
 
 @saved
@@ -406,4 +359,4 @@ class CrossFittedScores(Parameters):
                 f"machine must hold all that it learns, as the folds do, for {self!r}, got {machine!r}: "
                 "DeletedScores() works with a window"
             )
-        return CrossFittedFeed(checked_machine(machine), folds)
+        return CrossFittedFeed(checked_machine(machine), False, folds)

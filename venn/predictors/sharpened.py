@@ -97,11 +97,6 @@ class Sharpened(HasLabels, Combined):
         return self.predictor.machine
 
     @property
-    def n(self) -> int:
-        """Number of examples learned."""
-        return self.predictor.n if self.machine is None else self.machine.learned
-
-    @property
     def predictors(self) -> tuple[Any, ...]:  # type: ignore[override]
         """What learns: the predictor, and what compares its forecasts with the labels."""
         return (self.predictor, self._learner)
