@@ -145,6 +145,14 @@ def _check_fields(thing: Any) -> None:
             raise ValueError(f"{field.name} must be of type {field.type}, got {value!r}")
 
 
+def mergeable(one: Any, other: Any) -> None:
+    """Refuse to merge objects of different kinds or parameters."""
+    if type(other) is not type(one):
+        raise TypeError(f"other must be a {type(one).__name__}, to be merged with one, got {other!r}")
+    if repr(other) != repr(one):
+        raise ValueError(f"other must have the parameters of {one!r}, to be merged with it, got {other!r}")
+
+
 # ------------------------------------------------------------------- what must hold of a state
 
 

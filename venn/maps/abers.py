@@ -11,7 +11,7 @@ import numpy as np
 from venn._compiled import hull_tree as tree
 from venn._compiled.hulls import LEAF, LIMIT, ONE, WIDTH, precompute
 from venn.maps.checks import binary_labels, finite_array
-from venn.parameters import is_number
+from venn.parameters import number
 from venn.prediction import Floats, Integers
 from venn.saved import Saved, checked_keys, held_array, held_finite, held_rows, saved
 
@@ -20,16 +20,7 @@ _REBUILD = 16  # a batch larger than 1/16 of the distinct scores: building the t
 
 
 def _score(score: Any) -> float:
-    if type(score) is not float:
-        if not is_number(score):
-            raise TypeError(f"score must be a finite number, got {score!r}")
-        try:
-            score = float(score)
-        except OverflowError:
-            raise ValueError(f"score must be a finite number, got {score!r}") from None
-    if not isfinite(score):
-        raise ValueError(f"score must be a finite number, got {score}")
-    return score
+    return score if type(score) is float and isfinite(score) else number("score", score)
 
 
 def _label(y: Any) -> int:

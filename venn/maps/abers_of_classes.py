@@ -14,7 +14,7 @@ from venn.maps.checks import class_scores, finite_array
 from venn.maps.merges import Merge, checked_merge
 from venn.parameters import class_codes, members
 from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, saved
+from venn.saved import Saved, mergeable, saved
 
 
 def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge | None = None) -> Floats:
@@ -142,10 +142,7 @@ class _ByClass(Saved):
         TypeError, ValueError
             `other` is not as described.
         """
-        if type(other) is not type(self):
-            raise TypeError(f"other must be a {type(self).__name__}, to be merged with one, got {other!r}")
-        if repr(other) != repr(self):
-            raise ValueError(f"other must have the parameters of {self!r}, to be merged with it, got {other!r}")
+        mergeable(self, other)
         both = type(self)(self.classes, self._merge)
         mine, theirs = self.tables, other.tables
         if mine is None or theirs is None:

@@ -13,13 +13,7 @@ from scipy.special import betainc, betaincc, betaincinv, betaln
 
 from venn._compiled.beta import squared_error
 from venn.maps.checks import binary_examples, class_examples, class_scores, finite_array
-from venn.maps.sigmoids import (
-    Fitted,
-    FittedConstant,
-    logistic,
-    soft_targets,
-    softmax,
-)
+from venn.maps.sigmoids import Fitted, FittedConstant, logistic, soft_targets, softmax
 from venn.parameters import Parameters, flag
 from venn.prediction import Floats, Integers
 from venn.saved import saved
@@ -197,12 +191,9 @@ class FittedBeta2:
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        return BetaTransform(self.inner, self.outer)(*_softmax_memberships(finite_array("scores", scores)))[0]
-
-
-def _softmax_memberships(f: Floats) -> tuple[Floats, Floats]:
-    with np.errstate(over="ignore"):
-        return logistic(2 * f), logistic(-2 * f)
+        f = finite_array("scores", scores)
+        with np.errstate(over="ignore"):
+            return BetaTransform(self.inner, self.outer)(logistic(2 * f), logistic(-2 * f))[0]
 
 
 @saved

@@ -32,17 +32,24 @@ def finite_array(name: str, values: Any, dimensions: int = 1) -> Floats:
 
 def binary_labels(name: str, labels: Any, n: int) -> Integers:
     """Return (n,) labels 0 and 1, or say what is wrong with them."""
+    return _labels(name, labels, (n, 2), "biuf", "score", "0, 1, False or True")
+
+
+def _labels(name: str, labels: Any, shape: tuple[int, int], kinds: str, each: str, wanted: str) -> Integers:
+    """Return n labels, whole numbers below c of certain kinds of arrays, or say what is wrong with them."""
+    n, c = shape
     if np.ma.isMaskedArray(labels):
         raise TypeError(f"{name} must have no masked values, got {labels!r}")
     array = np.asarray(labels)
     if array.ndim != 1 or len(array) != n:
-        raise ValueError(f"{name} must have shape ({n},), one label for each score, got {array.shape}")
-    if n > 0:
-        wrong = np.ones(n, bool) if array.dtype.kind not in "biuf" else ~((array == 0) | (array == 1))
-        if wrong.any():
-            i = int(wrong.argmax())
-            raise ValueError(f"{name} must be 0, 1, False or True, got {array[i]!r} at {i}")
-    return array.astype(np.int64)
+        raise ValueError(f"{name} must have shape ({n},), one label for each {each}, got {array.shape}")
+    with np.errstate(invalid="ignore"):  # NaN
+        codes = array.astype(np.int64) if array.dtype.kind in kinds else np.full(n, -1)
+    wrong = (codes != array) | (codes < 0) | (codes >= c)
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError(f"{name} must be {wanted}, got {array[i]!r} at {i}")
+    return codes
 
 
 def weighed(weights: Any, n: int) -> Floats:
@@ -75,19 +82,10 @@ def class_examples(scores: Any, labels: Any, weights: Any) -> tuple[Floats, Inte
     n, c = f.shape
     if c < 2:
         raise ValueError(f"scores must have at least 2 columns, one for each class, got {c}")
-    if np.ma.isMaskedArray(labels):
-        raise TypeError(f"labels must have no masked values, got {labels!r}")
-    y = np.asarray(labels)
-    if y.ndim != 1 or len(y) != n:
-        raise ValueError(f"labels must have shape ({n},), one label for each row of scores, got {y.shape}")
-    if n > 0:
-        wrong = np.ones(n, bool) if y.dtype.kind not in "iu" else (y < 0) | (y >= c)
-        if wrong.any():
-            i = int(wrong.argmax())
-            raise ValueError(f"labels must be integers from 0 to {c - 1}, positions of columns, got {y[i]!r} at {i}")
+    y = _labels("labels", labels, (n, c), "iu", "row of scores", f"integers from 0 to {c - 1}, positions of columns")
     w = weighed(weights, n)
     present = w > 0
-    return f[present], y[present].astype(np.int64), w[present]
+    return f[present], y[present], w[present]
 
 
 def class_scores(scores: Any, c: int) -> Floats:

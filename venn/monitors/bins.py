@@ -7,11 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from venn.monitors.checks import forecasts
-from venn.monitors.running import Running, State, held_count, held_numbers, held_sum, mergeable
+from venn.monitors.running import Running, State, held_count, held_numbers, held_sum
 from venn.monitors.sums import means, rounded, terms, totals
 from venn.parameters import LARGEST, Parameters, integer, is_number, with_methods
 from venn.prediction import Floats, Integers
-from venn.saved import saved
+from venn.saved import mergeable, saved
 
 WAITING = 512  # forecasts put into bins at once: one by one each takes a microsecond more
 

@@ -21,14 +21,7 @@ from numpy.typing import NDArray
 from scipy import fft
 from scipy.special import chdtrc
 
-from venn.monitors.bins import (
-    Bins,
-    MassBins,
-    calibration_error,
-    count_bins,
-    cuts_of,
-    place,
-)
+from venn.monitors.bins import Bins, MassBins, calibration_error, count_bins, cuts_of, place
 from venn.monitors.checks import forecasts, probabilities
 from venn.parameters import flag, fraction
 from venn.prediction import Floats, Integers

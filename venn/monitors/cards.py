@@ -7,10 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn.monitors.running import Running, State, held_count, held_sum, mergeable
+from venn.monitors.running import Running, State, held_count, held_sum
 from venn.monitors.sums import rounded, terms
 from venn.parameters import class_codes
 from venn.prediction import Label
+from venn.saved import mergeable
 
 
 class Card(Running):

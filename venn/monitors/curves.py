@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.monitors.set_efficiency import Efficiency, efficiency
-from venn.prediction import Floats, Integers
+from venn.prediction import Floats, Integers, significance
 
 Bools = NDArray[np.bool_]
 
@@ -149,11 +149,11 @@ class SetCurves:
 
     def errors(self, epsilon: float) -> Integers:
         """Return (n,) number of errors so far at a significance level in [0, 1]."""
-        return np.cumsum(self.p_true <= _level(epsilon), dtype=np.int64)
+        return np.cumsum(self.p_true <= significance(epsilon), dtype=np.int64)
 
     def set_size(self, epsilon: float) -> Floats:
         """Return (n,) mean number of labels in the sets so far at a significance level in [0, 1]."""
-        return _means_so_far((self.p_values > _level(epsilon)).sum(axis=1))
+        return _means_so_far((self.p_values > significance(epsilon)).sum(axis=1))
 
     def efficiency(self, epsilon: float = 0.05) -> Efficiency:
         """Return the ten criteria of efficiency, those of sets at a significance level in [0, 1]."""
@@ -167,12 +167,6 @@ class SetCurves:
             return "SetCurves(0 steps)"
         rate, size = self.errors(0.05)[-1] / len(self), self.set_size(0.05)[-1]
         return f"SetCurves({len(self)} steps: at 0.05 error rate {rate:.3f}, {size:.2f} labels a set)"
-
-
-def _level(epsilon: float) -> float:
-    if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
-    return epsilon
 
 
 def _means_so_far(values: NDArray[Any]) -> Floats:

@@ -16,7 +16,7 @@ from venn.labels import LabelSpace
 from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.evidence import Evidence
 from venn.monitors.outcomes import Outcomes
-from venn.prediction import Bools, Floats, Label, Prediction
+from venn.prediction import LONG_RUN, Bools, Floats, Label, Prediction
 
 NUMBER = np.dtype("<f8")
 TOLERANCE = 1e-6
@@ -202,6 +202,42 @@ class Kind(ABC):
     @abstractmethod
     def recalled(self, steps: Outcomes, step: int, labels: tuple[Label, ...], guaranteed: str) -> Any:
         """Return what a record still knows of the prediction of a step, for `claim` and `right`."""
+
+
+class ErrorKind(Kind):
+    """Base of sets and intervals, which err where they miss the true label: at most, or just, as often as they say."""
+
+    what: ClassVar[str]  #: what errs, for sentences
+    figures: ClassVar[frozenset[str]] = frozenset({"errors"})
+    calibrated = False
+
+    @abstractmethod
+    def may_err_less(self, guaranteed: str) -> bool:
+        """Whether fewer errors than the level says are as claimed."""
+
+    def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
+        """Return the error rate at 0.05 as text."""
+        errors, level = shares(means[f"error_{LEVEL}"], LEVEL)
+        return f"its {self.what} at level {level} miss the label in {errors} {span}"
+
+    def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
+        """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps.
+
+        0 for fewer errors where fewer are allowed, and for a long-run error rate: it holds whatever happens, and there
+        is no chance in it.
+        """
+        errors = means[f"error_{LEVEL}"]
+        if guaranteed == LONG_RUN or (errors <= LEVEL and self.may_err_less(guaranteed)):
+            return 0.0
+        return size * (xlogy(errors, errors / LEVEL) + xlogy(1 - errors, (1 - errors) / (1 - LEVEL)))
+
+    def allowed(self, n: int, errors: int, guaranteed: str) -> str:
+        """Compare a number of errors with the central 95 % of the binomial distribution that the theorem gives."""
+        from scipy.stats import binom
+
+        low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
+        low = 0 if self.may_err_less(guaranteed) else low
+        return f"{'within' if low <= errors <= high else 'BEYOND'} the {low} to {high} that chance allows"
 
 
 class Recalled(NamedTuple):

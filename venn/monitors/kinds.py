@@ -26,7 +26,7 @@ from venn.labels import LabelSpace, spelled
 from venn.monitors.bounds import ForwardEProcess
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.monitors.evidence import Evidence, PointForecasts
-from venn.monitors.kind import LEVEL, NUMBER, Kind, Recalled, shares, xlogy
+from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Kind, Recalled, shares
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
 from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.parameters import Parameters
@@ -231,7 +231,7 @@ class GroupIntervalsKind(ClassIntervalsKind):
         return np.ascontiguousarray(prediction.values, NUMBER).tobytes()
 
 
-class SetKind(Kind):
+class SetKind(ErrorKind):
     """Prediction sets: an error is a true label that is not in the set."""
 
     of, attribute, score, wanted = PredictionSet, "p_values", staticmethod(score_set), "p-values"
@@ -240,30 +240,16 @@ class SetKind(Kind):
         "accuracy": "accuracy", "error_0.01": "error .01", "error_0.05": "error .05", "error_0.1": "error .1",
         "error_0.2": "error .2", "size_0.05": "size .05", "confidence": "confidence",
     }  # fmt: skip
-    figures = frozenset({"errors"})
-    calibrated = False
+    what = "sets"
     beside = Struct("<B")
+
+    def may_err_less(self, guaranteed: str) -> bool:
+        """Whether p-values are plain: their sets may miss the true label less often."""
+        return guaranteed != ERROR_RATE
 
     def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
         """Write the columns of one step into `ring` and add them to `sums`."""
         add_set(numbers, row, step.predicted == step.truth, LEVEL_ARRAY, sums, ring)
-
-    def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
-        """Return the error rate at 0.05 as text."""
-        errors, level = shares(means[f"error_{LEVEL}"], LEVEL)
-        return f"its sets at level {level} miss the label in {errors} {span}"
-
-    def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
-        """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps. Plain p-values may err less often.
-
-        0 for a long-run error rate: it holds whatever happens, and there is no chance in it.
-        """
-        errors = means[f"error_{LEVEL}"]
-        if guaranteed == LONG_RUN:
-            return 0.0
-        if guaranteed != ERROR_RATE and errors <= LEVEL:
-            return 0.0
-        return size * (xlogy(errors, errors / LEVEL) + xlogy(1 - errors, (1 - errors) / (1 - LEVEL)))
 
     def curves(self, steps: Outcomes, clip: float) -> SetCurves:
         """Return the cumulative curves of n steps."""
@@ -279,21 +265,15 @@ class SetKind(Kind):
 
         Sets of plain p-values may miss the true label less often. There is no chance in a long-run error rate.
         """
-        from scipy.stats import binom
-
         n, errors = len(curves), int(curves.errors(LEVEL)[-1])
         if guaranteed == LONG_RUN:
             return (
                 f"{name}: {errors} of {n} sets at level {LEVEL} missed the true label, {errors / n:.3f}: on any stream "
                 f"the rate tends to {LEVEL}; {curves.set_size(LEVEL)[-1]:.2f} labels a set."
             )
-        low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
-        if guaranteed != ERROR_RATE:
-            low = 0
-        inside = "within" if low <= errors <= high else "BEYOND"
         return (
-            f"{name}: {errors} of {n} missed the true label at significance {LEVEL}, {inside} the {low} to {high} that "
-            "chance allows."
+            f"{name}: {errors} of {n} missed the true label at significance {LEVEL}, "
+            f"{self.allowed(n, errors, guaranteed)}."
         )
 
     def known(self, prediction: PredictionSet) -> tuple[int, ...]:

@@ -8,22 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.martingales import (
-    CELLS,
-    EPSILONS,
-    HUGE,
-    fit_kernel,
-    log_awake,
-    log_mean_exp,
-    log_mixture,
-    log_power,
-    run_beta,
-    run_jumpers,
-    run_mixture,
-    run_plug_in,
-    run_power,
-    run_sleeper,
-)
+from venn._compiled import martingales as compiled
+from venn._compiled.martingales import CELLS, EPSILONS, HUGE
 from venn.monitors.betting import Bettor
 from venn.monitors.betting import Martingale as Martingale
 from venn.monitors.running import NEAR, are_whole, close
@@ -60,7 +46,7 @@ class Power(Bettor):
     2.0
     """
 
-    _run = staticmethod(run_power)
+    _run = staticmethod(compiled.run_power)
 
     def __init__(self, kappa: float = 0.5) -> None:
         self.kappa = fraction("kappa", kappa)
@@ -68,7 +54,7 @@ class Power(Bettor):
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
         kappa, log_kappa = self._constants
-        log = log_power(kappa, log_kappa, parts["kept"][0], parts["minus_log"][0])
+        log = compiled.log_power(kappa, log_kappa, parts["kept"][0], parts["minus_log"][0])
         return _possible_powers(parts, log)
 
 
@@ -100,14 +86,14 @@ class SimpleMixture(Bettor):
     0.5
     """
 
-    _run = staticmethod(run_mixture)
+    _run = staticmethod(compiled.run_mixture)
 
     def __init__(self) -> None:
         super().__init__({}, [], {"kept": 1, "minus_log": 1})
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
         n, kept, minus_log = (parts[name][0] for name in ("n", "kept", "minus_log"))
-        return 0 <= kept <= n and minus_log >= 0 and _possible_powers(parts, log_mixture(kept, minus_log))
+        return 0 <= kept <= n and minus_log >= 0 and _possible_powers(parts, compiled.log_mixture(kept, minus_log))
 
 
 @saved
@@ -143,7 +129,7 @@ class PlugIn(Bettor):
     True
     """
 
-    _run = staticmethod(run_plug_in)
+    _run = staticmethod(compiled.run_plug_in)
 
     def __init__(self, uniform: float = 0.05, window: int | None = None) -> None:
         self.uniform = fraction("uniform", uniform)
@@ -178,7 +164,7 @@ class PlugIn(Bettor):
     def _derive(self, memory: Floats) -> None:
         bandwidth = self._parts(memory)["bandwidth"][0]
         if bandwidth > 0:
-            fit_kernel(bandwidth, memory[-(CELLS + 1) :])
+            compiled.fit_kernel(bandwidth, memory[-(CELLS + 1) :])
 
 
 @saved
@@ -209,7 +195,7 @@ class BetaPlugIn(Bettor):
     True
     """
 
-    _run = staticmethod(run_beta)
+    _run = staticmethod(compiled.run_beta)
 
     def __init__(self, uniform: float = 0.05) -> None:
         self.uniform = fraction("uniform", uniform)
@@ -225,7 +211,7 @@ class BetaPlugIn(Bettor):
 class Jumpers(Bettor):
     """Base of `SimpleJumper` and `CompositeJumper`: one simple jumper for each rate, and their mean."""
 
-    _run = staticmethod(run_jumpers)
+    _run = staticmethod(compiled.run_jumpers)
 
     def _begin(self, parameters: dict[str, Any], rates: Sequence[float]) -> None:
         super().__init__(parameters, rates, {"logs": len(rates), "shares": len(EPSILONS) * len(rates)})
@@ -236,7 +222,7 @@ class Jumpers(Bettor):
         return (
             bool((shares >= 0).all())
             and bool((abs(shares.sum(axis=1) - 1) <= NEAR).all())
-            and close(parts["log"][0], log_mean_exp(parts["logs"]))
+            and close(parts["log"][0], compiled.log_mean_exp(parts["logs"]))
         )
 
 
@@ -348,7 +334,7 @@ class Sleeper(Bettor):
     True
     """
 
-    _run = staticmethod(run_sleeper)
+    _run = staticmethod(compiled.run_sleeper)
 
     def __init__(self, rate: float = 0.001, grid: int = 10) -> None:
         self.rate = fraction("rate", rate)
@@ -363,6 +349,6 @@ class Sleeper(Bettor):
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
         capital, powers = parts["capital"], parts["powers"]
-        log = parts["n"][0] * self._constants[0] + log_awake(capital, powers)
+        log = parts["n"][0] * self._constants[0] + compiled.log_awake(capital, powers)
         least = np.where(powers > 0, 1.0, 0.0)
         return are_whole(powers) and bool(((capital >= least) & (capital < HUGE)).all()) and close(parts["log"][0], log)

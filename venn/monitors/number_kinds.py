@@ -15,7 +15,7 @@ from venn._compiled.distribution import add_number
 from venn._compiled.outcomes import BRIER, PROBABILITY
 from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, NumberPrediction, PredictiveDistribution
 from venn.labels import LabelSpace
-from venn.monitors.kind import LEVEL, NUMBER, SCORES, Kind, Recalled, shares, xlogy
+from venn.monitors.kind import LEVEL, NUMBER, SCORES, ErrorKind, Recalled
 from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.prediction import ERROR_RATE, LONG_RUN, Floats, Integers, Label
 
@@ -78,7 +78,7 @@ class NumberCurves:
         return f"NumberCurves({len(self)} steps: at {LEVEL} error rate {rate:.3f}, mean width {width:.4g})"
 
 
-class NumberKind(Kind):
+class NumberKind(ErrorKind):
     """Predictions of a number: an error is a true label outside the interval.
 
     Widths and interval scores are means over steps with a finite interval. A journal keeps an abridged prediction: its
@@ -92,8 +92,7 @@ class NumberKind(Kind):
         "error_0.2": "error .2", "width_0.05": "width .05", "width_0.1": "width .1", "score_0.1": "score .1",
     }  # fmt: skip
     means = (*COLUMNS[:2], *ERRORS, *WIDTHS, *INTERVAL_SCORES, "finite_0.05")
-    figures = frozenset({"errors"})
-    calibrated = False
+    what = "intervals"
     spread = ("width_", "width of an interval")
     whole = False
     row = np.dtype(
@@ -152,22 +151,9 @@ class NumberKind(Kind):
 
     # ----------------------------------------------------------------- verdicts
 
-    def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
-        """Return the error rate of intervals at 0.05 as text."""
-        errors, level = shares(means[f"error_{LEVEL}"], LEVEL)
-        return f"its intervals at level {level} miss the label in {errors} {span}"
-
-    def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
-        """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps. Conformal intervals may err less often.
-
-        0 for a long-run error rate: it holds whatever happens, and there is no chance in it.
-        """
-        errors = means[f"error_{LEVEL}"]
-        if guaranteed == LONG_RUN:
-            return 0.0
-        if guaranteed == ERROR_RATE and errors <= LEVEL:
-            return 0.0
-        return size * (xlogy(errors, errors / LEVEL) + xlogy(1 - errors, (1 - errors) / (1 - LEVEL)))
+    def may_err_less(self, guaranteed: str) -> bool:
+        """Whether intervals are conformal: they end at examples, and may miss the true label less often."""
+        return guaranteed == ERROR_RATE
 
     # ------------------------------------------------------------------ records
 
@@ -182,24 +168,16 @@ class NumberKind(Kind):
         return f"abs. error {means['absolute_error']:.4g}, at {LEVEL} error rate {error:.3f}, mean width {width:.4g}"
 
     def conclusion(self, name: str, curves: Any, guaranteed: str) -> str | None:
-        """Compare the number of errors with the central 95 % of the binomial distribution of the level.
-
-        Conformal intervals end at examples: they may miss the true label less often.
-        """
-        from scipy.stats import binom
-
+        """Compare the number of errors with what chance allows."""
         n, errors = len(curves), int(curves.errors(LEVEL)[-1])
         if guaranteed == LONG_RUN:
             return (
                 f"{name}: {errors} of {n} intervals at level {LEVEL} missed the true label, {errors / n:.3f}: on any "
                 f"stream the rate tends to {LEVEL}; mean width {curves.width(LEVEL)[-1]:.4g}."
             )
-        low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
-        low = 0 if guaranteed == ERROR_RATE else low
-        inside = "within" if low <= errors <= high else "BEYOND"
         return (
-            f"{name}: {errors} of {n} intervals at significance {LEVEL} missed the true label, {inside} the {low} to "
-            f"{high} that chance allows; mean width {curves.width(LEVEL)[-1]:.4g}."
+            f"{name}: {errors} of {n} intervals at significance {LEVEL} missed the true label, "
+            f"{self.allowed(n, errors, guaranteed)}; mean width {curves.width(LEVEL)[-1]:.4g}."
         )
 
     def possible(self, rows: NDArray[Any], tails: Floats) -> bool:

@@ -177,14 +177,6 @@ def held_sum(name: str, values: Any) -> int:
 # --------------------------------------------------------------------------- merging
 
 
-def mergeable(one: Any, other: Any) -> None:
-    """Refuse to merge objects of different kinds or parameters."""
-    if type(other) is not type(one):
-        raise TypeError(f"other must be a {type(one).__name__}, to be merged with one, got {other!r}")
-    if repr(other) != repr(one):
-        raise ValueError(f"other must have the parameters of {one!r}, to be merged with it, got {other!r}")
-
-
 def are_whole(values: Floats) -> bool:
     """Whether all are whole numbers >= 0."""
     return bool(((values >= 0) & (values == np.floor(values))).all())

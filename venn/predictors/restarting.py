@@ -122,11 +122,7 @@ class Restarting(HasLabels, AroundPredictor):
     @property
     def state(self) -> dict[str, Any]:
         """Monitor and restarts."""
-        return {
-            "n": self.n,
-            "monitor": self.monitor,
-            "restarts": self._restarts,
-        }
+        return {"n": self.n, "monitor": self.monitor, "restarts": self._restarts}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
