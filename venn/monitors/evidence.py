@@ -149,28 +149,19 @@ class Exchangeability(Running):
     def _outside(self, band: DeviationBand) -> Alarm:
         excess = _excess(band)
         side = "more" if band.total > 0 else "fewer"
-        return Alarm(
-            self.n,
-            "DeviationBand",
-            excess,
+        sentence = (
             f"At step {self.n} the event has come {abs(band.total):.1f} times {side} than its probabilities add up to, "
             f"beyond the {band.radius:.1f} that chance allows at any step with probability {1 - band.delta:g}. "
-            f"{band.statement}",
+            f"{band.statement}"
         )
+        return Alarm(self.n, "DeviationBand", excess, sentence)
 
     def snapshot(self) -> list[State]:
         """Return one plain mapping for each detector."""
         shown = [detector.shown(self.name, self.p_value) for detector in (self.ville, self.repeated)]
         if self.band is not None and self.band.n:
-            shown.append(
-                {
-                    "name": self.name,
-                    "detector": "DeviationBand",
-                    "sum": self.band.total,
-                    "radius": self.band.radius,
-                    "alarms": int(self._left),
-                }
-            )
+            numbers = {"sum": self.band.total, "radius": self.band.radius}
+            shown.append(_shown(self.name, "DeviationBand", numbers, self._left))
         return shown
 
     def _plain(self) -> State:
@@ -205,6 +196,10 @@ class Exchangeability(Running):
             raise ValueError(f"state['left'] must be True outside the band, got {left!r}")
         self._trace.take_over(held["trace"], n)
         self.p_value, self._left = p_value, left
+
+
+def _shown(name: str, detector: str, numbers: State, rung: bool) -> State:
+    return {"name": name, "detector": detector, **numbers, "alarms": int(rung)}
 
 
 def _excess(band: DeviationBand) -> float:
@@ -249,16 +244,11 @@ class PointForecasts(Running):
             return []
         self._rung = True
         n = process.n
-        return [
-            Alarm(
-                n,
-                "ForwardEProcess",
-                process.log,
-                f"At step {n} the odds are {odds(process.log)} against the claim that the predicted labels are right "
-                f"as often as the forecasts say. {process.statement}",
-                self.name,
-            )
-        ]
+        sentence = (
+            f"At step {n} the odds are {odds(process.log)} against the claim that the predicted labels are right "
+            f"as often as the forecasts say. {process.statement}"
+        )
+        return [Alarm(n, "ForwardEProcess", process.log, sentence, self.name)]
 
     def begin_anew(self) -> None:
         """Go on: that probabilities are the true ones is one claim, whoever makes them."""
@@ -274,15 +264,8 @@ class PointForecasts(Running):
 
     def snapshot(self) -> list[State]:
         """Return one plain mapping."""
-        return [
-            {
-                "name": self.name,
-                "detector": "ForwardEProcess",
-                "log10": self.process.log / PER_DECADE,
-                "threshold": self.threshold / PER_DECADE,
-                "alarms": int(self._rung),
-            }
-        ]
+        numbers = {"log10": self.process.log / PER_DECADE, "threshold": self.threshold / PER_DECADE}
+        return [_shown(self.name, "ForwardEProcess", numbers, self._rung)]
 
     def _held(self) -> State:
         return {"rung": self._rung, "process": self.process.state, "trace": self._trace.state}

@@ -8,15 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from venn._compiled.protection import (
-    brier_forecast,
-    brier_losses,
-    jump,
-    log_sum,
-    mixture,
-    pool,
-    recalibrate,
-)
+from venn._compiled import protection as compiled
 from venn.labels import Classes, HasLabels
 from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, fraction, with_methods
@@ -69,7 +61,7 @@ class LogLoss(Parameters):
 
     def forecast(self, log_weights: Floats, log_rows: Floats) -> Floats:
         """Return the weighted mean (c,) of the forecasts."""
-        return mixture(log_weights, log_rows)
+        return compiled.mixture(log_weights, log_rows)
 
 
 @saved
@@ -96,11 +88,11 @@ class BrierLoss(Parameters):
 
     def losses(self, log_rows: Floats, code: int) -> Floats:
         """Return the (s,) losses."""
-        return brier_losses(np.exp(log_rows))[:, code]
+        return compiled.brier_losses(np.exp(log_rows))[:, code]
 
     def forecast(self, log_weights: Floats, log_rows: Floats) -> Floats:
         """Return the forecast (c,) by the rule above."""
-        return brier_forecast(log_weights, log_rows)
+        return compiled.brier_forecast(log_weights, log_rows)
 
 
 class Answer(NamedTuple):
@@ -213,7 +205,7 @@ class Protected(HasLabels, AroundPredictor):
         self._log_weights = np.full((len(self.rates), states), -np.inf)
         self._log_weights[:, 0] = math.log((1.0 - self.passive) / len(self.rates))
         # Weights are for the next forecast: after the jump that comes before it.
-        jump(self._log_weights, self._rates)
+        compiled.jump(self._log_weights, self._rates)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -293,8 +285,8 @@ class Protected(HasLabels, AroundPredictor):
             )
         clean = distributions("proba of the predictor", proba, (len(self.classes),))
         with np.errstate(divide="ignore"):
-            rows: Floats = recalibrate(np.log(clean), self._powers, self._shifts)
-        merged = self.loss.forecast(pool(self._log_passive, self._log_weights), rows)
+            rows: Floats = compiled.recalibrate(np.log(clean), self._powers, self._shifts)
+        merged = self.loss.forecast(compiled.pool(self._log_passive, self._log_weights), rows)
         return Answer(rows, merged)
 
     def _weigh(self, answer: Answer, code: int) -> None:
@@ -306,10 +298,10 @@ class Protected(HasLabels, AroundPredictor):
             self.gain += float(losses[0] - own)
             self._log_passive -= float(losses[0])
             self._log_weights -= losses
-            total = float(np.logaddexp(self._log_passive, log_sum(self._log_weights.ravel())))
+            total = float(np.logaddexp(self._log_passive, compiled.log_sum(self._log_weights.ravel())))
             self._log_passive -= total
             self._log_weights -= total
-        jump(self._log_weights, self._rates)
+        compiled.jump(self._log_weights, self._rates)
 
 
 def _calibrators(c: int) -> tuple[Floats, Floats]:

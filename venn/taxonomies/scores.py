@@ -11,14 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.categories import (
-    adaptive_bins,
-    best_shares,
-    best_two,
-    bins_of,
-    count_adaptive,
-    count_beside,
-)
+from venn._compiled import categories as compiled
 from venn._compiled.counting import GRID, OFFSET, count_argmax
 from venn.machines.machine import ScoreTable
 from venn.parameters import fraction, integer, number, real_array
@@ -110,7 +103,7 @@ class OnGrid(ByScores):
             categories = self.of_grid(grid)
             grid[j] = negative
             counts.categories[j] = categories[table.test]
-            count_beside(categories, table.labels, table.weights, table.test, counts.labels[j])
+            compiled.count_beside(categories, table.labels, table.weights, table.test, counts.labels[j])
         return counts
 
 
@@ -136,7 +129,7 @@ class TopTwo(Refined):
 
     def of_grid(self, grid: Floats) -> Integers:
         """Return top class + c * second class."""
-        top, second, _, _ = best_two(grid)
+        top, second, _, _ = compiled.best_two(grid)
         return top + len(grid) * second
 
 
@@ -152,7 +145,7 @@ class _Shares(Refined):
 
     def of_grid(self, grid: Floats) -> Integers:
         """Return top class + c * (1 where the level is exceeded, else 0)."""
-        top, first, second = best_shares(grid)
+        top, first, second = compiled.best_shares(grid)
         # Shares too are compared on the grid: equal scores have equal shares, 1/c for one.
         above = on_grid(self._value(first, second)) > on_grid(np.array([self.level]))
         return top + len(grid) * above
@@ -259,9 +252,9 @@ class MarginBins(Refined):
 
     def of_grid(self, grid: Floats) -> Integers:
         """Return top class + c * bin of the margin."""
-        top, _, best, runner = best_two(grid)
+        top, _, best, runner = compiled.best_two(grid)
         # A margin is a difference of scores on the grid: it carries no offset.
-        return top + len(grid) * bins_of(best - runner, np.rint(np.array(self.edges) * GRID))
+        return top + len(grid) * compiled.bins_of(best - runner, np.rint(np.array(self.edges) * GRID))
 
 
 @saved
@@ -289,8 +282,8 @@ class TopScoreBins(Refined):
 
     def of_grid(self, grid: Floats) -> Integers:
         """Return top class + c * bin of its score."""
-        top, _, best, _ = best_two(grid)
-        return top + len(grid) * bins_of(best, on_grid(np.array(self.edges)))
+        top, _, best, _ = compiled.best_two(grid)
+        return top + len(grid) * compiled.bins_of(best, on_grid(np.array(self.edges)))
 
 
 @saved
@@ -314,7 +307,7 @@ class Dissent(Refined):
         """Return top class + c * number of votes for the others."""
         if (np.abs(grid - GRID * np.rint(grid / GRID)) > 1).any() or grid.min(initial=0) < 0:
             raise ValueError("scores must be votes, whole numbers >= 0, as of NearestNeighbours, for Dissent()")
-        top, _, best, _ = best_two(grid)
+        top, _, best, _ = compiled.best_two(grid)
         return top + len(grid) * np.rint((grid.sum(axis=0) - best) / GRID).astype(np.int64)
 
 
@@ -339,18 +332,18 @@ class AdaptiveMarginBins(Refined):
 
     def margins(self, scores: Floats) -> tuple[Integers, Floats]:
         """Return the (n,) top classes of (n, c) scores, and the margins in whole steps of the grid."""
-        top, _, best, runner = best_two(np.ascontiguousarray(on_grid(rows_of(scores).T)))
+        top, _, best, runner = compiled.best_two(np.ascontiguousarray(on_grid(rows_of(scores).T)))
         return top, best - runner
 
     def of_grid(self, grid: Floats) -> Integers:
         """Return top class + c * quantile bin of the margin."""
-        return adaptive_bins(grid)
+        return compiled.adaptive_bins(grid)
 
     def count_table(self, table: ScoreTable) -> Counts:
         """Return the counts by the compiled path, which sorts nothing."""
         m = len(table.labels)
         negative, positive = on_grid(table.negative[:, :m]), on_grid(table.positive[:, :m])
-        return Counts(*count_adaptive(negative, positive, table.labels, table.weights, table.test))
+        return Counts(*compiled.count_adaptive(negative, positive, table.labels, table.weights, table.test))
 
 
 @saved
@@ -391,7 +384,7 @@ class ScoreBins(OnGrid):
             raise ValueError(f"classes must be two for {self!r}, got {len(grid)}")
         inner = np.linspace(self.low, self.high, self.bins + 1)[1:-1]
         # Counted from above, as an edge belongs to the bin below it.
-        above: Integers = bins_of(grid[0] - grid[1], np.rint(-2 * GRID * inner))
+        above: Integers = compiled.bins_of(grid[0] - grid[1], np.rint(-2 * GRID * inner))
         return self.bins - 1 - above
 
     def class_of(self, category: int, c: int) -> int:
