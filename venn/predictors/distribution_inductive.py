@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -52,15 +52,33 @@ class ManyDistributions:
     def __init__(
         self, residuals: Floats, times: Integers, scores: Floats, counts: Integers, taus: Floats | None = None
     ) -> None:
-        self.residuals, self.times, self.scores, self.counts = residuals, times, scores, counts
+        self.bags = [(residuals, times)]  # of each calibration set
+        self.bag_of = np.zeros(len(scores), np.int64)  # the set of each object
+        self.scores, self.counts = scores, counts
         self.taus = np.full(len(scores), 0.5) if taus is None else taus
+
+    def of_bags(self, bags: list[tuple[Floats, Integers]], bag_of: Integers, *arrays: Any) -> Self:
+        """Return the predictions for objects of several calibration sets: with scores, counts and random numbers."""
+        new = type(self)(*bags[0], *arrays)
+        new.bags, new.bag_of = bags, bag_of
+        return new
+
+    @classmethod
+    def join(cls, blocks: Sequence[Self]) -> Self:
+        """Return one block of the predictions of all, in order; at least one block."""
+        bags = [bag for block in blocks for bag in block.bags]
+        firsts = np.cumsum([0, *(len(block.bags) for block in blocks)])
+        bag_of = np.concatenate([first + block.bag_of for first, block in zip(firsts, blocks, strict=False)])
+        scores = np.concatenate([np.column_stack([one.scores[:, 0], _spreads(one.scores)]) for one in blocks])
+        counts, taus = (np.concatenate([getattr(one, name) for one in blocks]) for name in ("counts", "taus"))
+        return blocks[0].of_bags(bags, bag_of, scores, counts, taus)
 
     def __len__(self) -> int:
         return len(self.scores)
 
     def __getitem__(self, i: int) -> PredictiveDistribution:
         i = range(len(self))[i]
-        points, grids = self._points(np.array([i]), self._known(self.counts[i]), slice(None))
+        points, grids = self._points(np.array([i]), self._known(self.bag_of[i], self.counts[i]), slice(None))
         if not points.size:
             return PredictiveDistribution([], float(self.taus[i]), origin=float(self.scores[i, 0]))
         return PredictiveDistribution(points[0], float(self.taus[i]), grid=float(grids[0]))
@@ -76,9 +94,10 @@ class ManyDistributions:
         quantiles: Floats = self._at(lambda n: (quantile_rank(at, n),))[:, 0]
         return quantiles
 
-    def _known(self, count: int) -> Floats:
-        """Return the residuals of the first examples, so many of them, in ascending order."""
-        return self.residuals if count == len(self.residuals) else self.residuals[self.times < count]
+    def _known(self, bag: int, count: int) -> Floats:
+        """Return the residuals of the first examples of a calibration set, so many of them, in ascending order."""
+        residuals, times = self.bags[bag]
+        return residuals if count == len(residuals) else residuals[times < count]
 
     def _points(self, rows: Integers, known: Floats, ranks: Any) -> tuple[Floats, Floats]:
         """Return the critical points of some objects at some ranks, counted from 0, and the grid of each object."""
@@ -95,23 +114,26 @@ class ManyDistributions:
     def _at(self, ranks: Callable[[int], tuple[int, ...]]) -> Floats:
         """Return for each object the points at ranks from 1 to n, which depend on n; infinite where there is none."""
         found = np.empty((len(self), len(ranks(0))))
-        for count in np.unique(self.counts):
-            rows, wanted = np.flatnonzero(self.counts == count), np.array(ranks(int(count)))
+        most = int(self.counts.max(initial=0)) + 1
+        keys = self.bag_of * most + self.counts
+        for key in np.unique(keys).tolist():
+            bag, count = divmod(key, most)
+            rows, wanted = np.flatnonzero(keys == key), np.array(ranks(count))
             found[rows] = np.where(wanted < 1, -np.inf, np.inf)
             inside = np.flatnonzero((wanted >= 1) & (wanted <= count))
-            found[np.ix_(rows, inside)] = self._points(rows, self._known(count), wanted[inside] - 1)[0]
+            found[np.ix_(rows, inside)] = self._points(rows, self._known(bag, count), wanted[inside] - 1)[0]
         return found
 
-    def with_taus(self, taus: Floats) -> ManyDistributions:
+    def with_taus(self, taus: Floats) -> Self:
         """Return the same with these random numbers."""
-        return ManyDistributions(self.residuals, self.times, self.scores, self.counts, taus)
+        return self.of_bags(self.bags, self.bag_of, self.scores, self.counts, taus)
 
-    def taken(self, order: Integers) -> ManyDistributions:
+    def taken(self, order: Integers) -> Self:
         """Return the predictions in another order."""
-        return ManyDistributions(self.residuals, self.times, self.scores[order], self.counts[order], self.taus[order])
+        return self.of_bags(self.bags, self.bag_of[order], self.scores[order], self.counts[order], self.taus[order])
 
     def __repr__(self) -> str:
-        return f"ManyDistributions({len(self)} objects, {len(self.residuals)} calibration examples)"
+        return f"ManyDistributions({len(self)} objects)"
 
 
 def _spreads(scores: Floats) -> Floats:
@@ -159,10 +181,6 @@ class Residuals(Mergeable):
         """Return what is said of n objects before there is a regressor: nothing."""
         return ManyDistributions(np.zeros(0), np.zeros(0, np.int64), np.zeros((n, 1)), np.zeros(n, np.int64))
 
-    def join(self, blocks: list[Any]) -> Any:
-        """Join the blocks into one, in order."""
-        return Joined([block for block in blocks if len(block)])
-
     @property
     def state(self) -> dict[str, Any]:
         """The residuals, in ascending order."""
@@ -179,46 +197,6 @@ class Residuals(Mergeable):
         residuals = held_finite("residuals", state["residuals"], (held_rows("residuals", state["residuals"]),))
         if not (np.diff(residuals) >= 0).all():
             raise ValueError("residuals must be in ascending order")
-
-
-class Joined(ManyDistributions):
-    """Blocks of distributions, one after the other, or in another order."""
-
-    def __init__(self, blocks: list[ManyDistributions], order: Integers | None = None) -> None:
-        self._blocks = blocks
-        self._ends = np.cumsum([len(block) for block in blocks], dtype=np.int64)
-        self._order = np.arange(len(self)) if order is None else order
-
-    def __len__(self) -> int:
-        return int(self._ends[-1]) if len(self._ends) else 0
-
-    def __getitem__(self, i: int) -> PredictiveDistribution:
-        i = int(self._order[range(len(self))[i]])
-        place = int(self._ends.searchsorted(i, "right"))
-        return self._blocks[place][i - (int(self._ends[place - 1]) if place else 0)]
-
-    def interval(self, epsilon: float) -> Floats:
-        """Return the (n, 2) ends of the intervals, each as its prediction says it."""
-        ends = [block.interval(epsilon) for block in self._blocks]
-        return np.concatenate([np.empty((0, 2)), *ends])[self._order]
-
-    def quantile(self, q: float) -> Floats:
-        """Return the (n,) quantiles at q in [0, 1], each as its prediction says it."""
-        return np.concatenate([np.empty(0), *(block.quantile(q) for block in self._blocks)])[self._order]
-
-    def with_taus(self, taus: Floats) -> Joined:
-        """Return the same with these random numbers."""
-        of_blocks = np.empty(len(self))
-        of_blocks[self._order] = taus
-        parts = np.split(of_blocks, self._ends[:-1])
-        return Joined([b.with_taus(part) for b, part in zip(self._blocks, parts, strict=False)], self._order)
-
-    def taken(self, order: Integers) -> Joined:
-        """Return the predictions in another order."""
-        return Joined(self._blocks, self._order[order])
-
-    def __repr__(self) -> str:
-        return f"ManyDistributions({len(self)} objects)"
 
 
 def schedule_of_numbers(machine: Any, schedule: Schedule | None) -> Schedule:
