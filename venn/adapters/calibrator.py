@@ -16,18 +16,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
-from venn.adapters.checks import (
-    FromProbabilities,
-    declared_classes,
-    example_weights,
-    label_codes,
-    odds_of_each,
-    refuse_fractions,
-    refuse_mixtures,
-    settled,
-    twin,
-    whole,
-)
+from venn.adapters import checks
+from venn.adapters.checks import FromProbabilities
 from venn.adapters.cross_fitting import Abers, CoupledAbers, Fold, disjoint_splits, rows_of
 from venn.adapters.turns import turn
 from venn.machines.frozen import METHODS, FrozenScorer, read_alone
@@ -77,7 +67,7 @@ class Responses(FrozenScorer):
         """Return (n, c) rounded scores."""
         scores = self._score(np.asarray(getattr(self._estimator, self._method)(X), np.float64))
         if self._method == "predict_proba":
-            return np.rint(odds_of_each(scores) / STEP) * STEP + 0.0
+            return np.rint(checks.odds_of_each(scores) / STEP) * STEP + 0.0
         digits, exponents = np.frexp(scores)
         return np.ldexp(np.rint(digits / STEP) * STEP, exponents) + 0.0
 
@@ -223,7 +213,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         return router.add(estimator=self.estimator, method_mapping=fit).add(splitter=self.cv, method_mapping=split)
 
     def __copy__(self) -> Self:
-        other: Self = twin(self)
+        other: Self = checks.twin(self)
         if hasattr(self, "_answers"):  # copied, as `partial_fit` adds to them
             with turn(self._answers):
                 other._answers = deepcopy(self._answers)
@@ -284,17 +274,17 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         with turn(self):  # one thread after the other
             if not hasattr(self, "classes_"):
                 return self._become(X, y, classes, sample_weight, {})
-        if classes is not None and not set(declared_classes(classes).tolist()) <= set(self.classes_.tolist()):
+        if classes is not None and not set(checks.declared_classes(classes).tolist()) <= set(self.classes_.tolist()):
             raise ValueError(
                 f"classes must be among those of the first call, {self.classes_.tolist()!r}, got {classes!r}: fit anew"
             )
         X, y, weights = self._examples(X, y, sample_weight)
         present = np.flatnonzero(weights > 0)
-        codes = label_codes(self.classes_, y[present])
+        codes = checks.label_codes(self.classes_, y[present])
         self._answers.add(_safe_indexing(X, present), codes, weights[present])
         return self
 
-    @whole
+    @checks.whole
     def _become(self, X: Any, y: Any, classes: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
         if self.multi_class not in ("ovr", "ovo"):
             raise ValueError(f'multi_class must be "ovr" or "ovo", got {self.multi_class!r}')
@@ -322,12 +312,12 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
                 f"X must be objects, rows of numbers or what the estimator takes, got the number {X[0]!r} "
                 "as the first: one object x is X = [x]"
             )
-        refuse_mixtures("y", y)
+        checks.refuse_mixtures("y", y)
         X, y = indexable(X, y)
         check_classification_targets(y)
         y = column_or_1d(y, warn=True)
-        weights = example_weights(sample_weight, len(y))
-        refuse_fractions(weights, "for Venn-Abers, which counts examples (others may train: see the class)")
+        weights = checks.example_weights(sample_weight, len(y))
+        checks.refuse_fractions(weights, "for Venn-Abers, which counts examples (others may train: see the class)")
         return X, y, weights
 
     def _frozen(self, X: Any, y: Any, weights: Floats, given: Sequence[Any]) -> list[Fold]:
@@ -335,11 +325,11 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         own = getattr(self.estimator, "classes_", None)
         names = None
         if isinstance(own, np.ndarray) and own.ndim == 1:  # otherwise the scorer raises the error
-            self.classes_ = declared_classes(own, *given)
+            self.classes_ = checks.declared_classes(own, *given)
             names = self.classes_.tolist()
         scorer = Responses(self.estimator, names)
         present = np.flatnonzero(weights > 0)
-        codes = label_codes(self.classes_, y[present])
+        codes = checks.label_codes(self.classes_, y[present])
         return [Fold(scorer, scorer(_safe_indexing(X, present)), codes, weights[present])]
 
     def _trained(
@@ -347,13 +337,13 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     ) -> list[Fold]:
         """Return the folds, with copies of the estimator trained on all examples but those that calibrate."""
         present = weights > 0
-        self.classes_ = declared_classes(y[present], *given)
+        self.classes_ = checks.declared_classes(y[present], *given)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y must hold at least 2 classes of examples with weight > 0, got 1 class, {self.classes_.tolist()!r}"
             )
         codes = np.full(len(y), -1)
-        codes[present] = label_codes(self.classes_, y[present])
+        codes[present] = checks.label_codes(self.classes_, y[present])
         fit_params, split_params = dict(fit_params), {}
         copies = weights.astype(np.int64) if weighted else None
         if get_config()["enable_metadata_routing"]:
@@ -387,7 +377,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         X : (n, ...) objects that the estimator takes
         """
         check_is_fitted(self, "classes_")
-        return settled(self._answers.proba(X))
+        return checks.settled(self._answers.proba(X))
 
     def predict_interval(self, X: Any) -> Floats:
         """Return (n, c, 2): lower and upper probability of each class, p0 and p1, of n objects.

@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.prediction import (
-    EACH_CLASS,
-    EACH_GROUP,
     ERROR_BOUND,
     ERROR_RATE,
-    NOTHING,
     REALISED_ROW,
     TIE,
     CategoryClass,
@@ -309,7 +306,7 @@ class ManyClassIntervals(_Bounded):
     ClassIntervals('yes': [0.500, 0.700])
     """
 
-    guaranteed = EACH_CLASS
+    guaranteed = ClassIntervals.guaranteed
     one: ClassVar[type] = ClassIntervals
 
     def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
@@ -345,7 +342,7 @@ class ManyGroupIntervals(ManyClassIntervals):
     (array([1.]), array([0.5, 1.2]))
     """
 
-    guaranteed = EACH_GROUP
+    guaranteed = GroupIntervals.guaranteed
     one = GroupIntervals
 
     def __init__(self, values: Floats, classes: Sequence[Label]) -> None:
@@ -372,7 +369,7 @@ class ManyForecasts(_Bounded):
     Forecast('yes': 0.800)
     """
 
-    guaranteed = NOTHING
+    guaranteed = Forecast.guaranteed
     one = Forecast
 
     def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:

@@ -130,11 +130,11 @@ class AroundPredictor(Predictor):
 
     def _noted(self, x: Any, y: Label, noted: Any) -> Any:
         """Return what was noted before the machine learned; nobody else teaches a predictor without a machine."""
-        if noted is None and self.machine is None:
-            return self.note(x, y)
-        if noted is None:
+        if noted is not None:
+            return noted
+        if self.machine is not None:
             self._refuse_unnoted(x, y)
-        return noted
+        return self.note(x, y)
 
     def _refuse_unnoted(self, x: Any, y: Label) -> NoReturn:
         """Let the predictor learn, and say that what stands around it lacks what `note` returns."""
