@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from venn.monitors.checks import forecasts
+from venn.monitors.checks import forecasts, number
 from venn.monitors.running import Running, State, held_count, held_numbers, held_sum
 from venn.monitors.sums import means, rounded, terms, totals
-from venn.parameters import LARGEST, Parameters, integer, is_number, with_methods
+from venn.parameters import LARGEST, Parameters, integer, with_methods
 from venn.prediction import Floats, Integers
 from venn.saved import mergeable, saved
 
@@ -146,12 +146,8 @@ class CalibrationBins(Running):
 
     def update(self, confidence: float, hit: Any) -> None:
         """Add one forecast: a probability in [0, 1], and whether the event happened (True, 1, False or 0)."""
-        if type(confidence) is not float:
-            if not is_number(confidence):
-                raise TypeError(f"confidence must be a number in [0, 1], got {confidence!r}")
-            confidence = float(confidence)
-        if not 0.0 <= confidence <= 1.0:
-            raise ValueError(f"confidence must be a number in [0, 1], got {confidence!r}")
+        if type(confidence) is not float or not 0.0 <= confidence <= 1.0:
+            confidence = float(number("confidence", confidence))
         if hit is not True and hit is not False:
             if not isinstance(hit, np.bool_ | int | np.integer) or hit not in (0, 1):
                 raise TypeError(f"hit must be True or False, got {hit!r}")
@@ -258,12 +254,12 @@ class CalibrationBins(Running):
         exact = [held_sum("sums", one) for one in held["sums"]]
         sums = means(exact, 1).tolist()
         ends = [0.0, *self._cuts, 1.0]
-        for i, (number, total, came) in enumerate(zip(counts, sums, hits, strict=True)):
-            slack = 1e-6 * number  # rounding of a cut
-            if not (came <= number and ends[i] * number - slack <= total <= ends[i + 1] * number + slack):
+        for i, (count, total, came) in enumerate(zip(counts, sums, hits, strict=True)):
+            slack = 1e-6 * count  # rounding of a cut
+            if not (came <= count and ends[i] * count - slack <= total <= ends[i + 1] * count + slack):
                 raise ValueError(
                     f"state must hold what forecasts in [{ends[i]}, {ends[i + 1]}] leave in bin {i}, "
-                    f"got count {number}, sum {total} and {came} hits"
+                    f"got count {count}, sum {total} and {came} hits"
                 )
         self._counts, self._hits = list(held["counts"]), list(held["hits"])
         self._sums, self._waiting, self._came = exact, [], []

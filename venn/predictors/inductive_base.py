@@ -191,8 +191,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         ----------
         x : (d,) finite numbers
         """
-        rows = self._row(x)
-        return self.predict_rows(rows)
+        return self.predict_rows(self._row(x))
 
     def predict_one(self, x: Any) -> Any:
         """Return the prediction for `x`; leaves no trace.

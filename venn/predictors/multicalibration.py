@@ -88,10 +88,6 @@ class Functions:
             raise ValueError(f"groups must return {self.m - 1} numbers as before, got {len(g)} for {row}")
         return g
 
-    def expect(self, m: int) -> None:
-        """From now on g has m values."""
-        self.m = m
-
 
 def not_solved(what: str) -> NoReturn:
     """Raise where functions depend on each other so nearly that the equations cannot be solved."""
@@ -264,7 +260,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
         if len(state["reader"]["R"]):
-            self._functions.expect(len(state["reader"]["R"]))
+            self._functions.m = len(state["reader"]["R"])
 
     def _advance(self, rows: ObjectRows, codes: Integers, predict: bool) -> list[ManyGroupIntervals]:
         blocks = super()._advance(rows, codes, predict)
@@ -281,7 +277,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         """Fix the number of functions by the first example."""
         if self._functions.m is None and len(rows):
             first = rows[:1].toarray() if isinstance(rows, SparseRows) else rows[:1]
-            self._functions.expect(self._functions.of(first).shape[1])
+            self._functions.m = self._functions.of(first).shape[1]
 
     def coefficients(self, x: Any) -> Floats:
         """Return what is fitted to the errors of the bag with `x` in it, to audit the identity; leaves no trace.
