@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import streams
 from venn import cli
 from venn.cli.columns import FILLED, Columns, of_columns
+from venn.cli.config import typed
 
 ORDERS = """id;name;age;size;colour;paid;outcome
 k1;Ann;31;S;red;1;no
@@ -48,13 +49,13 @@ def run(tmp_path, monkeypatch, undrawn):
 
 @click.command()
 @of_columns
-def options(**given):
-    return given
+def options(**_):
+    return Columns(typed())
 
 
 def told(*words):
     """Return what the options say."""
-    return Columns.typed(options.main([*words], standalone_mode=False))
+    return options.main([*words], standalone_mode=False)
 
 
 def pasted(error):

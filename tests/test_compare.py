@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import streams
 from venn import cli
-from venn.cli.columns import Columns
+from venn.cli.config import merge
 from venn.cli.setting import Learning
 
 
@@ -155,14 +155,11 @@ def test_other_versions_and_files_of_a_worker_are_refused(fruit, tmp_path, monke
     from venn.cli import compare
 
     monkeypatch.chdir(tmp_path)
-    chosen = Learning(
-        kernel="rbf", gamma=None, degree=None, coef0=None, C=None, tuned_on=0, scale=None, adaptive=False, groups=None,
-        steps=None, columns=Columns(label="fruit"), no_progress=True,
-    )  # fmt: skip
+    chosen = Learning(merge({"source": {"label": "fruit"}}, "", {}), tuned_on=0, no_progress=True)
     with pytest.raises(ValueError, match=r"vennstream must have the same version everywhere, 0\.0, and is"):
-        compare.opened("car", 0, predictors=["venn"], chosen=chosen, content=None, version="0.0")
+        compare.opened("car", 0, chosen=chosen, content=None, version="0.0")
     with pytest.raises(ValueError, match=r"fruit\.csv must be the same file everywhere"):
-        compare.opened("fruit.csv", 0, predictors=["venn"], chosen=chosen, content="0", version="0.0")
+        compare.opened("fruit.csv", 0, chosen=chosen, content="0", version="0.0")
     assert "car" in {info.name for info in streams.datasets()}
 
 

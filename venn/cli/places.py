@@ -120,10 +120,8 @@ def _scheme_meant(path: str) -> str:
 
 def _data(config: Config, data: str) -> Place:
     given = config.source
-    told = {key: getattr(given, key) for key in KEYS}
-    columns = Columns(**told, numbers=given.numbers, places={key: config.where("source", key) for key in KEYS})
     scale = config.machine.scale
-    stream = open_stream(data, columns, given.shuffle, whole=scale is None)
+    stream = open_stream(data, Columns(config), given.shuffle, whole=scale is None)
     if given.steps is not None:
         stream = stream.take(min(given.steps, len(stream)))
     teacher: Any = streams.Delayed(given.delay) if given.delay else streams.Immediate()
@@ -138,12 +136,7 @@ def _data(config: Config, data: str) -> Place:
 
 
 def _form(config: Config) -> streams.Form:
-    given = config.source
-    described = ("label", "nominal", "ordinal", "skip", "fill")
-    columns = Columns(
-        **{key: getattr(given, key) for key in described},
-        places={key: config.where("source", key) for key in described},
-    )
+    given, columns = config.source, Columns(config)
     for key in ("nominal", "fill"):
         for column, told in (getattr(given, key) or {}).items():
             if told is None or told == "median":

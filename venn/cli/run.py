@@ -9,15 +9,14 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import click
-from click.core import ParameterSource
 
 from streams.messages import Source
 from venn.cli import numbers
-from venn.cli.config import FLAG, Config, merge, option_of, options, parameter, read_toml
+from venn.cli.config import Config, option, options, typed, with_options
 from venn.cli.errors import one_line_errors
 from venn.cli.groups import within_groups
 from venn.cli.interrupt import INTERRUPTED, Ending
@@ -58,22 +57,6 @@ from venn.show.door import Door
 from venn.show.notify import Command as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def declared(command: Command) -> Command:
-    """Add the options that the tables of a configuration declare to a command."""
-    for table, one in reversed(options()):
-        kind, name = one.metadata["kind"], parameter(table, one)
-        flags = f"--{option_of(one)}"
-        given: dict[str, Any] = {"help": one.metadata["help"], "default": None}
-        if kind is FLAG:
-            command = click.option(f"{flags}/--no-{option_of(one)}", name, **given)(command)
-        else:
-            metavar, multiple = kind.metavar, kind.repeated
-            command = click.option(flags, name, type=str, metavar=metavar, multiple=multiple, **given)(command)
-    return command
-
 
 class SourceByOption(click.Command):
     """A command that says how its source is named, to those who give it as an argument."""
@@ -93,7 +76,7 @@ class SourceByOption(click.Command):
 @click.command(cls=SourceByOption, epilog=f"Predictors: {', '.join(PREDICTORS)}.")
 @click.option("--config", "toml", metavar="FILE", help="TOML file with the same settings; options take precedence.")
 @click.option("--check", is_flag=True, help="Only say what would run.")
-@declared
+@with_options(*(option(table, one.name) for table, one in options()))
 def run(toml: str | None, check: bool, **_: Any) -> None:
     """Predict for a source's questions, learn its answers, and keep both in a journal; after a kill it continues.
 
@@ -107,14 +90,8 @@ def run(toml: str | None, check: bool, **_: Any) -> None:
     by), intervals and sets, which are guaranteed. It has nothing to choose, and scales columns by itself. With --window
     the predictors are by default abers, deleted and conformal, which can forget.
     """
-    context = click.get_current_context()
-    given = {
-        name: value
-        for name, value in context.params.items()
-        if name not in ("toml", "check") and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    }
     with one_line_errors():
-        config = merge({} if toml is None else read_toml(toml), toml or "", given)
+        config = typed(toml)
         quiet, out = config.run.quiet, config.run.out
         try:
             if check:
@@ -132,7 +109,7 @@ def run(toml: str | None, check: bool, **_: Any) -> None:
             if sys.stdout is sys.__stdout__:  # otherwise Python reports it again at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise click.ClickException("nobody reads stdout any more: the same command goes on") from None
-    context.exit(status)
+    click.get_current_context().exit(status)
 
 
 class Plan(NamedTuple):
