@@ -42,6 +42,9 @@ class Scripted:
     def counts(self):
         return feed_counts(self.answered, self.time)
 
+    def ended(self):
+        return None
+
     def series(self, points=1000, after=0):
         return [SimpleNamespace(step=s, time=0.0, figures=curves(s)) for s in self.steps if s > after]
 
@@ -326,6 +329,36 @@ def test_the_state_of_a_run(state, tmp_path):
         assert run.since == pytest.approx(run.counts.time - 60 * (1500 - run.verdict.since), abs=1), at
         assert found.since.startswith(f"since about answer {run.verdict.since}, ")
         assert found.since.endswith(" h 59 min ago")
+
+
+@pytest.mark.parametrize("state", ["as claimed", "too early to say", "changed"])
+def test_a_run_that_has_ended_is_not_called_silent(state, tmp_path):
+    path = tmp_path / "run.db"
+    write_state(path, state, after=0)
+    watched = fed(path)
+    assert watched.run.ended == watched.run.counts.time + 1
+    found = first.status(watched, watched.run.counts.time + 7201)
+    when = f"{words.clock(watched.run.ended)}, 2 h 0 min ago"
+    if state == "changed":
+        assert (found.state, found.also) == ("changed", f"ended: {when}")
+    else:
+        assert (found.state, found.since) == ("ended", when)
+        assert watched.run.verdict.sentence in found.also
+    assert "silent" not in first.banner(found, "run.db")
+    assert '<div class="first old">' not in first.head(watched)
+
+
+def test_an_event_after_the_end_or_a_process_that_goes_on_is_no_end(tmp_path):
+    path = tmp_path / "run.db"
+    write_state(tmp_path / "other.db", "as claimed", after=-1)
+    assert fed(tmp_path / "other.db").run.ended is None
+    write_state(path, "as claimed", after=0)
+    assert fed(path).run.ended is not None
+    locked = lock.take(f"{path}-lock")
+    try:
+        assert fed(path).run.ended is None
+    finally:
+        lock.release(locked)
 
 
 def test_a_change_is_shown_in_a_silence_too_and_nothing_else_as_if_it_held(tmp_path):

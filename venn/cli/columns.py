@@ -14,7 +14,7 @@ import click
 import streams
 from streams.checks import MANY
 from streams.form import BadValue
-from streams.schema import MISSING, WITH_COMMA, Refused
+from streams.schema import DECIMAL_COMMA, MISSING, WITH_COMMA, Refused
 from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
 from venn.cli.config import Config, option, with_options
 from venn.cli.errors import did_you_mean
@@ -24,7 +24,7 @@ FILLED = (*MISSING, "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None")  #
 
 PERCENT = re.compile(r"\s*[+-]?[\d.,]+\s*%\s*", re.ASCII)
 
-KEYS = ("label", "nominal", "ordinal", "skip", "fill", "delimiter")
+KEYS = ("label", "nominal", "ordinal", "skip", "fill", "delimiter", "decimal")
 OF_NUMBERS = (
     f"Whether labels of a CSV file are numbers.  [default: if all are, and some not whole, or more than {MOST_CLASSES} "
     "differ]"
@@ -52,6 +52,7 @@ of_columns = with_options(
         f"{', '.join(FILLED[1:])}; repeatable.",
     ),
     option("source", "delimiter"),
+    option("source", "decimal"),
 )  # fmt: skip
 
 
@@ -92,7 +93,7 @@ class Columns:
             The file does not match the description. If options would help, the last line has them.
         """
         source = self.config.source
-        delimiter = source.delimiter or ","
+        delimiter, decimal = source.delimiter, source.decimal
         try:
             names = read_header(Path(data), delimiter)
             if source.label is None:
@@ -109,10 +110,10 @@ class Columns:
                         )
             numbers = source.numbers
             if numbers is None:
-                numbers = holds_numbers(Path(data), source.label, delimiter)
+                numbers = holds_numbers(Path(data), source.label, delimiter, decimal)
             return streams.from_csv(
-                data, source.label, schema=self.schema(), shuffle=shuffle, delimiter=delimiter, scale=whole,
-                classes="numbers" if numbers else None,
+                data, source.label, schema=self.schema(), shuffle=shuffle, delimiter=delimiter, decimal=decimal,
+                scale=whole, classes="numbers" if numbers else None,
             )  # fmt: skip
         except OtherDelimiter as error:
             other = "tab" if error.delimiter == "\t" else quote(error.delimiter)
@@ -160,6 +161,8 @@ class Columns:
         option = _option(trouble, rows)
         if column in (source.fill or {}):
             return f"instead of {self.where('fill')} give {option}"
+        if source.decimal == "." and all(map(DECIMAL_COMMA.fullmatch, trouble.strange)):
+            return f"where the comma stands before decimals, give {self.where('decimal')} ,; else {option}"
         return f"mend the file, or {option}" if _almost_numbers(trouble) else ""
 
 

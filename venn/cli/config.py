@@ -282,7 +282,8 @@ class SourceTable:
     fill: Mapping[str, float | str] | None = declare(
         FILLS, "What replaces missing numbers of a column, repeatable; the median only in a file given by name."
     )
-    delimiter: str | None = declare(DELIMITER, "Separator of CSV fields, or tab.  [default: ,]")
+    delimiter: str = declare(DELIMITER, "Separator of CSV fields, or tab.  [default: ,]", ",")
+    decimal: Literal[".", ","] = declare(choice(".", ","), "What stands before decimals in CSV.  [default: .]", ".")
     end: bool = declare(FLAG, "Stop at the end of the file.", False)
     group: str | None = declare(TEXT, "Group under which a Kafka broker receives the run's position.")
     kafka: Mapping[str, str | int | float | bool] | None = declare(SETTINGS, "", option=None)

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from streams.schema import with_point
 from venn.cli.predictors import DEFAULT_C, LAST_TRAINING, with_around
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF
@@ -62,7 +63,7 @@ def is_long(n: int) -> bool:
     return n > MOST_TRANSDUCTIVE
 
 
-def holds_numbers(path: Path, label: str, delimiter: str) -> bool:
+def holds_numbers(path: Path, label: str, delimiter: str, decimal: str = ".") -> bool:
     """Whether a column of a CSV file is one of numbers rather than of classes.
 
     It is if all fields are finite numbers, and some are not whole, or more than 50 differ.
@@ -79,7 +80,7 @@ def holds_numbers(path: Path, label: str, delimiter: str) -> bool:
             if text in seen:
                 continue
             try:
-                number = float(text)
+                number = float(with_point(text) if decimal == "," else text)
             except ValueError:
                 return False
             if not math.isfinite(number):

@@ -21,7 +21,7 @@ BY_KIND: dict[str, tuple[str, ...]] = {
     "redis": MADE,
     "kafka": (*MADE, "group", "kafka"),
     "jsonl": (*MADE, "end"),
-    "csv": (*MADE, "end", "label", "id", "delimiter"),
+    "csv": (*MADE, "end", "label", "id", "delimiter", "decimal"),
     "data": (*EVERY, *KEYS, "numbers", "delay", "missing", "shuffle", "steps"),
 }
 SCHEMES = {"redis": "redis", "rediss": "redis", "unix": "redis", "kafka": "kafka", "jsonl": "jsonl", "csv": "csv"}
@@ -102,8 +102,10 @@ def open_place(config: Config) -> Place:
     elif kind == "jsonl":
         source = streams.JSONLines(path, follow=not given.end, **common)
     else:
-        optional: dict[str, Any] = {} if given.delimiter is None else {"delimiter": given.delimiter}
-        source = streams.CSVRows(path, given.label, id=given.id, follow=not given.end, **optional, **common)
+        source = streams.CSVRows(
+            path, given.label, id=given.id, follow=not given.end, delimiter=given.delimiter,
+            decimal=given.decimal, **common,
+        )  # fmt: skip
     return Place(source, True, given.classes or (), _width(given), _features(given), "", handlers)
 
 

@@ -55,6 +55,9 @@ class Recorded:
         """Return the number of steps; each question had its answer."""
         return Counts(len(self._record), len(self._record), 0, 0, 0.0, 0.0)
 
+    def ended(self) -> None:
+        """Return None: a record knows no times."""
+
     def series(self, points: int = MOST_POINTS, after: int = 0) -> Sequence[Point]:
         """Return the points of the curves."""
         return [point for point in self._points if point.step > after]
@@ -87,7 +90,7 @@ class Recorded:
         return self.latest(answers)
 
     def answered_at(self, step: int) -> None:
-        """Return None: a record knows no times."""
+        """Return None here too."""
 
     def asked_at(self, number: int) -> None:
         """Return None as well."""

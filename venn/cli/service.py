@@ -15,12 +15,14 @@ import click
 
 from streams.messages import BadMessage, Message, Source
 from venn.cli.columns import live_advice
+from venn.cli.errors import warned
 from venn.cli.interrupt import Ending
 from venn.cli.output import KEY, Output, prediction_line
 from venn.machines.machine import NotConverged
 from venn.monitors.alarms import Alarm
 from venn.online.journal import Journal
 from venn.online.loop import Online
+from venn.online.watch import ENDED
 from venn.predictors.restarting import Restarting
 from venn.show.notify import Notifier, message
 from venn.show.telling import Telling
@@ -124,7 +126,7 @@ class Voice:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default", UserWarning)
-                warnings.showwarning = lambda message, *_: self.say(f"warning: {message}")
+                warnings.showwarning = lambda message, *_: self.say(warned(message))
                 yield
         finally:
             logger.removeHandler(handler)
@@ -221,6 +223,8 @@ class Service:
             held = []
         self._commit(held, ending)
         self._output.note(self.online)
+        online = self.online
+        online.reach(ENDED, {"time": time(), "events": online.asked + online.answered + online.expired})
 
     def _commit(self, held: list[Message], ending: Ending) -> None:
         """Process the messages, in several transactions where they take long; an end may come between two."""
@@ -398,7 +402,7 @@ END: Any = object()
 
 def known_sources(journal: Journal) -> list[str]:
     """Return the names of the sources that a journal has read."""
-    return [name for (name,) in journal.connection.execute("SELECT source FROM positions") if name != KEY]
+    return [name for (name,) in journal.connection.execute("SELECT source FROM positions") if name not in (KEY, ENDED)]
 
 
 def owns_terminal(out: str) -> bool:

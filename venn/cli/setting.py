@@ -219,8 +219,8 @@ def is_named(data: str) -> bool:
 def _open(data: str, columns: Columns, shuffle: int | None, whole: bool) -> streams.Stream:
     named = [info.name for info in streams.datasets()]
     if data in named:
-        for key in KEYS:
-            if getattr(columns.config.source, key) is not None:
+        for key in columns.config.given("source"):
+            if key in KEYS:
                 raise click.UsageError(f"{columns.where(key)} belongs to a CSV file, and {data} is a named data set")
         return streams.load(data, shuffle=shuffle, progress=_announce_once(data), scale=whole)
     if not Path(data).exists():

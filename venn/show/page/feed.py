@@ -65,6 +65,9 @@ class Watched(Protocol):
     def created(self) -> float: ...
 
     def counts(self) -> Counts: ...
+    def ended(self) -> float | None:
+        """Return when the run came to its end, in seconds since 1970; None if it goes on, or that is not known."""
+
     def series(self, points: int = 1000, after: int = 0) -> Sequence[Any]:
         """Return points with a `step`, a `time` and `figures`."""
 
@@ -103,6 +106,8 @@ class Run:
         The worst on the predictors, with its name.
     since : float or None
         When the step came from which on the verdict holds, in seconds since 1970, if it names one.
+    ended : float or None
+        When the run came to its end, in seconds since 1970.
     version : int
         Changes whenever any of this changes.
     """
@@ -127,7 +132,7 @@ class Run:
 
     def read(self, watched: Watched) -> None:
         """Read what has happened since the last time."""
-        self.counts = watched.counts()
+        self.counts, self.ended = watched.counts(), watched.ended()
         series = watched.series(MOST_POINTS, self._drawn)
         found = {name: watched.snapshot(name) for name in (*self.names, *self.objects)}
         known = {name: snapshot for name, snapshot in found.items() if snapshot is not None}
@@ -144,7 +149,7 @@ class Run:
         if len(steps) == 1 and steps != {0}:  # written together, and later than the last point of the curves
             self._add(Point(steps.pop(), self._figures()))
         rung = [len(one) for one in self.alarms.values()], [one[-1]["step"] for one in self.alarms.values() if one]
-        seen = (tuple(self.counts), len(self.points), self.thinned, steps, rung)
+        seen = (tuple(self.counts), self.ended, len(self.points), self.thinned, steps, rung)
         if seen != self._seen:
             self._seen, self.version = seen, self.version + 1
             self._made.clear()

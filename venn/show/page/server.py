@@ -88,7 +88,7 @@ class Page:
             self._doc.title = title
         if run is None:
             return
-        self._say("facts", words.facts(run.counts, run.rate))
+        self._say("facts", words.facts(run.counts, run.rate if run.ended is None else None))
         if run is self._run and run.version == self._version:
             return
         if run is not self._run:
