@@ -338,7 +338,7 @@ def test_a_run_that_has_ended_is_not_called_silent(state, tmp_path):
     watched = fed(path)
     assert watched.run.ended == watched.run.counts.time + 1
     found = first.status(watched, watched.run.counts.time + 7201)
-    when = f"{words.clock(watched.run.ended)}, 2 h 0 min ago"
+    when = f"{words.clock(watched.run.ended)}, 2 h ago"
     if state == "changed":
         assert (found.state, found.also) == ("changed", f"ended: {when}")
     else:

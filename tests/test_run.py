@@ -29,6 +29,7 @@ from venn.cli import service
 from venn.cli.output import Output, prediction_line
 from venn.cli.predictors import PREDICTORS
 from venn.online.loop import Online
+from venn.online.watch import Watch
 
 N = 160
 
