@@ -415,7 +415,11 @@ def test_alarms_in_one_line_each(tmp_path):
     said = first.alarms(run)
     assert said.count("<li>") == first.ALARMS
     newest = max(alarm["step"] for rung in run.alarms.values() for alarm in rung)
-    assert f"at {newest:,}, evidence 10<sup>" in said
+    assert f"more until step {newest:,}" in said
+    told = words.alarms(run)
+    found = words.rung(run)
+    assert told.count("<li>") == len(found) < 10
+    assert sum(one.count for one in found) == sum(map(len, run.alarms.values())) > 30
     write_state(tmp_path / "calm.db", "as claimed")
     assert "Alarms: none" in first.alarms(fed(tmp_path / "calm.db").run)
 

@@ -25,7 +25,7 @@ from venn.online.loop import Online
 from venn.online.watch import ENDED
 from venn.predictors.restarting import Restarting
 from venn.show.notify import Notifier, message
-from venn.show.telling import Telling
+from venn.show.telling import Crier
 
 PLAIN = 30.0  # seconds between two lines of progress
 LIVELY = 0.25  # the same for a line that changes in a terminal
@@ -168,7 +168,7 @@ class Service:
         self._asked_at: dict[int | str, float] = {}
         self._alarms = {name: monitor.count for name, monitor in online.monitors.items()}
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
-        self._telling = Telling()
+        self._crier = Crier()
         self._notifier = notifier
         self._rung: list[tuple[str, Alarm]] = []  # of the transaction at hand, and not yet sent
         self._judged = online.asked + online.answered
@@ -223,6 +223,8 @@ class Service:
             held = []
         self._commit(held, ending)
         self._output.note(self.online)
+        for line in self._crier.rest():
+            self._voice.say(f"alarm: {line}")
         online = self.online
         online.reach(ENDED, {"time": time(), "events": online.asked + online.answered + online.expired})
 
@@ -306,8 +308,9 @@ class Service:
             rung = monitor.count - self._alarms[name]
             if rung:
                 self._alarms[name] = monitor.count
-                self._rung += [(name, alarm) for alarm in monitor.alarms[-rung:]]
-                news += [f"alarm: {name}: {self._telling.tell(asdict(alarm))}" for alarm in monitor.alarms[-rung:]]
+                for alarm in monitor.alarms[-rung:]:
+                    self._rung.append((name, alarm))
+                    news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
         for name, known in self._restarts.items():
             one = self.online.panel[name]
             if isinstance(one, Restarting) and len(one.restarts) > known:

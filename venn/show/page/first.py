@@ -220,6 +220,10 @@ def each(run: Run) -> str:
     return words.table(("predictor", "lately", "claimed", "now"), rows) + more
 
 
+def _at(when: float) -> str:
+    return f"{clock(when, zone=False)} " if when else ""
+
+
 def alarms(run: Run) -> str:
     """Return the last alarms, each in one line."""
     found = words.rung(run)
@@ -227,13 +231,15 @@ def alarms(run: Run) -> str:
         none = "none" if run.monitors else "none: no predictor has a monitor"
         return f'<section class="card rung"><h2>Alarms: {none}</h2></section>'
     lines = "".join(
-        f"<li>{f'{clock(when, zone=False)} ' if when else ''}<b>{text(name, 24)}</b> at "
-        f"{'question ' if name in run.objects else ''}{one['step']:,}, evidence "
-        f"10<sup>{one['log_evidence'] / columns.LN10:.1f}</sup>: {text(against(one['detector'], one['about']))}</li>"
-        for when, name, one in found[:ALARMS]
+        f"<li>{_at(one['time'])}<b>{text(burst.name, 24)}</b> at "
+        f"{'question ' if burst.name in run.objects else ''}{one['step']:,}, evidence "
+        f"10<sup>{one['log_evidence'] / columns.LN10:.1f}</sup>: {text(against(one['detector'], one['about']))}"
+        f"{f'; {burst.more}' if burst.more else ''}</li>"
+        for burst in found[:ALARMS]
+        for one in (burst.first,)
     )
-    count = words.alarm_count(run)
-    more = f", the last {min(ALARMS, len(found))}" if count > 1 else ""
+    count, shown = words.alarm_count(run), sum(burst.count for burst in found[:ALARMS])
+    more = f", the last {shown:,}" if count > shown else ""
     return f'<section class="card rung"><h2>Alarms: {count:,}{more}</h2><ul class="short">{lines}</ul></section>'
 
 

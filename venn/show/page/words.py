@@ -23,7 +23,7 @@ from venn.prediction import (
 from venn.show.page import columns
 from venn.show.page.feed import LATEST, Counts, Run
 from venn.show.snapshots import verdicts
-from venn.show.telling import Telling
+from venn.show.telling import Burst, Telling, bursts
 
 LONGEST = 60  # letters of an id or a label
 SERIES = ("#2f86c5", "#d9660a", "#1a9e77", "#c05fa0", "#a88700", "#7b74d6", "#8a8a8a", "#a0522d")
@@ -208,10 +208,10 @@ def legend(entries: Sequence[tuple[str, str, str]]) -> str:
     return f'<p class="legend">{items}</p>'
 
 
-def rung(run: Run) -> list[tuple[float, str, Mapping[str, Any]]]:
-    """Return the alarms of all predictors that were read, each with its time and its predictor, newest first."""
-    found = ((alarm["time"], name, alarm) for name, of in run.alarms.items() for alarm in of)
-    return sorted(found, key=lambda one: (one[0], one[2]["step"], one[1]), reverse=True)
+def rung(run: Run) -> list[Burst]:
+    """Return the alarms of all predictors that were read, those together that follow one another, newest first."""
+    found = bursts((name, alarm) for name, of in run.alarms.items() for alarm in of)
+    return sorted(found, key=lambda one: (one.last["time"], one.last["step"], one.name), reverse=True)
 
 
 def alarm_count(run: Run) -> int:
@@ -221,6 +221,10 @@ def alarm_count(run: Run) -> int:
     return max(int(told), sum(map(len, run.alarms.values())))
 
 
+def _at(when: float) -> str:
+    return f" · {clock(when)}" if when else ""
+
+
 def alarms(run: Run, most: int = 20) -> str:
     """Return the latest alarms of all predictors in words, newest first."""
     count, found = alarm_count(run), rung(run)[:most]
@@ -228,10 +232,12 @@ def alarms(run: Run, most: int = 20) -> str:
         return "<p>No alarm." + ("" if run.monitors else " No predictor has a monitor.") + "</p>"
     telling = Telling()
     items = "".join(
-        f"<li><b>{text(name)}</b>{f' · {clock(when)}' if when else ''}: {text(telling.tell(alarm), 1000)}</li>"
-        for when, name, alarm in found
+        f"<li><b>{text(one.name)}</b>{_at(one.first['time'])}: "
+        f"{text(telling.tell(one.first), 1000)}{f' <b>{one.more}.</b>' if one.more else ''}</li>"
+        for one in found
     )
-    more = f", the latest {len(found)} of them:" if count > len(found) else ":"
+    shown = sum(one.count for one in found)
+    more = f", the latest {shown:,} of them:" if count > shown else ":"
     return f'<p class="alarm">{count:,} alarm{"s" * (count > 1)}{more}</p><ul>{items}</ul>'
 
 
