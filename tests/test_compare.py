@@ -59,6 +59,15 @@ def test_the_table_says_what_single_replays_say(run, tmp_path):
     assert told[0] != told[1]
 
 
+def test_a_file_gets_the_table_alone(run, fruit):
+    words = ("--label", "fruit", "--predictors", "deleted", "--tune", 0, "--out", "here", "--shuffles", 2)
+    done = run("fruit.csv", *words)
+    assert done.stdout.startswith("means over 2 shuffles\npredictor ")
+    assert done.stdout.endswith("Log loss in nats.\n")
+    assert len(done.stdout.splitlines()) == 4
+    assert done.stderr == "results: here/\n"
+
+
 def test_the_same_command_goes_on_and_another_file_is_another_result(run, fruit, tmp_path):
     words = ["fruit.csv", "--label", "fruit", "--predictors", "deleted", "--tune", 0, "--out", "here", "--shuffles"]
     assert run(*words, 1).exit_code == 0
