@@ -15,9 +15,9 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.online.salvage import verify
-from venn.online.watch import Counts, Point, Seen, Watch
+from venn.online.watch import Point, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, Run, Watched
-from venn.show.snapshots import figures_of
+from venn.show.snapshots import Counts, figures_of
 
 ROUND = 1000  # approximate number of points of a record's curves
 

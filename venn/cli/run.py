@@ -51,11 +51,12 @@ from venn.monitors.together import together
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.panel import Panel
-from venn.online.watch import Counts, Watch
+from venn.online.watch import Watch
 from venn.predictors.restarting import Restarting
 from venn.show.door import Door
 from venn.show.notify import Command as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
+from venn.show.snapshots import Counts
 
 
 class SourceByOption(click.Command):

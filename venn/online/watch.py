@@ -18,21 +18,10 @@ from venn.online.journal_file import UNREADABLE, JournalError, open_to_read, rea
 from venn.online.lock import held
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
-from venn.show.snapshots import overall
+from venn.show.snapshots import Counts, overall
 
 ENDED = "venn run ended"  # beside the positions of sources in a journal
 RECENT = 1000  # answers over which the rate is measured
-
-
-class Counts(NamedTuple):
-    """Progress of a run."""
-
-    asked: int
-    answered: int
-    expired: int
-    pending: int
-    rate: float  #: answers a second over the latest ones; 0 where there are fewer than two
-    time: float  #: time of the last event, in seconds since 1970; 0 before the first
 
 
 class Seen(NamedTuple):

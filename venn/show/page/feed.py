@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic, time
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from venn.labels import LabelSpace
 from venn.monitors.verdict import Verdict
-from venn.show.snapshots import Snapshot, figures_of, overall
+from venn.show.snapshots import Counts, Snapshot, figures_of, overall
 
 Made = TypeVar("Made")
 
@@ -22,28 +22,6 @@ OFTEN = 0.25  # least seconds between two readings, however many viewers ask
 RATE_OVER = 10.0  # seconds
 FEW = 5  # fewer answers say little about a rate
 QUIET, QUIET_GAPS = 5.0, 10.0  # a run is silent after so many seconds, and so many times its usual gap
-
-
-class Counts(Protocol):
-    """The progress of a run; a tuple of these."""
-
-    @property
-    def asked(self) -> int: ...
-    @property
-    def answered(self) -> int: ...
-    @property
-    def expired(self) -> int: ...
-    @property
-    def pending(self) -> int: ...
-    @property
-    def rate(self) -> float:
-        """Answers a second over the latest ones."""
-
-    @property
-    def time(self) -> float:
-        """Time of the last event, in seconds since 1970; 0 before the first."""
-
-    def __iter__(self) -> Iterator[Any]: ...
 
 
 class Watched(Protocol):

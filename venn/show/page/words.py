@@ -21,8 +21,8 @@ from venn.prediction import (
     REALISED_ROW,
 )
 from venn.show.page import columns
-from venn.show.page.feed import LATEST, Counts, Run
-from venn.show.snapshots import verdicts
+from venn.show.page.feed import LATEST, Run
+from venn.show.snapshots import Counts, verdicts
 from venn.show.telling import Burst, Telling, bursts
 
 LONGEST = 60  # letters of an id or a label
