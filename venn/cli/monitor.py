@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, sleep
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 BLOCK = 64  # steps of a record between two checks of the clock
 NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 MOST_IN_WINDOW = 1_000_000
-OF_JOURNALS = ("data", "as_json", "once", "serve", "at", "host", *GUARD)
+OF_PAGES = ("at", "host", *GUARD)
+OF_JOURNALS = ("data", "as_json", "once", "serve", *OF_PAGES)
 OF_RECORDS = (
     "data", "predictor_names", "source_steps", "no_progress", "speed", "monitor_level", "monitor_run_length", "window",
     "out", "as_json",
@@ -99,17 +100,17 @@ def monitor(
 
     with one_line_errors():
         if serve or holds_journal(data):
-            _refuse(OF_JOURNALS, "a journal, whose predictions are made elsewhere")
+            why = "does not go with a journal, whose predictions are made elsewhere"
+            _refuse(lambda name: name not in OF_JOURNALS, why)
             if serve:
                 serve_page(data, host, at, guard(**{name: options[name] for name in GUARD}))
             else:
                 follow(data, as_json, once)
             return
-        _refuse_page()
-        if once:
-            raise click.UsageError("--once belongs to a journal")
+        _refuse(lambda name: name in OF_PAGES, "belongs to --serve")
+        _refuse(lambda name: name == "once", "belongs to a journal")
         if _holds_record(data):
-            _refuse(OF_RECORDS, "a record, whose predictions are made")
+            _refuse(lambda name: name not in OF_RECORDS, "does not go with a record, whose predictions are made")
             record = Record.load(data)
             if not len(record):
                 raise click.ClickException(f"{data} holds no step: there is nothing to watch")
@@ -156,18 +157,11 @@ def _holds_record(data: str) -> bool:
     return Path(data).is_file() and (Path(data).suffix == ".npz" or zipfile.is_zipfile(data))
 
 
-def _refuse(allowed: tuple[str, ...], what: str) -> None:
-    """Refuse options for learning: the predictions exist already."""
+def _refuse(refused: Callable[[str], bool], why: str) -> None:
+    """Refuse options by their names: such as those for learning, where the predictions exist already."""
     for given in on_command_line(click.get_current_context()):
-        if given.name not in allowed:
-            raise click.UsageError(f"{given.opts[0]} does not go with {what}")
-
-
-def _refuse_page() -> None:
-    """Refuse options of a page when there is none."""
-    for given in on_command_line(click.get_current_context()):
-        if given.name in ("at", "host", *GUARD):
-            raise click.UsageError(f"{given.opts[0]} belongs to --serve")
+        if refused(given.name or ""):
+            raise click.UsageError(f"{given.opts[0]} {why}")
 
 
 def _watch(steps: Iterator[None], monitors: Watching, pace: Pace, shown: tuple[str, int | None] | None) -> int:

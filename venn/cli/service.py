@@ -24,12 +24,12 @@ from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.watch import ENDED
 from venn.predictors.restarting import Restarting
+from venn.show.complaints import Seldom, hearing
 from venn.show.notify import Notifier, message
 from venn.show.telling import Crier
 
 PLAIN = 30.0  # seconds between two lines of progress
 LIVELY = 0.25  # the same for a line that changes in a terminal
-REMIND = 60.0  # seconds after which a repeated complaint is shown again
 REFUSED = (ValueError, TypeError, NotConverged)
 
 
@@ -58,8 +58,7 @@ class Voice:
 
     def __init__(self, quiet: bool, progress: bool, lively: bool) -> None:
         self._quiet, self._progress, self._lively = quiet, progress and not quiet, lively
-        self._counts: dict[str, int] = {}
-        self._told: dict[str, float] = {}
+        self._seldom = Seldom()
         self._next = monotonic() + (LIVELY if lively else PLAIN)
         self._status: Any = None
 
@@ -91,16 +90,14 @@ class Voice:
 
     def complain(self, what: str, text: str) -> None:
         """Count a problem; show it, unless it was shown recently or often."""
-        count = self._counts[what] = self._counts.get(what, 0) + 1
-        now = monotonic()
-        if count == 10 ** (len(str(count)) - 1) or now - self._told[what] >= REMIND:
-            self._told[what] = now
-            self.say(f"{what}{f' ({count} so far)' if count > 1 else ''}: {text}")
+        heading = self._seldom.heading(what)
+        if heading:
+            self.say(f"{heading}: {text}")
 
     @property
     def counts(self) -> dict[str, int]:
         """How often each complaint occurred."""
-        return dict(self._counts)
+        return dict(self._seldom.counts)
 
     def progress(self, text: Callable[[], str]) -> None:
         """Show progress, if it is time."""
@@ -118,28 +115,13 @@ class Voice:
     @contextmanager
     def hearing(self) -> Iterator[None]:
         """Show warnings of sources and checkpoints as lines of our own."""
-        handler = _Handler(self)
-        logger = logging.getLogger("streams")
-        before = logger.propagate
-        logger.addHandler(handler)
-        logger.propagate = False
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("default", UserWarning)
-                warnings.showwarning = lambda message, *_: self.say(warned(message))
-                yield
-        finally:
-            logger.removeHandler(handler)
-            logger.propagate = before
-
-
-class _Handler(logging.Handler):
-    def __init__(self, voice: Voice) -> None:
-        super().__init__(logging.WARNING)
-        self._voice = voice
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._voice.say(record.getMessage())
+        with (
+            warnings.catch_warnings(),
+            hearing({"streams": logging.NOTSET}, lambda record: self.say(record.getMessage())),
+        ):
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = lambda message, *_: self.say(warned(message))
+            yield
 
 
 class Service:

@@ -27,20 +27,12 @@ QUIET, QUIET_GAPS = 5.0, 10.0  # a run is silent after so many seconds, and so m
 class Watched(Protocol):
     """What the page needs from a run: `venn.online.watch.Watch` is one."""
 
-    @property
-    def space(self) -> LabelSpace: ...
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def predictors(self) -> Mapping[str, str]: ...
-    @property
-    def monitors(self) -> Mapping[str, str]: ...
-    @property
-    def objects(self) -> tuple[str, ...]:
-        """The names of monitors that watch the objects, and no predictor."""
-
-    @property
-    def created(self) -> float: ...
+    space: LabelSpace
+    names: tuple[str, ...]
+    predictors: dict[str, str]
+    monitors: dict[str, str]
+    objects: tuple[str, ...]  #: the names of monitors that watch the objects, and no predictor
+    created: float
 
     def counts(self) -> Counts: ...
     def ended(self) -> float | None:
