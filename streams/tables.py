@@ -126,7 +126,7 @@ def read_csv(
             raise TypeError(f"classes must be str, as a CSV file holds text, got {k!r}")
 
     def read(fast: bool) -> tuple[list[_Column], Floats]:
-        with _opened(path) as lines:
+        with opened(path) as lines:
             rows = csv.reader(lines, delimiter=delimiter)
             names = _header(path, rows, delimiter)
             columns = _columns(path, names, label, {} if schema is None else schema, of_label, decimal)
@@ -172,7 +172,7 @@ def read_csv(
 def read_header(path: Path, delimiter: str) -> list[str]:
     """Return the names of the columns of a CSV file."""
     check_delimiter(delimiter)
-    with _opened(path) as lines:
+    with opened(path) as lines:
         return _header(path, csv.reader(lines, delimiter=delimiter), delimiter)
 
 
@@ -273,7 +273,8 @@ def _instead(path: Path) -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
+def opened(path: Path) -> Iterator[TextIO]:
+    """Open a file of text, plain or gzip; errors of its form say what to do."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     try:
@@ -440,7 +441,7 @@ def _troubles(path: Path, columns: list[_Column], bad: dict[int, tuple[int, Refu
     values: dict[int, set[str]] = {j: set() for j in bad}
     strange: dict[int, set[str]] = {j: set() for j in bad}
     count = 0
-    with _opened(path) as lines:
+    with opened(path) as lines:
         rows = csv.reader(lines, delimiter=delimiter)
         _header(path, rows, delimiter)
         with suppress(ValueError):  # a row of another length: the rows before it suffice

@@ -287,7 +287,10 @@ def test_a_theorem_is_told_once():
     ]
     text = final(terminal(100, 40), [{"a": ringing([3, 10, 12])}], ["a"])
     assert text.count("Theorem") == 1
-    assert text.index("At step 12 it changed.") < text.index("At step 10 Shir") < text.index("At step 3 Shir")
+    assert text.index("At step 3 it changed.") < text.index("2 more until step 12.")
+    text = final(terminal(100, 40), [{"a": ringing([3, 2010])}], ["a"])
+    assert text.count("Theorem") == 1
+    assert text.index("At step 2010 it changed.") < text.index("At step 3 Shir")
 
 
 def test_of_alarms_that_follow_one_another_the_first_is_told_then_counts():

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 import click
 from click.core import ParameterSource
@@ -383,20 +383,12 @@ class Config:
         return [key for place, key in self.origin if place == table]
 
 
-TABLES: dict[str, type] = {
-    "run": RunTable,
-    "source": SourceTable,
-    "predictor": PredictorTable,
-    "machine": MachineTable,
-    "monitor": MonitorTable,
-    "journal": JournalTable,
-}
+TABLES: dict[str, type] = {name: one for name, one in get_type_hints(Config).items() if isinstance(one, type)}
 
 
 def key_field(table: str, key: str) -> Field[Any]:
     """Return the declaration of a key."""
-    found: dict[str, Field[Any]] = {one.name: one for one in fields(TABLES[table])}
-    return found[key]
+    return next(one for one in fields(TABLES[table]) if one.name == key)
 
 
 def option_of(one: Field[Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from streams.schema import with_point
+from streams.tables import opened
 from venn.cli.predictors import DEFAULT_C, LAST_TRAINING, with_around
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF
@@ -68,11 +68,9 @@ def holds_numbers(path: Path, label: str, delimiter: str, decimal: str = ".") ->
 
     It is if all fields are finite numbers, and some are not whole, or more than 50 differ.
     """
-    with path.open("rb") as file:
-        opener: Any = gzip.open if file.read(2) == b"\x1f\x8b" else open
     seen: set[str] = set()
     whole = True
-    with opener(path, "rt", encoding="utf-8-sig") as lines:
+    with opened(path) as lines:
         rows = (row for row in csv.reader(lines, delimiter=delimiter) if row)
         place = next(rows).index(label)
         for row in rows:

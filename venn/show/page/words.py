@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from time import localtime, strftime, time
 from typing import Any
@@ -296,31 +296,34 @@ def _when(seconds: float) -> str:
 
 def outcomes(run: Run, name: str) -> str:
     """Return the latest questions whose labels have come: what was said, and what came true."""
-    header = ("label came", "id", "label", f"claimed, or set at {LEVEL}", "true label", "right?", "answers late")
-    rows, others = [], False
-    for seen in run.outcomes[:LATEST]:
-        prediction = seen.predictions[name]
-        said, claim, best = _said(prediction)
-        others = others or best
-        right = kind_of(prediction).right(prediction, seen.y)
-        rows.append((_when(seen.time), text(seen.id), said, claim, label(seen.y), verdict_on(right), f"{seen.delay:,}"))
-    note = f"<p class='fine'>{BEST}</p>" if others else ""
-    return table(header, rows) + note if rows else "<p>No label has come yet.</p>"
+    more = ("true label", "right?", "answers late")
+    found = run.outcomes[:LATEST]
+    said = _asked(found, name, "label came", more, lambda one, right: (label(one.y), right, f"{one.delay:,}"))
+    return said or "<p>No label has come yet.</p>"
 
 
 def latest(run: Run, name: str) -> str:
     """Return the latest questions, whether or not their labels have come."""
-    header = ("time", "id", "label", f"claimed, or set at {LEVEL}", "status", "true label", "right?")
+
+    def state(one: Any, right: str) -> tuple[str, ...]:
+        return f'<span class="{one.status}">{one.status}</span>', label(one.y) if right else "", right
+
+    return _asked(run.latest, name, "time", ("status", "true label", "right?"), state) or "<p>No question yet.</p>"
+
+
+def _asked(
+    found: Sequence[Any], name: str, when: str, more: Sequence[str], cells: Callable[[Any, str], Sequence[str]]
+) -> str:
+    """Return a table of questions and what was said of them, with more columns; nothing if there are none."""
     rows, others = [], False
-    for seen in run.latest:
-        prediction, answered = seen.predictions[name], seen.status == "answered"
+    for one in found:
+        prediction = one.predictions[name]
         said, claim, best = _said(prediction)
         others = others or best
-        right = verdict_on(kind_of(prediction).right(prediction, seen.y)) if answered else ""
-        state = f'<span class="{seen.status}">{seen.status}</span>'
-        rows.append((_when(seen.time), text(seen.id), said, claim, state, label(seen.y) if answered else "", right))
+        right = verdict_on(kind_of(prediction).right(prediction, one.y)) if one.status == "answered" else ""
+        rows.append((_when(one.time), text(one.id), said, claim, *cells(one, right)))
     note = f"<p class='fine'>{BEST}</p>" if others else ""
-    return table(header, rows) + note if rows else "<p>No question yet.</p>"
+    return table((when, "id", "label", f"claimed, or set at {LEVEL}", *more), rows) + note if rows else ""
 
 
 def parameters(run: Run) -> str:
