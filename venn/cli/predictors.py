@@ -171,13 +171,6 @@ def with_adaptive(names: Sequence[str]) -> tuple[str, ...]:
     return (*names, *(name for name in beside if name not in names))
 
 
-def check_kernel(kernel: str, given: Mapping[str, Any], where: Callable[[str], str]) -> None:
-    """Refuse parameters that the kernel does not have; `where` says how the reader knows one."""
-    for key, kernels in OF_KERNELS.items():
-        if given[key] is not None and kernel not in kernels:
-            raise click.UsageError(f"{where(key)} belongs to the kernel {' or '.join(kernels)}, not to {kernel}")
-
-
 def known_choices(
     data: str | None, gamma: float | None, C: float | None
 ) -> dict[str, tuple[Kernel, float, str]] | None:

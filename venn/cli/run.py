@@ -31,7 +31,6 @@ from venn.cli.predictors import (
     PREDICTORS,
     WINDOWED,
     by_default,
-    check_kernel,
     choose_nothing,
     default_predictors,
     known_choices,
@@ -43,6 +42,7 @@ from venn.cli.predictors import (
 )
 from venn.cli.serve import TOKEN, guard, holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
+from venn.cli.setting import check_kernel
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.labels import Real
 from venn.machines.kernels import Kernel
@@ -197,8 +197,7 @@ def made(config: Config) -> Plan:
 def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]:
     """Return kernel, C and a note for each kind of machine."""
     machine = config.machine
-    parameters = {key: getattr(machine, key) for key in OF_KERNELS}
-    check_kernel(machine.kernel, parameters, lambda key: config.where("machine", key))
+    check_kernel(config)
     known = known_choices(place.data, machine.gamma, machine.C)
     if machine.kernel == "rbf" and known is not None:
         return known

@@ -22,7 +22,6 @@ from venn.cli.predictors import (
     MACHINES,
     OF_KERNELS,
     PREDICTORS,
-    check_kernel,
     choose_nothing,
     default_predictors,
     known_choices,
@@ -97,6 +96,15 @@ def into_folder(help: str, default: Path | None = None) -> Callable[[Command], C
     return click.option("--out", type=kind, default=default, metavar="FOLDER", help=help)
 
 
+def check_kernel(config: Config) -> None:
+    """Refuse parameters that the kernel does not have."""
+    machine = config.machine
+    for key, kernels in OF_KERNELS.items():
+        if getattr(machine, key) is not None and machine.kernel not in kernels:
+            where = config.where("machine", key)
+            raise click.UsageError(f"{where} belongs to the kernel {' or '.join(kernels)}, not to {machine.kernel}")
+
+
 def make_folder(out: Path) -> None:
     """Make the folder of `--out` where there is none: better an error now than after an hour."""
     with writing("--out", out):
@@ -126,9 +134,7 @@ class Learning:
     no_progress: bool
 
     def __post_init__(self) -> None:
-        machine = self.config.machine
-        parameters = {key: getattr(machine, key) for key in OF_KERNELS}
-        check_kernel(machine.kernel, parameters, lambda key: self.config.where("machine", key))
+        check_kernel(self.config)
         assert Columns(self.config)  # better an error now than after the first data set
 
     @property
