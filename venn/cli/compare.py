@@ -17,7 +17,7 @@ from venn import __version__
 from venn.cli.config import typed
 from venn.cli.errors import one_line_errors
 from venn.cli.predictors import DEFAULTS
-from venn.cli.setting import Learning, chosen_predictors, into_folder, learning, make_folder, read_by
+from venn.cli.setting import Learning, into_folder, learning, make_folder, read_by
 from venn.online.panel import Panel
 from venn.show import terminal
 
@@ -119,7 +119,7 @@ def opened(
     if version != __version__:
         raise ValueError(f"vennstream must have the same version everywhere, {version}, and is {__version__} here")
     stream = chosen.open(data, shuffle)
-    panel, tuning = chosen.panel(data, stream, chosen_predictors(chosen.names, data, stream, _unsaid), _unsaid)
+    panel, tuning = chosen.panel(data, stream, chosen.predictors(data, stream, _unsaid), _unsaid)
     return stream if tuning is None else stream.drop(tuning.n), panel
 
 

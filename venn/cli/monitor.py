@@ -18,7 +18,7 @@ from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import WATCHED, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
-from venn.cli.setting import Learning, chosen_predictors, into_folder, learning, make_folder, read_by, seed
+from venn.cli.setting import Learning, into_folder, learning, make_folder, read_by, seed
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on
 from venn.monitors.objects import Drift
 from venn.monitors.together import trainings_of
@@ -114,7 +114,7 @@ def monitor(
             record = Record.load(data)
             if not len(record):
                 raise click.ClickException(f"{data} holds no step: there is nothing to watch")
-            chosen_names = chosen.names or watched(record.names)
+            chosen_names = list(chosen.config.predictor.names or watched(record.names))
             missing = [name for name in chosen_names if name not in record]
             if missing:
                 raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
@@ -123,7 +123,7 @@ def monitor(
             steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
             stream = chosen.open(data, shuffle)
-            chosen_names = chosen_predictors(chosen.names, None, stream, say)
+            chosen_names = chosen.predictors(None, stream, say)
             if watch.conformal:
                 chosen_names = list(with_conformal(chosen_names))
             panel, tuning = chosen.panel(data, stream, chosen_names, say)

@@ -16,7 +16,7 @@ from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import DEFAULTS, STUDY
-from venn.cli.setting import Learning, chosen_predictors, into_folder, is_named, learning, make_folder, read_by, seed
+from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, read_by, seed
 from venn.cli.words import conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.tuning import Tuning
 from venn.monitors.verdict import Verdict
@@ -66,10 +66,10 @@ def replay(
             shuffle = 0 if is_named(data) else None
         stream = chosen.open(data, shuffle)
         notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
-        names = chosen_predictors(chosen.names, data, stream, notes.append)
+        names = chosen.predictors(data, stream, notes.append)
         panel, tuning = chosen.panel(data, stream, names, notes.append)
         if (
-            chosen.names is None and stream.classes and len(names) > 1
+            chosen.config.predictor.names is None and stream.classes and len(names) > 1
         ):  # between the note on the forecaster and that on their machine
             notes.insert(2, f"beside it, for comparison, what {STUDY} published on these data")
         for note in notes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -111,20 +111,6 @@ def make_folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
 
 
-def chosen_predictors(
-    names: Sequence[str] | None, data: str | None, stream: streams.Stream, say: Callable[[str], None]
-) -> list[str]:
-    """Return the predictors that were named, or those of default; say so where labels are numbers."""
-    if not stream.classes:
-        say("labels are numbers: distributions and intervals (--classes takes them as classes)")
-    if names is not None:
-        numbers.check_names(names, not stream.classes)
-        return list(names)
-    if not stream.classes:
-        return list(numbers.MANY if numbers.is_long(len(stream)) else numbers.FEW)
-    return list(default_predictors(data))
-
-
 @dataclass(frozen=True)
 class Learning:
     """What a command line says of a stream, and of what is learned from it."""
@@ -142,10 +128,16 @@ class Learning:
         """The largest number of examples."""
         return self.config.source.steps
 
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """The predictors, if they are named."""
-        return self.config.predictor.names
+    def predictors(self, data: str | None, stream: streams.Stream, say: Callable[[str], None]) -> list[str]:
+        """Return the predictors that were named, or those of default; say so where labels are numbers."""
+        names, of_numbers = self.config.predictor.names, not stream.classes
+        if of_numbers:
+            say("labels are numbers: distributions and intervals (--classes takes them as classes)")
+        if names is not None:
+            numbers.check_names(names, of_numbers)
+        elif of_numbers:
+            names = numbers.MANY if numbers.is_long(len(stream)) else numbers.FEW
+        return list(names or default_predictors(data))
 
     @property
     def progress(self) -> bool | None:
