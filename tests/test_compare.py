@@ -68,6 +68,14 @@ def test_a_file_gets_the_table_alone(run, fruit):
     assert done.stderr == "results: here/\n"
 
 
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_a_doubtful_column_is_named_once_and_not_in_each_replay(run, tmp_path):
+    (tmp_path / "rows.csv").write_text("n,a,y\n" + "".join(f"{i},{i % 3},{'np'[i % 2]}\n" for i in range(20)))
+    done = run("rows.csv", "--label", "y", "--predictors", "deleted", "--tune", 0, "--out", "here", "--shuffles", 2)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("warning:") == done.stderr.count("--skip n leaves it out") == 1
+
+
 def test_the_same_command_goes_on_and_another_file_is_another_result(run, fruit, tmp_path):
     words = ["fruit.csv", "--label", "fruit", "--predictors", "deleted", "--tune", 0, "--out", "here", "--shuffles"]
     assert run(*words, 1).exit_code == 0

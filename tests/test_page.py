@@ -415,7 +415,8 @@ def test_alarms_in_one_line_each(tmp_path):
     said = first.alarms(run)
     assert said.count("<li>") == first.ALARMS
     newest = max(alarm["step"] for rung in run.alarms.values() for alarm in rung)
-    assert f"more until step {newest:,}" in said
+    assert f"more until step {newest:,}" in words.alarms(run)
+    assert f", {words.rung(run)[0].count - 1:,} more<" in said
     told = words.alarms(run)
     found = words.rung(run)
     assert told.count("<li>") == len(found) < 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Any
 import click
 
 import streams
+from streams.tables import Doubtful
 from venn import __version__
 from venn.cli.config import typed
 from venn.cli.errors import one_line_errors
@@ -118,7 +120,9 @@ def opened(
         raise ValueError(f"{data} must be the same file everywhere, and is another one here")
     if version != __version__:
         raise ValueError(f"vennstream must have the same version everywhere, {version}, and is {__version__} here")
-    stream = chosen.open(data, shuffle)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Doubtful)  # said once, before the replays
+        stream = chosen.open(data, shuffle)
     panel, tuning = chosen.panel(data, stream, chosen.predictors(data, stream, _unsaid), _unsaid)
     return stream if tuning is None else stream.drop(tuning.n), panel
 

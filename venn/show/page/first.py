@@ -17,7 +17,7 @@ from venn.show.snapshots import Recent, recent, verdicts
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early"}  # in a table
-ALARMS, OUTCOMES, SPELLED, ROWS = 3, 40, 5, 6  # how many of each there are room for
+ALARMS, OUTCOMES, SPELLED, ROWS = 2, 40, 5, 6  # how many of each there are room for
 LEAST_RANGE, MARGIN = 0.2, 1.25  # of the bar of an error rate
 SENTENCE = 1000
 
@@ -234,7 +234,7 @@ def alarms(run: Run) -> str:
         f"<li>{_at(one['time'])}<b>{text(burst.name, 24)}</b> at "
         f"{'question ' if burst.name in run.objects else ''}{one['step']:,}, evidence "
         f"10<sup>{one['log_evidence'] / columns.LN10:.1f}</sup>: {text(against(one['detector'], one['about']))}"
-        f"{f'; {burst.more}' if burst.more else ''}</li>"
+        f"{f', {burst.count - 1:,} more' if burst.more else ''}</li>"
         for burst in found[:ALARMS]
         for one in (burst.first,)
     )
