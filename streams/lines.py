@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import os
+from typing import Literal
 
-from streams.checks import distinct_names
+from streams.checks import are_numbers, distinct_names
 from streams.form import Form, Parts, check_id, utf8
 from streams.messages import ErrorHandler
-from streams.schema import Skip
+from streams.schema import Numeric, Skip, check_decimal, with_point
 from streams.tables import check_delimiter
 from streams.tailing import LineReader
 
@@ -104,6 +105,8 @@ class CSVRows(LineReader):
     id : str, optional
         Name of the id's column. Ids are text.
     delimiter : str of one character
+    decimal : "." or ",", default "."
+        What stands before the decimals of numbers.
     form, follow, bad, lost, wait, name
         As for `JSONLines`. By default the features are all other columns except those that the schema skips;
         columns that a form does not name are ignored.
@@ -133,6 +136,7 @@ class CSVRows(LineReader):
         *,
         id: str | None = None,
         delimiter: str = ",",
+        decimal: Literal[".", ","] = ".",
         form: Form | None = None,
         follow: bool = True,
         bad: ErrorHandler | None = None,
@@ -147,6 +151,8 @@ class CSVRows(LineReader):
         if label is not None and label == id:
             raise ValueError(f"id must be another column than label, got {id!r} for both")
         check_delimiter(delimiter)
+        check_decimal(decimal)
+        self.decimal = decimal
         self.label, self.id, self.delimiter = label, id, delimiter
         self._columns: list[str] = []
 
@@ -183,8 +189,17 @@ class CSVRows(LineReader):
             raise ValueError(f"must have {len(self._columns)} fields, got {len(fields)}")
         row = dict(zip(self._columns, fields, strict=True))
         identity = check_id(row[self.id]) if self.id is not None and row[self.id] else None
+        schema = self.form.schema or {}
+        if self.decimal == ",":
+            number = {
+                name
+                for name in row
+                if name not in (self.label, self.id) and isinstance(schema.get(name, Numeric()), Numeric)
+            }
+            if self.label is not None and are_numbers(self.form.classes):
+                number.add(self.label)
+            row = {name: with_point(text) if name in number else text for name, text in row.items()}
         label = None if self.label is None else self._decoder.text_label(row[self.label])
         values = {name: row[name] for name in self._decoder.features or ()}
-        schema = self.form.schema or {}
         known = any(value for name, value in values.items() if not isinstance(schema.get(name), Skip))
         return self._decoder.parts(identity, self._decoder.point(values, textual=True) if known else None, label)

@@ -21,6 +21,10 @@ MISSING = ("", "?")
 WITH_COMMA = re.compile(r"\s*[+-]?(\d*,\d+([eE][+-]?\d+)?|\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+,\d*)\s*", re.ASCII)
 
 
+# 3,5 where the comma stands before the decimals.
+DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
 class Refused(ValueError):
     """A text that its column cannot hold: `what` is wrong, and the `remedy` in a program."""
 
@@ -89,7 +93,7 @@ class Numeric:
         if value is None and WITH_COMMA.fullmatch(text):
             raise Refused(
                 f"must be a number with a decimal point and no comma, got {text!r}",
-                ": mend the file, or declare Skip()",
+                ": mend the file, give decimal=',' where it stands before decimals, or declare Skip()",
             )
         if value is None:
             raise Refused(
@@ -222,6 +226,25 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def check_decimal(decimal: object) -> None:
+    """Raise ValueError unless it is a sign that may stand before decimals."""
+    if decimal not in (".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}")
+
+
+def with_point(text: str) -> str:
+    """Return a number written with a decimal comma as Python writes it; other texts as they are.
+
+    Raises
+    ------
+    Refused
+        The number has a decimal point: which of the two is meant is not guessed.
+    """
+    if "." in text and is_number(text):
+        raise Refused(f"must be a number with a decimal comma, as decimal=',' says, got {text!r}")
+    return text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text
 
 
 def missing_texts(kind: Numeric | Nominal) -> tuple[str, ...]:

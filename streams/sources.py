@@ -141,6 +141,7 @@ def from_csv(
     shuffle: int | None = None,
     scale: bool | Scaling = True,
     delimiter: str = ",",
+    decimal: Literal[".", ","] = ".",
 ) -> Stream:
     """Return a stream over the rows of a CSV file, plain or gzip, whose first row names the columns.
 
@@ -165,6 +166,8 @@ def from_csv(
         True: mean 0 and deviation 1 over the whole stream, a constant feature becomes 0. Nothing is
         ever fitted on the past of the stream: see `Scaling` for why.
     delimiter : str of one character
+    decimal : "." or ",", default "."
+        What stands before the decimals of numbers, of the label, too.
 
     Raises
     ------
@@ -173,6 +176,11 @@ def from_csv(
     ValueError, TypeError
         For everything else. An error inside the file names file, row (its line, from 1) and column: the first
         trouble of every bad column, all at once.
+
+    Warns
+    -----
+    UserWarning
+        Labels differ in blanks or capitals only; or a feature looks like an identifier of its row.
 
     Examples
     --------
@@ -188,7 +196,7 @@ def from_csv(
     [(array([150.,   1.,   0.]), 'apple'), (array([120.,   0.,   1.]), 'lemon')]
     """
     path = Path(path)
-    table = read_csv(path, label, schema, classes, delimiter)
+    table = read_csv(path, label, schema, classes, delimiter, decimal)
     return finish(table, name or path.name.removesuffix(".gz").removesuffix(".csv"), shuffle, scale)
 
 

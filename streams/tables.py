@@ -17,9 +17,10 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 
 from streams.checks import MANY, Floats, Integers, Label, are_numbers, classes_found, distinct_names, label_set
-from streams.schema import MISSING, Kind, Numeric, Refused, is_number
+from streams.schema import DECIMAL_COMMA, MISSING, Kind, Nominal, Numeric, Refused, check_decimal, is_number, with_point
 
 SHOWN = 8  # bad columns that a message describes
+FEWEST = 10  # rows of a column that may be called an identifier
 FURTHER = 5_000_000  # fields still read after the first trouble, to find that of other columns: some 5 s
 SEPARATORS = (",", ";", "\t", "|")
 
@@ -78,6 +79,23 @@ class BadColumns(ValueError):
         return "\n".join(lines + ([f"and {len(more)} more columns: {some_of(more)}"] if more else []))
 
 
+class Doubtful(UserWarning):
+    """What a file holds and hardly means: `what` it is, and the `remedy` in a program.
+
+    Attributes
+    ----------
+    skip : str or None
+        The column that might be left out.
+    """
+
+    def __init__(self, what: str, remedy: str, skip: str | None = None) -> None:
+        super().__init__(what, remedy, skip)
+        self.what, self.remedy, self.skip = what, remedy, skip
+
+    def __str__(self) -> str:
+        return self.what + self.remedy
+
+
 class OtherDelimiter(Refused):
     """A header of one column that looks like several: `delimiter` may separate them."""
 
@@ -96,9 +114,11 @@ def read_csv(
     schema: Mapping[str, Kind] | None,
     classes: Sequence[str] | str | None,
     delimiter: str,
+    decimal: str = ".",
 ) -> Table:
     """Return the encoded table of a CSV file; parameters as in `from_csv`."""
     check_delimiter(delimiter)
+    check_decimal(decimal)
     declared = None if classes is None or are_numbers(classes) else label_set(classes)
     of_label: Any = _Number() if are_numbers(classes) else _Label(declared)
     for k in declared or ():
@@ -106,10 +126,10 @@ def read_csv(
             raise TypeError(f"classes must be str, as a CSV file holds text, got {k!r}")
 
     def read(fast: bool) -> tuple[list[_Column], Floats]:
-        with _opened(path) as lines:
+        with opened(path) as lines:
             rows = csv.reader(lines, delimiter=delimiter)
             names = _header(path, rows, delimiter)
-            columns = _columns(path, names, label, {} if schema is None else schema, of_label)
+            columns = _columns(path, names, label, {} if schema is None else schema, of_label, decimal)
             return columns, _parse(lines, columns, delimiter) if fast else _parse_rows(path, rows, columns, delimiter)
 
     try:
@@ -132,8 +152,11 @@ def read_csv(
             known = declared or classes_found(set(column.found), len(values), f"{path}, column {label!r}")
             place = {k: i for i, k in enumerate(known)}
             order = np.array([place[text] for text in column.found], dtype=np.int64)
+            if declared is None:
+                _doubt_labels(path, column, numbers)
             codes = order[numbers.astype(np.int64)]
             continue
+        _doubt_identifier(path, column, numbers)
         try:
             named, block = column.kind.encode(column.name, numbers, column.found)
         except ValueError as error:
@@ -149,7 +172,7 @@ def read_csv(
 def read_header(path: Path, delimiter: str) -> list[str]:
     """Return the names of the columns of a CSV file."""
     check_delimiter(delimiter)
-    with _opened(path) as lines:
+    with opened(path) as lines:
         return _header(path, csv.reader(lines, delimiter=delimiter), delimiter)
 
 
@@ -197,9 +220,46 @@ class _Column:
     name: str
     kind: Kind | _Label | _Number
     found: dict[str, int]
+    comma: bool  #: whether decimals stand after a comma
 
     def read(self, text: str) -> float:
-        return self.kind.read(text, self.found)
+        return self.kind.read(with_point(text) if self.comma else text, self.found)
+
+
+def _doubt_labels(path: Path, column: _Column, codes: Floats) -> None:
+    """Warn of labels that differ in blanks or capitals only, and count as several classes."""
+    counts = np.bincount(codes.astype(np.int64))
+    alike: dict[str, list[str]] = {}
+    for text in column.found:
+        alike.setdefault(" ".join(text.split()).casefold(), []).append(text)
+    for texts in alike.values():
+        if len(texts) > 1:
+            told = " and ".join(f"{text!r} ({counts[column.found[text]]:,} times)" for text in texts)
+            _doubt(Doubtful(
+                f"{path}, column {column.name!r}: the labels {told} differ in blanks or capitals only, and count as "
+                f"{len(texts)} classes; mend the file if they are one",
+                "",
+            ))  # fmt: skip
+
+
+def _doubt_identifier(path: Path, column: _Column, values: Floats) -> None:
+    """Warn of a feature that looks like the number or the name of its row."""
+    n = len(values)
+    if n < FEWEST:
+        return
+    if isinstance(column.kind, Nominal):
+        what = "another text" if len(column.found) == n else ""
+    elif isinstance(column.kind, Numeric) and (np.diff(values[:FEWEST]) > 0).all():
+        what = "a larger integer" if (np.diff(values) > 0).all() and (values == np.floor(values)).all() else ""
+    else:
+        return
+    if what:
+        said = f"{path}, column {column.name!r} has {what} in each row, as an identifier has: it is used as a feature"
+        _doubt(Doubtful(said, "; declare Skip() to leave it out", column.name))
+
+
+def _doubt(doubtful: Doubtful) -> None:
+    warnings.warn(doubtful, stacklevel=5)  # at the call of from_csv
 
 
 def _instead(path: Path) -> str:
@@ -213,7 +273,8 @@ def _instead(path: Path) -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
+def opened(path: Path) -> Iterator[TextIO]:
+    """Open a file of text, plain or gzip; errors of its form say what to do."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     try:
@@ -269,6 +330,7 @@ def _columns(
     label: str | int,
     schema: Mapping[str, Kind],
     of_label: _Label | _Number,
+    decimal: str,
 ) -> list[_Column]:
     if isinstance(label, bool) or not isinstance(label, str | int):
         raise TypeError(f"label must be a column name or position, got {label!r}")
@@ -287,7 +349,11 @@ def _columns(
             raise ValueError(f"schema must not name the label's column {label!r}; declare classes instead")
         if not isinstance(kind, Kind):
             raise TypeError(f"schema[{column!r}] must be Numeric, Nominal, Ordinal or Skip, got {kind!r}")
-    return [_Column(n, of_label if n == label else schema.get(n, Numeric()), {}) for n in names]
+    kinds = [of_label if n == label else schema.get(n, Numeric()) for n in names]
+    return [
+        _Column(n, kind, {}, decimal == "," and isinstance(kind, Numeric | _Number))
+        for n, kind in zip(names, kinds, strict=True)
+    ]
 
 
 def some_of(names: list[str]) -> str:
@@ -298,7 +364,7 @@ def some_of(names: list[str]) -> str:
 
 def _parse(lines: TextIO, columns: list[_Column], delimiter: str) -> Floats:
     """Return (n, columns) numbers by numpy's reader: 7 s for the 75 MB of covtype, 39 s row by row."""
-    plain = np.array([column.kind == Numeric() for column in columns])
+    plain = np.array([column.kind == Numeric() and not column.comma for column in columns])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # no rows: said by the caller
@@ -375,7 +441,7 @@ def _troubles(path: Path, columns: list[_Column], bad: dict[int, tuple[int, Refu
     values: dict[int, set[str]] = {j: set() for j in bad}
     strange: dict[int, set[str]] = {j: set() for j in bad}
     count = 0
-    with _opened(path) as lines:
+    with opened(path) as lines:
         rows = csv.reader(lines, delimiter=delimiter)
         _header(path, rows, delimiter)
         with suppress(ValueError):  # a row of another length: the rows before it suffice
@@ -387,7 +453,9 @@ def _troubles(path: Path, columns: list[_Column], bad: dict[int, tuple[int, Refu
                         continue
                     if len(values[j]) <= MANY:
                         values[j].add(text)
-                    if len(strange[j]) <= MANY and not is_number(text):
+                    if len(strange[j]) <= MANY and not (
+                        is_number(text) or (columns[j].comma and DECIMAL_COMMA.fullmatch(text))
+                    ):
                         strange[j].add(text)
     troubles = []
     for j, (row, error) in sorted(bad.items(), key=lambda one: (one[1][0], one[0])):

@@ -12,6 +12,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.objects import Drift
 from venn.online.codec import encode
 from venn.online.journal import Journal, Question
+from venn.online.watch import ENDED
 from venn.prediction import ClassIntervals, Forecast, Multiprobability, Prediction, PredictionSet
 
 HOSTILE = '<img src=x onerror="window.hacked=1">$$x$$'
@@ -120,11 +121,13 @@ def truthful(rng: np.random.Generator, kinds: str) -> tuple[dict[str, Prediction
     return {name: found[name] for name in kinds.split()}, y
 
 
-def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: int = 40, pace: float = 60.0) -> None:
+def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: int = 40, pace: float = 60.0,
+    after: int | None = None,
+) -> None:  # fmt: skip
     """Write the journal of a run in a state: "as claimed", "too early to say", "changed", "doubtful" or "silent".
 
     Labels come `late` questions after theirs; from one question to the next `pace` seconds pass; the last event was
-    now, or a long time ago.
+    now, or a long time ago. `after`: a second later the run ended, after so many events more than the file holds.
     """
     n = {"too early to say": 90}.get(state, 1500)
     rng = np.random.default_rng(3)
@@ -162,4 +165,6 @@ def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: 
         for name, one in told.items():
             seen = one.snapshot()
             journal.show(name, n, end, {"told": seen, "monitor": seen})
+        if after is not None:
+            journal.reach(ENDED, {"time": end + 1, "events": event + after})
     journal.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shlex
+from pathlib import Path
 
 import click
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import streams
 from venn import cli
 from venn.cli.columns import FILLED, Columns, of_columns
+from venn.cli.config import typed
 
 ORDERS = """id;name;age;size;colour;paid;outcome
 k1;Ann;31;S;red;1;no
@@ -48,13 +50,13 @@ def run(tmp_path, monkeypatch, undrawn):
 
 @click.command()
 @of_columns
-def options(**given):
-    return given
+def options(**_):
+    return Columns(typed())
 
 
 def told(*words):
     """Return what the options say."""
-    return Columns.typed(options.main([*words], standalone_mode=False))
+    return options.main([*words], standalone_mode=False)
 
 
 def pasted(error):
@@ -259,6 +261,7 @@ cells = st.sampled_from(["1", "2.5", " 3 ", "", "?", "NA", " ", "nan", "inf", "r
 names = st.sampled_from(["a", "b c", "d=e", "-f", "--skip", "y'z", "$h", "é"])
 
 
+@pytest.mark.filterwarnings("ignore:.* as an identifier has")
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.data())
 def test_what_an_error_says_can_be_pasted(tmp_path_factory, data):
@@ -280,3 +283,99 @@ def test_what_an_error_says_can_be_pasted(tmp_path_factory, data):
     except click.ClickException as error:
         stream = told(*words, *pasted(error.message)).open(str(path), None)
     assert len(stream) == count
+
+
+COMMAS = "row;width;height;kind\n" + "".join(
+    f"{n};{n % 7},{n % 10};{n % 5},5;{'yes' if n % 3 else 'no'}\n" for n in range(12)
+)
+
+
+def test_decimal_commas_are_read_where_they_are_declared(tmp_path):
+    path = tmp_path / "commas.csv"
+    path.write_text(COMMAS)
+    words = ("--label", "kind", "--delimiter", ";", "--skip", "row")
+    stream = told(*words, "--decimal", ",").open(str(path), None)
+    (tmp_path / "points.csv").write_text(COMMAS.replace(",", "."))
+    same = told(*words).open(str(tmp_path / "points.csv"), None)
+    assert stream.X.tolist() == same.X.tolist()
+    assert list(stream.y) == list(same.y)
+
+
+def test_a_label_with_a_decimal_comma_is_a_number(tmp_path):
+    path = tmp_path / "commas.csv"
+    path.write_text(COMMAS)
+    stream = told("--label", "width", "--delimiter", ";", "--decimal", ",", "--skip", "kind", "--skip", "row").open(
+        str(path), None
+    )
+    assert stream.classes == ()
+    assert [float(y) for y in stream.y][:3] == [0.0, 1.1, 2.2]
+
+
+def test_decimal_commas_advise_their_option(tmp_path):
+    path = tmp_path / "commas.csv"
+    path.write_text(COMMAS)
+    with pytest.raises(click.ClickException, match="where the comma stands before decimals, give --decimal ,; else"):
+        told("--label", "kind", "--delimiter", ";", "--skip", "row").open(str(path), None)
+
+
+def test_a_point_among_decimal_commas_is_refused(tmp_path):
+    path = tmp_path / "mixed.csv"
+    path.write_text(COMMAS.replace("1,1", "1.1"))
+    with pytest.raises(click.ClickException, match=r"row 3, column 'width' must be a number with a decimal comma"):
+        told("--label", "kind", "--delimiter", ";", "--skip", "row", "--decimal", ",").open(str(path), None)
+
+
+def test_a_growing_file_may_have_decimal_commas(tmp_path):
+    path = tmp_path / "live.csv"
+    path.write_text("key;size;colour;y\nk,1;1,5;a,b;2,25\n")
+    schema = {"colour": streams.Nominal(("a,b", "c"))}
+    form = streams.Form(["size", "colour"], "numbers", schema)
+    rows = streams.CSVRows(path, "y", id="key", delimiter=";", decimal=",", form=form, follow=False)
+    (message,) = rows.messages()
+    assert (message.id, message.x.tolist(), message.y) == ("k,1", [1.5, 1.0, 0.0], 2.25)
+
+
+def rows_of(columns):
+    """Return CSV text of columns, each a list under its name."""
+    return "\n".join(",".join(map(str, row)) for row in [[*columns], *zip(*columns.values(), strict=True)]) + "\n"
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_labels_that_differ_in_blanks_or_capitals_are_named_with_their_counts(run):
+    labels = ["yes"] * 6 + ["yes "] * 2 + ["no"] * 5 + ["No"]
+    Path("orders.csv").write_text(rows_of({"a": [n % 4 for n in range(14)], "y": labels}))
+    result = run("replay", "orders.csv", "--label", "y")
+    assert result.exit_code == 0, result.output
+    assert (
+        "warning: orders.csv, column 'y': the labels 'yes' (6 times) and 'yes ' (2 times) differ in blanks or capitals "
+        "only, and count as 2 classes" in result.stderr
+    )
+    assert "the labels 'no' (5 times) and 'No' (1 times)" in result.stderr
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+@pytest.mark.parametrize(
+    ("values", "words", "what"),
+    [
+        (range(100, 114), (), "a larger integer"),
+        ([f"k{n}" for n in range(14)], ("--nominal", "key"), "another text"),
+    ],
+    ids=["counting up", "all distinct"],
+)
+def test_a_column_that_looks_like_an_identifier_is_named_with_the_option(run, values, words, what):
+    y = ["yes", "no"] * 7
+    Path("orders.csv").write_text(rows_of({"key": values, "a": [n % 4 for n in range(14)], "y": y}))
+    result = run("replay", "orders.csv", "--label", "y", *words)
+    assert result.exit_code == 0, result.output
+    assert (
+        f"warning: orders.csv, column 'key' has {what} in each row, as an identifier has: it is used as a feature; "
+        "--skip key leaves it out\n" in result.stderr
+    )
+    assert "warning" not in run("replay", "orders.csv", "--label", "y", "--skip", "key").stderr
+
+
+@pytest.mark.parametrize("values", [[n / 2 for n in range(14)], [3, 1, *range(4, 16)], [1, *range(13)]])
+def test_other_columns_are_no_identifiers(tmp_path, values):
+    path = tmp_path / "plain.csv"
+    path.write_text(rows_of({"a": values, "y": ["yes", "no"] * 7}))
+    assert len(told("--label", "y").open(str(path), None)) == 14

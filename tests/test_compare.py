@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import streams
 from venn import cli
-from venn.cli.columns import Columns
+from venn.cli.config import merge
 from venn.cli.setting import Learning
 
 
@@ -57,6 +57,23 @@ def test_the_table_says_what_single_replays_say(run, tmp_path):
     for column, field in enumerate(["accuracy", "error_0.01", "error_0.05"], 2):
         assert conformal[column] == f"{np.mean([one['conformal'][field] for one in told]):.4f}"
     assert told[0] != told[1]
+
+
+def test_a_file_gets_the_table_alone(run, fruit):
+    words = ("--label", "fruit", "--predictors", "deleted", "--tune", 0, "--out", "here", "--shuffles", 2)
+    done = run("fruit.csv", *words)
+    assert done.stdout.startswith("means over 2 shuffles\npredictor ")
+    assert done.stdout.endswith("Log loss in nats.\n")
+    assert len(done.stdout.splitlines()) == 4
+    assert done.stderr == "results: here/\n"
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_a_doubtful_column_is_named_once_and_not_in_each_replay(run, tmp_path):
+    (tmp_path / "rows.csv").write_text("n,a,y\n" + "".join(f"{i},{i % 3},{'np'[i % 2]}\n" for i in range(20)))
+    done = run("rows.csv", "--label", "y", "--predictors", "deleted", "--tune", 0, "--out", "here", "--shuffles", 2)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("warning:") == done.stderr.count("--skip n leaves it out") == 1
 
 
 def test_the_same_command_goes_on_and_another_file_is_another_result(run, fruit, tmp_path):
@@ -155,14 +172,11 @@ def test_other_versions_and_files_of_a_worker_are_refused(fruit, tmp_path, monke
     from venn.cli import compare
 
     monkeypatch.chdir(tmp_path)
-    chosen = Learning(
-        kernel="rbf", gamma=None, degree=None, coef0=None, C=None, tuned_on=0, scale=None, adaptive=False, groups=None,
-        steps=None, columns=Columns(label="fruit"), no_progress=True,
-    )  # fmt: skip
+    chosen = Learning(merge({"source": {"label": "fruit"}}, "", {}), tuned_on=0, no_progress=True)
     with pytest.raises(ValueError, match=r"vennstream must have the same version everywhere, 0\.0, and is"):
-        compare.opened("car", 0, predictors=["venn"], chosen=chosen, content=None, version="0.0")
+        compare.opened("car", 0, chosen=chosen, content=None, version="0.0")
     with pytest.raises(ValueError, match=r"fruit\.csv must be the same file everywhere"):
-        compare.opened("fruit.csv", 0, predictors=["venn"], chosen=chosen, content="0", version="0.0")
+        compare.opened("fruit.csv", 0, chosen=chosen, content="0", version="0.0")
     assert "car" in {info.name for info in streams.datasets()}
 
 

@@ -24,6 +24,7 @@ from venn.prediction import Multiprobability
 from venn.show.chart import LABEL, Layer, chart
 from venn.show.history import MOST_ROWS, History
 from venn.show.live import Live, lines
+from venn.show.telling import Crier
 
 NAMES = ["venn", "abers", "platt", "conformal"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -273,20 +274,57 @@ def test_a_theorem_is_told_once():
     file = io.StringIO()
     with Live("car", None, ["a", "b"], Console(file=file, force_terminal=False, width=60)) as live:
         live.show({"a": ringing([3])})
-        live.show({"a": ringing([3, 10]), "b": ringing([10])})
-        live.show({"b": ringing([10, 12], level=0.5)})  # another theorem
+        live.show({"a": ringing([3, 2010]), "b": ringing([2010])})
+        live.show({"b": ringing([2010, 4012], level=0.5)})  # another theorem
     assert file.getvalue().splitlines() == [
         "a: At step 3 it changed. Theorem: seldom, at 0.01.",
-        "a: At step 10 ShiryaevRoberts rang against the true label, evidence 10^6.00.",
-        "b: At step 10 ShiryaevRoberts rang against the true label, evidence 10^6.00.",
-        "b: At step 12 it changed. Theorem: seldom, at 0.5.",
-        "car: step 12",
-        "a: 2 alarms, the last: At step 10 ShiryaevRoberts rang against the true label, evidence 10^6.00.",
-        "b: 2 alarms, the last: At step 12 ShiryaevRoberts rang against the true label, evidence 10^6.08.",
+        "a: At step 2010 ShiryaevRoberts rang against the true label, evidence 10^8.30.",
+        "b: At step 2010 ShiryaevRoberts rang against the true label, evidence 10^8.30.",
+        "b: At step 4012 it changed. Theorem: seldom, at 0.5.",
+        "car: step 4012",
+        "a: 2 alarms, the last: At step 2010 ShiryaevRoberts rang against the true label, evidence 10^8.30.",
+        "b: 2 alarms, the last: At step 4012 ShiryaevRoberts rang against the true label, evidence 10^8.60.",
     ]
     text = final(terminal(100, 40), [{"a": ringing([3, 10, 12])}], ["a"])
     assert text.count("Theorem") == 1
-    assert text.index("At step 12 it changed.") < text.index("At step 10 Shir") < text.index("At step 3 Shir")
+    assert text.index("At step 3 it changed.") < text.index("2 more until step 12.")
+    text = final(terminal(100, 40), [{"a": ringing([3, 2010])}], ["a"])
+    assert text.count("Theorem") == 1
+    assert text.index("At step 2010 it changed.") < text.index("At step 3 Shir")
+
+
+def test_of_alarms_that_follow_one_another_the_first_is_told_then_counts():
+    file = io.StringIO()
+    with Live("car", None, ["a"], Console(file=file, force_terminal=False, width=60)) as live:
+        for n in range(1, 61):
+            live.show({"a": ringing(list(range(20, 20 * n + 1, 20)))})
+    assert file.getvalue().splitlines() == [
+        "a: At step 20 it changed. Theorem: seldom, at 0.01.",
+        "a: ShiryaevRoberts rang again against the true label, 9 more until step 200",
+        "car: step 1200",
+        "a: 60 alarms, the last: At step 1200 ShiryaevRoberts rang against the true label, evidence 10^8.08.",
+    ]
+
+
+def test_what_was_only_counted_is_told_before_the_next_burst_and_at_the_end():
+    crier = Crier()
+    one = ringing([1])["alarms"]["last"][0]
+    said = [line for step in (1, 500, 1400, 5000, 5001) for line in crier.tell("a", one | {"step": step})]
+    assert said == [
+        f"a: {one['sentence']}",
+        "a: ShiryaevRoberts rang again against the true label, 2 more until step 1,400",
+        "a: At step 5000 ShiryaevRoberts rang against the true label, evidence 10^5.00.",
+    ]
+    assert crier.rest() == ["a: ShiryaevRoberts rang again against the true label, 1 more until step 5,001"]
+    assert crier.rest() == []
+
+
+def test_alarms_of_another_detector_or_predictor_are_told_by_themselves():
+    crier = Crier()
+    one = ringing([1])["alarms"]["last"][0]
+    for name, changed in (("a", {}), ("b", {}), ("a", {"detector": "Ville"}), ("a", {"about": "realised row"})):
+        assert len(crier.tell(name, one | changed)) == 1
+        assert crier.tell(name, one | changed) == []
 
 
 def test_the_table_names_the_detector_of_its_evidence(changing):

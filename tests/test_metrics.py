@@ -19,7 +19,7 @@ from venn.online.watch import Watch
 prometheus = pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
 from prometheus_client.parser import text_string_to_metric_families  # noqa: E402
 
-from venn.show.metrics import INSIDE, METRICS, WIDTH, WINDOW_INSIDE, registry, start  # noqa: E402
+from venn.show.metrics import INSIDE, METRICS, WIDTH, WINDOW_INSIDE, registry, serving  # noqa: E402
 
 DASHBOARD = Path(__file__).parent.parent / "docs/grafana.json"
 
@@ -120,21 +120,17 @@ def test_a_run_that_cannot_be_read_is_down(tmp_path, content):
 
 def test_over_http_it_follows_the_journal(run, tmp_path):
     path, _ = run
-    server, thread = start(lambda: Watch(tmp_path / "later.db"), "127.0.0.1", 0)
+    with serving(lambda: Watch(tmp_path / "later.db"), "127.0.0.1", 0) as port:
 
-    def asked():
-        with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/metrics", timeout=10) as answer:
-            return values(answer.read().decode())
+        def asked():
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                return values(answer.read().decode())
 
-    try:
         assert asked() == {("venn_up",): 0}
         path.rename(tmp_path / "later.db")
         assert asked()[("venn_answers_total",)] == 120
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-    assert not thread.is_alive()
+    with pytest.raises(OSError, match="refused"):
+        asked()
 
 
 def test_names_are_well_formed_and_all_are_exported(run):

@@ -42,6 +42,9 @@ class Scripted:
     def counts(self):
         return feed_counts(self.answered, self.time)
 
+    def ended(self):
+        return None
+
     def series(self, points=1000, after=0):
         return [SimpleNamespace(step=s, time=0.0, figures=curves(s)) for s in self.steps if s > after]
 
@@ -328,6 +331,36 @@ def test_the_state_of_a_run(state, tmp_path):
         assert found.since.endswith(" h 59 min ago")
 
 
+@pytest.mark.parametrize("state", ["as claimed", "too early to say", "changed"])
+def test_a_run_that_has_ended_is_not_called_silent(state, tmp_path):
+    path = tmp_path / "run.db"
+    write_state(path, state, after=0)
+    watched = fed(path)
+    assert watched.run.ended == watched.run.counts.time + 1
+    found = first.status(watched, watched.run.counts.time + 7201)
+    when = f"{words.clock(watched.run.ended)}, 2 h ago"
+    if state == "changed":
+        assert (found.state, found.also) == ("changed", f"ended: {when}")
+    else:
+        assert (found.state, found.since) == ("ended", when)
+        assert watched.run.verdict.sentence in found.also
+    assert "silent" not in first.banner(found, "run.db")
+    assert '<div class="first old">' not in first.head(watched)
+
+
+def test_an_event_after_the_end_or_a_process_that_goes_on_is_no_end(tmp_path):
+    path = tmp_path / "run.db"
+    write_state(tmp_path / "other.db", "as claimed", after=-1)
+    assert fed(tmp_path / "other.db").run.ended is None
+    write_state(path, "as claimed", after=0)
+    assert fed(path).run.ended is not None
+    locked = lock.take(f"{path}-lock")
+    try:
+        assert fed(path).run.ended is None
+    finally:
+        lock.release(locked)
+
+
 def test_a_change_is_shown_in_a_silence_too_and_nothing_else_as_if_it_held(tmp_path):
     for state in STATES[:4]:
         path = tmp_path / f"{state}.db"
@@ -382,7 +415,12 @@ def test_alarms_in_one_line_each(tmp_path):
     said = first.alarms(run)
     assert said.count("<li>") == first.ALARMS
     newest = max(alarm["step"] for rung in run.alarms.values() for alarm in rung)
-    assert f"at {newest:,}, evidence 10<sup>" in said
+    assert f"more until step {newest:,}" in words.alarms(run)
+    assert f", {words.rung(run)[0].count - 1:,} more<" in said
+    told = words.alarms(run)
+    found = words.rung(run)
+    assert told.count("<li>") == len(found) < 10
+    assert sum(one.count for one in found) == sum(map(len, run.alarms.values())) > 30
     write_state(tmp_path / "calm.db", "as claimed")
     assert "Alarms: none" in first.alarms(fed(tmp_path / "calm.db").run)
 

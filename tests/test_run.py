@@ -29,6 +29,7 @@ from venn.cli import service
 from venn.cli.output import Output, prediction_line
 from venn.cli.predictors import PREDICTORS
 from venn.online.loop import Online
+from venn.online.watch import Watch
 
 N = 160
 
@@ -421,7 +422,10 @@ def test_a_data_set_is_taught(run, tmp_path):
     (tmp_path / "in.csv").write_text("\n".join(["a,b,answer", *rows]) + "\n")
     given = ("--predictors", "inductive", "--gamma", "0.5", "--C", "1", "--no-conformal", "--no-drift")
     arguments = ("--source", "in.csv", "--label", "answer", "--delay", 3, "--missing", 0.2, "--shuffle", 1, *given)
+    before = time.time()
     assert run(*arguments, "--journal", "run.db", "--steps", 50).exit_code == 0
+    with Watch("run.db") as watch:
+        assert before <= watch.ended() <= time.time()
     stream = streams.from_csv(tmp_path / "in.csv", "answer", shuffle=1).take(50)
     machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, stream.classes)
     panel = venn.Panel(inductive=PREDICTORS["inductive"][1](machine))

@@ -137,7 +137,7 @@ OWN = "is missing, got '?': to count it as a value of its own, declare it in the
         ("a,y\n1,n\nnan,p\n", {"a": ZERO}, "row 3, column 'a'", "must be a finite number, got 'nan'"),
         ("a,y\n-inf,n\n", {}, "row 2, column 'a'", "must be a finite number, got '-inf'"),
         ("a,y\n1e999,n\n", {}, "row 2, column 'a'", "must be a finite number, got '1e999'"),
-        ('a,y\n"3,5",n\n', {}, "row 2, column 'a'", COMMA + "got '3,5': mend the file, or declare Skip()"),
+        ('a,y\n"3,5",n\n', {}, "row 2, column 'a'", COMMA + "got '3,5': mend the file, give decimal=','"),
         ('a,y\n"-1.234,5",n\n', {}, "row 2, column 'a'", COMMA + "got '-1.234,5'"),
         ('a,y\n"1,234.5",n\n', {}, "row 2, column 'a'", COMMA + "got '1,234.5'"),
         ('a,y\n"1,2,3",n\n', {}, "row 2, column 'a'", "must be a number, got '1,2,3': declare"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,10 +14,12 @@ from typing import Any
 import click
 
 import streams
+from streams.tables import Doubtful
 from venn import __version__
+from venn.cli.config import typed
 from venn.cli.errors import one_line_errors
 from venn.cli.predictors import DEFAULTS
-from venn.cli.setting import Learning, chosen_predictors, into_folder, learning, make_folder, read_by
+from venn.cli.setting import Learning, into_folder, learning, make_folder, read_by
 from venn.online.panel import Panel
 from venn.show import terminal
 
@@ -46,12 +49,13 @@ RESULTS = Path("runs", "compare")
 def compare(
     data: tuple[str, ...],
     shuffles: int,
-    predictors: list[str] | None,
     out: Path,
     workers: int | None,
     cluster: str | None,
     as_json: bool,
-    **options: Any,
+    tuned_on: int | None,
+    no_progress: bool,
+    **_: Any,
 ) -> None:
     """Replay each DATA in several orders; print the means of each predictor over them.
 
@@ -66,7 +70,7 @@ def compare(
         raise click.UsageError("--workers belongs to the cluster of this machine, and --cluster names another one")
     if len(set(data)) < len(data):
         raise click.UsageError(f"DATA must name each data set once, got {' '.join(data)}")
-    chosen = Learning.typed(options)
+    chosen = Learning(typed(), tuned_on, no_progress)
     with one_line_errors():
         if cluster is None:
             for one in data:  # better an error now than in each replay
@@ -77,9 +81,7 @@ def compare(
         tasks = [
             Task(
                 {"data": title, "shuffle": seed},
-                partial(
-                    opened, one, seed, predictors=predictors, chosen=quiet, content=_content(one), version=__version__
-                ),
+                partial(opened, one, seed, chosen=quiet, content=_content(one), version=__version__),
                 steps=chosen.steps,
             )
             for one, title in zip(data, titles, strict=True)
@@ -108,13 +110,7 @@ def compare(
 
 
 def opened(
-    data: str,
-    shuffle: int,
-    *,
-    predictors: list[str] | None,
-    chosen: Learning,
-    content: str | None,
-    version: str,
+    data: str, shuffle: int, *, chosen: Learning, content: str | None, version: str
 ) -> tuple[streams.Stream, Panel]:
     """Return the stream and the panel of one replay.
 
@@ -124,8 +120,10 @@ def opened(
         raise ValueError(f"{data} must be the same file everywhere, and is another one here")
     if version != __version__:
         raise ValueError(f"vennstream must have the same version everywhere, {version}, and is {__version__} here")
-    stream = chosen.open(data, shuffle)
-    panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, data, stream, _unsaid), _unsaid)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Doubtful)  # said once, before the replays
+        stream = chosen.open(data, shuffle)
+    panel, tuning = chosen.panel(data, stream, chosen.predictors(data, stream, _unsaid), _unsaid)
     return stream if tuning is None else stream.drop(tuning.n), panel
 
 

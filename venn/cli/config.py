@@ -8,10 +8,12 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 import click
+from click.core import ParameterSource
 from msgspec import Meta, Struct, convert
 from msgspec.structs import asdict
 
@@ -20,6 +22,8 @@ from venn.cli.groups import GROUPS
 from venn.cli.numbers import PREDICTORS as OF_NUMBERS
 from venn.cli.predictors import ALSO_ADAPTIVE, KERNELS, PREDICTORS
 from venn.show.notify import EVERY, Webhook
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 KNOWN = (*PREDICTORS, *OF_NUMBERS)  # predictors of classes, and of numbers
 SHOWN = 60  # characters of a wrong value
@@ -278,7 +282,8 @@ class SourceTable:
     fill: Mapping[str, float | str] | None = declare(
         FILLS, "What replaces missing numbers of a column, repeatable; the median only in a file given by name."
     )
-    delimiter: str | None = declare(DELIMITER, "Separator of CSV fields, or tab.  [default: ,]")
+    delimiter: str = declare(DELIMITER, "Separator of CSV fields, or tab.  [default: ,]", ",")
+    decimal: Literal[".", ","] = declare(choice(".", ","), "What stands before decimals in CSV.  [default: .]", ".")
     end: bool = declare(FLAG, "Stop at the end of the file.", False)
     group: str | None = declare(TEXT, "Group under which a Kafka broker receives the run's position.")
     kafka: Mapping[str, str | int | float | bool] | None = declare(SETTINGS, "", option=None)
@@ -378,20 +383,12 @@ class Config:
         return [key for place, key in self.origin if place == table]
 
 
-TABLES: dict[str, type] = {
-    "run": RunTable,
-    "source": SourceTable,
-    "predictor": PredictorTable,
-    "machine": MachineTable,
-    "monitor": MonitorTable,
-    "journal": JournalTable,
-}
+TABLES: dict[str, type] = {name: one for name, one in get_type_hints(Config).items() if isinstance(one, type)}
 
 
 def key_field(table: str, key: str) -> Field[Any]:
     """Return the declaration of a key."""
-    found: dict[str, Field[Any]] = {one.name: one for one in fields(TABLES[table])}
-    return found[key]
+    return next(one for one in fields(TABLES[table]) if one.name == key)
 
 
 def option_of(one: Field[Any]) -> str:
@@ -405,34 +402,42 @@ def options() -> list[tuple[str, Field[Any]]]:
     return [(table, one) for table, kind in TABLES.items() for one in fields(kind) if option_of(one)]
 
 
-class Typed(click.ParamType):  # type: ignore[type-arg]
-    """The type of an option whose text shows a value of a kind."""
-
-    name = "text"
-
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value; a default is one already."""
-        return of_option(self.kind, param.opts[0] if param else "", value) if isinstance(value, str) else value
-
-
-def shared_option(table: str, key: str, **changes: Any) -> Callable[..., Any]:
-    """Return a key's option for a command without a configuration; `changes` are of its texts, or of its default."""
-    one = key_field(table, key)
-    kind: Kind = one.metadata["kind"]
-    option = option_of(one)
-    given = {"default": one.default, "help": one.metadata["help"]}
-    if kind is not FLAG:
-        given |= {"type": Typed(kind), "metavar": kind.metavar}
-    flags = f"--{option}/--no-{option}" if kind is FLAG else f"--{option}"
-    return click.option(flags, option.replace("-", "_"), **given | changes)
-
-
 def parameter(table: str, one: Field[Any]) -> str:
     """Return the name under which click passes the value of a key's option."""
     return f"{table}_{one.name}"
+
+
+def option(table: str, key: str, **changes: Any) -> Callable[[Command], Command]:
+    """Return a key's option for a command; `changes` are of its texts, `flags` among them. `typed` reads it."""
+    one = key_field(table, key)
+    kind, flags = one.metadata["kind"], f"--{option_of(one)}"
+    given: dict[str, Any] = {"help": one.metadata["help"], "default": None}
+    if kind is FLAG:
+        flags = f"{flags}/--no-{option_of(one)}"
+    else:
+        given |= {"type": str, "metavar": kind.metavar, "multiple": kind.repeated}
+    return click.option(changes.pop("flags", flags), parameter(table, one), **given | changes)
+
+
+def with_options(*added: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return a decorator that adds several options to a command, in this order."""
+    return lambda command: reduce(lambda made, add: add(made), reversed(added), command)
+
+
+def on_command_line(context: click.Context) -> list[click.Parameter]:
+    """Return the options and arguments that a command line holds."""
+    return [
+        one
+        for one in context.command.params
+        if context.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE
+    ]
+
+
+def typed(path: str | None = None) -> Config:
+    """Return the configuration that the present command line gives, with that of a file."""
+    context = click.get_current_context()
+    given = {one.name or "": context.params[one.name or ""] for one in on_command_line(context)}
+    return merge({} if path is None else read_toml(path), path or "", given)
 
 
 def read_toml(path: str) -> dict[str, Any]:

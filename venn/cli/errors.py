@@ -8,9 +8,12 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from shlex import quote
 from typing import Any
 
 import click
+
+from streams.tables import Doubtful
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -35,12 +38,19 @@ def one_line_errors() -> Iterator[None]:
         raise click.ClickException(" ".join(f"{error}{notes}".split())) from error
 
 
+def warned(warning: Any) -> str:
+    """Return what a warning says, with an option in place of the remedy in a program."""
+    if not isinstance(warning, Doubtful):
+        return f"warning: {warning}"
+    return f"warning: {warning.what}{f'; --skip {quote(warning.skip)} leaves it out' if warning.skip else ''}"
+
+
 def _show(usual: Any, message: Any, category: type[Warning], *place: Any) -> None:
     """Show our own warning without a place in our code, any other as usual."""
     from venn.machines.store import ScaleWarning  # slow to import, and hardly ever needed
 
-    if issubclass(category, ScaleWarning):
-        click.echo(f"warning: {message}", err=True)
+    if issubclass(category, Doubtful | ScaleWarning):
+        click.echo(warned(message), err=True)
     else:
         usual(message, category, *place)
 

@@ -36,16 +36,12 @@ def main() -> None:
 def datasets() -> None:
     """List the named data sets and where each would come from."""
     import streams
+    from venn.show.terminal import aligned
 
     head = ("name", "rows", "features", "classes", "where")
     rows = [
         (info.name, str(info.rows), str(info.features), str(info.classes), str(info.where))
         for info in streams.datasets()
     ]
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    for row in (head, *rows):
-        cells = [
-            cell.rjust(width) if 0 < i < 4 else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        click.echo("  ".join(cells).rstrip())
+    for line in aligned([head, *rows], [0] * len(head), "<>>><"):
+        click.echo(line)

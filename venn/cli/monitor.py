@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from venn.cli.config import POSITIVE, Typed, shared_option
+from venn.cli.config import POSITIVE, of_option, on_command_line, option, typed, with_options
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import WATCHED, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
-from venn.cli.setting import Learning, chosen_predictors, into_folder, learning, make_folder, read_by, seed
+from venn.cli.setting import Learning, into_folder, learning, make_folder, read_by, seed
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on
 from venn.monitors.objects import Drift
 from venn.monitors.together import trainings_of
@@ -34,8 +33,12 @@ if TYPE_CHECKING:
 BLOCK = 64  # steps of a record between two checks of the clock
 NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 MOST_IN_WINDOW = 1_000_000
-OF_JOURNALS = ("data", "as_json", "once", "serve", "at", "host", *GUARD)
-OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "run_length", "window", "out", "as_json")
+OF_PAGES = ("at", "host", *GUARD)
+OF_JOURNALS = ("data", "as_json", "once", "serve", *OF_PAGES)
+OF_RECORDS = (
+    "data", "predictor_names", "source_steps", "no_progress", "speed", "monitor_level", "monitor_run_length", "window",
+    "out", "as_json",
+)  # fmt: skip
 
 
 @click.command()
@@ -50,12 +53,10 @@ OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "r
 )
 @read_by(WATCHED)
 @click.option(
-    "--speed", type=Typed(POSITIVE), metavar="NUMBER", help="Examples a second.  [default: as fast as possible]"
-)
-@shared_option("monitor", "level")
-@shared_option("monitor", "run_length")
-@shared_option("monitor", "conformal")
-@shared_option("monitor", "drift")
+    "--speed", callback=lambda _, option, text: None if text is None else of_option(POSITIVE, option.opts[0], text),
+    metavar="NUMBER", help="Examples a second.  [default: as fast as possible]",
+)  # fmt: skip
+@with_options(*(option("monitor", key) for key in ("level", "run_length", "conformal", "drift")))
 @click.option(
     "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
     help="Number of latest examples in the means shown; nothing is forgotten.  [default: 1000]",
@@ -70,12 +71,7 @@ OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "r
 def monitor(
     data: str,
     shuffle: int | None,
-    predictors: list[str] | None,
     speed: float | None,
-    level: float,
-    run_length: float,
-    conformal: bool,
-    drift: bool,
     window: int,
     out: Path | None,
     as_json: bool,
@@ -83,6 +79,8 @@ def monitor(
     serve: bool,
     at: int,
     host: str,
+    tuned_on: int | None,
+    no_progress: bool,
     **options: Any,
 ) -> None:
     """Watch predictors on DATA or FILE: accuracy inside its band, evidence against their claims, alarms.
@@ -93,30 +91,30 @@ def monitor(
     shown, and written with --out. Into a pipe or a file a journal is followed until its run has ended; --once does not
     wait for that.
     """
-    asked = {name: options.pop(name) for name in GUARD}
-    chosen = Learning.typed(options)
-    settings: dict[str, Any] = {"level": level, "run_length": run_length, "window": window}
+    chosen = Learning(typed(), tuned_on, no_progress)
+    watch = chosen.config.monitor
+    settings: dict[str, Any] = {"level": watch.level, "run_length": watch.run_length, "window": window}
 
     def say(text: str) -> None:
         click.echo(text, err=as_json)
 
     with one_line_errors():
         if serve or holds_journal(data):
-            _refuse(OF_JOURNALS, "a journal, whose predictions are made elsewhere")
+            why = "does not go with a journal, whose predictions are made elsewhere"
+            _refuse(lambda name: name not in OF_JOURNALS, why)
             if serve:
-                serve_page(data, host, at, guard(**asked))
+                serve_page(data, host, at, guard(**{name: options[name] for name in GUARD}))
             else:
                 follow(data, as_json, once)
             return
-        _refuse_page()
-        if once:
-            raise click.UsageError("--once belongs to a journal")
+        _refuse(lambda name: name in OF_PAGES, "belongs to --serve")
+        _refuse(lambda name: name == "once", "belongs to a journal")
         if _holds_record(data):
-            _refuse(OF_RECORDS, "a record, whose predictions are made")
+            _refuse(lambda name: name not in OF_RECORDS, "does not go with a record, whose predictions are made")
             record = Record.load(data)
             if not len(record):
                 raise click.ClickException(f"{data} holds no step: there is nothing to watch")
-            chosen_names = predictors or watched(record.names)
+            chosen_names = list(chosen.config.predictor.names or watched(record.names))
             missing = [name for name in chosen_names if name not in record]
             if missing:
                 raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
@@ -125,14 +123,14 @@ def monitor(
             steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
             stream = chosen.open(data, shuffle)
-            chosen_names = chosen_predictors(predictors, None, stream, say)
-            if conformal:
+            chosen_names = chosen.predictors(None, stream, say)
+            if watch.conformal:
                 chosen_names = list(with_conformal(chosen_names))
-            panel, tuning = chosen.panel(data, stream, chosen_names, say, level)
+            panel, tuning = chosen.panel(data, stream, chosen_names, say)
             if tuning is not None:
                 stream = stream.drop(tuning.n)
             record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
-            monitors = monitors_on(panel, drift=drift, **settings)
+            monitors = monitors_on(panel, drift=watch.drift, **settings)
             title, total = stream.name, length(stream, chosen.steps)
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
         if out is not None:
@@ -159,28 +157,11 @@ def _holds_record(data: str) -> bool:
     return Path(data).is_file() and (Path(data).suffix == ".npz" or zipfile.is_zipfile(data))
 
 
-def _refuse(allowed: tuple[str, ...], what: str) -> None:
-    """Refuse options for learning: the predictions exist already."""
-    for option in _given():
-        if option.name not in allowed:
-            raise click.UsageError(f"{option.opts[0]} does not go with {what}")
-
-
-def _refuse_page() -> None:
-    """Refuse options of a page when there is none."""
-    for option in _given():
-        if option.name in ("at", "host", *GUARD):
-            raise click.UsageError(f"{option.opts[0]} belongs to --serve")
-
-
-def _given() -> list[click.Parameter]:
-    """Return the options on the command line."""
-    context = click.get_current_context()
-    return [
-        option
-        for option in context.command.params
-        if context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-    ]
+def _refuse(refused: Callable[[str], bool], why: str) -> None:
+    """Refuse options by their names: such as those for learning, where the predictions exist already."""
+    for given in on_command_line(click.get_current_context()):
+        if refused(given.name or ""):
+            raise click.UsageError(f"{given.opts[0]} {why}")
 
 
 def _watch(steps: Iterator[None], monitors: Watching, pace: Pace, shown: tuple[str, int | None] | None) -> int:

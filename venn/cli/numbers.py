@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Any
 
 import click
 
+from streams.schema import with_point
+from streams.tables import opened
 from venn.cli.predictors import DEFAULT_C, LAST_TRAINING, with_around
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF
@@ -62,16 +63,14 @@ def is_long(n: int) -> bool:
     return n > MOST_TRANSDUCTIVE
 
 
-def holds_numbers(path: Path, label: str, delimiter: str) -> bool:
+def holds_numbers(path: Path, label: str, delimiter: str, decimal: str = ".") -> bool:
     """Whether a column of a CSV file is one of numbers rather than of classes.
 
     It is if all fields are finite numbers, and some are not whole, or more than 50 differ.
     """
-    with path.open("rb") as file:
-        opener: Any = gzip.open if file.read(2) == b"\x1f\x8b" else open
     seen: set[str] = set()
     whole = True
-    with opener(path, "rt", encoding="utf-8-sig") as lines:
+    with opened(path) as lines:
         rows = (row for row in csv.reader(lines, delimiter=delimiter) if row)
         place = next(rows).index(label)
         for row in rows:
@@ -79,7 +78,7 @@ def holds_numbers(path: Path, label: str, delimiter: str) -> bool:
             if text in seen:
                 continue
             try:
-                number = float(text)
+                number = float(with_point(text) if decimal == "," else text)
             except ValueError:
                 return False
             if not math.isfinite(number):

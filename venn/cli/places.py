@@ -21,7 +21,7 @@ BY_KIND: dict[str, tuple[str, ...]] = {
     "redis": MADE,
     "kafka": (*MADE, "group", "kafka"),
     "jsonl": (*MADE, "end"),
-    "csv": (*MADE, "end", "label", "id", "delimiter"),
+    "csv": (*MADE, "end", "label", "id", "delimiter", "decimal"),
     "data": (*EVERY, *KEYS, "numbers", "delay", "missing", "shuffle", "steps"),
 }
 SCHEMES = {"redis": "redis", "rediss": "redis", "unix": "redis", "kafka": "kafka", "jsonl": "jsonl", "csv": "csv"}
@@ -102,8 +102,10 @@ def open_place(config: Config) -> Place:
     elif kind == "jsonl":
         source = streams.JSONLines(path, follow=not given.end, **common)
     else:
-        optional: dict[str, Any] = {} if given.delimiter is None else {"delimiter": given.delimiter}
-        source = streams.CSVRows(path, given.label, id=given.id, follow=not given.end, **optional, **common)
+        source = streams.CSVRows(
+            path, given.label, id=given.id, follow=not given.end, delimiter=given.delimiter,
+            decimal=given.decimal, **common,
+        )  # fmt: skip
     return Place(source, True, given.classes or (), _width(given), _features(given), "", handlers)
 
 
@@ -120,10 +122,8 @@ def _scheme_meant(path: str) -> str:
 
 def _data(config: Config, data: str) -> Place:
     given = config.source
-    told = {key: getattr(given, key) for key in KEYS}
-    columns = Columns(**told, numbers=given.numbers, places={key: config.where("source", key) for key in KEYS})
     scale = config.machine.scale
-    stream = open_stream(data, columns, given.shuffle, whole=scale is None)
+    stream = open_stream(data, Columns(config), given.shuffle, whole=scale is None)
     if given.steps is not None:
         stream = stream.take(min(given.steps, len(stream)))
     teacher: Any = streams.Delayed(given.delay) if given.delay else streams.Immediate()
@@ -138,12 +138,7 @@ def _data(config: Config, data: str) -> Place:
 
 
 def _form(config: Config) -> streams.Form:
-    given = config.source
-    described = ("label", "nominal", "ordinal", "skip", "fill")
-    columns = Columns(
-        **{key: getattr(given, key) for key in described},
-        places={key: config.where("source", key) for key in described},
-    )
+    given, columns = config.source, Columns(config)
     for key in ("nominal", "fill"):
         for column, told in (getattr(given, key) or {}).items():
             if told is None or told == "median":

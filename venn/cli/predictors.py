@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import click
@@ -16,6 +17,7 @@ from venn.machines.window import SlidingWindow
 from venn.maps.beta import Beta2, BetaScaling
 from venn.maps.beta_calibration import BetaCalibration
 from venn.maps.classes import Temperature
+from venn.maps.contract import ScoreMap
 from venn.maps.sigmoids import Platt, Sigma01, SigmaPP, Softmax
 from venn.maps.steps import Binning, Isotonic
 from venn.online.forecaster import Forecaster
@@ -38,36 +40,34 @@ MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {
     "hinge": ("one-vs-all SVM", OneVsAllSVM),
 }
 
+SCALED: dict[str, Callable[[], ScoreMap]] = {
+    "platt": Platt, "binning": Binning, "isotonic": Isotonic, "softmax": Softmax, "sigma01": Sigma01,
+    "sigma_pp": SigmaPP, "beta": BetaScaling, "beta2": Beta2, "beta_calibration": BetaCalibration,
+    "temperature": Temperature,
+}  # fmt: skip
+TRAINED: dict[str, Callable[..., Predictor]] = {
+    "inductive": InductiveVenn, "inductive_abers": InductiveVennAbers, "inductive_conformal": InductiveConformal,
+}  # fmt: skip
+
+
+def _scaled(map: Callable[[], ScoreMap], machine: Machine) -> Predictor:
+    return Scaler(machine, map())
+
+
+def _inductive(kind: Callable[..., Predictor], machine: Machine) -> Predictor:
+    return kind(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING))
+
+
 # The machine that a predictor reads, and how to make it.
 PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "forecaster": ("bank", lambda machine: machine),  # three predictors at once, see `panel_of`
     "abers": ("squares", TransductiveVennAbers),
     "deleted": ("squares", lambda machine: TransductiveVenn(machine, Deleted(AdaptiveMarginBins()))),
     "venn": ("hinge", lambda machine: TransductiveVenn(machine, Argmax())),
-    "platt": ("hinge", lambda machine: Scaler(machine, Platt())),
-    "binning": ("hinge", lambda machine: Scaler(machine, Binning())),
-    "isotonic": ("hinge", lambda machine: Scaler(machine, Isotonic())),
-    "softmax": ("hinge", lambda machine: Scaler(machine, Softmax())),
-    "sigma01": ("hinge", lambda machine: Scaler(machine, Sigma01())),
-    "sigma_pp": ("hinge", lambda machine: Scaler(machine, SigmaPP())),
-    "beta": ("hinge", lambda machine: Scaler(machine, BetaScaling())),
-    "beta2": ("hinge", lambda machine: Scaler(machine, Beta2())),
-    "beta_calibration": ("hinge", lambda machine: Scaler(machine, BetaCalibration())),
-    "temperature": ("hinge", lambda machine: Scaler(machine, Temperature())),
+    **{name: ("hinge", partial(_scaled, map)) for name, map in SCALED.items()},
     "conformal": ("squares", Conformal),
     "defensive": ("classes", lambda given: Defensive(MultiscaleRBF(), given[0], landmarks=LANDMARKS, first=given[1])),
-    "inductive": (
-        "squares",
-        lambda machine: InductiveVenn(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
-    ),
-    "inductive_abers": (
-        "squares",
-        lambda machine: InductiveVennAbers(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
-    ),
-    "inductive_conformal": (
-        "squares",
-        lambda machine: InductiveConformal(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
-    ),
+    **{name: ("squares", partial(_inductive, kind)) for name, kind in TRAINED.items()},
 }
 # Sets with a long-run error rate on any stream, made from those of another predictor.
 ADAPTIVE = {"adaptive": "conformal", "inductive_adaptive": "inductive_conformal"}
@@ -169,13 +169,6 @@ def with_adaptive(names: Sequence[str]) -> tuple[str, ...]:
             "adaptive" if set(names) & set(WINDOWED) else "inductive_adaptive"
         ]  # the latter's memory does not grow
     return (*names, *(name for name in beside if name not in names))
-
-
-def check_kernel(kernel: str, given: Mapping[str, Any], where: Callable[[str], str]) -> None:
-    """Refuse parameters that the kernel does not have; `where` says how the reader knows one."""
-    for key, kernels in OF_KERNELS.items():
-        if given[key] is not None and kernel not in kernels:
-            raise click.UsageError(f"{where(key)} belongs to the kernel {' or '.join(kernels)}, not to {kernel}")
 
 
 def known_choices(

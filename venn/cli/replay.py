@@ -11,11 +11,12 @@ import click
 from click.core import ParameterSource
 
 import streams
+from venn.cli.config import typed
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import DEFAULTS, STUDY
-from venn.cli.setting import Learning, chosen_predictors, into_folder, is_named, learning, make_folder, read_by, seed
+from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, read_by, seed
 from venn.cli.words import conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.tuning import Tuning
 from venn.monitors.verdict import Verdict
@@ -41,10 +42,11 @@ CURVES = "curves.png"
 def replay(
     data: str,
     shuffle: int | None,
-    predictors: list[str] | None,
     out: Path | None,
     as_json: bool,
-    **options: Any,
+    tuned_on: int | None,
+    no_progress: bool,
+    **_: Any,
 ) -> None:
     """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
@@ -54,7 +56,7 @@ def replay(
     repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside it. A file is replayed in its own
     order. Ctrl-C or SIGTERM ends the replay after the current step: the results until then are printed and written.
     """
-    chosen = Learning.typed(options)
+    chosen = Learning(typed(), tuned_on, no_progress)
 
     def say(text: str) -> None:
         click.echo(text, err=as_json)
@@ -64,10 +66,10 @@ def replay(
             shuffle = 0 if is_named(data) else None
         stream = chosen.open(data, shuffle)
         notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
-        names = chosen_predictors(predictors, data, stream, notes.append)
+        names = chosen.predictors(data, stream, notes.append)
         panel, tuning = chosen.panel(data, stream, names, notes.append)
         if (
-            predictors is None and stream.classes and len(names) > 1
+            chosen.config.predictor.names is None and stream.classes and len(names) > 1
         ):  # between the note on the forecaster and that on their machine
             notes.insert(2, f"beside it, for comparison, what {STUDY} published on these data")
         for note in notes:

@@ -15,9 +15,9 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.online.salvage import verify
-from venn.online.watch import Counts, Point, Seen, Watch
+from venn.online.watch import Point, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, Run, Watched
-from venn.show.snapshots import figures_of
+from venn.show.snapshots import Counts, figures_of
 
 ROUND = 1000  # approximate number of points of a record's curves
 
@@ -55,6 +55,9 @@ class Recorded:
         """Return the number of steps; each question had its answer."""
         return Counts(len(self._record), len(self._record), 0, 0, 0.0, 0.0)
 
+    def ended(self) -> None:
+        """Return None: a record knows no times."""
+
     def series(self, points: int = MOST_POINTS, after: int = 0) -> Sequence[Point]:
         """Return the points of the curves."""
         return [point for point in self._points if point.step > after]
@@ -87,7 +90,7 @@ class Recorded:
         return self.latest(answers)
 
     def answered_at(self, step: int) -> None:
-        """Return None: a record knows no times."""
+        """Return None here too."""
 
     def asked_at(self, number: int) -> None:
         """Return None as well."""

@@ -9,15 +9,14 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import click
-from click.core import ParameterSource
 
 from streams.messages import Source
 from venn.cli import numbers
-from venn.cli.config import FLAG, Config, merge, option_of, options, parameter, read_toml
+from venn.cli.config import Config, option, options, typed, with_options
 from venn.cli.errors import one_line_errors
 from venn.cli.groups import within_groups
 from venn.cli.interrupt import INTERRUPTED, Ending
@@ -32,7 +31,6 @@ from venn.cli.predictors import (
     PREDICTORS,
     WINDOWED,
     by_default,
-    check_kernel,
     choose_nothing,
     default_predictors,
     known_choices,
@@ -44,6 +42,7 @@ from venn.cli.predictors import (
 )
 from venn.cli.serve import TOKEN, guard, holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
+from venn.cli.setting import check_kernel
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.labels import Real
 from venn.machines.kernels import Kernel
@@ -52,27 +51,12 @@ from venn.monitors.together import together
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.panel import Panel
-from venn.online.watch import Counts, Watch
+from venn.online.watch import Watch
 from venn.predictors.restarting import Restarting
 from venn.show.door import Door
 from venn.show.notify import Command as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def declared(command: Command) -> Command:
-    """Add the options that the tables of a configuration declare to a command."""
-    for table, one in reversed(options()):
-        kind, name = one.metadata["kind"], parameter(table, one)
-        flags = f"--{option_of(one)}"
-        given: dict[str, Any] = {"help": one.metadata["help"], "default": None}
-        if kind is FLAG:
-            command = click.option(f"{flags}/--no-{option_of(one)}", name, **given)(command)
-        else:
-            metavar, multiple = kind.metavar, kind.repeated
-            command = click.option(flags, name, type=str, metavar=metavar, multiple=multiple, **given)(command)
-    return command
+from venn.show.snapshots import Counts
 
 
 class SourceByOption(click.Command):
@@ -93,7 +77,7 @@ class SourceByOption(click.Command):
 @click.command(cls=SourceByOption, epilog=f"Predictors: {', '.join(PREDICTORS)}.")
 @click.option("--config", "toml", metavar="FILE", help="TOML file with the same settings; options take precedence.")
 @click.option("--check", is_flag=True, help="Only say what would run.")
-@declared
+@with_options(*(option(table, one.name) for table, one in options()))
 def run(toml: str | None, check: bool, **_: Any) -> None:
     """Predict for a source's questions, learn its answers, and keep both in a journal; after a kill it continues.
 
@@ -107,14 +91,8 @@ def run(toml: str | None, check: bool, **_: Any) -> None:
     by), intervals and sets, which are guaranteed. It has nothing to choose, and scales columns by itself. With --window
     the predictors are by default abers, deleted and conformal, which can forget.
     """
-    context = click.get_current_context()
-    given = {
-        name: value
-        for name, value in context.params.items()
-        if name not in ("toml", "check") and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    }
     with one_line_errors():
-        config = merge({} if toml is None else read_toml(toml), toml or "", given)
+        config = typed(toml)
         quiet, out = config.run.quiet, config.run.out
         try:
             if check:
@@ -132,7 +110,7 @@ def run(toml: str | None, check: bool, **_: Any) -> None:
             if sys.stdout is sys.__stdout__:  # otherwise Python reports it again at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise click.ClickException("nobody reads stdout any more: the same command goes on") from None
-    context.exit(status)
+    click.get_current_context().exit(status)
 
 
 class Plan(NamedTuple):
@@ -219,8 +197,7 @@ def made(config: Config) -> Plan:
 def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]:
     """Return kernel, C and a note for each kind of machine."""
     machine = config.machine
-    parameters = {key: getattr(machine, key) for key in OF_KERNELS}
-    check_kernel(machine.kernel, parameters, lambda key: config.where("machine", key))
+    check_kernel(config)
     known = known_choices(place.data, machine.gamma, machine.C)
     if machine.kernel == "rbf" and known is not None:
         return known

@@ -15,19 +15,21 @@ import click
 
 from streams.messages import BadMessage, Message, Source
 from venn.cli.columns import live_advice
+from venn.cli.errors import warned
 from venn.cli.interrupt import Ending
 from venn.cli.output import KEY, Output, prediction_line
 from venn.machines.machine import NotConverged
 from venn.monitors.alarms import Alarm
 from venn.online.journal import Journal
 from venn.online.loop import Online
+from venn.online.watch import ENDED
 from venn.predictors.restarting import Restarting
+from venn.show.complaints import Seldom, hearing
 from venn.show.notify import Notifier, message
-from venn.show.telling import Telling
+from venn.show.telling import Crier
 
 PLAIN = 30.0  # seconds between two lines of progress
 LIVELY = 0.25  # the same for a line that changes in a terminal
-REMIND = 60.0  # seconds after which a repeated complaint is shown again
 REFUSED = (ValueError, TypeError, NotConverged)
 
 
@@ -56,8 +58,7 @@ class Voice:
 
     def __init__(self, quiet: bool, progress: bool, lively: bool) -> None:
         self._quiet, self._progress, self._lively = quiet, progress and not quiet, lively
-        self._counts: dict[str, int] = {}
-        self._told: dict[str, float] = {}
+        self._seldom = Seldom()
         self._next = monotonic() + (LIVELY if lively else PLAIN)
         self._status: Any = None
 
@@ -89,16 +90,14 @@ class Voice:
 
     def complain(self, what: str, text: str) -> None:
         """Count a problem; show it, unless it was shown recently or often."""
-        count = self._counts[what] = self._counts.get(what, 0) + 1
-        now = monotonic()
-        if count == 10 ** (len(str(count)) - 1) or now - self._told[what] >= REMIND:
-            self._told[what] = now
-            self.say(f"{what}{f' ({count} so far)' if count > 1 else ''}: {text}")
+        heading = self._seldom.heading(what)
+        if heading:
+            self.say(f"{heading}: {text}")
 
     @property
     def counts(self) -> dict[str, int]:
         """How often each complaint occurred."""
-        return dict(self._counts)
+        return dict(self._seldom.counts)
 
     def progress(self, text: Callable[[], str]) -> None:
         """Show progress, if it is time."""
@@ -116,28 +115,13 @@ class Voice:
     @contextmanager
     def hearing(self) -> Iterator[None]:
         """Show warnings of sources and checkpoints as lines of our own."""
-        handler = _Handler(self)
-        logger = logging.getLogger("streams")
-        before = logger.propagate
-        logger.addHandler(handler)
-        logger.propagate = False
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("default", UserWarning)
-                warnings.showwarning = lambda message, *_: self.say(f"warning: {message}")
-                yield
-        finally:
-            logger.removeHandler(handler)
-            logger.propagate = before
-
-
-class _Handler(logging.Handler):
-    def __init__(self, voice: Voice) -> None:
-        super().__init__(logging.WARNING)
-        self._voice = voice
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._voice.say(record.getMessage())
+        with (
+            warnings.catch_warnings(),
+            hearing({"streams": logging.NOTSET}, lambda record: self.say(record.getMessage())),
+        ):
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = lambda message, *_: self.say(warned(message))
+            yield
 
 
 class Service:
@@ -166,7 +150,7 @@ class Service:
         self._asked_at: dict[int | str, float] = {}
         self._alarms = {name: monitor.count for name, monitor in online.monitors.items()}
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
-        self._telling = Telling()
+        self._crier = Crier()
         self._notifier = notifier
         self._rung: list[tuple[str, Alarm]] = []  # of the transaction at hand, and not yet sent
         self._judged = online.asked + online.answered
@@ -221,6 +205,10 @@ class Service:
             held = []
         self._commit(held, ending)
         self._output.note(self.online)
+        for line in self._crier.rest():
+            self._voice.say(f"alarm: {line}")
+        online = self.online
+        online.reach(ENDED, {"time": time(), "events": online.asked + online.answered + online.expired})
 
     def _commit(self, held: list[Message], ending: Ending) -> None:
         """Process the messages, in several transactions where they take long; an end may come between two."""
@@ -302,8 +290,9 @@ class Service:
             rung = monitor.count - self._alarms[name]
             if rung:
                 self._alarms[name] = monitor.count
-                self._rung += [(name, alarm) for alarm in monitor.alarms[-rung:]]
-                news += [f"alarm: {name}: {self._telling.tell(asdict(alarm))}" for alarm in monitor.alarms[-rung:]]
+                for alarm in monitor.alarms[-rung:]:
+                    self._rung.append((name, alarm))
+                    news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
         for name, known in self._restarts.items():
             one = self.online.panel[name]
             if isinstance(one, Restarting) and len(one.restarts) > known:
@@ -398,7 +387,7 @@ END: Any = object()
 
 def known_sources(journal: Journal) -> list[str]:
     """Return the names of the sources that a journal has read."""
-    return [name for (name,) in journal.connection.execute("SELECT source FROM positions") if name != KEY]
+    return [name for (name,) in journal.connection.execute("SELECT source FROM positions") if name not in (KEY, ENDED)]
 
 
 def owns_terminal(out: str) -> bool:

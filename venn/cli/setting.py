@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ import click
 import streams
 from venn.cli import numbers
 from venn.cli.columns import KEYS, Columns, of_columns
-from venn.cli.config import shared_option
+from venn.cli.config import Config, option, with_options
 from venn.cli.errors import did_you_mean, writing
 from venn.cli.groups import within_groups
 from venn.cli.predictors import (
@@ -22,7 +22,6 @@ from venn.cli.predictors import (
     MACHINES,
     OF_KERNELS,
     PREDICTORS,
-    check_kernel,
     choose_nothing,
     default_predictors,
     known_choices,
@@ -54,19 +53,19 @@ def read_by(shown: str) -> Callable[[Command], Command]:
     """Return the option that names predictors; `shown` is the default that its help shows."""
     of_numbers = f"where labels are numbers, of {', '.join(numbers.PREDICTORS)}"
     text = f"Separated by commas, of {', '.join(PREDICTORS)}; {of_numbers}.  [default: {shown}]"
-    return shared_option("predictor", "names", help=text)
+    return option("predictor", "names", help=text)
 
 
-LEARNING = (
-    shared_option("machine", "kernel"),
-    shared_option(
+learning = with_options(
+    option("machine", "kernel"),
+    option(
         "machine",
         "gamma",
         help="For the rbf and poly kernels.  [default: rbf: by --tune, known on car and wine_red; poly: 1 / features]",
     ),
-    shared_option("machine", "degree"),
-    shared_option("machine", "coef0"),
-    shared_option(
+    option("machine", "degree"),
+    option("machine", "coef0"),
+    option(
         "machine", "C", help="Penalty of the machines.  [default: chosen by --tune; known for rbf on car, wine_red]"
     ),
     click.option(
@@ -77,15 +76,15 @@ LEARNING = (
         help="Number of first examples, used only to choose gamma and C; 0 means gamma = 1 / encoded "
         "features, C = 10.  [default: a fifth of them, at most 200, none below 100]",
     ),
-    click.option(
-        "--scale/--no-scale",
-        default=None,
+    option(
+        "machine",
+        "scale",
         help="Scale columns by the first 30 examples, as in venn run; --no-scale takes them as they are in the file. "
         "[default: standardised over the whole file when it is loaded]",
     ),
-    shared_option("predictor", "adaptive"),
-    shared_option("predictor", "groups", metavar="COLUMN"),
-    click.option("--steps", type=click.IntRange(min=1), metavar="INTEGER", help="Stop after so many examples."),
+    option("predictor", "adaptive"),
+    option("predictor", "groups", metavar="COLUMN"),
+    option("source", "steps", help="Stop after so many examples."),
     of_columns,
     click.option("--no-progress", is_flag=True, help="No progress bar."),
 )
@@ -97,58 +96,48 @@ def into_folder(help: str, default: Path | None = None) -> Callable[[Command], C
     return click.option("--out", type=kind, default=default, metavar="FOLDER", help=help)
 
 
+def check_kernel(config: Config) -> None:
+    """Refuse parameters that the kernel does not have."""
+    machine = config.machine
+    for key, kernels in OF_KERNELS.items():
+        if getattr(machine, key) is not None and machine.kernel not in kernels:
+            where = config.where("machine", key)
+            raise click.UsageError(f"{where} belongs to the kernel {' or '.join(kernels)}, not to {machine.kernel}")
+
+
 def make_folder(out: Path) -> None:
     """Make the folder of `--out` where there is none: better an error now than after an hour."""
     with writing("--out", out):
         out.mkdir(parents=True, exist_ok=True)
 
 
-def chosen_predictors(
-    names: Sequence[str] | None, data: str | None, stream: streams.Stream, say: Callable[[str], None]
-) -> list[str]:
-    """Return the predictors that were named, or those of default; say so where labels are numbers."""
-    if not stream.classes:
-        say("labels are numbers: distributions and intervals (--classes takes them as classes)")
-    if names is not None:
-        numbers.check_names(names, not stream.classes)
-        return list(names)
-    if not stream.classes:
-        return list(numbers.MANY if numbers.is_long(len(stream)) else numbers.FEW)
-    return list(default_predictors(data))
-
-
-def learning(command: Command) -> Command:
-    """Add the options for learning to a command; `Learning.typed` reads them."""
-    for option in reversed(LEARNING):
-        command = option(command)
-    return command
-
-
 @dataclass(frozen=True)
 class Learning:
-    """The values of those options."""
+    """What a command line says of a stream, and of what is learned from it."""
 
-    kernel: str
-    gamma: float | None
-    degree: int | None
-    coef0: float | None
-    C: float | None
+    config: Config
     tuned_on: int | None
-    scale: bool | None
-    adaptive: bool
-    groups: str | None
-    steps: int | None
-    columns: Columns
     no_progress: bool
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel, {key: getattr(self, key) for key in OF_KERNELS}, lambda key: f"--{key}")
+        check_kernel(self.config)
+        assert Columns(self.config)  # better an error now than after the first data set
 
-    @classmethod
-    def typed(cls, options: Mapping[str, Any]) -> Learning:
-        """Return the values given on a command line."""
-        rest = {key: value for key, value in options.items() if key not in (*KEYS, "numbers")}
-        return cls(**rest, columns=Columns.typed(options))
+    @property
+    def steps(self) -> int | None:
+        """The largest number of examples."""
+        return self.config.source.steps
+
+    def predictors(self, data: str | None, stream: streams.Stream, say: Callable[[str], None]) -> list[str]:
+        """Return the predictors that were named, or those of default; say so where labels are numbers."""
+        names, of_numbers = self.config.predictor.names, not stream.classes
+        if of_numbers:
+            say("labels are numbers: distributions and intervals (--classes takes them as classes)")
+        if names is not None:
+            numbers.check_names(names, of_numbers)
+        elif of_numbers:
+            names = numbers.MANY if numbers.is_long(len(stream)) else numbers.FEW
+        return list(names or default_predictors(data))
 
     @property
     def progress(self) -> bool | None:
@@ -157,13 +146,15 @@ class Learning:
 
     def open(self, data: str, shuffle: int | None) -> streams.Stream:
         """Return the stream that DATA names."""
-        return open_stream(data, self.columns, shuffle, whole=self.scale is None)
+        return open_stream(data, Columns(self.config), shuffle, whole=self.config.machine.scale is None)
 
     def fixed(self, stream: streams.Stream) -> Kernel | None:
         """Return the kernel if it is given."""
-        if self.gamma is None and self.kernel == "rbf":
+        machine = self.config.machine
+        if machine.gamma is None and machine.kernel == "rbf":
             return None
-        return make_kernel(self.kernel, self.gamma or 1 / len(stream.features), self.degree, self.coef0)
+        gamma = machine.gamma or 1 / len(stream.features)
+        return make_kernel(machine.kernel, gamma, machine.degree, machine.coef0)
 
     def drawn(self, record: Record, folder: Path) -> list[Path]:
         """Draw the figures of a record into a folder; return them, or say what they need."""
@@ -176,35 +167,38 @@ class Learning:
             return []
 
     def panel(
-        self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None], level: float = 0.01
+        self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
         if not stream.classes:
             return self._grouped(self._of_numbers(stream, predictors, say), stream, say), None
-        if self.adaptive:
+        config, scale = self.config, self.config.machine.scale
+        if config.predictor.adaptive:
             predictors = list(with_adaptive(predictors))
         choices: dict[str, tuple[Kernel, float, str]] = {}
         tuning: Tuning | None = None
         if choose_nothing(predictors):
-            typed = {"kernel": None if self.kernel == KERNELS[0] else self.kernel, "tune": self.tuned_on}
-            typed |= {key: getattr(self, key) for key in ("gamma", "degree", "coef0", "C")}
-            refuse_choices([f"--{key}" for key, value in typed.items() if value is not None], predictors)
+            given = ["kernel"] * (config.machine.kernel != KERNELS[0]) + ["tune"] * (self.tuned_on is not None)
+            given += [key for key in (*OF_KERNELS, "C") if getattr(config.machine, key) is not None]
+            refuse_choices([f"--{key}" for key in given], predictors)
         else:
             choices, tuning = _choose(data, stream, self, say)
-        whole = self.scale is None
-        made = panel_of(predictors, choices, stream.classes, say, scale=self.scale, level=level, standardised=whole)
+        level, whole = config.monitor.level, scale is None
+        made = panel_of(predictors, choices, stream.classes, say, scale=scale, level=level, standardised=whole)
         return self._grouped(made, stream, say), tuning
 
     def _grouped(self, made: Panel, stream: streams.Stream, say: Callable[[str], None]) -> Panel:
-        return made if self.groups is None else within_groups(made, self.groups, stream.features, say)
+        groups = self.config.predictor.groups
+        return made if groups is None else within_groups(made, groups, stream.features, say)
 
     def _of_numbers(self, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]) -> Panel:
         """Return a panel of predictors of numbers."""
         if self.tuned_on:
             raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
-        if self.adaptive:
+        if self.config.predictor.adaptive:
             predictors = list(numbers.with_adaptive(predictors))
-        return numbers.panel_of_numbers(predictors, self.fixed(stream), self.C, say, scale=bool(self.scale))
+        machine = self.config.machine
+        return numbers.panel_of_numbers(predictors, self.fixed(stream), machine.C, say, scale=bool(machine.scale))
 
 
 def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = True) -> streams.Stream:
@@ -223,8 +217,9 @@ def is_named(data: str) -> bool:
 def _open(data: str, columns: Columns, shuffle: int | None, whole: bool) -> streams.Stream:
     named = [info.name for info in streams.datasets()]
     if data in named:
-        for key in columns.given():
-            raise click.UsageError(f"{columns.where(key)} belongs to a CSV file, and {data} is a named data set")
+        for key in columns.config.given("source"):
+            if key in KEYS:
+                raise click.UsageError(f"{columns.where(key)} belongs to a CSV file, and {data} is a named data set")
         return streams.load(data, shuffle=shuffle, progress=_announce_once(data), scale=whole)
     if not Path(data).exists():
         if os.sep in data or "." in data:
@@ -255,9 +250,9 @@ def _choose(
     data: str, stream: streams.Stream, options: Learning, say: Callable[[str], None]
 ) -> tuple[dict[str, tuple[Kernel, float, str]], Tuning | None]:
     """Return kernel, C and a note for each kind of machine; and the tuning, if examples went into one."""
-    kernel, gamma, C, tuned_on = options.kernel, options.gamma, options.C, options.tuned_on
-    known = known_choices(data, gamma, C)
-    if kernel == "rbf" and tuned_on is None and known is not None:
+    machine, tuned_on = options.config.machine, options.tuned_on
+    C, known = machine.C, known_choices(data, machine.gamma, machine.C)
+    if machine.kernel == "rbf" and tuned_on is None and known is not None:
         return known, None
     fixed = options.fixed(stream)
     if fixed is not None and C is not None:
@@ -277,7 +272,7 @@ def _choose(
     if tuned_on >= len(stream):
         raise click.UsageError(f"--tune must leave one of the {len(stream)} examples, got {tuned_on}")
     prefix: Any = stream.take(tuned_on)
-    if options.scale:  # as they will come to the machines, nearly: these are scaled by other examples
+    if machine.scale:  # as they will come to the machines, nearly: these are scaled by other examples
         prefix = streams.Stream(
             streams.Scaling.whole(prefix.X)(prefix.X), prefix.y, stream.classes, stream.features, stream.name
         )

@@ -15,22 +15,13 @@ from venn.monitors.verdict import Verdict
 from venn.online.chain import Question, checked_rows, read_seals, whole
 from venn.online.codec import decode
 from venn.online.journal_file import UNREADABLE, JournalError, open_to_read, read_header
+from venn.online.lock import held
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
-from venn.show.snapshots import overall
+from venn.show.snapshots import Counts, overall
 
+ENDED = "venn run ended"  # beside the positions of sources in a journal
 RECENT = 1000  # answers over which the rate is measured
-
-
-class Counts(NamedTuple):
-    """Progress of a run."""
-
-    asked: int
-    answered: int
-    expired: int
-    pending: int
-    rate: float  #: answers a second over the latest ones; 0 where there are fewer than two
-    time: float  #: time of the last event, in seconds since 1970; 0 before the first
 
 
 class Seen(NamedTuple):
@@ -169,6 +160,19 @@ class Watch(HasLabels):
             start = self._rows("SELECT time FROM answers WHERE step = ?", (first,))[0][0]
             rate = (answered - first) / max(answer[0][1] - start, 1e-9)
         return Counts(asked, answered, expired, asked - answered - expired, rate, last)
+
+    def ended(self) -> float | None:
+        """Return when the run came to its end, in seconds since 1970; None while it goes on, and if it was killed.
+
+        Known of runs of `venn run`: at their end they write so, under `ENDED`, beside the positions of sources.
+        """
+        rows = self._checked("positions", "WHERE source = ?", (ENDED,))
+        if not rows or held(f"{os.path.realpath(self.path)}-lock"):
+            return None
+        with self._making():
+            said, counts = json.loads(rows[0][1]), self._counts()
+            gone_on = said["events"] != counts.asked + counts.answered + counts.expired
+            return None if gone_on else float(said["time"])
 
     def series(self, points: int = 1000, after: int = 0) -> list[Point]:
         """Return the points of the curves after a step, evenly thinned to about `points`, always with the last one."""

@@ -15,7 +15,7 @@ from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY
 from venn.show.chart import Layer, chart
 from venn.show.history import ERROR, LEVEL, SIZE, WIDTH, History, number
 from venn.show.snapshots import Snapshot, overall
-from venn.show.telling import Telling
+from venn.show.telling import Telling, bursts
 
 __all__ = ["ERROR", "LEVEL", "SIZE", "WIDTH", "View", "closest", "printable"]
 
@@ -274,8 +274,9 @@ class View:
             return [Text("no alarm", style="dim")] + [Text() for _ in range(height - 1)]
         lines = [Text(f"{count} alarm{'s' * (count > 1)}", style=ALARM, no_wrap=True)]
         telling = Telling()
-        for name, alarm in reversed(self._alarms):
-            text = self._plain(f"{name}: {telling.tell(alarm)}")
+        for one in reversed(bursts(self._alarms)):
+            more = f" {one.more}." if one.more else ""
+            text = self._plain(f"{one.name}: {telling.tell(one.first)}{more}")
             for row in wrap(text, max(width - 2, 10), subsequent_indent="  "):
                 lines.append(Text(f"  {row}", no_wrap=True))
         return (lines + [Text() for _ in range(height)])[:height]

@@ -14,7 +14,7 @@ from venn.parameters import integer
 from venn.show import layout
 from venn.show.history import History
 from venn.show.snapshots import Snapshot, verdicts
-from venn.show.telling import Telling
+from venn.show.telling import Crier, Telling
 from venn.show.terminal import FIRST_STEPS
 
 MOST_ALARMS = 64  # kept for the view, for all predictors together
@@ -85,7 +85,7 @@ class Live:
         self._history = History(self._names)
         self._alarms: deque[tuple[str, Snapshot]] = deque(maxlen=MOST_ALARMS)
         self._counts = dict.fromkeys(self._names, 0)
-        self._telling = Telling()
+        self._crier = Crier()
         self._times: deque[tuple[float, int]] = deque(maxlen=RATE_OVER)
 
     def __enter__(self) -> Live:
@@ -103,7 +103,7 @@ class Live:
                 self._console.print(self)
         elif self._snapshots:
             self._say(f"{self._title}: {self._progress()}")
-            for line in lines(self._snapshots, self._telling):
+            for line in lines(self._snapshots, self._crier.telling):
                 self._say(line)
 
     def due(self) -> bool:
@@ -132,7 +132,8 @@ class Live:
         for name, alarm in self._new_alarms(snapshots):
             self._alarms.append((name, alarm))
             if not self._drawn:
-                self._say(f"{name}: {self._telling.tell(alarm)}")
+                for line in self._crier.tell(name, alarm):
+                    self._say(line)
         start = perf_counter()
         if self._live is not None:
             self._live.refresh()

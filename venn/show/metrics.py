@@ -243,11 +243,12 @@ def guarded(door: Door, serve: Callable[..., Iterable[bytes]]) -> Callable[..., 
     return answer
 
 
-def start(
+@contextmanager
+def serving(
     opened: Callable[[], Watched], host: str, port: int,
     *, allowed: Iterable[str] = (), token: str | None = None, unguarded: bool = False,
-) -> tuple[WSGIServer, threading.Thread]:  # fmt: skip
-    """Serve the metrics at ``http://host:port/metrics`` from a thread; return its server and the thread.
+) -> Iterator[int]:  # fmt: skip
+    """Serve the metrics at ``http://host:port/metrics`` from a thread while the block lasts; give the port.
 
     Parameters
     ----------
@@ -275,24 +276,16 @@ def start(
     Door(host, port, allowed, token, unguarded)  # an error before anybody listens
     family, _, _, _, address = getaddrinfo(host, port, type=SOCK_STREAM, flags=AI_PASSIVE)[0]
     kind: type[Threads] = type("Server", (Threads,), {"address_family": family})
-    server: WSGIServer = make_server(str(address[0]), port, lambda *_: [], kind, Requests)
-    door = Door(host, server.server_port, allowed, token, unguarded)
-    server.set_app(guarded(door, make_wsgi_app(made)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    return server, thread
-
-
-@contextmanager
-def serving(opened: Callable[[], Watched], host: str, port: int, **guard: Any) -> Iterator[int]:
-    """Serve the metrics while the block lasts; give the port. Parameters and errors are those of `start`."""
-    server, thread = start(opened, host, port, **guard)
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with make_server(str(address[0]), port, lambda *_: [], kind, Requests) as server:
+        door = Door(host, server.server_port, allowed, token, unguarded)
+        server.set_app(guarded(door, make_wsgi_app(made)))
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def text_of(opened: Callable[[], Watched]) -> bytes:

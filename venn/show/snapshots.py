@@ -12,6 +12,17 @@ from venn.prediction import ERROR_BOUND, NOTHING, REALISED_ROW
 Snapshot = Mapping[str, Any]
 
 
+class Counts(NamedTuple):
+    """Progress of a run."""
+
+    asked: int
+    answered: int
+    expired: int
+    pending: int
+    rate: float  #: answers a second over the latest ones; 0 where there are fewer than two
+    time: float  #: time of the last event, in seconds since 1970; 0 before the first
+
+
 def figures_of(told: Snapshot, monitor: Snapshot | None) -> dict[str, Any]:
     """Return the data of a point of the curves.
 

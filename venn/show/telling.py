@@ -1,12 +1,15 @@
-"""Alarms in words: each theorem is told only once."""
+"""Alarms in words: each theorem is told only once, and of alarms that follow one another the first, then counts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from math import log
 
 from venn.monitors.objects import ABOUT
 from venn.show.snapshots import Snapshot
 
+APART = 1000  # steps: alarms of one detector that are less apart belong together
 THEOREM = " Theorem"  # from here on the sentence is the same for every alarm of a detector
 
 
@@ -40,3 +43,99 @@ class Telling:
         evidence = f"10^{alarm['log_evidence'] / log(10):.2f}"
         counted = "question" if alarm["about"] == ABOUT else "step"
         return f"At {counted} {alarm['step']} {alarm['detector']} rang{about}, evidence {evidence}."
+
+
+@dataclass
+class Burst:
+    """Alarms of one detector about one predictor, each soon after the one before.
+
+    Attributes
+    ----------
+    name : str
+        The predictor.
+    first, last : mapping
+        Alarms, with "step", "detector", "about", "log_evidence" and "sentence".
+    count : int
+    """
+
+    name: str
+    first: Snapshot
+    last: Snapshot
+    count: int = 1
+
+    def takes(self, name: str, alarm: Snapshot) -> bool:
+        """Take in an alarm that belongs to this burst; return whether it does."""
+        of = [name, alarm["detector"], alarm["about"]] == [self.name, self.first["detector"], self.first["about"]]
+        if not of or alarm["step"] - self.last["step"] >= APART:
+            return False
+        self.last, self.count = alarm, self.count + 1
+        return True
+
+    @property
+    def more(self) -> str:
+        """How many alarms followed the first, and until when; empty if none did."""
+        counted = "question" if self.last["about"] == ABOUT else "step"
+        return f"{self.count - 1:,} more until {counted} {self.last['step']:,}" if self.count > 1 else ""
+
+
+def bursts(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
+    """Return the bursts of alarms, each with the name of its predictor, in the order in which they came.
+
+    Examples
+    --------
+    >>> alarm = {"detector": "Ville", "about": "realised row", "log_evidence": 6.9, "sentence": "..."}
+    >>> [(one.first["step"], one.more) for one in bursts(("abers", alarm | {"step": n}) for n in (7, 9, 30, 5000))]
+    [(7, '2 more until step 30'), (5000, '')]
+    """
+    found: list[Burst] = []
+    for name, alarm in alarms:
+        if not any(burst.takes(name, alarm) for burst in reversed(found)):
+            found.append(Burst(name, alarm, alarm))
+    return found
+
+
+class Crier:
+    """Tells alarms as they come: the first of a burst, then at the 10th, 100th, ... how many followed it.
+
+    Those without a theorem, as of a user's own detector, are all told.
+
+    Examples
+    --------
+    >>> crier = Crier()
+    >>> alarm = {"detector": "Ville", "about": "", "log_evidence": 6.9, "sentence": "It rang. Theorem: seldom."}
+    >>> for step in range(5, 10):
+    ...     for line in crier.tell("abers", alarm | {"step": step}):
+    ...         print(line)
+    abers: It rang. Theorem: seldom.
+    >>> crier.rest()
+    ['abers: Ville rang again, 4 more until step 9']
+    """
+
+    def __init__(self) -> None:
+        self.telling = Telling()
+        self._now: dict[tuple[str, str, str], Burst] = {}
+        self._untold: set[tuple[str, str, str]] = set()
+
+    def tell(self, name: str, alarm: Snapshot) -> list[str]:
+        """Return the lines to say of an alarm; none if it is only counted."""
+        if THEOREM not in alarm["sentence"]:
+            return [f"{name}: {alarm['sentence']}"]
+        key = name, str(alarm["detector"]), str(alarm["about"])
+        burst = self._now.get(key)
+        if burst is None or not burst.takes(name, alarm):
+            before = self._again(key)
+            self._now[key] = Burst(name, alarm, alarm)
+            return [*before, f"{name}: {self.telling.tell(alarm)}"]
+        self._untold.add(key)
+        return self._again(key) if burst.count == 10 ** (len(str(burst.count)) - 1) else []
+
+    def rest(self) -> list[str]:
+        """Return a line for each burst of which some were only counted since they were last told."""
+        return [line for key in list(self._now) for line in self._again(key)]
+
+    def _again(self, key: tuple[str, str, str]) -> list[str]:
+        if key not in self._untold:
+            return []
+        self._untold.remove(key)
+        about = f" against the {key[2]}" if key[2] else ""
+        return [f"{key[0]}: {key[1]} rang again{about}, {self._now[key].more}"]

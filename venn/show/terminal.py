@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,12 @@ def _blocks(means: Means) -> list[tuple[Mapping[str, str], Means]]:
     return blocks
 
 
+def aligned(rows: Sequence[Sequence[str]], least: Sequence[int], sides: str) -> list[str]:
+    """Return rows of cells as lines; of each column the least width, and its side: "<" for left, ">" for right."""
+    widths = [max(width, *map(len, column)) for width, column in zip(least, zip(*rows, strict=True), strict=True)]
+    return ["  ".join(map("{:{}{}}".format, row, sides, widths)).rstrip() for row in rows]
+
+
 def table(means: Means, title: str, footnote: str) -> str:
     """Return a plain text table with one line per predictor; predictors of sets are below those of probabilities.
 
@@ -55,14 +61,7 @@ def table(means: Means, title: str, footnote: str) -> str:
     for columns, rows in _blocks(means):
         head = ["predictor", *columns.values()]
         body = [[name, *(f"{row[column]:.4f}" for column in columns)] for name, row in rows.items()]
-        widths = [first, *(max(7, *(len(cells[i]) for cells in (head, *body))) for i in range(1, len(head)))]
-        lines += [
-            "  ".join(
-                cell.ljust(width) if i == 0 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-            )
-            for cells in (head, *body)
-        ]
+        lines += aligned([head, *body], [first, *[7] * len(columns)], "<" + ">" * len(columns))
     return "\n".join([*lines, footnote])
 
 

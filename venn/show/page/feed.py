@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic, time
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from venn.labels import LabelSpace
 from venn.monitors.verdict import Verdict
-from venn.show.snapshots import Snapshot, figures_of, overall
+from venn.show.snapshots import Counts, Snapshot, figures_of, overall
 
 Made = TypeVar("Made")
 
@@ -24,47 +24,20 @@ FEW = 5  # fewer answers say little about a rate
 QUIET, QUIET_GAPS = 5.0, 10.0  # a run is silent after so many seconds, and so many times its usual gap
 
 
-class Counts(Protocol):
-    """The progress of a run; a tuple of these."""
-
-    @property
-    def asked(self) -> int: ...
-    @property
-    def answered(self) -> int: ...
-    @property
-    def expired(self) -> int: ...
-    @property
-    def pending(self) -> int: ...
-    @property
-    def rate(self) -> float:
-        """Answers a second over the latest ones."""
-
-    @property
-    def time(self) -> float:
-        """Time of the last event, in seconds since 1970; 0 before the first."""
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
 class Watched(Protocol):
     """What the page needs from a run: `venn.online.watch.Watch` is one."""
 
-    @property
-    def space(self) -> LabelSpace: ...
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def predictors(self) -> Mapping[str, str]: ...
-    @property
-    def monitors(self) -> Mapping[str, str]: ...
-    @property
-    def objects(self) -> tuple[str, ...]:
-        """The names of monitors that watch the objects, and no predictor."""
-
-    @property
-    def created(self) -> float: ...
+    space: LabelSpace
+    names: tuple[str, ...]
+    predictors: dict[str, str]
+    monitors: dict[str, str]
+    objects: tuple[str, ...]  #: the names of monitors that watch the objects, and no predictor
+    created: float
 
     def counts(self) -> Counts: ...
+    def ended(self) -> float | None:
+        """Return when the run came to its end, in seconds since 1970; None if it goes on, or that is not known."""
+
     def series(self, points: int = 1000, after: int = 0) -> Sequence[Any]:
         """Return points with a `step`, a `time` and `figures`."""
 
@@ -103,6 +76,8 @@ class Run:
         The worst on the predictors, with its name.
     since : float or None
         When the step came from which on the verdict holds, in seconds since 1970, if it names one.
+    ended : float or None
+        When the run came to its end, in seconds since 1970.
     version : int
         Changes whenever any of this changes.
     """
@@ -127,7 +102,7 @@ class Run:
 
     def read(self, watched: Watched) -> None:
         """Read what has happened since the last time."""
-        self.counts = watched.counts()
+        self.counts, self.ended = watched.counts(), watched.ended()
         series = watched.series(MOST_POINTS, self._drawn)
         found = {name: watched.snapshot(name) for name in (*self.names, *self.objects)}
         known = {name: snapshot for name, snapshot in found.items() if snapshot is not None}
@@ -144,7 +119,7 @@ class Run:
         if len(steps) == 1 and steps != {0}:  # written together, and later than the last point of the curves
             self._add(Point(steps.pop(), self._figures()))
         rung = [len(one) for one in self.alarms.values()], [one[-1]["step"] for one in self.alarms.values() if one]
-        seen = (tuple(self.counts), len(self.points), self.thinned, steps, rung)
+        seen = (tuple(self.counts), self.ended, len(self.points), self.thinned, steps, rung)
         if seen != self._seen:
             self._seen, self.version = seen, self.version + 1
             self._made.clear()

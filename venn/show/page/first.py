@@ -15,9 +15,9 @@ from venn.show.page.feed import Feed, Run
 from venn.show.page.words import ago, clock, text
 from venn.show.snapshots import Recent, recent, verdicts
 
-SILENT, BROKEN, WAITING = "silent", "broken", "waiting"
+SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early"}  # in a table
-ALARMS, OUTCOMES, SPELLED, ROWS = 3, 40, 5, 6  # how many of each there are room for
+ALARMS, OUTCOMES, SPELLED, ROWS = 2, 40, 5, 6  # how many of each there are room for
 LEAST_RANGE, MARGIN = 0.2, 1.25  # of the bar of an error rate
 SENTENCE = 1000
 
@@ -30,6 +30,7 @@ MEANINGS = {
     SILENT: "Nothing arrives: the figures are old.",
     BROKEN: "The file of the run cannot be read: the figures are old.",
     WAITING: "There is nothing to show yet.",
+    ENDED: "The run has come to its end: the figures are final.",
 }
 
 #: A shape for each state, so that colour is not needed: on a square of 24.
@@ -41,6 +42,7 @@ SHAPES = {
     CLAIMED: '<circle cx="12" cy="12" r="11"/><path class="cut" d="m6.5 12.5 4 4 7-8"/>',
     SILENT: '<path d="M4 3h5v18H4zM15 3h5v18h-5z"/>',
     BROKEN: '<path d="m5 1 7 7 7-7 4 4-7 7 7 7-4 4-7-7-7 7-4-4 7-7-7-7Z"/>',
+    ENDED: '<rect x="3" y="3" width="18" height="18" rx="2"/>',
     WAITING: '<circle cx="4" cy="12" r="3"/><circle cx="12" cy="12" r="3"/><circle cx="20" cy="12" r="3"/>',
 }
 
@@ -48,7 +50,7 @@ SHAPES = {
 class Status(NamedTuple):
     """What the first screen says of a run."""
 
-    state: str  #: of the verdict, or `SILENT`, `BROKEN`, `WAITING`
+    state: str  #: of the verdict, or `SILENT`, `BROKEN`, `WAITING`, `ENDED`
     since: str  #: since when, as plain text; empty where that is not known
     sentence: str  #: the verdict, or what is wrong with the file
     also: str  #: what must be known beside it
@@ -60,9 +62,9 @@ class Status(NamedTuple):
 
 
 def status(feed: Feed, now: float | None = None) -> Status:
-    """Return what to think of a run: its verdict, unless nothing arrives, or it cannot be read.
+    """Return what to think of a run: its verdict, unless it has ended, nothing arrives, or it cannot be read.
 
-    A change is shown even while nothing arrives. What held before a silence is said beside it, and not as if it
+    A change is shown even then. What held before a silence is said beside it, and not as if it
     held now.
     """
     now = time() if now is None else now
@@ -72,13 +74,18 @@ def status(feed: Feed, now: float | None = None) -> Status:
     held = "" if run.verdict is None else str(_named(run, run.verdict))
     if feed.complaint is not None:
         return Status(BROKEN, "", feed.complaint, held and f"before that: {held}")
-    if not run.counts.asked:
+    if not run.counts.asked and run.ended is None:
         return Status(WAITING, "", "no question yet", "")
     quiet = f"no event for {ago(now - run.counts.time)}, since {clock(run.counts.time)}"
     if run.verdict is None:
         found = Status(EARLY, "", "no label has come yet", "")
     else:
         found = Status(run.verdict.state, _since(run, run.verdict, now), held, "")
+    if run.ended is not None:
+        end = f"{clock(run.ended)}, {ago(now - run.ended)} ago"
+        if found.state == CHANGED:
+            return found._replace(also=f"{ENDED}: {end}")
+        return Status(ENDED, end, "", f"at its end: {found.sentence}")
     if not run.silent(now):
         return found
     if found.state == CHANGED:
@@ -213,6 +220,10 @@ def each(run: Run) -> str:
     return words.table(("predictor", "lately", "claimed", "now"), rows) + more
 
 
+def _at(when: float) -> str:
+    return f"{clock(when, zone=False)} " if when else ""
+
+
 def alarms(run: Run) -> str:
     """Return the last alarms, each in one line."""
     found = words.rung(run)
@@ -220,13 +231,15 @@ def alarms(run: Run) -> str:
         none = "none" if run.monitors else "none: no predictor has a monitor"
         return f'<section class="card rung"><h2>Alarms: {none}</h2></section>'
     lines = "".join(
-        f"<li>{f'{clock(when, zone=False)} ' if when else ''}<b>{text(name, 24)}</b> at "
-        f"{'question ' if name in run.objects else ''}{one['step']:,}, evidence "
-        f"10<sup>{one['log_evidence'] / columns.LN10:.1f}</sup>: {text(against(one['detector'], one['about']))}</li>"
-        for when, name, one in found[:ALARMS]
+        f"<li>{_at(one['time'])}<b>{text(burst.name, 24)}</b> at "
+        f"{'question ' if burst.name in run.objects else ''}{one['step']:,}, evidence "
+        f"10<sup>{one['log_evidence'] / columns.LN10:.1f}</sup>: {text(against(one['detector'], one['about']))}"
+        f"{f', {burst.count - 1:,} more' if burst.more else ''}</li>"
+        for burst in found[:ALARMS]
+        for one in (burst.first,)
     )
-    count = words.alarm_count(run)
-    more = f", the last {min(ALARMS, len(found))}" if count > 1 else ""
+    count, shown = words.alarm_count(run), sum(burst.count for burst in found[:ALARMS])
+    more = f", the last {shown:,}" if count > shown else ""
     return f'<section class="card rung"><h2>Alarms: {count:,}{more}</h2><ul class="short">{lines}</ul></section>'
 
 

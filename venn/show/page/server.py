@@ -88,7 +88,7 @@ class Page:
             self._doc.title = title
         if run is None:
             return
-        self._say("facts", words.facts(run.counts, run.rate))
+        self._say("facts", words.facts(run.counts, run.rate if run.ended is None else None))
         if run is self._run and run.version == self._version:
             return
         if run is not self._run:
@@ -177,7 +177,7 @@ def serve(
     loop = IOLoop.current()
     listening = _listen(host, port)
     port = listening.getsockname()[1]
-    pages = Application(FunctionHandler(lambda doc: _open(doc, feed)))
+    pages = Application(FunctionHandler(lambda doc: Page(doc, feed)))
     tornado = Web(pages, Door(host, port, allowed, token, unguarded), say)
     http = HTTPServer(tornado)
     http.add_sockets([listening])
@@ -209,7 +209,3 @@ async def _until(stop: threading.Event, loop: IOLoop) -> None:
     while not stop.is_set():
         await asyncio.sleep(0.02)
     loop.stop()
-
-
-def _open(doc: Document, feed: Feed) -> None:
-    Page(doc, feed)

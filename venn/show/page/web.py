@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from bokeh.application import Application
@@ -19,6 +18,7 @@ from bokeh.settings import settings
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import OutputTransform, RequestHandler
 
+from venn.show.complaints import Seldom, hearing
 from venn.show.door import HEADERS, Door, Refusal
 
 HERE = Path(__file__).parent
@@ -28,10 +28,10 @@ STATIC = re.compile(r"/static/js/[a-z-]+\.min\.js")
 LARGEST = 2**20  # bytes of a message from a browser; those of the page have some hundreds
 NONE = Refusal(404, "404: there is nothing here; the page is at /")
 SHARED = Refusal(403, "403: every viewer has a page of its own: open /")
-LIBRARIES = ("bokeh", "tornado", "asyncio")
+#: What they say from a level on; of bokeh, a viewer who leaves is no news.
+LIBRARIES = {"bokeh": logging.ERROR, "tornado": logging.WARNING, "asyncio": logging.WARNING}
 SOCKETS = "bokeh.server.views.ws"
 LONGEST = 200  # letters of a line
-REMIND = 60.0  # seconds after which a repeated complaint is shown again
 
 Say = Callable[[str], Any]
 
@@ -178,54 +178,29 @@ class Script(RequestHandler):
 
 
 class Complaints:
-    """Says what went wrong, the 1st, 10th, 100th time of a kind, and once a minute."""
+    """Says in a line of plain letters what went wrong, seldom enough to be read."""
 
     def __init__(self, say: Say) -> None:
-        self._say = say
-        self._seen: dict[str, tuple[int, float]] = {}
+        self._say, self._seldom = say, Seldom()
 
     def __call__(self, kind: str, text: str) -> None:
         """Count a complaint, and say it unless it was said lately."""
-        count, last = self._seen.get(kind, (0, 0.0))
-        count, now = count + 1, monotonic()
-        spoken = count == 10 ** (len(str(count)) - 1) or now - last >= REMIND
-        self._seen[kind] = (count, now if spoken else last)
-        if spoken:
+        heading = self._seldom.heading(kind)
+        if heading:
             plain = "".join(letter if letter.isprintable() else " " for letter in text)
-            line = " ".join(f"page: {kind}{f' ({count} so far)' if count > 1 else ''}: {plain}".split())
+            line = " ".join(f"page: {heading}: {plain}".split())
             self._say(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
 
 
-class OneLine(logging.Handler):
-    """Makes a line without a trace of what the server's libraries log."""
+def one_line(say: Say) -> AbstractContextManager[None]:
+    """Show what the server's libraries log as lines without a trace, while the block lasts."""
+    complain = Complaints(say)
 
-    def __init__(self, complain: Complaints) -> None:
-        super().__init__(logging.WARNING)
-        self._complain = complain
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Say it."""
+    def hear(record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         if record.name == SOCKETS and error is not None:
             return  # a second record follows, that the connection is closed
         text = record.getMessage() if error is None else f"{type(error).__name__}: {error} ({record.getMessage()})"
-        self._complain("a message or request that cannot be handled", text)
+        complain("a message or request that cannot be handled", text)
 
-
-@contextmanager
-def one_line(say: Say) -> Iterator[None]:
-    """Show what the server's libraries log as lines, while the block lasts."""
-    handler = OneLine(Complaints(say))
-    loggers = [logging.getLogger(name) for name in LIBRARIES]
-    before = [(one.propagate, one.level) for one in loggers]
-    for one in loggers:
-        one.addHandler(handler)
-        one.propagate = False
-        one.setLevel(logging.ERROR if one.name == "bokeh" else logging.WARNING)  # a viewer who leaves is no news
-    try:
-        yield
-    finally:
-        for one, (propagate, level) in zip(loggers, before, strict=True):
-            one.removeHandler(handler)
-            one.propagate = propagate
-            one.setLevel(level)
+    return hearing(LIBRARIES, hear)

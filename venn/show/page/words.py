@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from time import localtime, strftime, time
 from typing import Any
@@ -21,9 +21,9 @@ from venn.prediction import (
     REALISED_ROW,
 )
 from venn.show.page import columns
-from venn.show.page.feed import LATEST, Counts, Run
-from venn.show.snapshots import verdicts
-from venn.show.telling import Telling
+from venn.show.page.feed import LATEST, Run
+from venn.show.snapshots import Counts, verdicts
+from venn.show.telling import Burst, Telling, bursts
 
 LONGEST = 60  # letters of an id or a label
 SERIES = ("#2f86c5", "#d9660a", "#1a9e77", "#c05fa0", "#a88700", "#7b74d6", "#8a8a8a", "#a0522d")
@@ -208,10 +208,10 @@ def legend(entries: Sequence[tuple[str, str, str]]) -> str:
     return f'<p class="legend">{items}</p>'
 
 
-def rung(run: Run) -> list[tuple[float, str, Mapping[str, Any]]]:
-    """Return the alarms of all predictors that were read, each with its time and its predictor, newest first."""
-    found = ((alarm["time"], name, alarm) for name, of in run.alarms.items() for alarm in of)
-    return sorted(found, key=lambda one: (one[0], one[2]["step"], one[1]), reverse=True)
+def rung(run: Run) -> list[Burst]:
+    """Return the alarms of all predictors that were read, those together that follow one another, newest first."""
+    found = bursts((name, alarm) for name, of in run.alarms.items() for alarm in of)
+    return sorted(found, key=lambda one: (one.last["time"], one.last["step"], one.name), reverse=True)
 
 
 def alarm_count(run: Run) -> int:
@@ -221,6 +221,10 @@ def alarm_count(run: Run) -> int:
     return max(int(told), sum(map(len, run.alarms.values())))
 
 
+def _at(when: float) -> str:
+    return f" · {clock(when)}" if when else ""
+
+
 def alarms(run: Run, most: int = 20) -> str:
     """Return the latest alarms of all predictors in words, newest first."""
     count, found = alarm_count(run), rung(run)[:most]
@@ -228,10 +232,12 @@ def alarms(run: Run, most: int = 20) -> str:
         return "<p>No alarm." + ("" if run.monitors else " No predictor has a monitor.") + "</p>"
     telling = Telling()
     items = "".join(
-        f"<li><b>{text(name)}</b>{f' · {clock(when)}' if when else ''}: {text(telling.tell(alarm), 1000)}</li>"
-        for when, name, alarm in found
+        f"<li><b>{text(one.name)}</b>{_at(one.first['time'])}: "
+        f"{text(telling.tell(one.first), 1000)}{f' <b>{one.more}.</b>' if one.more else ''}</li>"
+        for one in found
     )
-    more = f", the latest {len(found)} of them:" if count > len(found) else ":"
+    shown = sum(one.count for one in found)
+    more = f", the latest {shown:,} of them:" if count > shown else ":"
     return f'<p class="alarm">{count:,} alarm{"s" * (count > 1)}{more}</p><ul>{items}</ul>'
 
 
@@ -290,31 +296,34 @@ def _when(seconds: float) -> str:
 
 def outcomes(run: Run, name: str) -> str:
     """Return the latest questions whose labels have come: what was said, and what came true."""
-    header = ("label came", "id", "label", f"claimed, or set at {LEVEL}", "true label", "right?", "answers late")
-    rows, others = [], False
-    for seen in run.outcomes[:LATEST]:
-        prediction = seen.predictions[name]
-        said, claim, best = _said(prediction)
-        others = others or best
-        right = kind_of(prediction).right(prediction, seen.y)
-        rows.append((_when(seen.time), text(seen.id), said, claim, label(seen.y), verdict_on(right), f"{seen.delay:,}"))
-    note = f"<p class='fine'>{BEST}</p>" if others else ""
-    return table(header, rows) + note if rows else "<p>No label has come yet.</p>"
+    more = ("true label", "right?", "answers late")
+    found = run.outcomes[:LATEST]
+    said = _asked(found, name, "label came", more, lambda one, right: (label(one.y), right, f"{one.delay:,}"))
+    return said or "<p>No label has come yet.</p>"
 
 
 def latest(run: Run, name: str) -> str:
     """Return the latest questions, whether or not their labels have come."""
-    header = ("time", "id", "label", f"claimed, or set at {LEVEL}", "status", "true label", "right?")
+
+    def state(one: Any, right: str) -> tuple[str, ...]:
+        return f'<span class="{one.status}">{one.status}</span>', label(one.y) if right else "", right
+
+    return _asked(run.latest, name, "time", ("status", "true label", "right?"), state) or "<p>No question yet.</p>"
+
+
+def _asked(
+    found: Sequence[Any], name: str, when: str, more: Sequence[str], cells: Callable[[Any, str], Sequence[str]]
+) -> str:
+    """Return a table of questions and what was said of them, with more columns; nothing if there are none."""
     rows, others = [], False
-    for seen in run.latest:
-        prediction, answered = seen.predictions[name], seen.status == "answered"
+    for one in found:
+        prediction = one.predictions[name]
         said, claim, best = _said(prediction)
         others = others or best
-        right = verdict_on(kind_of(prediction).right(prediction, seen.y)) if answered else ""
-        state = f'<span class="{seen.status}">{seen.status}</span>'
-        rows.append((_when(seen.time), text(seen.id), said, claim, state, label(seen.y) if answered else "", right))
+        right = verdict_on(kind_of(prediction).right(prediction, one.y)) if one.status == "answered" else ""
+        rows.append((_when(one.time), text(one.id), said, claim, *cells(one, right)))
     note = f"<p class='fine'>{BEST}</p>" if others else ""
-    return table(header, rows) + note if rows else "<p>No question yet.</p>"
+    return table((when, "id", "label", f"claimed, or set at {LEVEL}", *more), rows) + note if rows else ""
 
 
 def parameters(run: Run) -> str:
