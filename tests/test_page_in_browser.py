@@ -40,7 +40,7 @@ def test_it_waits_comes_changes_with_the_journal_and_fits(browser, served):
     viewer.waits_for("not there yet")
     write(served.path, 96, flip=48)
     viewer.waits_for("silent: no event for")  # beside the change
-    assert [viewer.number(of) for of in ("asked", "answered", "pending", "expired")] == [100, 96, 3, 1]
+    viewer.shows(asked=100, answered=96, pending=3, expired=1)
     viewer.page.locator("canvas").first.wait_for()
     viewer.waits_for("the probabilities in the row of the true label")
     viewer.page.locator("select").select_option("conformal")
@@ -48,36 +48,36 @@ def test_it_waits_comes_changes_with_the_journal_and_fits(browser, served):
     viewer.waits_for("errors at 0.05")
     viewer.waits_for(f"{HOSTILE}96")  # as text
     assert viewer.page.evaluate("window.hacked") is None
-    assert viewer.drawn() == 96
+    viewer.page.wait_for_function(f"{LAST} === 96")
 
     served.path.unlink()
     write(served.path, 16, "platt", created=1_800_000_000.0)
     viewer.waits_for("Nothing is guaranteed")
     viewer.reaches(16)
-    assert not viewer.page.locator("select").is_visible()
+    viewer.page.locator("select").wait_for(state="hidden")
 
     # It fits, and has the theme of the system until it is told otherwise.
     for width in (1400, 420):
         viewer.page.set_viewport_size({"width": width, "height": 900})
         viewer.page.wait_for_function(f"document.documentElement.scrollWidth <= {width}")
 
-    def paper():
-        return viewer.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    def paper(colour):
+        viewer.page.wait_for_function(f"getComputedStyle(document.body).backgroundColor === '{colour}'")
 
     def canvas(colour):
         viewer.page.wait_for_function(f"() => {{ {CORNER} return corner.join() === '{colour}'; }}")
 
     light, dark = "rgb(244, 245, 247)", "rgb(15, 18, 22)"
-    assert paper() == dark
+    paper(dark)
     canvas("24,28,34,255")
     viewer.page.emulate_media(color_scheme="light")
-    assert paper() == light
+    paper(light)
     canvas("255,255,255,255")
     viewer.page.locator("#theme").click()
-    assert paper() == dark
+    paper(dark)
     canvas("24,28,34,255")
     viewer.page.reload()
-    assert paper() == dark, "remembered"
+    paper(dark)  # remembered
     viewer.is_clean(served.url)
 
 
