@@ -26,6 +26,7 @@ from venn.scale.tasks import Results, Task, grid, replays
 
 pytest.importorskip("distributed", reason="the package distributed is not installed")
 dask = pytest.importorskip("dask", reason="the package dask is not installed")
+pytestmark = pytest.mark.usefixtures("patient_nannies")
 HERE = Path(__file__).parent
 CLASSES = ("no", "yes")
 
