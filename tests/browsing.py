@@ -85,10 +85,18 @@ class Viewer:
     def number(self, of):
         return int(self.page.locator(f"dt:text-is('{of}') + dd").first.inner_text().replace(",", ""))
 
+    def shows(self, **numbers):
+        """Wait until all numbers are these; they are drawn one after another."""
+        self.until(lambda: {of: self.number(of) for of in numbers}, lambda shown: shown == numbers)
+
     def reaches(self, answered):
+        self.until(lambda: self.number("answered"), lambda shown: shown >= answered)
+
+    def until(self, seen, wanted):
+        """Wait until what is seen is what is wanted; if that never comes, say what was seen last."""
         deadline = time.monotonic() + PATIENCE / 1000
-        while self.number("answered") < answered:
-            assert time.monotonic() < deadline, f"{self.number('answered')} answers, {answered} wanted"
+        while not wanted(last := seen()):
+            assert time.monotonic() < deadline, last
             self.page.wait_for_timeout(50)
 
     def drawn(self):

@@ -73,6 +73,16 @@ def undrawn():
         yield patch
 
 
+@pytest.fixture(scope="session")
+def patient_nannies():
+    """Give the processes of a cluster a minute to end, not five seconds: a machine with much else to do may need it."""
+    nanny = pytest.importorskip("distributed").Nanny
+    close = nanny.close
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nanny, "close", lambda self, *_, **options: close(self, **{**options, "timeout": 60}))
+        yield
+
+
 def pytest_collection_finish():
     """Look no more at what collecting has made: it lives as long as the worker."""
     gc.freeze()

@@ -10,10 +10,13 @@ import pytest
 from venn._compiled import dense, jit, smo
 
 STEPS = """
-import numba, numpy as np
-{before}
-from venn._compiled import jit, dense, smo
-assert (jit.Whole is None) == {plain}
+import importlib, numba, numpy as np
+from venn._compiled import jit
+for version in {others}:
+    numba.version_info = numba.version_info._replace(short=version)
+    assert importlib.reload(jit).Whole is None
+from venn._compiled import dense, smo
+assert (jit.Whole is None) == bool({others})
 rng = np.random.default_rng(0)
 K, beta, score = rng.normal(size=(70, 70)), rng.normal(size=70), np.empty(70)
 smo.scores_from(beta, 0.5, K, 67, score)
@@ -21,24 +24,17 @@ print(score[:67].tobytes().hex())
 """
 
 
-def scores(folder, before="", plain=False):
-    """Return the bytes of scores by loops that are compiled anew."""
-    program = STEPS.format(before=before, plain=plain)
+def scores(folder, others=()):
+    """Return the bytes of scores by loops that are compiled anew: by this numba, or by the last of other versions."""
+    program = STEPS.format(others=others)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     return found.stdout.strip()
 
 
-@pytest.fixture(scope="module")
-def in_parts(tmp_path_factory):
-    return scores(tmp_path_factory.mktemp("parts"))
-
-
 @pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
-@pytest.mark.parametrize("version", ["(0, 59)", "(1, 0)"])
-def test_by_another_numba_loops_are_compiled_plainly_and_say_the_same(tmp_path, in_parts, version):
-    numba = f"numba.version_info = numba.version_info._replace(short={version})"
-    assert scores(tmp_path / "plain", numba, True) == in_parts
+def test_by_another_numba_loops_are_compiled_plainly_and_say_the_same(tmp_path):
+    assert scores(tmp_path / "plain", ((0, 59), (1, 0))) == scores(tmp_path / "parts")
 
 
 def test_a_loop_says_the_same_called_from_python_and_as_a_part():

@@ -36,7 +36,7 @@ def taught(model, X, y):
     return model
 
 
-@parametrize_with_each([ForecasterClassifier(transductive=20)])  # its ways are compared above all row by row
+@parametrize_with_each([ForecasterClassifier(transductive=20, first=5)])  # on few examples it goes all its ways
 @pytest.mark.filterwarnings("ignore")  # the checks warn of what they do on purpose
 def test_scikit_learn_checks(estimator, check):
     if "sample_weight_equivalence" in str(check):
@@ -169,7 +169,7 @@ def test_in_river_nothing_is_said_before_two_classes_are_known(river):
 def test_river_checks_and_tools(river):
     from river import checks, evaluate, metrics
 
-    model = river(venn.Forecaster([False, True], transductive=30), missing=0.0, ignore_unknown=True)
+    model = river(venn.Forecaster([False, True], transductive=30, first=5), missing=0.0, ignore_unknown=True)
     slow = {"check_learn_one", "check_better_than_random", "check_shuffle_features_no_impact"}  # thousands of steps
     each = {getattr(check, "__name__", check): check for check in checks.yield_checks(model)}  # each on one set
     for name, check in each.items():

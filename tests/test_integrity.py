@@ -409,32 +409,35 @@ def test_a_journal_with_two_names_is_refused(path):
 
 IN = """
 import sys, venn
-machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ['a', 'b', 'c'])
-try:
-    venn.Online(venn.TransductiveVenn(machine), None, sys.argv[1])
-    print("in")
-except venn.online.JournalError as error:
-    print(error)
+for name in sys.argv[1:]:
+    machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ['a', 'b', 'c'])
+    try:
+        venn.Online(venn.TransductiveVenn(machine), None, name)
+        print("in")
+    except venn.online.JournalError as error:
+        print(error)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the lock is that of the name")
-@pytest.mark.parametrize("how", ["linked", "moved", "symlink"])
-def test_another_name_lets_no_second_process_in(how, path):
-    online = begun(path)
-    second = path.with_name("second.db")
-    if how == "linked":  # and the first name removed: the file has one name
-        os.link(path, second)
-        path.unlink()
-    elif how == "moved":
-        path.rename(second)
-    else:
-        second.symlink_to(path)
-    told = subprocess.run([sys.executable, "-c", IN, str(second)], capture_output=True, text=True, check=True)
-    assert "must belong to one process" in told.stdout
-    with pytest.raises(JournalError, match="must belong to one process"):
-        begun(second)  # nor a second object of this one
-    abandon(online)
+def test_another_name_lets_no_second_process_in(tmp_path):
+    runs = {}
+    for how in ("linked", "moved", "symlink"):
+        path, second = tmp_path / f"{how}.db", tmp_path / f"second_{how}.db"
+        runs[second] = begun(path)
+        if how == "linked":  # and the first name removed: the file has one name
+            os.link(path, second)
+            path.unlink()
+        elif how == "moved":
+            path.rename(second)
+        else:
+            second.symlink_to(path)
+    told = subprocess.run([sys.executable, "-c", IN, *map(str, runs)], capture_output=True, text=True, check=True)
+    assert told.stdout.count("must belong to one process") == len(told.stdout.splitlines()) == 3
+    for second, online in runs.items():
+        with pytest.raises(JournalError, match="must belong to one process"):
+            begun(second)  # nor a second object of this one
+        abandon(online)
 
 
 # -------------------------------------------------------------------------------- checkpoints

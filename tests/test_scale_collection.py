@@ -28,6 +28,7 @@ from venn.predictors.inductive_conformal import InductiveConformal
 from venn.scale.cluster import client_of
 from venn.scale.collection import FAN, WINDOW, calibrate, score, score_block
 
+pytestmark = pytest.mark.usefixtures("patient_nannies")
 CLASSES = ["no", "perhaps", "yes"]
 
 
@@ -64,7 +65,7 @@ def said(model):
 
 
 @pytest.fixture(scope="module")
-def client():
+def client(patient_nannies):
     with client_of(workers=2) as client:
         yield client
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import http.server
 import io
@@ -10,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from streams import Ordinal
 from streams.catalogue import PUBLISHED
 from streams.datasets import CAR, CAR_CLASSES, car_rows
 from streams.files import DataFile, _verified, cache_folder
+from streams.tables import read_csv
 
 DATA = os.environ.get("STREAMS_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="STREAMS_DATA names no folder with the published files")
@@ -115,8 +118,11 @@ def test_published_info(published):
     assert published.classes == tuple(counts)
 
 
+LARGE = "covtype"  # to read all of it takes ten seconds
+
+
 @needs_data
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("name", [name for name in COUNTS if name != LARGE])
 def test_published_set(name):
     counts, features = COUNTS[name]
     stream = streams.load(name)
@@ -134,6 +140,19 @@ def test_published_set(name):
         assert "stalk-root=?" in stream.features
     if name == "cervical":
         assert not {"Hinselmann", "Schiller", "Citology"} & set(stream.features)
+
+
+@needs_data
+def test_a_large_published_set_by_all_its_labels_and_its_first_rows(tmp_path):
+    counts, features = COUNTS[LARGE]
+    published = next(published for published in PUBLISHED if published.name == LARGE)
+    with gzip.open(published.file.find(published.origin, None, None), "rt") as file:
+        lines = file.readlines()
+    assert Counter(line.rpartition(",")[2].strip() for line in lines[1:]) == counts
+    (tmp_path / "first.csv").write_text("".join(lines[:5001]))
+    table = read_csv(tmp_path / "first.csv", "label", published.schema, published.classes, ",")
+    assert table.X.shape == (5000, features) == (5000, len(table.features))
+    assert [published.classes[code] for code in table.y] == [line.split(",")[-1].strip() for line in lines[1:5001]]
 
 
 @needs_data

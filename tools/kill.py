@@ -1,6 +1,7 @@
 """Kill a journaled run again and again at random moments, and compare what it leaves with an undisturbed one.
 
-    python -m tools.kill --examples 1728 --kills 200
+    python -m tools.kill --examples 60 --kills 24      # a quarter of a minute: what the tests run
+    python -m tools.kill --examples 1728 --kills 200   # a quarter of an hour
 
 Every machine and predictor in turn asks about Car with late labels. Processes are forked from one that has imported and
 compiled everything, so that most of a life is spent at work; each is killed by SIGKILL after a random time. What must
@@ -252,6 +253,11 @@ def disturbed(setup: str, folder: Path, events: list[object], kills: int, lifeti
             return killed
 
 
+def tell(progress: str) -> None:
+    """Say what is being done: each setup takes a while."""
+    print(progress, file=sys.stderr, flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--examples", type=int, default=1728)
@@ -268,6 +274,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
         folder = Path(scratch)
         for number, setup in enumerate(setups):
+            tell(f"{number + 1} of {len(setups)}, {setup}: {len(events)} events undisturbed")
             some = events[: len(events) // 2]
             live(setup, folder / f"{setup} warm.db", some, every=10**9).journal.close()  # compiles
             start = time.perf_counter()
@@ -276,6 +283,7 @@ def main() -> None:
             expected = left(undisturbed, folder / f"{setup}.db")
             undisturbed.journal.close()
             wanted = -(-(options.kills - total) // (len(setups) - number))
+            tell(f"{seconds:.1f} s; the same, killed {wanted} times")
             # A life does some of the work and costs the restart: half a life's share of the run.
             killed = disturbed(setup, folder, events, wanted, 0.02 + 1.6 * seconds / max(1, wanted), dice)
             after = live(setup, folder / f"{setup} killed.db", events, every=10**9)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -109,9 +110,13 @@ class Saved:
         return super().__reduce_ex__(protocol)
 
 
+# A class keeps its constructor, and a checkpoint asks for it hundreds of times.
+_signature: Callable[[Any], inspect.Signature] = cache(inspect.signature)
+
+
 def arguments_of(kind: Any) -> tuple[str, ...]:
     """Return the names of a constructor's parameters."""
-    return tuple(inspect.signature(kind).parameters)
+    return tuple(_signature(kind).parameters)
 
 
 def taken_apart(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:

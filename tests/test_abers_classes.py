@@ -1,0 +1,172 @@
+"""Venn-Abers beyond one split and two classes: pairs merged, folds merged, several classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from naive import abers as naive
+from test_abers import close, signal
+
+from venn.maps import (
+    BrierMerge,
+    LogMerge,
+    OneVsAllAbers,
+    OneVsOneAbers,
+    cross_venn_abers,
+    venn_abers,
+)
+
+
+def test_merges_at_known_values():
+    close(LogMerge().merge(0.2, 0.5), 5 / 13)
+    close(LogMerge().regret(0.2, 0.5), np.log(1.3))
+    close(BrierMerge().merge(0.2, 0.5), 0.395)
+    close(BrierMerge().regret(0.2, 0.5), 0.116025)
+    assert LogMerge().merge(1.0, 0.0) == 0.5
+    assert LogMerge().merge(1.0, 1.0) == BrierMerge().merge(1.0, 1.0) == 1.0
+
+
+def test_merges_regret_both_labels_equally_and_least():
+    p0, p1 = np.meshgrid(np.linspace(0.05, 0.95, 10), np.linspace(0.05, 0.95, 10))
+    grid = np.linspace(0.001, 0.999, 999)[:, None, None]
+    for merge, loss in (
+        (LogMerge(), lambda p, y: -np.log(p if y else 1 - p)),
+        (BrierMerge(), lambda p, y: (p - y) ** 2),
+    ):
+        p = merge.merge(p0, p1)
+        first, second = loss(p, 0) - loss(p0, 0), loss(p, 1) - loss(p1, 1)
+        assert np.allclose(first, second, atol=1e-12)
+        assert np.allclose(first, merge.regret(p0, p1), atol=1e-12)
+        worst = np.maximum(loss(grid, 0) - loss(p0, 0), loss(grid, 1) - loss(p1, 1)).min(axis=0)
+        assert (first <= worst + 1e-12).all()
+
+
+@pytest.mark.parametrize("merge", [LogMerge(), BrierMerge()])
+@pytest.mark.parametrize("pair", [(-0.1, 0.5), (0.2, 1.5), (np.nan, 0.5)])
+def test_merges_refuse_what_is_no_probability(merge, pair):
+    for ask in (merge.merge, merge.regret, merge.merge_folds):
+        with pytest.raises(ValueError, match=r"p[01] must lie in \[0, 1\], got"):
+            ask(*pair)
+
+
+def test_merging_over_folds():
+    p0, p1 = np.array([[0.1, 0.0], [0.3, 0.5]]), np.array([[0.2, 0.5], [0.6, 1.0]])
+    one, other = np.sqrt(p1[0] * p1[1]), np.sqrt((1 - p0[0]) * (1 - p0[1]))
+    close(LogMerge().merge_folds(p0, p1), one / (one + other))
+    close(BrierMerge().merge_folds(p0, p1), (p1 + p0**2 / 2 - p1**2 / 2).mean(axis=0))
+    for merge in (LogMerge(), BrierMerge()):
+        close(merge.merge_folds(p0[:1], p1[:1]), merge.merge(p0[0], p1[0]))
+
+
+@pytest.mark.parametrize("merge", [LogMerge(), BrierMerge()])
+def test_cross_venn_abers(merge):
+    rng = np.random.default_rng(12)
+    folds, scores = [], rng.integers(0, 20, (3, 15)) / 10
+    for _ in range(3):
+        s = rng.integers(0, 20, 40) / 10
+        folds.append((s, signal(rng, s - 1)))
+    pairs = np.array([[naive.refitted(*fold, s) for s in row] for fold, row in zip(folds, scores, strict=True)])
+    close(cross_venn_abers(folds, scores, merge), merge.merge_folds(pairs[:, :, 0], pairs[:, :, 1]))
+    with pytest.raises(ValueError, match="scores must have one row for each"):
+        cross_venn_abers(folds, scores[:2])
+    with pytest.raises(TypeError, match="merge must be a merge object"):
+        cross_venn_abers(folds, scores, "log")
+
+
+# Several classes ------------------------------------------------------------------------------------------
+
+CLASSES = ("a", "b", 3, None)
+
+
+def several(seed, n=60):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 4, n)
+    codes[:4] = range(4)
+    return np.round(rng.normal(size=(n, 4)) + np.eye(4)[codes], 1), codes
+
+
+@pytest.mark.parametrize("merge", [LogMerge(), BrierMerge()])
+def test_one_against_all(merge):
+    scores, codes = several(0)
+    asked, _ = several(1, 12)
+    model = OneVsAllAbers(CLASSES, merge).calibrate(scores, [CLASSES[k] for k in codes])
+    pairs = np.array([[naive.refitted(scores[:, k], codes == k, row[k]) for k in range(4)] for row in asked])
+    close(model.pairs(asked), pairs)
+    merged = merge.merge(pairs[:, :, 0], pairs[:, :, 1])
+    close(model.predict_proba(asked), merged / merged.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("merge", [LogMerge(), BrierMerge()])
+def test_one_against_one(merge):
+    scores, codes = several(2)
+    asked, _ = several(3, 12)
+    model = OneVsOneAbers(CLASSES, merge).calibrate(scores, [CLASSES[k] for k in codes])
+    expected = np.empty((12, 4))
+    for row, out in zip(asked, expected, strict=True):
+        for i in range(4):
+            total = 0.0
+            for j in set(range(4)) - {i}:
+                a, b = min(i, j), max(i, j)
+                here = np.isin(codes, (a, b))
+                pair = naive.refitted((scores[:, a] - scores[:, b])[here], codes[here] == a, row[a] - row[b])
+                r = merge.merge(*pair)
+                total += 1 / (r if i == a else 1 - r)
+            out[i] = 1 / (total - 2)
+    close(model.predict_proba(asked), expected / expected.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("kind", [OneVsAllAbers, OneVsOneAbers])
+def test_classes_that_the_calibration_set_lacks(kind):
+    scores, codes = several(4)
+    keep = codes < 2
+    model = kind(CLASSES).calibrate(scores[keep], [CLASSES[k] for k in codes[keep]])
+    p = model.predict_proba(scores)
+    assert p.shape == (60, 4)
+    assert (p > 0).all()
+    assert np.allclose(p.sum(axis=1), 1)
+    nothing = kind(CLASSES).calibrate(np.empty((0, 4)), [])
+    close(nothing.predict_proba(scores), 0.25)
+
+
+@pytest.mark.parametrize("kind", [OneVsAllAbers, OneVsOneAbers])
+def test_two_classes_are_the_binary_case(kind):
+    scores, codes = several(5)
+    binary = np.column_stack([-scores[:, 0], scores[:, 0]]) / 2
+    p = venn_abers(scores[:, 0], codes % 2, scores[:, 0])
+    model = kind(["no", "yes"]).calibrate(binary, np.array(["no", "yes"])[codes % 2])
+    one = LogMerge().merge(p[:, 0], p[:, 1])
+    close(model.predict_proba(binary), np.column_stack([1 - one, one]))
+
+
+@pytest.mark.parametrize("kind", [OneVsAllAbers, OneVsOneAbers])
+def test_refused_by_several_classes(kind):
+    model = kind(["a", "b"])
+    with pytest.raises(RuntimeError, match="needs calibrate"):
+        model.predict_proba([[1.0, 2.0]])
+    model.calibrate([[1.0, 2.0], [2.0, 1.0]], ["b", "a"])
+    before = model.predict_proba([[1.0, 2.0]])
+    for scores, labels, message in (
+        ([[1.0, 2.0, 3.0]], ["a"], "scores must have 2 columns"),
+        ([1.0, 2.0], ["a", "b"], "scores must have 2 dimensions"),
+        ([[1.0, np.nan]], ["a"], r"scores must be finite, got nan at \(0, 1\)"),
+        ([[1.0, 2.0]], ["c"], "labels must be among .* got 'c' at 0"),
+        ([[1.0, 2.0]], [[]], "labels must be among"),
+        ([[1.0, 2.0]], ["a", "b"], "labels must be 1, one for each row"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.calibrate(scores, labels)
+    assert np.array_equal(model.predict_proba([[1.0, 2.0]]), before)
+    for classes in ("ab", {"a", "b"}, ["a"], ["a", "a"], [float("nan"), 1.0], [[1], [2]]):
+        with pytest.raises((TypeError, ValueError), match="classes must"):
+            kind(classes)
+    with pytest.raises(TypeError, match="merge must be a merge object"):
+        kind(["a", "b"], LogMerge)
+
+
+@pytest.mark.parametrize(
+    "bad", [[10**400], ["x"], [[0.1], [0.1, 0.2]], [1j]], ids=["huge", "text", "ragged", "complex"]
+)
+@pytest.mark.parametrize("merge", [LogMerge(), BrierMerge()], ids=repr)
+def test_a_pair_of_what_is_no_number_is_refused(merge, bad):
+    with pytest.raises((TypeError, ValueError), match="p0 must"):
+        merge.merge(bad, [0.5])

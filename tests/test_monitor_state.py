@@ -1,0 +1,212 @@
+"""What a monitor keeps: it goes on from its state, refuses a damaged one, and begins anew in each period."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+from test_monitor import CLASSES, KINDS, machine, predictions, run
+
+import streams
+import venn
+from venn.online.record import Record
+from venn.prediction import ClassIntervals, Multiprobability, PredictionSet
+from venn.smoothing import Smoothing
+
+# -------------------------------------------------------------------------- state
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_monitor_goes_on_from_its_state(kind):
+    rng = np.random.default_rng(5)
+    steps = [(prediction, CLASSES[rng.integers(3)]) for prediction in predictions(kind, rng, 90)]
+    whole = venn.Monitor(CLASSES, window=16)
+    for step in steps:
+        whole.update(*step)
+    first = venn.Monitor(CLASSES, window=16)
+    for step in steps[:40]:
+        first.update(*step)
+    state = json.loads(json.dumps(first.state, allow_nan=False))
+    second, third = venn.Monitor(CLASSES, window=16), pickle.loads(pickle.dumps(first))
+    second.restore(state)
+    for monitor in (second, third):
+        for step in steps[40:]:
+            monitor.update(*step)
+        assert monitor.state == whole.state
+        assert monitor.snapshot() == whole.snapshot()
+
+
+def test_damaged_states_are_refused():
+    monitor, _ = run("Multiprobability", 20)
+    good = monitor.state
+    other = venn.Monitor(CLASSES)
+    before = other.state
+    for bad in (
+        None,
+        {},
+        {key: value for key, value in good.items() if key != "sums"},
+        good | {"parameters": "Monitor()"},
+        good | {"sums": [1.0]},
+        good | {"ring": "x"},
+        good | {"evidence": []},
+        good | {"evidence": [{}]},
+        good | {"predictions": "Oracle"},
+        good | {"n": "many"},
+        good | {"alarms": [{"step": 1}]},
+        good | {"calibration": {}},
+        good | {"kind": "Oracle"},
+        good | {"guaranteed": "nothing"},
+        good | {"n": 19},
+        good | {"n": -1},
+        good | {"n": 20.0},
+        good | {"count": -1},
+        good | {"count": 3},
+        good | {"sums": [0.0] * 9},
+        good | {"sums": [np.inf] * 9},
+        good | {"ring": good["ring"][1:]},
+        good | {"ring": [[np.nan] * 9, *good["ring"][1:]]},
+        good | {"alarms": [{"step": 1, "detector": 3, "log_evidence": 5.0, "sentence": "", "about": ""}], "count": 1},
+        good | {"alarms": [{"step": 21, "detector": "", "log_evidence": 5.0, "sentence": "", "about": ""}], "count": 1},
+        good | {"accuracy": other.state["accuracy"]},
+        good | {"calibration": other.state["calibration"]},
+        good | {"evidence": [good["evidence"][0] | {"left": 1}]},
+        good | {"evidence": [good["evidence"][0] | {"p_value": np.nan}]},
+        good | {"evidence": [good["evidence"][0] | {"p_value": None}]},
+        good | {"evidence": [good["evidence"][0] | {"band": venn.monitors.DeviationBand(0.005).state}]},
+    ):
+        with pytest.raises(ValueError, match=r"^state.* must"):
+            other.restore(bad)
+        assert other.state == before
+    other.restore(good)
+    assert other.state == good
+
+
+def test_a_replay_tells_its_monitors():
+    stream = streams.gaussians(60, seed=2)
+    shared = machine()
+    panel = venn.Panel(venn=venn.TransductiveVenn(shared), conformal=venn.Conformal(shared))
+    monitors = {name: venn.Monitor(stream.classes) for name in panel}
+    record = venn.replay(stream, panel, monitors=monitors)
+    for name in panel:
+        assert monitors[name].state == record.monitor(name).state
+    with pytest.raises(ValueError, match="monitors must have names of predictors, venn, conformal, got 'platt'"):
+        venn.replay(stream, panel, monitors={"platt": monitors["venn"]})
+
+
+def coins(n, seed):
+    """Return predictions that claim .7 for "yes", and labels of which .7 are so."""
+    labels = np.where(np.random.default_rng(seed).random(n) < 0.7, "yes", "no").tolist()
+    return [Multiprobability(np.array([[0.3, 0.7]] * 2), ["no", "yes"])] * n, labels
+
+
+@pytest.mark.parametrize("restarts", [(40,), (1, 100)])
+def test_bets_begin_anew_in_each_period_with_a_share_of_the_level(restarts):
+    said, labels = coins(150, 1)
+    labels[110:] = ["no"] * 40
+    whole = venn.Monitor(["no", "yes"], level=0.03, restarts=restarts)
+    rung, expected = [], []
+    for begin, end in itertools.pairwise((0, *restarts, 150)):
+        one = venn.Monitor(["no", "yes"], level=0.03 / (len(restarts) + 1))  # one for each period
+        one._smoothing = Smoothing(0)
+        one._smoothing.at = lambda n, begin=begin: Smoothing(0).at(begin + n)
+        for step in range(begin, end):
+            rung += [(alarm.step, alarm.detector) for alarm in whole.update(said[step], labels[step])]
+            expected += [(begin + alarm.step, alarm.detector) for alarm in one.update(said[step], labels[step])]
+    assert rung == expected != []
+    assert {detector for _, detector in rung} >= {"Ville", "DeviationBand"}
+
+
+@pytest.mark.parametrize("n", [39, 40, 41, 99])
+def test_a_monitor_that_begins_anew_goes_on_from_its_state_to_the_last_bit(n):
+    said, labels = coins(120, 2)
+    labels[20:] = ["no"] * 100
+    monitor = venn.Monitor(["no", "yes"], restarts=(40, 99))
+    for step in range(n):
+        monitor.update(said[step], labels[step])
+    other = monitor.fresh()
+    other.restore(json.loads(json.dumps(monitor.state)))
+    for step in range(n, 120):
+        assert other.update(said[step], labels[step]) == monitor.update(said[step], labels[step])
+    assert other.state == monitor.state
+    assert other.verdict() == monitor.verdict()
+
+
+def test_what_is_proved_of_means_is_asked_of_the_present_period_only():
+    said, labels = coins(600, 3)
+    labels[:60] = ["no"] * 60  # worse than chance explains, but before the training
+    quiet = {"level": 0.01, "sources": ()}
+    assert venn.Monitor(["no", "yes"], **quiet).update_many(said[:300], labels[:300]) == ()
+    one, period = venn.Monitor(["no", "yes"], **quiet), venn.Monitor(["no", "yes"], restarts=(60,), **quiet)
+    for monitor in (one, period):
+        monitor.update_many(said[:300], labels[:300])
+    assert (one.verdict().state, period.verdict().state) == ("doubtful", "as claimed")
+
+
+@pytest.mark.parametrize("restarts", [(0,), (5, 5), (7, 3), "ab", 5, (1.5,)])
+def test_restarts_that_are_none_are_refused(restarts):
+    with pytest.raises((TypeError, ValueError), match="restarts must be"):
+        venn.Monitor(["no", "yes"], restarts=restarts)
+
+
+class KeepsItsLevel(venn.Monitor):
+    """A broken variant: each period has the whole level."""
+
+    def _begin(self, kind, guaranteed):
+        split, self.level = self.level, self.level * (len(self.restarts) + 1)
+        super()._begin(kind, guaranteed)
+        self.level = split
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_all_periods_together_ring_falsely_as_seldom_as_they_say(broken):
+    level, streams_, restarts = 0.5, 60, tuple(range(40, 640, 40))
+    make = KeepsItsLevel if broken else venn.Monitor
+    rang = 0
+    for seed in range(streams_):
+        monitor = make(["no", "yes"], level=level, run_length=1e9, restarts=restarts, window=1)
+        for p in np.random.default_rng(seed).random(640):
+            if monitor.update(PredictionSet(np.array([p, 0.5]), ["no", "yes"], guaranteed="error rate"), "no"):
+                rang += 1
+                break
+    assert (rang > stats.binom.isf(1e-5, streams_, level)) == broken
+
+
+def test_what_another_monitor_has_scored_is_not_scored_again():
+    rng = np.random.default_rng(3)
+    alone, first, second = (venn.Monitor(CLASSES, level=0.5) for _ in range(3))
+    said = list(predictions("ClassIntervals", rng, 40))
+    for i, prediction in enumerate(said):
+        y = CLASSES[i % 3]
+        first.update(prediction, y)
+        if i % 4 == 1:  # refused: what is left of its scores must not count
+            with pytest.raises(ValueError, match="y must be one of"):
+                first.update(said[0], "other")
+        if i % 4 == 2:
+            with pytest.raises(ValueError, match="classes"):
+                first.update(ClassIntervals(rng.random((2, 2)), ("no", "yes")), y)
+        other = said[0] if i % 5 == 4 else prediction
+        assert second.update_like(first, other, y) == alone.update(other, y)
+        assert second.state == alone.state
+
+
+@pytest.mark.parametrize("between", ["update_many", "update_like", "follow"])
+def test_scores_that_another_step_has_replaced_are_not_taken(between):
+    alone, first, second, third = (venn.Monitor(CLASSES, level=0.5) for _ in range(4))
+    early, late = predictions("ClassIntervals", np.random.default_rng(4), 2)
+    for monitor in (alone, second, third):
+        monitor.update(late, CLASSES[1])
+    first.update(early, CLASSES[0])
+    if between == "update_many":
+        first.update_many([late], [CLASSES[1]])
+    elif between == "update_like":
+        first.update_like(third, late, CLASSES[1])
+    else:
+        record = Record(CLASSES, ["it"])
+        record.update({"it": late}, CLASSES[1])
+        first.follow(record.outcomes("it"), record.kinds["it"], record.guaranteed["it"])
+    assert second.update_like(first, early, CLASSES[0]) == alone.update(early, CLASSES[0])
+    assert second.state == alone.state
