@@ -157,7 +157,7 @@ class Stream:
 
     arrived = True
 
-    #: Arrays with a row for each example, which a subclass holds and its constructor takes.
+    #: Arrays with a row for each example, which a subclass holds and its constructor takes by name.
     facts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -170,12 +170,17 @@ class Stream:
         scaling: Scaling | None = None,
         *,
         _steps: str = "",
+        **facts: Floats,
     ) -> None:
+        if facts.keys() != set(self.facts):
+            raise TypeError(f"facts must be {', '.join(self.facts) or 'none'}, got {', '.join(facts) or 'none'}")
         if sparse.is_sparse(X):
             sparse.freeze(X)
         else:
             X.setflags(write=False)
-        y.setflags(write=False)
+        for array in (y, *facts.values()):
+            array.setflags(write=False)
+        vars(self).update(facts)
         self.X = X
         self.y = y
         self.classes = tuple(classes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +23,7 @@ from streams.checks import (
 )
 from streams.example import Scaling
 from streams.form import Form, finite_label
-from streams.schema import Kind, Nominal, Numeric, Skip, missing_texts
+from streams.schema import Kind, Nominal, Numeric, Skip, encoded_names, kinds_of, missing_texts
 
 
 def read_numbers(frame: Any, features: Sequence[str]) -> Floats:
@@ -262,14 +261,10 @@ class _Reader:
     """Turns the columns of frames into numbers by the kinds of a schema."""
 
     def __init__(self, features: tuple[str, ...], schema: Mapping[str, Kind]) -> None:
-        for feature in schema:
-            if feature not in features:
-                raise ValueError(f"schema must name features of {features!r}, got {feature!r}")
-        kinds = {feature: schema.get(feature, Numeric()) for feature in features}
+        kinds = kinds_of(features, schema)
         self._columns = [(name, kind, dict[str, int]()) for name, kind in kinds.items() if not isinstance(kind, Skip)]
         self._plain = not schema
-        names = [kind.encode(feature, np.zeros(1), {})[0] for feature, kind, _ in self._columns]
-        self.encoded = distinct_names("features", chain.from_iterable(names))
+        self.encoded = distinct_names("features", encoded_names(kinds))
         if not self.encoded:
             raise ValueError("features must leave at least one column, got none")
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from streams.checks import Floats, Integers, Label, real_number, size, whole_number
-from streams.example import Scaling, Stream
+from streams.checks import Floats, Label, real_number, size, whole_number
+from streams.example import Stream
 from streams.sparse import stacked
 
 # Others draw from numpy.random.default_rng(seed) too, often with the same seed. A stream made of the
@@ -43,22 +43,7 @@ class Synthetic(Stream):
     """
 
     facts = ("probabilities",)
-
-    def __init__(
-        self,
-        X: Floats,
-        y: Integers,
-        classes: Sequence[Label],
-        features: Sequence[str],
-        name: str = "stream",
-        scaling: Scaling | None = None,
-        *,
-        probabilities: Floats,
-        _steps: str = "",
-    ) -> None:
-        super().__init__(X, y, classes, features, name, scaling, _steps=_steps)
-        probabilities.setflags(write=False)
-        self.probabilities = probabilities
+    probabilities: Floats
 
 
 def gaussians(
