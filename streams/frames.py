@@ -23,14 +23,14 @@ from streams.checks import (
 )
 from streams.example import Scaling
 from streams.form import Form, finite_label
-from streams.schema import Kind, Nominal, Numeric, Skip, encoded_names, kinds_of, missing_texts
+from streams.schema import Kind, Nominal, Numeric, Refused, Skip, encoded_names, kinds_of, missing_texts
 
 
-def read_numbers(frame: Any, features: Sequence[str]) -> Floats:
-    """Return (n, d) finite numbers of a narwhals frame, or say which column and row holds something else."""
-    reader = _Reader(tuple(features), {})
+def read_numbers(frame: Any, schema: Mapping[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
+    """Return (n, d) finite numbers of a narwhals frame and their names, or say which column and row holds another."""
+    reader = _Reader(tuple(map(str, frame.columns)), schema)
     reader.check(frame, "X")
-    return next(reader.read(frame, "X", 0, len(frame)))
+    return next(reader.read(frame, "X", 0, len(frame))), reader.encoded
 
 
 class FrameStream:
@@ -301,7 +301,10 @@ class _Reader:
                 cells = enumerate(series.to_list(), row)
                 codes = [_code(cell, kind, found, f"{name}, row {i}, column {feature!r}") for i, cell in cells]
                 column = np.array(codes, np.float64)
-            blocks.append(kind.encode(feature, column, found)[1])
+            try:
+                blocks.append(kind.encode(feature, column, found)[1])
+            except Refused as error:
+                raise ValueError(f"{name}, column {feature!r} {error}") from None
         return np.hstack(blocks)
 
     def _refuse(self, X: Floats, name: str, row: int, frame: Any, place: Mapping[str, int]) -> None:
@@ -311,7 +314,7 @@ class _Reader:
         shown = "a missing value" if frame[:, k].is_null()[i] else f"{X[i, j]}"
         raise ValueError(
             f"{name} must be finite, got {shown} at row {row + i}, column {place[feature]} ({feature!r}): "
-            "drop the row, or fill it by a fixed rule"
+            f"drop the row, or fill it by a fixed rule, as schema={{{feature!r}: Numeric('?', fill=NUMBER)}} does"
         )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,9 +99,22 @@ def members(name: str, values: Any, of: str) -> tuple[Any, ...]:
 
 def by_name(name: str, value: Any, of: str) -> dict[str, Any]:
     """Return a mapping of names as a dict, empty for None, or say that the value is not a mapping."""
-    if not isinstance(value, Mapping | None):
+    if not isinstance(value, Mapping | None) or not all(isinstance(key, str) for key in value or ()):
         raise TypeError(f"{name} must be a mapping of names to {of}, got {value!r}")
     return dict(value or {})
+
+
+def path_of(name: str, value: Any) -> Path:
+    """Return `value` as a path, or raise unless it is a str or a path.
+
+    Examples
+    --------
+    >>> path_of("path", "run.db").name
+    'run.db'
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name} must be a str or path, got {value!r}")
+    return Path(value)
 
 
 def flag(name: str, value: Any) -> bool:

@@ -199,8 +199,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         a_map = _is_map(self.method)
         self._svc()._validate_params()  # noqa: SLF001 -- scikit-learn's own check of its parameters
-        sparse = False if self.kernel == "precomputed" else "csr"
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse=sparse, accept_large_sparse=False)
+        X, y = self._validated(X, y)
         check_classification_targets(y)
         weights = self._weights(sample_weight, X.shape[0], a_map)
         present = weights > 0
@@ -234,17 +233,8 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _svc(self) -> Any:
-        return SVC(
-            C=self.C,
-            kernel=self.kernel,
-            degree=self.degree,
-            gamma=self.gamma,
-            coef0=self.coef0,
-            shrinking=self.shrinking,
-            tol=self.tol,
-            cache_size=self.cache_size,
-            max_iter=self.max_iter,
-        )
+        given = self.get_params(deep=False)
+        return SVC(**{name: given[name] for name in given.keys() - {"method", "cv", "random_state"}})
 
     def _weights(self, sample_weight: Any, n: int, any_number: bool) -> Floats:
         """Return (n,) weights, 1 each by default, or say what is wrong with them."""
@@ -259,15 +249,14 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _objects(self, X: Any) -> Any:
         check_is_fitted(self, "classes_")
+        return self._validated(X, reset=False)
+
+    def _validated(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
+        """Return objects, and labels if there are any, as scikit-learn checks them."""
         return validate_data(
-            self,
-            X,
-            dtype=np.float64,
-            order="C",
+            self, X, y, reset=reset, dtype=np.float64, order="C", accept_large_sparse=False,
             accept_sparse=False if self.kernel == "precomputed" else "csr",
-            accept_large_sparse=False,
-            reset=False,
-        )
+        )  # fmt: skip
 
     def predict_proba(self, X: Any) -> Floats:
         """Return (n, c) probabilities of the classes of n objects; each row sums to 1.

@@ -13,7 +13,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.together import trainings_of
 from venn.online.ahead import ahead
 from venn.online.forecaster import Forecaster
-from venn.online.panel import Panel
+from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.parameters import by_name, integer
 from venn.prediction import Label, Prediction
@@ -82,8 +82,7 @@ def replay(
     Curves(3 steps: accuracy 0.333 in [0.639, 0.639])
     """
     _check(stream, steps)
-    predictor = default_for(stream) if predictor is None else predictor
-    panel = predictor if isinstance(predictor, Panel) else Panel(**{type(predictor).__name__: predictor})
+    panel = panel_of(default_for(stream) if predictor is None else predictor)
     watched = by_name("monitors", monitors, "monitors")
     for name in watched:
         if name not in panel:

@@ -16,6 +16,7 @@ from venn.online.chain import Question, checked_rows, read_seals, whole
 from venn.online.codec import decode
 from venn.online.journal_file import UNREADABLE, JournalError, open_to_read, read_header
 from venn.online.record import Record
+from venn.parameters import path_of
 from venn.prediction import Label, Prediction
 from venn.show.snapshots import overall
 
@@ -94,7 +95,7 @@ class Watch(HasLabels):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = path_of("path", path)
         self._db: sqlite3.Connection | None = open_to_read(self.path)
         try:
             header = read_header(self._db, self.path)
@@ -127,19 +128,21 @@ class Watch(HasLabels):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+    @property
+    def _open(self) -> sqlite3.Connection:
         if self._db is None:
             raise JournalError(f"{self.path} is closed")
+        return self._db
+
+    def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:
-            return self._db.execute(statement, values).fetchall()
+            return self._open.execute(statement, values).fetchall()
         except (*UNREADABLE, OverflowError) as error:  # an integer of more than 64 bits
             raise JournalError(f"{self.path} cannot be read: {error}") from error
 
     def _checked(self, table: str, more: str, values: tuple[Any, ...]) -> list[Any]:
         """Return rows of a table beside the chain, each compared with its checksum."""
-        if self._db is None:
-            raise JournalError(f"{self.path} is closed")
-        return checked_rows(self._db, self.path, table, more, values)
+        return checked_rows(self._open, self.path, table, more, values)
 
     @contextmanager
     def _making(self) -> Iterator[None]:
@@ -267,9 +270,7 @@ class Watch(HasLabels):
 
         All of the journal is compared with its checksums first.
         """
-        if self._db is None:
-            raise JournalError(f"{self.path} is closed")
-        return read_record(self._db, self.path)
+        return read_record(self._open, self.path)
 
 
 def read_record(db: sqlite3.Connection, path: Path) -> Record:
