@@ -241,15 +241,14 @@ class Stream:
 
     def _select(self, rows: slice | Integers, step: str) -> Stream:
         facts = {name: getattr(self, name)[rows] for name in self.facts}
-        return _rebuild(
-            type(self), self.X[rows], self.y[rows], self.classes, self.features, self.name, self.scaling,
-            self._steps + step, facts,
-        )  # fmt: skip
+        return self.altered(self.X[rows], self.y[rows], step, type(self), **facts)
 
-    def altered(self, X: Any, y: Any, step: str) -> Stream:
-        """Return a stream of other examples, with one step more in its repr."""
-        steps = self._steps + step
-        return Stream(X, y, self.classes, self.features, self.name, self.scaling, _steps=steps)
+    def altered(self, X: Any, y: Any, step: str, kind: Any = None, **facts: Floats) -> Stream:
+        """Return a stream of other examples, with one step more in its repr: a `Stream`, or one with facts."""
+        made: Stream = (Stream if kind is None else kind)(
+            X, y, self.classes, self.features, self.name, self.scaling, _steps=self._steps + step, **facts
+        )
+        return made
 
 
 def _rebuild(kind: Any, *state: Any) -> Any:

@@ -288,13 +288,9 @@ def _known(stream: Stream) -> Floats | None:
 
 def _with(stream: Stream, X: Any, y: Any, probabilities: Floats | None, step: str) -> Stream:
     """Return the stream with other examples and one step more in its name."""
-    plain = stream.altered(X, y, step)
-    return plain if probabilities is None else _made(plain, probabilities)
-
-
-def _made(stream: Stream, probabilities: Floats) -> Synthetic:
-    _, *arguments, steps, _ = stream.__reduce__()[1]
-    return Synthetic(*arguments, probabilities=probabilities, _steps=steps)
+    if probabilities is None:
+        return stream.altered(X, y, step)
+    return stream.altered(X, y, step, Synthetic, probabilities=probabilities)
 
 
 def _step(stream: Stream, after: int, name: str = "stream") -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -97,10 +97,13 @@ def members(name: str, values: Any, of: str) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def by_name(name: str, value: Any, of: str) -> dict[str, Any]:
-    """Return a mapping of names as a dict, empty for None, or say that the value is not a mapping."""
+def by_name(name: str, value: Any, of: str, known: Collection[str] | None = None) -> dict[str, Any]:
+    """Return a mapping of names, if given those of `known` predictors, as a dict, empty for None; or say it is none."""
     if not isinstance(value, Mapping | None) or not all(isinstance(key, str) for key in value or ()):
         raise TypeError(f"{name} must be a mapping of names to {of}, got {value!r}")
+    strange = [key for key in value or () if known is not None and key not in known]
+    if strange:
+        raise ValueError(f"{name} must have names of predictors, {', '.join(known or ())}, got {strange[0]!r}")
     return dict(value or {})
 
 

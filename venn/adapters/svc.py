@@ -12,16 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.checks import example_weights, refuse_fractions, validate_data, whole
-from venn.adapters.cross_fitting import (
-    Abers,
-    Answers,
-    Categories,
-    CrossVennAbers,
-    Fold,
-    Mapped,
-    Scorer,
-    disjoint_splits,
-)
+from venn.adapters.cross_fitting import Abers, Categories, CrossVennAbers, Fold, Mapped, Scorer, disjoint_splits
 from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
 
@@ -223,7 +214,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             folds.append(Fold(fitted, scores, codes[calibration], weights[calibration]))
         if a_map:
             scorers.append(scorer(np.flatnonzero(present)))
-            self._answers: Answers = Mapped(self.method, folds, scorers[-1], c)
+            self._answers: Mapped | Categories | Abers = Mapped(self.method, folds, scorers[-1], c)
         elif isinstance(self.method, ByScores):
             self._answers = Categories(self.method, folds, c)
         else:

@@ -139,12 +139,10 @@ class Journal:
             if new:
                 self._make(header)
             return not new
-        except UNREADABLE as error:
+        except (*UNREADABLE, OSError) as error:
             self.close()
-            raise JournalError(f"{self.path} cannot be opened as a journal: {error}") from error
-        except OSError as error:
-            self.close()
-            raise JournalError(f"{self.path} cannot be opened as a journal: {error.strerror or error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise JournalError(f"{self.path} cannot be opened as a journal: {why}") from error
         except JournalError:
             self.close()
             raise
@@ -340,14 +338,12 @@ class Journal:
                     (question.event, question.id, question.time, question.step, question.x, question.predictions,
                      checksum),
                 )  # fmt: skip
-            except sqlite3.IntegrityError as error:
-                if "questions.id" not in str(error):
-                    raise JournalError(f"{self.path} cannot be written: {error}") from error
-                raise ValueError(
-                    f"id must be a new one, got {question.id!r}, which was asked before; after a restart "
-                    "follow(events, again=True) passes over what the journal holds"
-                ) from None
             except sqlite3.Error as error:
+                if isinstance(error, sqlite3.IntegrityError) and "questions.id" in str(error):
+                    raise ValueError(
+                        f"id must be a new one, got {question.id!r}, which was asked before; after a restart "
+                        "follow(events, again=True) passes over what the journal holds"
+                    ) from None
                 raise JournalError(f"{self.path} cannot be written: {error}") from error
             self._link(checksum)
 

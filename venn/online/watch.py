@@ -228,10 +228,18 @@ class Watch(HasLabels):
 
     def latest(self, questions: int = 20) -> list[Seen]:
         """Return the latest questions, newest first."""
+        return self._seen("q.time", "questions q LEFT JOIN answers a ON a.question = q.event", "q.event", questions)
+
+    def outcomes(self, answers: int = 20) -> list[Seen]:
+        """Return the latest questions that were answered, the latest answer first; `time` is when the answer came."""
+        return self._seen("a.time", "answers a JOIN questions q ON q.event = a.question", "a.step", answers)
+
+    def _seen(self, time: str, tables: str, order: str, most: int) -> list[Seen]:
+        """Return the latest questions by an order, each with its answer if it has one."""
         rows = self._rows(
-            "SELECT q.event, q.id, q.time, q.predictions, a.truth, a.step - 1 - q.step,"
+            f"SELECT q.event, q.id, {time}, q.predictions, a.truth, a.step - 1 - q.step,"
             " EXISTS (SELECT 1 FROM expired WHERE question = q.event)"
-            " FROM questions q LEFT JOIN answers a ON a.question = q.event ORDER BY q.event DESC LIMIT ?", (questions,)
+            f" FROM {tables} ORDER BY {order} DESC LIMIT ?", (most,)
         )  # fmt: skip
         with self._making():
             return [
@@ -242,18 +250,6 @@ class Watch(HasLabels):
                 )
                 for event, id, when, content, truth, delay, expired in rows
             ]  # fmt: skip
-
-    def outcomes(self, answers: int = 20) -> list[Seen]:
-        """Return the latest questions that were answered, the latest answer first; `time` is when the answer came."""
-        rows = self._rows(
-            "SELECT q.event, q.id, a.time, q.predictions, a.truth, a.step - 1 - q.step"
-            " FROM answers a JOIN questions q ON q.event = a.question ORDER BY a.step DESC LIMIT ?", (answers,)
-        )  # fmt: skip
-        with self._making():
-            return [
-                Seen(event, id, when, decode(content, self.names, self.space), "answered", self.space.decode(y), late)
-                for event, id, when, content, y, late in rows
-            ]
 
     def asked_at(self, number: int) -> float | None:
         """Return when a question came, in seconds since 1970; None if there is no such question."""
