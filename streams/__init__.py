@@ -15,7 +15,15 @@ over the whole stream, never fitted on its past (see `Scaling`). `gaussians` mak
 probabilities are known; `flip_labels`, `change_point` and `label_shift` break any stream at a step.
 """
 
+import importlib.util
+
 import lazy_loader
 
-# `__init__.pyi` lists the names: one is imported when it is first asked for.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+# `__init__.pyi` lists the names: one is imported when it is first asked for, and so is a module.
+_imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__ or name.startswith("_") or importlib.util.find_spec(f"streams.{name}") is None:
+        return _imported(name)
+    return importlib.import_module(f"streams.{name}")

@@ -151,9 +151,7 @@ def categorical(
     array([0.85, 0.85, 0.85])
     """
     n, classes, seed = size("n", n, 1), size("classes", classes, 2), whole_number("seed", seed, 0)
-    noise = real_number("noise", noise)
-    if not 0 <= noise <= 1:
-        raise ValueError(f"noise must be from 0 to 1, got {noise!r}")
+    noise = real_number("noise", noise, 0, 1)
     counts = [size("levels", level, 2) for level in levels]
     if not counts or counts[0] < classes:
         raise ValueError(f"levels must begin with at least classes = {classes}, got {levels!r}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -204,6 +206,15 @@ def test_the_stream_does_not_share_memory_with_the_caller():
     stream = streams.from_arrays(X, [0, 1])
     X[0, 0] = 9.0
     assert stream.X[0, 0] == 0.0
+
+
+def test_names_and_modules_are_imported_when_they_are_first_asked_for():
+    steps = (
+        "import sys, streams", "assert 'numpy' not in sys.modules", "streams.synthetic.gaussians", "streams.load",
+        "assert callable(streams.datasets)", "import streams.datasets", "assert callable(streams.datasets)",
+        "assert not hasattr(streams, 'gausians')",
+    )  # fmt: skip
+    subprocess.run([sys.executable, "-c", "\n".join(steps)], check=True)
 
 
 def test_a_schema_fills_gaps_of_an_array_and_leaves_columns_out():

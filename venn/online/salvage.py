@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -74,14 +75,10 @@ def verify(path: str | os.PathLike[str]) -> Verified:
     """
     file = path_of("path", path)
     with closing(_with_tables(file)) as db:
-        asked = answered = expired = 0
-        for event in whole(db, file, pages=True):
-            if isinstance(event, Question):
-                asked += 1
-            elif event.truth is None:
-                expired += 1
-            else:
-                answered += 1
+        held = Counter(
+            "asked" if isinstance(event, Question) else "answered" if event.truth is not None else "expired"
+            for event in whole(db, file, pages=True)
+        )
     good, bad = 0, []
     for one in _states(file):
         try:
@@ -92,7 +89,7 @@ def verify(path: str | os.PathLike[str]) -> Verified:
             pass  # the run goes on, and has forgotten it
         except Exception:
             bad.append(one.name)
-    return Verified(asked, answered, expired, good, tuple(bad))
+    return Verified(held["asked"], held["answered"], held["expired"], good, tuple(bad))
 
 
 def _states(file: Path) -> list[Path]:
