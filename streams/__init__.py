@@ -15,61 +15,15 @@ over the whole stream, never fitted on its past (see `Scaling`). `gaussians` mak
 probabilities are known; `flip_labels`, `change_point` and `label_shift` break any stream at a step.
 """
 
-from streams.catalogue import DatasetInfo
-from streams.datasets import datasets, load
-from streams.example import Scaling, Stream
-from streams.form import Form, to_json
-from streams.frames import FrameStream, from_frames
-from streams.kafka_topic import KafkaTopic
-from streams.labels import Answer, Delayed, Immediate, Lazy, Question, RandomDelay, teach
-from streams.lines import CSVRows, JSONLines
-from streams.messages import BadMessage, Message, MessagesLost, Source, Tally
-from streams.numbers import Waves, waves
-from streams.redis_stream import RedisStream
-from streams.river import from_river
-from streams.schema import Nominal, Numeric, Ordinal, Skip
-from streams.sources import from_arrays, from_csv
-from streams.synthetic import Synthetic, categorical, change_point, flip_labels, gaussians, label_shift
+import importlib.util
 
-__all__ = [
-    "Answer",
-    "BadMessage",
-    "CSVRows",
-    "DatasetInfo",
-    "Delayed",
-    "Form",
-    "FrameStream",
-    "Immediate",
-    "JSONLines",
-    "KafkaTopic",
-    "Lazy",
-    "Message",
-    "MessagesLost",
-    "Nominal",
-    "Numeric",
-    "Ordinal",
-    "Question",
-    "RandomDelay",
-    "RedisStream",
-    "Scaling",
-    "Skip",
-    "Source",
-    "Stream",
-    "Synthetic",
-    "Tally",
-    "Waves",
-    "categorical",
-    "change_point",
-    "datasets",
-    "flip_labels",
-    "from_arrays",
-    "from_csv",
-    "from_frames",
-    "from_river",
-    "gaussians",
-    "label_shift",
-    "load",
-    "teach",
-    "to_json",
-    "waves",
-]
+import lazy_loader
+
+# `__init__.pyi` lists the names: one is imported when it is first asked for, and so is a module.
+_imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__ or name.startswith("_") or importlib.util.find_spec(f"streams.{name}") is None:
+        return _imported(name)
+    return importlib.import_module(f"streams.{name}")

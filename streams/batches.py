@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from streams.checks import imported
+
 #: Rows turned into numbers at a time, so that they share a frame's overhead: at 1024 rows it is half the time.
 BLOCK = 4096
 FILES = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
@@ -27,7 +29,8 @@ def columns_of(X: Any) -> list[Any] | None:
 
 def eager(X: Any, where: str) -> Any:
     """Return the frame as a narwhals DataFrame, or say what is wrong with it."""
-    narwhals = _narwhals()
+    import narwhals
+
     if type(X).__name__ == "RecordBatch":
         X = _pyarrow().Table.from_batches([X])
     try:
@@ -138,17 +141,5 @@ def _reader(frames: Any) -> Any:
         ) from None
 
 
-def _narwhals() -> Any:
-    try:
-        import narwhals
-    except ImportError:
-        raise ImportError("data frames need narwhals: pip install narwhals") from None
-    return narwhals
-
-
 def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError("Arrow and Parquet need pyarrow: pip install pyarrow") from None
-    return pyarrow
+    return imported("pyarrow", "Arrow and Parquet need pyarrow")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,36 +43,27 @@ class DatasetInfo:
     where: Where
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Published:
     """A set that is a CSV file with its original values and rows, the class in column "label".
 
     Where the file is not, the same table is `fetched`, if scikit-learn knows where from.
     """
 
-    name: str
-    rows: int
-    features: int
+    known: DatasetInfo
     classes: tuple[str, ...]
     file: DataFile
-    notes: str
-    origin: str
-    licence: str
-    schema: Mapping[str, Kind] = field(default_factory=dict)
-    fetched: Fetched | None = None
+    schema: Mapping[str, Kind]
+    fetched: Fetched | None
+
+    @property
+    def name(self) -> str:
+        """Name for `load`."""
+        return self.known.name
 
     def info(self) -> DatasetInfo:
         """Return the description, without loading the set."""
-        return DatasetInfo(
-            name=self.name,
-            rows=self.rows,
-            features=self.features,
-            classes=len(self.classes),
-            notes=self.notes,
-            origin=self.origin,
-            licence=self.licence,
-            where=self.where(),
-        )
+        return replace(self.known, where=self.where())
 
     def read(self, base_url: str | None, progress: Progress | None) -> Table:
         """Return the encoded table of the checked file."""
@@ -91,7 +82,7 @@ class Published:
     def _find(self, base_url: str | None, progress: Progress | None) -> Path:
         """Return the path of the checked file or table."""
         if self.fetched is None or self.file.at_hand() or address(base_url):
-            return self.file.find(self.origin, base_url, progress)
+            return self.file.find(self.known.origin, base_url, progress)
         return self.fetched.find(self.name, self.file.remedy, self.schema, progress)
 
 
@@ -105,7 +96,8 @@ def _published(name: str, known: dict[str, Any]) -> Published:
         schema |= dict.fromkeys(described.pop("names"), kind(**described))
     classes, file = tuple(known.pop("classes")), DataFile(**known.pop("file"))
     fetched = _fetched(name, known.pop("fetched")) if "fetched" in known else None
-    return Published(name=name, classes=classes, file=file, schema=schema, fetched=fetched, **known)
+    about = DatasetInfo(name=name, classes=len(classes), where="absent", **known)
+    return Published(about, classes, file, schema, fetched)
 
 
 def _fetched(name: str, known: dict[str, Any]) -> Fetched:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Set
+from importlib import import_module
 from math import inf, isfinite
 from numbers import Real
 from typing import Any
@@ -69,6 +70,23 @@ def whole_number(name: str, value: object, least: int, most: float = inf) -> int
     if value > most:
         raise ValueError(f"{name} must be at most {most}, got {value!r}")
     return int(value)
+
+
+def filled_text(name: str, value: object) -> str:
+    """Return `value`, or raise unless it is a str that is not empty."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be str, got {value!r}")
+    if not value:
+        raise ValueError(f"{name} must not be empty, got ''")
+    return value
+
+
+def imported(module: str, needed: str) -> Any:
+    """Return an optional package, imported late, since most people do without it; say how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{needed}: pip install {module.replace('_', '-')}") from error
 
 
 def size(name: str, value: object, least: int) -> int:

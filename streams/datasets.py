@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from streams.catalogue import PUBLISHED, UNPUBLISHED, DatasetInfo, Published
-from streams.checks import Label
+from streams.checks import python_label
 from streams.example import Scaling, Stream
 from streams.files import Progress
 from streams.sources import finish
@@ -145,38 +147,17 @@ def _car() -> Table:
 # Packaged with scikit-learn -------------------------------------------------------------------------
 
 
-def _digits() -> Table:
-    from sklearn.datasets import load_digits
+def _packaged(name: str, **options: Any) -> Table:
+    """Return a set of scikit-learn's; of several numbers to predict the first is taken."""
+    from sklearn import datasets as held
 
-    bunch = load_digits()
-    return _from_bunch(bunch.data, bunch.target, tuple(range(10)), tuple(bunch.feature_names))
-
-
-def _breast_cancer() -> Table:
-    from sklearn.datasets import load_breast_cancer
-
-    bunch = load_breast_cancer()
-    names = tuple(str(name) for name in bunch.target_names)
-    return _from_bunch(bunch.data, bunch.target, names, tuple(map(str, bunch.feature_names)))
-
-
-def _diabetes() -> Table:
-    from sklearn.datasets import load_diabetes
-
-    bunch = load_diabetes(scaled=False)
-    return Table(np.array(bunch.data, np.float64), np.array(bunch.target, np.float64), (), tuple(bunch.feature_names))
-
-
-def _linnerud() -> Table:
-    from sklearn.datasets import load_linnerud
-
-    bunch = load_linnerud()
-    features = tuple(name.lower() for name in bunch.feature_names)
-    return Table(np.array(bunch.data, np.float64), bunch.target[:, 0].astype(np.float64), (), features)
-
-
-def _from_bunch(data: object, target: object, classes: tuple[Label, ...], features: tuple[str, ...]) -> Table:
-    return Table(np.array(data, dtype=np.float64, order="C"), np.array(target, dtype=np.int64), classes, features)
+    bunch = getattr(held, f"load_{name}")(**options)
+    y = bunch.target if bunch.target.ndim == 1 else bunch.target[:, 0]
+    numbers = y.dtype.kind == "f"
+    classes = () if numbers else tuple(map(python_label, bunch.target_names))
+    features = tuple(feature.lower() for feature in bunch.feature_names)
+    X = np.array(bunch.data, dtype=np.float64, order="C")
+    return Table(X, y.astype(np.float64 if numbers else np.int64), classes, tuple(map(str, features)))
 
 
 @dataclass(frozen=True)
@@ -193,9 +174,11 @@ class _Made:
         return self.make()
 
 
-_MAKERS = {
-    "car": _car, "digits": _digits, "breast_cancer": _breast_cancer, "diabetes": _diabetes, "linnerud": _linnerud,
-}  # fmt: skip
+_MAKERS: dict[str, Callable[[], Table]] = {
+    "car": _car,
+    **{name: partial(_packaged, name) for name in ("digits", "breast_cancer", "linnerud")},
+    "diabetes": partial(_packaged, "diabetes", scaled=False),
+}
 
 _SETS: dict[str, _Made | Published] = {name: _Made(known, _MAKERS[name]) for name, known in UNPUBLISHED.items()} | {
     published.name: published for published in PUBLISHED

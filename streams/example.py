@@ -157,7 +157,7 @@ class Stream:
 
     arrived = True
 
-    #: Arrays with a row for each example, which a subclass holds and its constructor takes.
+    #: Arrays with a row for each example, which a subclass holds and its constructor takes by name.
     facts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -170,12 +170,17 @@ class Stream:
         scaling: Scaling | None = None,
         *,
         _steps: str = "",
+        **facts: Floats,
     ) -> None:
+        if facts.keys() != set(self.facts):
+            raise TypeError(f"facts must be {', '.join(self.facts) or 'none'}, got {', '.join(facts) or 'none'}")
         if sparse.is_sparse(X):
             sparse.freeze(X)
         else:
             X.setflags(write=False)
-        y.setflags(write=False)
+        for array in (y, *facts.values()):
+            array.setflags(write=False)
+        vars(self).update(facts)
         self.X = X
         self.y = y
         self.classes = tuple(classes)
@@ -236,15 +241,14 @@ class Stream:
 
     def _select(self, rows: slice | Integers, step: str) -> Stream:
         facts = {name: getattr(self, name)[rows] for name in self.facts}
-        return _rebuild(
-            type(self), self.X[rows], self.y[rows], self.classes, self.features, self.name, self.scaling,
-            self._steps + step, facts,
-        )  # fmt: skip
+        return self.altered(self.X[rows], self.y[rows], step, type(self), **facts)
 
-    def altered(self, X: Any, y: Any, step: str) -> Stream:
-        """Return a stream of other examples, with one step more in its repr."""
-        steps = self._steps + step
-        return Stream(X, y, self.classes, self.features, self.name, self.scaling, _steps=steps)
+    def altered(self, X: Any, y: Any, step: str, kind: Any = None, **facts: Floats) -> Stream:
+        """Return a stream of other examples, with one step more in its repr: a `Stream`, or one with facts."""
+        made: Stream = (Stream if kind is None else kind)(
+            X, y, self.classes, self.features, self.name, self.scaling, _steps=self._steps + step, **facts
+        )
+        return made
 
 
 def _rebuild(kind: Any, *state: Any) -> Any:

@@ -12,7 +12,19 @@ import numpy as np
 
 from streams.checks import NUMBERS, Floats, Label, are_numbers, distinct_names, label_key, label_set, python_label
 from streams.example import Scaling
-from streams.schema import MISSING, PLAIN, Kind, Nominal, Numeric, Ordinal, Refused, Skip, missing_texts
+from streams.schema import (
+    MISSING,
+    PLAIN,
+    Kind,
+    Nominal,
+    Numeric,
+    Ordinal,
+    Refused,
+    Skip,
+    checked_schema,
+    kinds_of,
+    missing_texts,
+)
 
 Identity = int | str
 #: Id, object and label of a message; see `Message`.
@@ -78,20 +90,17 @@ class Form:
                 raise ValueError(f"classes must be distinct as text, got {classes!r}")
             object.__setattr__(self, "classes", classes)
         if self.schema is not None:
-            if not isinstance(self.schema, Mapping):
-                raise TypeError(f"schema must be a mapping from feature to kind, got {self.schema!r}")
+            object.__setattr__(self, "schema", checked_schema(self.schema))
+            if self.features is not None:
+                kinds_of(self.features, self.schema)
             for name, kind in self.schema.items():
-                _check_kind(name, kind, self.features)
-            object.__setattr__(self, "schema", dict(self.schema))
+                _check_declared(name, kind)
         if self.scaling is not None and not isinstance(self.scaling, Scaling):
             raise TypeError(f"scaling must be a Scaling, got {self.scaling!r}")
 
 
-def _check_kind(name: str, kind: object, features: Sequence[str] | None) -> None:
-    if not isinstance(kind, Kind):
-        raise TypeError(f"schema[{name!r}] must be Numeric, Nominal, Ordinal or Skip, got {kind!r}")
-    if features is not None and name not in features:
-        raise ValueError(f"schema must name features of {tuple(features)!r}, got {name!r}")
+def _check_declared(name: str, kind: Kind) -> None:
+    """Refuse a kind that only a whole stream would settle."""
     if isinstance(kind, Nominal) and kind.values is None:
         raise ValueError(
             f"schema[{name!r}] must have its values declared, as the stream has not come yet, got {kind!r}"
@@ -129,12 +138,8 @@ class Decoder:
 
     def name(self, features: tuple[str, ...]) -> None:
         """Fix the names of the object's values."""
-        schema = self._form.schema or {}
-        for feature in schema:
-            if feature not in features:
-                raise ValueError(f"schema must name features of {features!r}, got {feature!r}")
+        self._kinds = tuple(kinds_of(features, self._form.schema).values())
         self.features, self.d = features, len(features)
-        self._kinds = tuple(schema.get(feature, Numeric()) for feature in features)
         self._found = [{} for _ in features]
         if all(isinstance(kind, Skip) for kind in self._kinds):
             raise ValueError("schema must leave a feature, but skips every one")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -24,14 +23,14 @@ from streams.checks import (
 )
 from streams.example import Scaling
 from streams.form import Form, finite_label
-from streams.schema import Kind, Nominal, Numeric, Skip, missing_texts
+from streams.schema import Kind, Nominal, Numeric, Refused, Skip, encoded_names, kinds_of, missing_texts
 
 
-def read_numbers(frame: Any, features: Sequence[str]) -> Floats:
-    """Return (n, d) finite numbers of a narwhals frame, or say which column and row holds something else."""
-    reader = _Reader(tuple(features), {})
+def read_numbers(frame: Any, schema: Mapping[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
+    """Return (n, d) finite numbers of a narwhals frame and their names, or say which column and row holds another."""
+    reader = _Reader(tuple(map(str, frame.columns)), schema)
     reader.check(frame, "X")
-    return next(reader.read(frame, "X", 0, len(frame)))
+    return next(reader.read(frame, "X", 0, len(frame))), reader.encoded
 
 
 class FrameStream:
@@ -262,14 +261,10 @@ class _Reader:
     """Turns the columns of frames into numbers by the kinds of a schema."""
 
     def __init__(self, features: tuple[str, ...], schema: Mapping[str, Kind]) -> None:
-        for feature in schema:
-            if feature not in features:
-                raise ValueError(f"schema must name features of {features!r}, got {feature!r}")
-        kinds = {feature: schema.get(feature, Numeric()) for feature in features}
+        kinds = kinds_of(features, schema)
         self._columns = [(name, kind, dict[str, int]()) for name, kind in kinds.items() if not isinstance(kind, Skip)]
         self._plain = not schema
-        names = [kind.encode(feature, np.zeros(1), {})[0] for feature, kind, _ in self._columns]
-        self.encoded = distinct_names("features", chain.from_iterable(names))
+        self.encoded = distinct_names("features", encoded_names(kinds))
         if not self.encoded:
             raise ValueError("features must leave at least one column, got none")
 
@@ -306,7 +301,10 @@ class _Reader:
                 cells = enumerate(series.to_list(), row)
                 codes = [_code(cell, kind, found, f"{name}, row {i}, column {feature!r}") for i, cell in cells]
                 column = np.array(codes, np.float64)
-            blocks.append(kind.encode(feature, column, found)[1])
+            try:
+                blocks.append(kind.encode(feature, column, found)[1])
+            except Refused as error:
+                raise ValueError(f"{name}, column {feature!r} {error}") from None
         return np.hstack(blocks)
 
     def _refuse(self, X: Floats, name: str, row: int, frame: Any, place: Mapping[str, int]) -> None:
@@ -316,7 +314,7 @@ class _Reader:
         shown = "a missing value" if frame[:, k].is_null()[i] else f"{X[i, j]}"
         raise ValueError(
             f"{name} must be finite, got {shown} at row {row + i}, column {place[feature]} ({feature!r}): "
-            "drop the row, or fill it by a fixed rule"
+            f"drop the row, or fill it by a fixed rule, as schema={{{feature!r}: Numeric('?', fill=NUMBER)}} does"
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
-from streams.checks import Label
+from streams.checks import Label, filled_text, imported
 from streams.form import Form, Identity, Parts, to_json
 from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
@@ -69,16 +69,12 @@ class KafkaTopic(Reader):
         wait: float = 1.0,
         name: str | None = None,
     ) -> None:
-        self._kafka = _package()
-        for parameter, value in (("servers", servers), ("topic", topic), ("group", group)):
-            if not isinstance(value, str) and not (parameter == "group" and value is None):
-                raise TypeError(f"{parameter} must be str, got {value!r}")
-            if value == "":
-                raise ValueError(f"{parameter} must not be empty, got ''")
+        self._kafka = imported("confluent_kafka", "KafkaTopic needs the package confluent-kafka")
+        self.servers, self.topic = filled_text("servers", servers), filled_text("topic", topic)
+        self.group = None if group is None else filled_text("group", group)
         if config is not None and not isinstance(config, Mapping):
             raise TypeError(f"config must be a mapping of settings of librdkafka, got {config!r}")
         super().__init__(f"kafka {topic}" if name is None else name, form, bad, lost, wait)
-        self.servers, self.topic, self.group = servers, topic, group
         self._config = dict(config or {})
         self._consumer: Any = None
         self._producer: Any = None
@@ -261,15 +257,6 @@ class KafkaTopic(Reader):
 
     def _raise(self, error: Any) -> NoReturn:
         raise OSError(f"topic {self.topic!r} of {self.servers} cannot be read: {error.str()}")
-
-
-def _package() -> Any:
-    """Return the client, imported late, since most people need no broker."""
-    try:
-        import confluent_kafka
-    except ImportError as error:
-        raise ImportError("KafkaTopic needs the package confluent-kafka: pip install confluent-kafka") from error
-    return confluent_kafka
 
 
 def _position(places: dict[int, int]) -> str:

@@ -70,19 +70,6 @@ class JSONLines(LineReader):
     True
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        form: Form | None = None,
-        follow: bool = True,
-        bad: ErrorHandler | None = None,
-        lost: ErrorHandler | None = None,
-        wait: float = 1.0,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(path, form, follow, bad, lost, wait, name)
-
     def __repr__(self) -> str:
         return f"JSONLines({'-' if self.path is None else str(self.path)!r}, form={self.form!r}, follow={self.follow})"
 
@@ -144,7 +131,7 @@ class CSVRows(LineReader):
         wait: float = 1.0,
         name: str | None = None,
     ) -> None:
-        super().__init__(path, form, follow, bad, lost, wait, name)
+        super().__init__(path, form=form, follow=follow, bad=bad, lost=lost, wait=wait, name=name)
         for parameter, column in (("label", label), ("id", id)):
             if column is not None and not isinstance(column, str):
                 raise TypeError(f"{parameter} must be the name of a column, or None, got {column!r}")

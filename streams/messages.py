@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
-from streams.checks import Floats, Label, is_finite, whole_number
+from streams.checks import Floats, Label, filled_text, is_finite, whole_number
 from streams.form import Decoder, Form, Identity, Parts
 
 #: A place in a source, JSON-able. Only the source that gave it can read it.
@@ -186,10 +186,7 @@ class Reader(ABC):
     def __init__(
         self, name: str, form: Form | None, bad: ErrorHandler | None, lost: ErrorHandler | None, wait: float
     ) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"name must be str, got {name!r}")
-        if not name:
-            raise ValueError("name must not be empty, got ''")
+        self.name = filled_text("name", name)
         if form is not None and not isinstance(form, Form):
             raise TypeError(f"form must be a Form, got {form!r}")
         for parameter, told in (("bad", bad), ("lost", lost)):
@@ -199,7 +196,6 @@ class Reader(ABC):
             raise TypeError(f"wait must be a number of seconds > 0, got {wait!r}")
         if not (is_finite(wait) and wait > 0):
             raise ValueError(f"wait must be a number of seconds > 0, got {wait!r}")
-        self.name = name
         self.form = Form() if form is None else form
         self._bad, self._lost, self._wait = bad, lost, float(wait)
         self._decoder = Decoder(self.form)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from streams.checks import Floats, Label, real_number, size, whole_number
-from streams.example import Scaling, Stream
+from streams.checks import Floats, real_number, size, whole_number
+from streams.example import Stream
 from streams.synthetic import DRAW
 
 
@@ -31,24 +29,8 @@ class Waves(Stream):
     """
 
     facts = ("means", "deviations")
-
-    def __init__(
-        self,
-        X: Floats,
-        y: Any,
-        classes: Sequence[Label],
-        features: Sequence[str],
-        name: str = "stream",
-        scaling: Scaling | None = None,
-        *,
-        means: Floats,
-        deviations: Floats,
-        _steps: str = "",
-    ) -> None:
-        super().__init__(X, y, classes, features, name, scaling, _steps=_steps)
-        means.setflags(write=False)
-        deviations.setflags(write=False)
-        self.means, self.deviations = means, deviations
+    means: Floats
+    deviations: Floats
 
     def cdf(self, i: int, y: float) -> float:
         """Return the probability that the label of example i is at most y, given its object."""

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from streams.checks import Label
+from streams.checks import Label, filled_text, imported
 from streams.form import Form, Identity, Parts, check_id, to_json, utf8
 from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
@@ -107,12 +107,8 @@ class RedisStream(Reader):
         wait: float = 1.0,
         name: str | None = None,
     ) -> None:
-        self._redis = _package()
-        for parameter, value in (("url", url), ("stream", stream)):
-            if not isinstance(value, str):
-                raise TypeError(f"{parameter} must be str, got {value!r}")
-        if not stream:
-            raise ValueError("stream must not be empty, got ''")
+        self._redis = imported("redis", "RedisStream needs the package redis")
+        url, self.stream = filled_text("url", url), filled_text("stream", stream)
         # Neither the name nor an error shows a password.
         wrong = "url must be like redis://:password@host:6379/0, with %2F for / and the like in a password, got another"
         if not re.match("(redis|rediss|unix)://", url):
@@ -134,7 +130,6 @@ class RedisStream(Reader):
             )
         except ValueError:
             raise ValueError(wrong) from None
-        self.stream = stream
         self._shown = shown
 
     def __repr__(self) -> str:
@@ -249,17 +244,6 @@ class RedisStream(Reader):
             y = None if "y" not in text else self._decoder.text_label(text["y"])
             identity, x, y = self._decoder.parts(identity, x, y)
         return entry if identity is None else identity, x, y
-
-
-def _package() -> Any:
-    """Return the client, imported late, since most people need no server."""
-    try:
-        import redis
-        import redis.backoff
-        import redis.retry
-    except ImportError as error:
-        raise ImportError("RedisStream needs the package redis: pip install redis") from error
-    return redis
 
 
 def _json(text: str) -> Any:

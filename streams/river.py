@@ -11,7 +11,7 @@ import numpy as np
 from streams.checks import Label, distinct_names, is_finite, is_missing, python_label
 from streams.example import Scaling, Stream
 from streams.form import Decoder, Form
-from streams.schema import Kind, Nominal, Numeric, Ordinal, missing_texts
+from streams.schema import Kind, Nominal, Numeric, Ordinal, checked_schema, encoded_names, kinds_of, missing_texts
 from streams.sources import labelled
 
 Row = dict[str, Any]
@@ -76,19 +76,14 @@ def from_river(
     Ordinal(values) or Skip()
     """
     _check(dataset)
-    if schema is not None and not isinstance(schema, Mapping):
-        raise TypeError(f"schema must be a mapping from feature to kind, got {schema!r}")
+    declared = checked_schema(schema)
     rows, labels = _read(dataset)
     if features is None:
         features = list(rows[0])
     names = distinct_names("features", features)
-    kinds = {
-        feature: _settled(feature, kind, rows) if feature in names else kind for feature, kind in (schema or {}).items()
-    }
+    kinds = {feature: _settled(feature, kind, rows) if feature in names else kind for feature, kind in declared.items()}
     decoder = Decoder(Form(names, None, kinds))
-    encoded = [
-        column for feature in names for column in kinds.get(feature, Numeric()).encode(feature, np.zeros(1), {})[0]
-    ]
+    encoded = encoded_names(kinds_of(names, kinds))
     X = np.empty((len(rows), len(encoded)))
     for i, row in enumerate(rows):
         try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -245,6 +245,29 @@ def with_point(text: str) -> str:
     if "." in text and is_number(text):
         raise Refused(f"must be a number with a decimal comma, as decimal=',' says, got {text!r}")
     return text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text
+
+
+def checked_schema(schema: Any) -> dict[str, Kind]:
+    """Return a schema, empty for None, or say what is wrong with it."""
+    if not isinstance(schema, Mapping | None):
+        raise TypeError(f"schema must be a mapping from name to kind, got {schema!r}")
+    for name, kind in (schema or {}).items():
+        if not isinstance(kind, Kind):
+            raise TypeError(f"schema[{name!r}] must be Numeric, Nominal, Ordinal or Skip, got {kind!r}")
+    return dict(schema or {})
+
+
+def kinds_of(features: Sequence[str], schema: Mapping[str, Kind] | None) -> dict[str, Kind]:
+    """Return the kind of each feature, in order: Numeric where the schema says nothing."""
+    for name in schema or {}:
+        if name not in features:
+            raise ValueError(f"schema must name features of {tuple(features)!r}, got {name!r}")
+    return {feature: (schema or {}).get(feature, PLAIN) for feature in features}
+
+
+def encoded_names(kinds: Mapping[str, Kind]) -> list[str]:
+    """Return the names of what features become, where the values of each Nominal are declared."""
+    return [name for feature, kind in kinds.items() for name in kind.encode(feature, np.zeros(1), {})[0]]
 
 
 def missing_texts(kind: Numeric | Nominal) -> tuple[str, ...]:

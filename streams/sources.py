@@ -30,7 +30,7 @@ from streams.checks import (
 )
 from streams.example import Scaling, Stream
 from streams.frames import read_numbers
-from streams.schema import Kind
+from streams.schema import Kind, Nominal, Numeric, Refused, Skip, checked_schema, kinds_of
 from streams.tables import Table, read_csv
 
 
@@ -40,6 +40,7 @@ def from_arrays(
     *,
     classes: Sequence[Label] | Literal["numbers"] | None = None,
     features: Sequence[str] | None = None,
+    schema: Mapping[str, Kind] | None = None,
     name: str = "arrays",
     shuffle: int | None = None,
     scale: bool | Scaling = False,
@@ -59,6 +60,10 @@ def from_arrays(
         of the whole stream, sorted. "numbers": labels are finite numbers, for regression.
     features : sequence of d distinct str, optional
         By default the column names of a data frame, or x0, x1, ...
+    schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
+        ``Numeric(missing="?", fill="median")``: NaN, or a missing value of a data frame, becomes the median of the
+        known values, or a number. ``Skip()``: the feature is left out. The others are for text in a data frame; a
+        Nominal needs its values. Not for a sparse X.
     name : str
     shuffle : int, optional
         Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
@@ -82,24 +87,40 @@ def from_arrays(
     >>> next(iter(stream))
     (array([1., 5.]), 'no')
     """
-    columns = _column_names(X)
-    if sparse.is_sparse(X):
-        data = sparse.checked(X)
-    elif columns is None:
-        data = _matrix(X)
+    declared = checked_schema(schema)
+    names = None if features is None else distinct_names("features", features)
+    if columns_of(X) is not None:
+        data, names = _table(X, names, declared)
     else:
-        data = _table(X, columns)
-    d = data.shape[1]
-    if features is None:
-        features = columns if columns is not None else [f"x{j}" for j in range(d)]
-    features = distinct_names("features", features)
-    if len(features) != d:
-        raise ValueError(f"features must name the {d} columns of X, got {len(features)} names")
+        data = sparse.checked(X) if sparse.is_sparse(X) else _matrix(X)
+        names = _named(names, [f"x{j}" for j in range(data.shape[1])])
+        if schema is not None:
+            data, names = _filled(data, kinds_of(names, declared))
     bad = sparse.not_finite(data) if sparse.is_sparse(data) else np.argwhere(~np.isfinite(data))
     if len(bad):
         i, j = bad[0].tolist()
-        raise ValueError(f"X must be finite, got {data[i, j]} at row {i}, column {j} ({features[j]!r})")
-    return labelled(data, y, classes, features, name, shuffle, scale)
+        found = f"got {data[i, j]} at row {i}, column {j} ({names[j]!r})"
+        gap = f", or declare schema={{{names[j]!r}: Numeric('?', fill='median')}}, another fill or Skip()"
+        raise ValueError(f"X must be finite, {found}: drop the row{gap if np.isnan(data[i, j]) else ''}")
+    return labelled(data, y, classes, names, name, shuffle, scale)
+
+
+def _filled(data: Objects, kinds: dict[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
+    """Return the columns that a schema leaves, with its numbers for NaN, and their names."""
+    if sparse.is_sparse(data):
+        raise ValueError("schema must be left out for a sparse X, got one: fill and leave out columns of X itself")
+    blocks: dict[str, Floats] = {}
+    for (feature, kind), column in zip(kinds.items(), data.T, strict=True):
+        if not isinstance(kind, Numeric | Skip):
+            raise TypeError(f"schema[{feature!r}] must be Numeric or Skip, as X holds numbers, got {kind!r}")
+        try:
+            names, block = kind.encode(feature, column, {})
+        except Refused as error:
+            raise ValueError(f"X, column {feature!r} {error}") from None
+        blocks |= dict.fromkeys(names, block)
+    if not blocks:
+        raise ValueError("schema must leave a feature, but skips every one")
+    return np.hstack(list(blocks.values())), tuple(blocks)
 
 
 def labelled(
@@ -225,19 +246,23 @@ def finish(table: Table, name: str, shuffle: int | None, scale: bool | Scaling) 
     return stream if shuffle is None else stream.shuffle(whole_number("shuffle", shuffle, 0))
 
 
-def _column_names(X: Any) -> list[str] | None:
-    """Return the column names of a data frame, None for anything else."""
-    columns = columns_of(X)
-    return None if columns is None else [str(column) for column in columns]
+def _named(features: tuple[str, ...] | None, columns: list[str]) -> tuple[str, ...]:
+    """Return the names of the columns of X: those given, if they are as many, or their own."""
+    if features is not None and len(features) != len(columns):
+        raise ValueError(f"features must name the {len(columns)} columns of X, got {len(features)} names")
+    return distinct_names("features", columns) if features is None else features
 
 
-def _table(X: Any, columns: list[str]) -> Floats:
-    """Return the numbers of a data frame (n, d); iterating it would give its column names."""
-    distinct_names("features", columns)  # clearer than narwhals' own message
+def _table(X: Any, features: tuple[str, ...] | None, schema: dict[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
+    """Return the numbers of a data frame (n, d), and their names; iterating it would give its column names."""
+    names = _named(features, [str(column) for column in columns_of(X) or ()])  # clearer than narwhals' own message
+    for feature, kind in schema.items():
+        if isinstance(kind, Nominal) and kind.values is None:
+            raise ValueError(f"schema[{feature!r}] must have its values declared, got {kind!r}")
     frame = eager(X, "X")
     if 0 in frame.shape:
         raise ValueError(f"X must hold at least one example and one feature, got shape {frame.shape}")
-    return read_numbers(frame, columns)
+    return read_numbers(frame.rename(dict(zip(frame.columns, names, strict=True))), schema)
 
 
 def _matrix(X: Any) -> Floats:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from streams.checks import Floats, Integers, Label, real_number, size, whole_number
-from streams.example import Scaling, Stream
+from streams.checks import Floats, Label, real_number, size, whole_number
+from streams.example import Stream
 from streams.sparse import stacked
 
 # Others draw from numpy.random.default_rng(seed) too, often with the same seed. A stream made of the
@@ -43,22 +43,7 @@ class Synthetic(Stream):
     """
 
     facts = ("probabilities",)
-
-    def __init__(
-        self,
-        X: Floats,
-        y: Integers,
-        classes: Sequence[Label],
-        features: Sequence[str],
-        name: str = "stream",
-        scaling: Scaling | None = None,
-        *,
-        probabilities: Floats,
-        _steps: str = "",
-    ) -> None:
-        super().__init__(X, y, classes, features, name, scaling, _steps=_steps)
-        probabilities.setflags(write=False)
-        self.probabilities = probabilities
+    probabilities: Floats
 
 
 def gaussians(
@@ -166,9 +151,7 @@ def categorical(
     array([0.85, 0.85, 0.85])
     """
     n, classes, seed = size("n", n, 1), size("classes", classes, 2), whole_number("seed", seed, 0)
-    noise = real_number("noise", noise)
-    if not 0 <= noise <= 1:
-        raise ValueError(f"noise must be from 0 to 1, got {noise!r}")
+    noise = real_number("noise", noise, 0, 1)
     counts = [size("levels", level, 2) for level in levels]
     if not counts or counts[0] < classes:
         raise ValueError(f"levels must begin with at least classes = {classes}, got {levels!r}")
@@ -303,13 +286,9 @@ def _known(stream: Stream) -> Floats | None:
 
 def _with(stream: Stream, X: Any, y: Any, probabilities: Floats | None, step: str) -> Stream:
     """Return the stream with other examples and one step more in its name."""
-    plain = stream.altered(X, y, step)
-    return plain if probabilities is None else _made(plain, probabilities)
-
-
-def _made(stream: Stream, probabilities: Floats) -> Synthetic:
-    _, *arguments, steps, _ = stream.__reduce__()[1]
-    return Synthetic(*arguments, probabilities=probabilities, _steps=steps)
+    if probabilities is None:
+        return stream.altered(X, y, step)
+    return stream.altered(X, y, step, Synthetic, probabilities=probabilities)
 
 
 def _step(stream: Stream, after: int, name: str = "stream") -> int:

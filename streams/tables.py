@@ -17,7 +17,18 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 
 from streams.checks import MANY, Floats, Integers, Label, are_numbers, classes_found, distinct_names, label_set
-from streams.schema import DECIMAL_COMMA, MISSING, Kind, Nominal, Numeric, Refused, check_decimal, is_number, with_point
+from streams.schema import (
+    DECIMAL_COMMA,
+    MISSING,
+    Kind,
+    Nominal,
+    Numeric,
+    Refused,
+    check_decimal,
+    checked_schema,
+    is_number,
+    with_point,
+)
 
 SHOWN = 8  # bad columns that a message describes
 FEWEST = 10  # rows of a column that may be called an identifier
@@ -129,7 +140,7 @@ def read_csv(
         with opened(path) as lines:
             rows = csv.reader(lines, delimiter=delimiter)
             names = _header(path, rows, delimiter)
-            columns = _columns(path, names, label, {} if schema is None else schema, of_label, decimal)
+            columns = _columns(path, names, label, checked_schema(schema), of_label, decimal)
             return columns, _parse(lines, columns, delimiter) if fast else _parse_rows(path, rows, columns, delimiter)
 
     try:
@@ -340,15 +351,11 @@ def _columns(
         label = names[label]
     if label not in names:
         raise ValueError(f"label must be a column of {path}, got {label!r}; it has {some_of(names)}")
-    if not isinstance(schema, Mapping):
-        raise TypeError(f"schema must be a mapping from column to kind, got {schema!r}")
-    for column, kind in schema.items():
+    for column in schema:
         if column not in names:
             raise ValueError(f"schema names a column {column!r} that {path} lacks; it has {some_of(names)}")
         if column == label:
             raise ValueError(f"schema must not name the label's column {label!r}; declare classes instead")
-        if not isinstance(kind, Kind):
-            raise TypeError(f"schema[{column!r}] must be Numeric, Nominal, Ordinal or Skip, got {kind!r}")
     kinds = [of_label if n == label else schema.get(n, Numeric()) for n in names]
     return [
         _Column(n, kind, {}, decimal == "," and isinstance(kind, Numeric | _Number))

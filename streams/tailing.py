@@ -102,12 +102,13 @@ class LineReader(Reader):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        form: Form | None,
-        follow: bool,
-        bad: ErrorHandler | None,
-        lost: ErrorHandler | None,
-        wait: float,
-        name: str | None,
+        *,
+        form: Form | None = None,
+        follow: bool = True,
+        bad: ErrorHandler | None = None,
+        lost: ErrorHandler | None = None,
+        wait: float = 1.0,
+        name: str | None = None,
     ) -> None:
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f'path must be the path of a file, or "-" for standard input, got {path!r}')

@@ -20,7 +20,7 @@ from pyarrow import feather, parquet  # noqa: E402
 
 import streams  # noqa: E402
 import venn  # noqa: E402
-from streams import Nominal, Numeric, Ordinal, Scaling  # noqa: E402
+from streams import Nominal, Numeric, Ordinal, Scaling, Skip  # noqa: E402
 from streams.batches import source  # noqa: E402
 from streams.frames import BLOCK, from_frames  # noqa: E402
 from streams.river import from_river  # noqa: E402
@@ -148,6 +148,20 @@ def test_what_is_missing_or_infinite_is_refused_by_row_and_column(make, value):
         streams.from_arrays(make({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.0, value]}), [0, 1, 0])
     with pytest.raises(ValueError, match="frames must be finite, got " + found.format(5)):
         list(from_frames([make({"a": [1.0] * 3, "b": [2.0] * 3, "y": [0, 1, 0]}), frame], "y", classes=[0, 1]))
+
+
+def test_a_schema_fills_and_encodes_a_whole_frame(make):
+    frame = make({"a": [1.0, None, 5.0], "c": ["u", "v", "u"], "d": ["w", "w", "w"]})
+    schema = {"a": Numeric("?", fill="median"), "c": Nominal(("u", "v")), "d": Skip()}
+    stream = streams.from_arrays(frame, [0, 1, 0], schema=schema)
+    assert stream.features == ("a", "c=u", "c=v")
+    assert stream.X.tolist() == [[1.0, 1.0, 0.0], [3.0, 0.0, 1.0], [5.0, 1.0, 0.0]]
+    named = {"A": Numeric("?", fill=0), "C": Skip(), "D": Skip()}
+    assert streams.from_arrays(frame, [0, 1, 0], features=["A", "C", "D"], schema=named).X.ravel().tolist() == [1, 0, 5]
+    with pytest.raises(ValueError, match=r"schema\['c'\] must have its values declared, got Nominal"):
+        streams.from_arrays(frame, [0, 1, 0], schema={"c": Nominal()})
+    with pytest.raises(ValueError, match=r"schema=\{'a': Numeric\('\?', fill=NUMBER\)\} does"):
+        streams.from_arrays(make({"a": [1.0, None]}), [0, 1])
 
 
 def test_a_null_among_integers_is_no_number(make):

@@ -197,6 +197,34 @@ def test_bad_parameters(parameters, error, message):
         venn.Online(MAKERS["venn"](), **parameters)
 
 
+@pytest.mark.parametrize("wrong", [None, 3, {"a": 3}, venn.Forecaster])
+def test_what_is_no_predictor_is_named_as_the_parameter(wrong):
+    with pytest.raises(TypeError, match=r"^predictor must be a predictor, with machine"):
+        venn.Online(wrong)
+    if wrong is not None:
+        with pytest.raises(TypeError, match=r"^predictor must be a predictor, with machine"):
+            venn.replay([([0.0], 0)], wrong)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: list(venn.Online(venn.Forecaster([0, 1])).follow(3)), "events must be an iterable of questions"),
+        (lambda: venn.Online(venn.Forecaster([0, 1])).expect(3), "events must be an iterable of questions"),
+        (lambda: venn.Forecaster([0, 1], beside=3), "beside must be a mapping of names to predictors, got 3"),
+        (lambda: venn.Forecaster([0, 1], beside={1: 2}), "beside must be a mapping of names to predictors, got {1: 2}"),
+        (lambda: venn.load(3), "path must be a str or path, got 3"),
+        (lambda: venn.online.Journal(3), "path must be a str or path, got 3"),
+        (lambda: venn.online.Watch(3), "path must be a str or path, got 3"),
+        (lambda: venn.online.verify(3), "path must be a str or path, got 3"),
+        (lambda: venn.online.salvage("run.db", 3), "rescued must be a str or path, got 3"),
+    ],
+)
+def test_an_error_names_the_parameter_what_it_must_be_and_what_it_was(call, message):
+    with pytest.raises(TypeError, match=f"^{message}"):
+        call()
+
+
 def test_one_monitor_is_not_enough_for_a_panel():
     machine = squares()
     panel = venn.Panel(a=venn.TransductiveVenn(machine), b=venn.Conformal(machine))

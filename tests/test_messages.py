@@ -161,7 +161,7 @@ def test_the_first_object_fixes_the_number_of_values():
         (lambda: Form(features=[1]), TypeError, "features must be str, got 1"),
         (lambda: Form(classes=[1, "1"]), ValueError, "classes must be distinct as text, got (1, '1')"),
         (lambda: Form(classes="ab"), TypeError, "classes must be a sequence of labels"),
-        (lambda: Form(schema=[]), TypeError, "schema must be a mapping from feature to kind, got []"),
+        (lambda: Form(schema=[]), TypeError, "schema must be a mapping from name to kind, got []"),
         (lambda: Form(schema={"a": 1}), TypeError, "schema['a'] must be Numeric, Nominal, Ordinal or Skip, got 1"),
         (lambda: Form(["b"], schema={"a": Skip()}), ValueError, "schema must name features of ('b',), got 'a'"),
         (lambda: Form(schema={"a": Nominal()}), ValueError, "schema['a'] must have its values declared"),

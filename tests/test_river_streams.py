@@ -239,5 +239,5 @@ def test_from_river_refuses(rows, kind, message):
 
 @pytest.mark.parametrize("schema", [["a"], 3.0, "a"], ids=repr)
 def test_a_schema_that_is_no_mapping_is_refused(schema):
-    with pytest.raises(TypeError, match="schema must be a mapping from feature to kind, got"):
+    with pytest.raises(TypeError, match="schema must be a mapping from name to kind, got"):
         streams.from_river([({"a": 1.0}, 0), ({"a": 2.0}, 1)], schema=schema)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import streams
 from streams import Scaling
@@ -202,6 +206,44 @@ def test_the_stream_does_not_share_memory_with_the_caller():
     stream = streams.from_arrays(X, [0, 1])
     X[0, 0] = 9.0
     assert stream.X[0, 0] == 0.0
+
+
+def test_names_and_modules_are_imported_when_they_are_first_asked_for():
+    steps = (
+        "import sys, streams", "assert 'numpy' not in sys.modules", "streams.synthetic.gaussians", "streams.load",
+        "assert callable(streams.datasets)", "import streams.datasets", "assert callable(streams.datasets)",
+        "assert not hasattr(streams, 'gausians')",
+    )  # fmt: skip
+    subprocess.run([sys.executable, "-c", "\n".join(steps)], check=True)
+
+
+def test_a_schema_fills_gaps_of_an_array_and_leaves_columns_out():
+    X = [[1.0, np.nan, 7.0], [3.0, 4.0, np.nan], [5.0, 8.0, 7.0]]
+    schema = {"b": streams.Numeric("?", fill="median"), "c": streams.Skip()}
+    stream = streams.from_arrays(X, [0, 1, 0], features=["a", "b", "c"], schema=schema)
+    assert stream.features == ("a", "b")
+    assert stream.X.tolist() == [[1.0, 6.0], [3.0, 4.0], [5.0, 8.0]]
+    filled = streams.from_arrays(X, [0, 1, 0], schema={f"x{j}": streams.Numeric("?", fill=-1) for j in (1, 2)})
+    assert filled.X.tolist() == [[1.0, -1.0, 7.0], [3.0, 4.0, -1.0], [5.0, 8.0, 7.0]]
+
+
+@pytest.mark.parametrize(
+    ("X", "schema", "message"),
+    [
+        ([[1.0, np.nan]], None, "drop the row, or declare schema={'x1': Numeric('?', fill='median')}"),
+        ([[1.0, np.nan]], {"x0": streams.Numeric("?", fill=0)}, "X must be finite, got nan at row 0, column 1 ('x1')"),
+        ([[1.0, np.inf]], {"x1": streams.Numeric("?", fill=0)}, "X must be finite, got inf at row 0, column 1 ('x1')"),
+        ([[np.nan]], {"x0": streams.Numeric("?", fill="median")}, "X, column 'x0' has no value to take a median of"),
+        ([[1.0]], {"x1": streams.Skip()}, "schema must name features of ('x0',), got 'x1'"),
+        ([[1.0]], {"x0": streams.Skip()}, "schema must leave a feature, but skips every one"),
+        ([[1.0]], {"x0": streams.Nominal()}, "schema['x0'] must be Numeric or Skip, as X holds numbers, got Nominal("),
+        ([[1.0]], [], "schema must be a mapping from name to kind, got []"),
+        (scipy.sparse.eye_array(1), {}, "schema must be left out for a sparse X"),
+    ],
+)
+def test_gaps_of_an_array_and_wrong_schemas_are_refused(X, schema, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        streams.from_arrays(X, [0], schema=schema)
 
 
 two = [[1.0, 2.0], [3.0, 4.0]]

@@ -380,7 +380,7 @@ def test_csv_round_trip(tmp_path_factory, rows):
 
 @pytest.mark.parametrize("schema", [["a"], 3, "a"], ids=repr)
 def test_a_schema_that_is_no_mapping_is_refused(write, schema):
-    with pytest.raises(TypeError, match="schema must be a mapping from column to kind, got"):
+    with pytest.raises(TypeError, match="schema must be a mapping from name to kind, got"):
         streams.from_csv(write("a,y\n1,b\n2,c\n"), "y", schema=schema)
 
 

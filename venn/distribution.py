@@ -94,7 +94,16 @@ class _Ranked(NumberPrediction):
     one, which a journal keeps.
     """
 
-    def _take(self, points: Any, places: Any, n: Any, tau: float, origin: float, grid: float, guaranteed: str) -> None:
+    def __init__(
+        self,
+        points: Any,
+        tau: float = 0.5,
+        places: Any = None,
+        n: int | None = None,
+        origin: float = 0.0,
+        grid: float = 0.0,
+        guaranteed: str = ERROR_RATE,
+    ) -> None:
         given = array_of(points)
         if given.dtype.kind not in "fiu" or given.ndim != 1:
             raise TypeError(f"points must be a sequence of numbers, got {points!r}")
@@ -217,18 +226,6 @@ class PredictiveDistribution(_Ranked):
     (0.25, 0.25, 0.975)
     """
 
-    def __init__(
-        self,
-        points: Any,
-        tau: float = 0.5,
-        places: Any = None,
-        n: int | None = None,
-        origin: float = 0.0,
-        grid: float = 0.0,
-        guaranteed: str = ERROR_RATE,
-    ) -> None:
-        self._take(points, places, n, tau, origin, grid, guaranteed)
-
     @property
     def label(self) -> float:
         """The median: the mean of the two middle points, or the middle one; the origin where there is no point."""
@@ -345,7 +342,7 @@ class NestedIntervals(_Ranked):
         grid: float = 0.0,
         guaranteed: str = ERROR_RATE,
     ) -> None:
-        self._take(points, places, n, tau, origin, grid, guaranteed)
+        super().__init__(points, tau, places, n, origin, grid, guaranteed)
         if self.n % 2:
             raise ValueError(f"points must be lower and upper ends, an even number of them, got {self.n}")
         self._label = number("label", label)

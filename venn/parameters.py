@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+import os
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -102,11 +104,27 @@ def members(name: str, values: Any, of: str) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def by_name(name: str, value: Any, of: str) -> dict[str, Any]:
-    """Return a mapping of names as a dict, empty for None, or say that the value is not a mapping."""
-    if not isinstance(value, Mapping | None):
+def by_name(name: str, value: Any, of: str, known: Collection[str] | None = None) -> dict[str, Any]:
+    """Return a mapping of names, if given those of `known` predictors, as a dict, empty for None; or say it is none."""
+    if not isinstance(value, Mapping | None) or not all(isinstance(key, str) for key in value or ()):
         raise TypeError(f"{name} must be a mapping of names to {of}, got {value!r}")
+    strange = [key for key in value or () if known is not None and key not in known]
+    if strange:
+        raise ValueError(f"{name} must have names of predictors, {', '.join(known or ())}, got {strange[0]!r}")
     return dict(value or {})
+
+
+def path_of(name: str, value: Any) -> Path:
+    """Return `value` as a path, or raise unless it is a str or a path.
+
+    Examples
+    --------
+    >>> path_of("path", "run.db").name
+    'run.db'
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name} must be a str or path, got {value!r}")
+    return Path(value)
 
 
 def flag(name: str, value: Any) -> bool:

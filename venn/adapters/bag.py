@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.checks import (
     HoldsPredictor,
     declared_classes,
     example_weights,
     label_codes,
+    objects_of,
     refuse_fractions,
     refuse_mixtures,
     validate_data,
@@ -28,11 +27,6 @@ from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.scaled import scales
 from venn.prediction import Label
-
-
-def _objects(X: Any) -> Iterable[Any]:
-    """Return the rows of X; those of a sparse X as sparse arrays (1, d)."""
-    return (X[i : i + 1] for i in range(X.shape[0])) if issparse(X) else X
 
 
 class LearnsInTurn(HoldsPredictor, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -132,7 +126,7 @@ class LearnsInTurn(HoldsPredictor, ClassifierMixin, BaseEstimator):  # type: ign
         labels = self.classes_[label_codes(self.classes_, y)].tolist()
         if not anew and times.sum() > 1:  # a single refused example leaves no trace anyway
             self.predictor_ = deepcopy(self.predictor_)
-        for x, label, w in zip(_objects(X), labels, times.tolist(), strict=True):
+        for x, label, w in zip(objects_of(X), labels, times.tolist(), strict=True):
             for _ in range(w):
                 self.predictor_.learn_one(x, label)
         return self
@@ -147,11 +141,6 @@ class LearnsInTurn(HoldsPredictor, ClassifierMixin, BaseEstimator):  # type: ign
                 "later, partial_fit(X, y, classes=...) declares both"
             )
         self.predictor_ = self._made(X, self.classes_.tolist())
-
-    def _checked(self, X: Any) -> Any:
-        """Return objects to be asked about as an array or a sparse matrix, or say what is wrong with them."""
-        check_is_fitted(self, "classes_")
-        return validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
 
 
 class KeepsTheBag(LearnsInTurn):
@@ -179,9 +168,3 @@ class KeepsTheBag(LearnsInTurn):
         if not scales(machine):  # what scales knows the variance itself
             machine = svm(fitted_to(kernel, X), self.C, labels)
         return self._predictor(machine)
-
-    def _ask(self, X: Any, read: Callable[[Any], Any]) -> Any:
-        """Return an array made by reading the prediction of each object."""
-        X = self._checked(X)
-        with turn(self):
-            return np.array([read(self.predictor_.predict_one(x)) for x in _objects(X)])

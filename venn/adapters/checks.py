@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from datetime import date, timedelta
 from functools import wraps
@@ -12,9 +12,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import validation
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from venn._compiled.hulls import LIMIT
+from venn.adapters.turns import turn
 from venn.parameters import share
 from venn.prediction import TIE, Floats, Label
 
@@ -166,6 +167,11 @@ def odds_of_each(p: Floats) -> Floats:
     return np.log(np.maximum(p, least)) - np.log(np.maximum(before + after, least))
 
 
+def objects_of(X: Any) -> Iterable[Any]:
+    """Return the rows of X; those of a sparse X as sparse arrays (1, d)."""
+    return (X[i : i + 1] for i in range(X.shape[0])) if issparse(X) else X
+
+
 class HoldsPredictor:
     """Base of estimators that hold a predictor: they take sparse objects, and go from process to process."""
 
@@ -181,6 +187,17 @@ class HoldsPredictor:
         if hasattr(self, "predictor_"):
             # joblib passes large arrays as read-only maps of a file, but a machine writes into its buffers.
             self.predictor_ = deepcopy(self.predictor_)
+
+    def _checked(self, X: Any) -> Any:
+        """Return objects to be asked about as an array or a sparse matrix, or say what is wrong with them."""
+        check_is_fitted(self, "predictor_")
+        return validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
+
+    def _ask(self, X: Any, read: Callable[[Any], Any]) -> Any:
+        """Return an array made by reading the prediction of each object."""
+        X = self._checked(X)
+        with turn(self):
+            return np.array([read(self.predictor_.predict_one(x)) for x in objects_of(X)])
 
 
 class FromPValues:

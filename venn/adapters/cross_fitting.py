@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from numbers import Integral
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -160,19 +160,6 @@ class Fold(NamedTuple):
     scores: Floats
     codes: Integers
     weights: Floats
-
-
-class Answers(Protocol):
-    """What a calibrated method answers about n objects."""
-
-    def scores(self, X: Any) -> Floats:
-        """Return (n, c) scores."""
-
-    def proba(self, X: Any) -> Floats:
-        """Return (n, c) probabilities."""
-
-    def interval(self, X: Any) -> Floats:
-        """Return (n, c, 2) lower and upper probabilities; never called for maps."""
 
 
 def _events(c: int) -> Sequence[int]:

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, validate_data, whole
 from venn.adapters.turns import turn
@@ -155,13 +154,6 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
             return KernelRidge(fitted_to(kernel, X), self.C)
         of_variance_1 = np.repeat([[-1.0], [1.0]], X.shape[1], axis=1)
         return ScaledRidge(KernelRidge(fitted_to(kernel, of_variance_1), self.C), first)
-
-    def _ask(self, X: Any, read: Any) -> Floats:
-        check_is_fitted(self, "predictor_")
-        X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
-        rows = (X[i : i + 1] for i in range(X.shape[0])) if issparse(X) else X
-        with turn(self):
-            return np.array([read(self.predictor_.predict_one(x)) for x in rows])
 
     def predict(self, X: Any) -> Floats:
         """Return (n,) medians of the predictive distributions.

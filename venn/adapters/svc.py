@@ -12,16 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.checks import example_weights, refuse_fractions, validate_data, whole
-from venn.adapters.cross_fitting import (
-    Abers,
-    Answers,
-    Categories,
-    CrossVennAbers,
-    Fold,
-    Mapped,
-    Scorer,
-    disjoint_splits,
-)
+from venn.adapters.cross_fitting import Abers, Categories, CrossVennAbers, Fold, Mapped, Scorer, disjoint_splits
 from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
 
@@ -199,8 +190,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         a_map = _is_map(self.method)
         self._svc()._validate_params()  # noqa: SLF001 -- scikit-learn's own check of its parameters
-        sparse = False if self.kernel == "precomputed" else "csr"
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse=sparse, accept_large_sparse=False)
+        X, y = self._validated(X, y)
         check_classification_targets(y)
         weights = self._weights(sample_weight, X.shape[0], a_map)
         present = weights > 0
@@ -224,7 +214,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             folds.append(Fold(fitted, scores, codes[calibration], weights[calibration]))
         if a_map:
             scorers.append(scorer(np.flatnonzero(present)))
-            self._answers: Answers = Mapped(self.method, folds, scorers[-1], c)
+            self._answers: Mapped | Categories | Abers = Mapped(self.method, folds, scorers[-1], c)
         elif isinstance(self.method, ByScores):
             self._answers = Categories(self.method, folds, c)
         else:
@@ -234,17 +224,8 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _svc(self) -> Any:
-        return SVC(
-            C=self.C,
-            kernel=self.kernel,
-            degree=self.degree,
-            gamma=self.gamma,
-            coef0=self.coef0,
-            shrinking=self.shrinking,
-            tol=self.tol,
-            cache_size=self.cache_size,
-            max_iter=self.max_iter,
-        )
+        given = self.get_params(deep=False)
+        return SVC(**{name: given[name] for name in given.keys() - {"method", "cv", "random_state"}})
 
     def _weights(self, sample_weight: Any, n: int, any_number: bool) -> Floats:
         """Return (n,) weights, 1 each by default, or say what is wrong with them."""
@@ -259,15 +240,14 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _objects(self, X: Any) -> Any:
         check_is_fitted(self, "classes_")
+        return self._validated(X, reset=False)
+
+    def _validated(self, X: Any, y: Any = "no_validation", reset: bool = True) -> Any:
+        """Return objects, and labels if there are any, as scikit-learn checks them."""
         return validate_data(
-            self,
-            X,
-            dtype=np.float64,
-            order="C",
+            self, X, y, reset=reset, dtype=np.float64, order="C", accept_large_sparse=False,
             accept_sparse=False if self.kernel == "precomputed" else "csr",
-            accept_large_sparse=False,
-            reset=False,
-        )
+        )  # fmt: skip
 
     def predict_proba(self, X: Any) -> Floats:
         """Return (n, c) probabilities of the classes of n objects; each row sums to 1.

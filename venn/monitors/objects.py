@@ -18,7 +18,7 @@ from venn.monitors.change import MEMORY, ChangePoint, Trace
 from venn.monitors.evidence import against
 from venn.monitors.martingales import CompositeJumper, Power
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
-from venn.parameters import above_one, fraction, integer, with_methods
+from venn.parameters import above_one, array_of, fraction, integer, with_methods
 from venn.prediction import Floats
 from venn.saved import Saved, checked_keys, held_array, held_finite, held_int, held_rows, saved
 from venn.smoothing import Smoothing
@@ -59,6 +59,20 @@ class Ranking(Protocol):
         """Return one with the same parameters that has seen nothing."""
 
 
+def measured(x: Any, features: int | None) -> Any:
+    """Return an object as numbers between which there are distances, or say what is wrong and, of a gap, what to do."""
+    try:
+        return clean_object(x, features)
+    except ValueError as error:
+        numbers = array_of(x)
+        if numbers.dtype.kind != "f" or not np.isnan(numbers).any():
+            raise
+        raise ValueError(
+            f"{error}: a Drift measures distances, which a gap has not: fill gaps by a fixed rule before they are "
+            "asked about, or watch without a Drift"
+        ) from None
+
+
 class Crowd:
     """Objects, and for each the distances to its nearest others: an object with far neighbours is strange."""
 
@@ -72,7 +86,7 @@ class Crowd:
 
     def clean(self, x: Any) -> Floats:
         """Return an object as numbers, or say what is wrong with it."""
-        clean = clean_object(x, self.features)
+        clean = measured(x, self.features)
         if not abs(clean).max() < LARGEST:
             raise ValueError(f"x must lie within {LARGEST:g}, got {abs(clean).max():g}")
         return clean
@@ -428,8 +442,8 @@ class Drift(Saved):
             self.ranking.check(x)
             return x, None
         if self._scale is not None:
-            return self._scale.place(clean_object(x, len(self._scale.spread)), FARTHEST), None
-        clean = clean_object(x, self._rows[0].size if self._rows else None)
+            return self._scale.place(measured(x, len(self._scale.spread)), FARTHEST), None
+        clean = measured(x, self._rows[0].size if self._rows else None)
         return clean, fixed_by([*self._rows, clean]) if len(self._rows) + 1 == self.first else None
 
     def update(self, x: Any) -> tuple[Alarm, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.online import archive
-from venn.parameters import members
+from venn.parameters import members, path_of
 from venn.saved import Saved, checked_keys, is_saved, kind_named, made_again, saved, taken_apart
 
 FORMAT = "venn checkpoint"
@@ -99,7 +99,7 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
     ...     load(Path(folder, "model.venn")).machine.n
     1
     """
-    with open(path, "rb") as file:
+    with path_of("path", path).open("rb") as file:
         return _read(file, models, str(path))
 
 
@@ -419,6 +419,8 @@ class Unpacker:
             return [self.value(one) for one in packed]
         if isinstance(packed, dict) and packed:
             kind = next(iter(packed))
+            if kind in GATHERED and len(packed) == 1:
+                return GATHERED[kind](self._parts(packed[kind]))
             read = getattr(self, f"_read_{kind}", None) if kind in VALUES else None
             if read is not None and tuple(packed) == VALUES[kind]:
                 return read(*packed.values())
@@ -440,15 +442,6 @@ class Unpacker:
         if len(content) != dtype.itemsize:
             raise ValueError(f"its header has {len(content)} bytes for a number of type {kind!r}")
         return np.frombuffer(content, dtype)[0] if dtype.itemsize else dtype.type()
-
-    def _read_tuple(self, parts: Any) -> tuple[Any, ...]:
-        return tuple(self._parts(parts))
-
-    def _read_set(self, parts: Any) -> set[Any]:
-        return set(self._parts(parts))
-
-    def _read_frozenset(self, parts: Any) -> frozenset[Any]:
-        return frozenset(self._parts(parts))
 
     def _read_deque(self, parts: Any, most: Any) -> deque[Any]:
         if not (most is None or (type(most) is int and most >= 0)):
@@ -480,12 +473,14 @@ class Unpacker:
         return self._objects[number]
 
 
+#: Collections whose JSON is their key and their members.
+GATHERED: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+
 #: What a JSON object describes, by its first key; then all its keys, in order.
 VALUES = {
     kind: (kind, *more)
     for kind, *more in (
-        ("float",), ("bytes",), ("scalar", "bytes"), ("tuple",), ("set",), ("frozenset",), ("deque", "most"), ("dict",),
-        ("array",), ("object",),
+        ("float",), ("bytes",), ("scalar", "bytes"), ("deque", "most"), ("dict",), ("array",), ("object",),
     )
 }  # fmt: skip
 

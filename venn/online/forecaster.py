@@ -18,7 +18,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.together import together
 from venn.monitors.verdict import Verdict, worst
 from venn.online.panel import Panel
-from venn.parameters import fraction, integer
+from venn.parameters import by_name, fraction, integer
 from venn.prediction import Floats, Label
 from venn.predictors.averaged import Averaged
 from venn.predictors.conformal import Conformal
@@ -260,7 +260,7 @@ class Forecaster(Panel):
             bank = own_bank(classes, first, ranges)
             self.first, self.ranges = (bank.first, bank.ranges) if isinstance(bank, ScaledBank) else (0, None)
             parts = own_parts(bank, self.transductive)
-        others = dict(beside or {})
+        others = by_name("beside", beside, "predictors")
         for name in parts.keys() & others.keys():
             raise ValueError(f"beside must have other names than {', '.join(parts)}, got {name!r}")
         super().__init__(**parts, **others)

@@ -14,40 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn.monitors.alarms import Alarm
-from venn.online import lock
-from venn.online.chain import (
-    BESIDE,
-    COLUMNS,
-    PIECE,
-    Place,
-    Seal,
-    Walk,
-    check_beside,
-    check_end,
-    checksum_at,
-    damage,
-    last_word,
-    read_seals,
-    root_of,
-    row_checksum,
-    unread,
-    whole,
-)
+from venn.online import chain, lock
 from venn.online.chain import Answer as Answer
+from venn.online.chain import Place, Seal
 from venn.online.chain import Question as Question
-from venn.online.journal_file import (
-    APPLICATION,
-    FORMAT,
-    SCHEMA,
-    UNREADABLE,
-    VERSION,
-    read_header,
-    schema_of,
-    wanted_schema,
-)
+from venn.online.journal_file import APPLICATION, FORMAT, SCHEMA, UNREADABLE, VERSION, check_tables, read_header
 from venn.online.journal_file import JournalError as JournalError
 from venn.online.keeper import Keeper
-from venn.parameters import flag, integer
+from venn.parameters import flag, integer, path_of
 
 LARGEST_LOG = 1 << 26  # bytes that the log keeps when no reader needs more
 LARGEST = 2**63 - 1  # largest integer that SQLite holds
@@ -122,7 +96,7 @@ class Journal:
         self.largest = integer("largest", largest, 0)
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ValueError(f"share must be a number in (0, 1], got {share!r}")
-        self.path = Path(path)
+        self.path = path_of("path", path)
         self._file = Path(os.path.realpath(path))  # one name per file, for its lock and its checkpoints
         self.share = float(share)
         self.checkpoints = Keeper(self._file, self.every, self.share, self.largest)
@@ -165,12 +139,10 @@ class Journal:
             if new:
                 self._make(header)
             return not new
-        except UNREADABLE as error:
+        except (*UNREADABLE, OSError) as error:
             self.close()
-            raise JournalError(f"{self.path} cannot be opened as a journal: {error}") from error
-        except OSError as error:
-            self.close()
-            raise JournalError(f"{self.path} cannot be opened as a journal: {error.strerror or error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise JournalError(f"{self.path} cannot be opened as a journal: {why}") from error
         except JournalError:
             self.close()
             raise
@@ -207,7 +179,7 @@ class Journal:
         if not there and self._word is not None:
             self._word.say("none", 0)  # what the owner of an earlier file said is of no account
         elif there and self._file.is_file() and not self._file.stat().st_size:
-            check_end(self.path, last_word(self.path), 0)
+            chain.check_end(self.path, chain.last_word(self.path), 0)
         if self._file.exists() and self._file.stat().st_nlink > 1:
             # SQLite's log belongs to one name, so that by the other the last transactions would not be there.
             raise JournalError(
@@ -229,20 +201,19 @@ class Journal:
         """Write what the run is, and the seals of a journal without rows."""
         for key, text in texts.items():
             self._run("INSERT INTO run VALUES (?, ?)", (key, text))
-        root = root_of(self.connection)
-        self._seals = {"run": root, "events": Seal(0, root.checksum), **dict.fromkeys(BESIDE, Seal(0, 0))}
+        root = chain.root_of(self.connection)
+        self._seals = {"run": root, "events": Seal(0, root.checksum), **dict.fromkeys(chain.BESIDE, Seal(0, 0))}
         for name, seal in self._seals.items():
             self._run("INSERT INTO seals VALUES (?, ?, ?)", (name, *seal))
         self._written = self._seals
 
     def _compare(self, header: Mapping[str, Any]) -> None:
         found = read_header(self.connection, self.path)
-        if schema_of(self.connection) != wanted_schema():
-            raise JournalError(f"{self.path} must have the tables of a journal and nothing else")
-        self._seals = self._written = read_seals(self.connection, self.path)
-        check_beside(self.connection, self.path, "positions", self._seals["positions"])
+        check_tables(self.connection, self.path)
+        self._seals = self._written = chain.read_seals(self.connection, self.path)
+        chain.check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
-        check_end(self.path, last_word(self.path, self.token), self.events)
+        chain.check_end(self.path, chain.last_word(self.path, self.token), self.events)
         for key, value in header.items():
             if key == "created" or found.get(key) == json.loads(json.dumps(value)):
                 continue
@@ -367,14 +338,12 @@ class Journal:
                     (question.event, question.id, question.time, question.step, question.x, question.predictions,
                      checksum),
                 )  # fmt: skip
-            except sqlite3.IntegrityError as error:
-                if "questions.id" not in str(error):
-                    raise JournalError(f"{self.path} cannot be written: {error}") from error
-                raise ValueError(
-                    f"id must be a new one, got {question.id!r}, which was asked before; after a restart "
-                    "follow(events, again=True) passes over what the journal holds"
-                ) from None
             except sqlite3.Error as error:
+                if isinstance(error, sqlite3.IntegrityError) and "questions.id" in str(error):
+                    raise ValueError(
+                        f"id must be a new one, got {question.id!r}, which was asked before; after a restart "
+                        "follow(events, again=True) passes over what the journal holds"
+                    ) from None
                 raise JournalError(f"{self.path} cannot be written: {error}") from error
             self._link(checksum)
 
@@ -422,7 +391,7 @@ class Journal:
 
         In alarms and series the row that is there with its key stays; in the others it is replaced.
         """
-        checksum = row_checksum(table, values)
+        checksum = chain.row_checksum(table, values)
         replacing = REPLACING.get(table)
         with self:
             old = None
@@ -442,7 +411,7 @@ class Journal:
 
     def check(self) -> None:
         """Compare all of the journal with its checksums, and let SQLite check the file, as `venn verify` does."""
-        for _ in whole(self.connection, self.path, pages=True):
+        for _ in chain.whole(self.connection, self.path, pages=True):
             pass
 
     def position(self, source: str) -> Any:
@@ -451,7 +420,7 @@ class Journal:
         try:
             return None if row is None else json.loads(row[0])
         except (TypeError, ValueError) as error:
-            raise damage(self.path, f"positions, row {source!r}, cannot be read: {error}") from error
+            raise chain.damage(self.path, f"positions, row {source!r}, cannot be read: {error}") from error
 
     @property
     def events(self) -> int:
@@ -465,18 +434,18 @@ class Journal:
 
     def checksum_at(self, event: int, answered: int) -> int | None:
         """Return the checksum of an event by which so many answers had been learned; None if there is no such event."""
-        return checksum_at(self.connection, self.path, event, answered)
+        return chain.checksum_at(self.connection, self.path, event, answered)
 
     def question(self, event: int) -> Question:
         """Return the question with this event number, compared with its checksum."""
         found = self._questions(event - 1, 1)
         if not found or found[0].event != event:
-            raise damage(self.path, f"questions, event {event}, is missing")
+            raise chain.damage(self.path, f"questions, event {event}, is missing")
         return found[0]
 
     def questions(self, after: int) -> Iterator[Question]:
         """Yield the questions after an event, each compared with its checksum."""
-        while found := self._questions(after, PIECE):
+        while found := self._questions(after, chain.PIECE):
             yield from found
             after = found[-1].event
 
@@ -484,16 +453,17 @@ class Journal:
         found = []
         try:
             for row in self.connection.execute(
-                f"SELECT {COLUMNS['questions']} FROM questions WHERE event > ? ORDER BY event LIMIT ?", (after, most)
+                f"SELECT {chain.COLUMNS['questions']} FROM questions WHERE event > ? ORDER BY event LIMIT ?",
+                (after, most),
             ):
                 after = row[0]
                 question = Question.read("questions", row)
                 before = self.checksum_at(question.event - 1, question.step)
                 if before is None or question.checksum(before) != row[-1]:
-                    raise damage(self.path, f"questions, event {after}, is not as written")
+                    raise chain.damage(self.path, f"questions, event {after}, is not as written")
                 found.append(question)
         except (*UNREADABLE, TypeError) as error:  # TypeError: a value that is not even bytes
-            raise unread(self.path, f"questions cannot be read near event {after}", error) from error
+            raise chain.unread(self.path, f"questions cannot be read near event {after}", error) from error
         return found
 
     def after(self, place: Place) -> Iterator[Question | Answer]:
@@ -504,12 +474,12 @@ class Journal:
         JournalError
             Something is not as written; what was yielded before is.
         """
-        walk = Walk(self.connection, self.path, place)
+        walk = chain.Walk(self.connection, self.path, place)
         yield from walk
         end = walk.place
         if Seal(end.events, end.checksum) != self._seals["events"]:
             what = f"it ends after event {end.events}, and event {self.events} was written"
-            raise damage(self.path, what, end)
+            raise chain.damage(self.path, what, end)
 
     def found(self, id: int | str) -> Found | None:
         """Return the question with this id and its outcome; None if there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -85,19 +86,21 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         raise JournalError(f"{path} cannot be read as a journal: {error}") from error
 
 
-def schema_of(db: sqlite3.Connection) -> set[tuple[str, ...]]:
-    """Return the tables and indices of a database: type, name and statement of each."""
+def check_tables(db: sqlite3.Connection, path: Path) -> None:
+    """Raise unless a database has the tables and indices of a new journal, and nothing else."""
+    if _tables(db) != _wanted_tables():
+        raise JournalError(f"{path} must have the tables of a journal and nothing else")
+
+
+def _tables(db: sqlite3.Connection) -> set[tuple[str, ...]]:
     return set(db.execute("SELECT type, name, ifnull(sql, '') FROM sqlite_master"))
 
 
 @cache
-def wanted_schema() -> frozenset[tuple[str, ...]]:
-    """Return what `schema_of` returns for a new journal."""
-    db = sqlite3.connect(":memory:")
-    db.executescript(SCHEMA)
-    wanted = frozenset(schema_of(db))
-    db.close()
-    return wanted
+def _wanted_tables() -> set[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        return _tables(db)
 
 
 def read_header(db: sqlite3.Connection, path: Path) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from venn.online.chain import Question
 from venn.online.codec import copy_object, encode, encode_object
 from venn.online.forecaster import Forecaster
 from venn.online.journal import Journal, JournalError, checked_id
-from venn.online.panel import Panel
+from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.online.restart import go_on, plain
 from venn.online.run import Run, Waiting
@@ -122,8 +122,7 @@ class Online:
         patience: int | None = None,
     ) -> None:
         self.alone = not isinstance(predictor, Panel)
-        panel = predictor if isinstance(predictor, Panel) else Panel(**{type(predictor).__name__: predictor})
-        self._run = Run(panel, monitor)
+        self._run = Run(panel_of(predictor), monitor)
         self.patience = None if patience is None else integer("patience", patience, 1)
         self._owner = os.getpid()
         self._bulletin = Bulletin()
@@ -194,7 +193,7 @@ class Online:
         """
         objects: list[Any] = []
         waiting = self._run.waiting
-        for event in events:
+        for event in _iterable(events):
             x, id = getattr(event, "x", None), getattr(event, "id", None)
             if x is not None:
                 objects.append(x)
@@ -370,7 +369,7 @@ class Online:
         if flag("again", again) and self.journal is not None:
             self._check_open()
             self.journal.check()
-        for event in ahead(events, self.expect):
+        for event in ahead(_iterable(events), self.expect):
             question = hasattr(event, "x") and hasattr(event, "id")
             if not question and not (hasattr(event, "y") and hasattr(event, "id")):
                 raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")
@@ -561,3 +560,9 @@ class Online:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _iterable(events: Any) -> Iterable[Any]:
+    if not isinstance(events, Iterable):
+        raise TypeError(f"events must be an iterable of questions (id, x) and answers (id, y), got {events!r}")
+    return events

@@ -296,6 +296,13 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
                 self._learners = elementary(self._predictors.values())
 
 
+def panel_of(predictor: Any) -> Panel:
+    """Return a panel as it is, one predictor as a panel under the name of its class."""
+    if isinstance(predictor, Panel):
+        return predictor
+    return Panel(**{type(checked_predictor(predictor)).__name__: predictor})
+
+
 def _both(name: str, one: Any, other: Any, merged: dict[int, Any]) -> Any:
     """Return two predictors merged; parts that several share are merged once, by the identity of the first one's."""
     if id(one) not in merged:

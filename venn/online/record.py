@@ -113,16 +113,10 @@ class Record(HasLabels):
         self.shuffle = shuffle
         self.parameters = by_name("parameters", parameters, "text")
         self.clip = float(clip)
-        learned = by_name("before", before, "numbers of examples")
+        learned = by_name("before", before, "numbers of examples", self.names)
         self.before = {name: integer(f"before, of {name},", n, 0) for name, n in learned.items()}
-        for name in self.before:
-            if name not in self.names:
-                raise ValueError(f"before must have names of predictors, {', '.join(self.names)}, got {name!r}")
-        given = by_name("restarts", restarts, "steps")
+        given = by_name("restarts", restarts, "steps", self.names)
         self.restarts = {name: ascending("restarts", steps) for name, steps in given.items()}
-        for name in self.restarts:
-            if name not in self.names:
-                raise ValueError(f"restarts must have names of predictors, {', '.join(self.names)}, got {name!r}")
         self.seconds = 0.0
         self._tracks = {name: Track(name, self.space) for name in self.names}
         self._truth = np.empty(START, self.space.dtype)

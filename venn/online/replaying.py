@@ -13,7 +13,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.together import trainings_of
 from venn.online.ahead import ahead
 from venn.online.forecaster import Forecaster
-from venn.online.panel import Panel
+from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.parameters import by_name, integer
 from venn.prediction import Label, Prediction
@@ -82,12 +82,8 @@ def replay(
     Curves(3 steps: accuracy 0.333 in [0.639, 0.639])
     """
     _check(stream, steps)
-    predictor = default_for(stream) if predictor is None else predictor
-    panel = predictor if isinstance(predictor, Panel) else Panel(**{type(predictor).__name__: predictor})
-    watched = by_name("monitors", monitors, "monitors")
-    for name in watched:
-        if name not in panel:
-            raise ValueError(f"monitors must have names of predictors, {', '.join(panel)}, got {name!r}")
+    panel = panel_of(default_for(stream) if predictor is None else predictor)
+    watched = by_name("monitors", monitors, "monitors", panel)
     data = getattr(stream, "name", None)
     record = Record(
         panel.space,
@@ -216,26 +212,22 @@ def _warn_of_tuning(tuning: Any, n: int, met: int) -> None:
 def _refuse_tables(stream: object) -> None:
     """Raise for streams that would iterate, mostly silently, as something other than (x, y) pairs."""
     kind = type(stream).__name__
+    pair_of_arrays = isinstance(stream, tuple | list) and len(stream) == 2 and isinstance(stream[0], np.ndarray)
     if isinstance(stream, str | bytes):
-        raise TypeError(
-            f"stream must iterate (x, y) pairs, got the {kind} {stream!r}: streams.load(name) opens a named data set"
-        )
+        found = f"the {kind} {stream!r}: streams.load(name) opens a named data set"
     # The class is checked, as a lazy frame would warn about its columns.
-    if any(hasattr(type(stream), name) for name in ("__dataframe__", "iloc", "columns")):
-        raise TypeError(
-            f"stream must iterate (x, y) pairs, got a {kind}, which iterates by column: "
-            "pass streams.from_frames(frame, label, classes=...) or zip(features.to_numpy(), labels) instead"
-        )
-    if isinstance(stream, Mapping):
-        raise TypeError(
-            f"stream must iterate (x, y) pairs, got a {kind}, which iterates by key: pass zip(features, labels) instead"
-        )
-    if isinstance(stream, np.ndarray) or (
-        isinstance(stream, tuple | list) and len(stream) == 2 and isinstance(stream[0], np.ndarray)
-    ):
-        raise TypeError(f"stream must iterate (x, y) pairs, got arrays in a {kind}: pass zip(X, y) instead")
-    if not isinstance(stream, Iterable):
-        raise TypeError(f"stream must iterate (x, y) pairs, got {stream!r}")
+    elif any(hasattr(type(stream), name) for name in ("__dataframe__", "iloc", "columns")):
+        found = f"a {kind}, which iterates by column: pass streams.from_frames(frame, label, classes=...) or "
+        found += "zip(features.to_numpy(), labels) instead"
+    elif isinstance(stream, Mapping):
+        found = f"a {kind}, which iterates by key: pass zip(features, labels) instead"
+    elif isinstance(stream, np.ndarray) or pair_of_arrays:
+        found = f"arrays in a {kind}: pass zip(X, y) instead"
+    elif isinstance(stream, Iterable):
+        return
+    else:
+        found = repr(stream)
+    raise TypeError(f"stream must iterate (x, y) pairs, got {found}")
 
 
 def _is_pair(example: object) -> TypeGuard[Sequence[Any]]:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -14,15 +15,9 @@ from typing import Any, NamedTuple
 from venn.online import archive
 from venn.online.chain import BESIDE, Place, Question, Walk, checked_rows, read_seals, root_of, whole
 from venn.online.journal import Journal
-from venn.online.journal_file import (
-    UNREADABLE,
-    JournalError,
-    open_to_read,
-    read_header,
-    schema_of,
-    wanted_schema,
-)
+from venn.online.journal_file import UNREADABLE, JournalError, check_tables, open_to_read, read_header
 from venn.online.keeper import Keeper
+from venn.parameters import path_of
 
 TOGETHER = 10_000  # events of a transaction
 
@@ -78,16 +73,12 @@ def verify(path: str | os.PathLike[str]) -> Verified:
     ...     venn.online.verify(f"{folder}/run.db")
     Verified(asked=1, answered=1, expired=0, checkpoints=2, unreadable=())
     """
-    file = Path(path)
+    file = path_of("path", path)
     with closing(_with_tables(file)) as db:
-        asked = answered = expired = 0
-        for event in whole(db, file, pages=True):
-            if isinstance(event, Question):
-                asked += 1
-            elif event.truth is None:
-                expired += 1
-            else:
-                answered += 1
+        held = Counter(
+            "asked" if isinstance(event, Question) else "answered" if event.truth is not None else "expired"
+            for event in whole(db, file, pages=True)
+        )
     good, bad = 0, []
     for one in _states(file):
         try:
@@ -98,7 +89,7 @@ def verify(path: str | os.PathLike[str]) -> Verified:
             pass  # the run goes on, and has forgotten it
         except Exception:
             bad.append(one.name)
-    return Verified(asked, answered, expired, good, tuple(bad))
+    return Verified(held["asked"], held["answered"], held["expired"], good, tuple(bad))
 
 
 def _states(file: Path) -> list[Path]:
@@ -140,7 +131,7 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     ...     salvage(damaged, rescued)
     Salvaged(asked=1, answered=0, expired=0, damage='', positions=True)
     """
-    source, target = Path(damaged), Path(rescued)
+    source, target = path_of("damaged", damaged), path_of("rescued", rescued)
     if target.exists():
         raise JournalError(f"{target} must be a new file, and exists")
     with ExitStack() as stack:
@@ -252,8 +243,7 @@ def _with_tables(path: Path) -> sqlite3.Connection:
     db = open_to_read(path)
     try:
         read_header(db, path)
-        if schema_of(db) != wanted_schema():
-            raise JournalError(f"{path} must have the tables of a journal and nothing else")
+        check_tables(db, path)
     except (*UNREADABLE, ValueError) as error:
         db.close()
         raise JournalError(f"{path} cannot be opened as a journal: {error}") from error

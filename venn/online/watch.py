@@ -17,6 +17,7 @@ from venn.online.codec import decode
 from venn.online.journal_file import UNREADABLE, JournalError, open_to_read, read_header
 from venn.online.lock import held
 from venn.online.record import Record
+from venn.parameters import path_of
 from venn.prediction import Label, Prediction
 from venn.show.snapshots import Counts, overall
 
@@ -85,7 +86,7 @@ class Watch(HasLabels):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = path_of("path", path)
         self._db: sqlite3.Connection | None = open_to_read(self.path)
         try:
             header = read_header(self._db, self.path)
@@ -118,19 +119,21 @@ class Watch(HasLabels):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+    @property
+    def _open(self) -> sqlite3.Connection:
         if self._db is None:
             raise JournalError(f"{self.path} is closed")
+        return self._db
+
+    def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:
-            return self._db.execute(statement, values).fetchall()
+            return self._open.execute(statement, values).fetchall()
         except (*UNREADABLE, OverflowError) as error:  # an integer of more than 64 bits
             raise JournalError(f"{self.path} cannot be read: {error}") from error
 
     def _checked(self, table: str, more: str, values: tuple[Any, ...]) -> list[Any]:
         """Return rows of a table beside the chain, each compared with its checksum."""
-        if self._db is None:
-            raise JournalError(f"{self.path} is closed")
-        return checked_rows(self._db, self.path, table, more, values)
+        return checked_rows(self._open, self.path, table, more, values)
 
     @contextmanager
     def _making(self) -> Iterator[None]:
@@ -229,10 +232,18 @@ class Watch(HasLabels):
 
     def latest(self, questions: int = 20) -> list[Seen]:
         """Return the latest questions, newest first."""
+        return self._seen("q.time", "questions q LEFT JOIN answers a ON a.question = q.event", "q.event", questions)
+
+    def outcomes(self, answers: int = 20) -> list[Seen]:
+        """Return the latest questions that were answered, the latest answer first; `time` is when the answer came."""
+        return self._seen("a.time", "answers a JOIN questions q ON q.event = a.question", "a.step", answers)
+
+    def _seen(self, time: str, tables: str, order: str, most: int) -> list[Seen]:
+        """Return the latest questions by an order, each with its answer if it has one."""
         rows = self._rows(
-            "SELECT q.event, q.id, q.time, q.predictions, a.truth, a.step - 1 - q.step,"
+            f"SELECT q.event, q.id, {time}, q.predictions, a.truth, a.step - 1 - q.step,"
             " EXISTS (SELECT 1 FROM expired WHERE question = q.event)"
-            " FROM questions q LEFT JOIN answers a ON a.question = q.event ORDER BY q.event DESC LIMIT ?", (questions,)
+            f" FROM {tables} ORDER BY {order} DESC LIMIT ?", (most,)
         )  # fmt: skip
         with self._making():
             return [
@@ -243,18 +254,6 @@ class Watch(HasLabels):
                 )
                 for event, id, when, content, truth, delay, expired in rows
             ]  # fmt: skip
-
-    def outcomes(self, answers: int = 20) -> list[Seen]:
-        """Return the latest questions that were answered, the latest answer first; `time` is when the answer came."""
-        rows = self._rows(
-            "SELECT q.event, q.id, a.time, q.predictions, a.truth, a.step - 1 - q.step"
-            " FROM answers a JOIN questions q ON q.event = a.question ORDER BY a.step DESC LIMIT ?", (answers,)
-        )  # fmt: skip
-        with self._making():
-            return [
-                Seen(event, id, when, decode(content, self.names, self.space), "answered", self.space.decode(y), late)
-                for event, id, when, content, y, late in rows
-            ]
 
     def asked_at(self, number: int) -> float | None:
         """Return when a question came, in seconds since 1970; None if there is no such question."""
@@ -271,9 +270,7 @@ class Watch(HasLabels):
 
         All of the journal is compared with its checksums first.
         """
-        if self._db is None:
-            raise JournalError(f"{self.path} is closed")
-        return read_record(self._db, self.path)
+        return read_record(self._open, self.path)
 
 
 def read_record(db: sqlite3.Connection, path: Path) -> Record:
