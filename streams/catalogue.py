@@ -31,6 +31,13 @@ class DatasetInfo:
     origin, licence : str
     where : {"generated", "packaged", "local", "cached", "download", "absent"}
         Where `load` would take it from now; "absent": from nowhere, until $STREAMS_DATA or $STREAMS_URL is set.
+
+    Examples
+    --------
+    >>> import streams
+    >>> car = next(info for info in streams.datasets() if info.name == "car")
+    >>> car.rows, car.features, car.classes
+    (1728, 6, 4)
     """
 
     name: str
