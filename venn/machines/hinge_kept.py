@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
+from venn.machines.store import doubled
 from venn.saved import held_array, held_bool, held_codes, held_finite, held_float, held_rows
 
 HEAD = ("n", "objects", "features", "scale", "spans_kept")
@@ -83,9 +84,7 @@ class KeptHinge(KeptMachine):
         self._store.hold(state["_columns"])
         self._make_room(m)
         self._make_margin_room(widest)
-        room = self._history.shape[1]
-        while room < n:
-            room *= 2
+        room = doubled(self._history.shape[1], n)
         self._history, self._weights = np.zeros((2, room), np.int64), np.zeros(room)
         self._put_arrays(state)
         kernel, packed = self._objects.kernel, state["kernel"]

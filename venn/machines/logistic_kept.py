@@ -8,7 +8,7 @@ import numpy as np
 
 from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
 from venn.machines.machine import grown
-from venn.machines.store import NONE
+from venn.machines.store import NONE, doubled
 from venn.prediction import Integers
 from venn.saved import held_codes, held_float, held_int, held_rows
 
@@ -76,9 +76,7 @@ class KeptLogistic(KeptMachine):
         if n:
             self._store.hold(state["_columns"])
             self._make_room(m)
-        room = self._history.size
-        while room < n:
-            room *= 2
+        room = doubled(self._history.size, n)
         self._history = grown(self._history, room)
         self._places, self._weight = np.zeros((3, e), np.int64), np.zeros(e)
         self._put_arrays(state)

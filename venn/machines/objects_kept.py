@@ -9,6 +9,7 @@ import numpy as np
 
 from venn.machines.kept import KeptMachine, Part, checked_sizes, distinct_columns
 from venn.machines.machine import grown
+from venn.machines.store import doubled
 from venn.saved import held_array, held_codes
 
 
@@ -57,9 +58,7 @@ class KeptObjects(KeptMachine):
             raise ValueError(f"objects must have a norm of at most {self._largest:g}")
         self._check_state(state, sizes)
         self._make_room(m, d)
-        room = len(self._history)
-        while room < n:
-            room *= 2
+        room = doubled(len(self._history), n)
         self._history = grown(self._history, room)
         self._put_arrays(state)
         self._where = {content: column for column, content in enumerate(contents)}
