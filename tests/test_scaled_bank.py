@@ -103,7 +103,7 @@ def test_a_column_that_moves_later_does_not_drown_the_others():
     made = taught(bank(first=8), X[:8], y[:8])
     X[20:, 0] = 1e9
     taught(made, X[8:], y[8:])
-    assert np.array_equal(made.scale.center, [5.0, by_hand.fixed_by(X[:8])[0][1]])
+    assert np.array_equal(made.fixed.center, [5.0, by_hand.fixed_by(X[:8])[0][1]])
     assert np.array_equal(made.bank.residual < 1e-7, True)
     assert np.array_equal(made.scores(X[30]), made.scores([1e12, X[30, 1]]))
 
@@ -206,7 +206,7 @@ def test_the_order_of_the_first_changes_no_scale_and_that_of_the_bag_no_answer()
         rng = np.random.default_rng(seed)
         order = np.append(rng.permutation(10), 10 + rng.permutation(14))
         other = taught(venn.TransductiveVennAbers(Mixture(bank(first=10))), X[order], y[order])
-        assert np.array_equal(other.machine.bank.scale.spread, model.machine.bank.scale.spread)
+        assert np.array_equal(other.machine.bank.fixed.spread, model.machine.bank.fixed.spread)
         assert np.allclose(other.predict_one(X[0]).pairs, model.predict_one(X[0]).pairs, atol=1e-9)
 
 

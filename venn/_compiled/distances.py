@@ -8,13 +8,13 @@ last bit, and not on the order in which they came.
 import numpy as np
 
 from venn._compiled.jit import compiled
-from venn._compiled.neighbours import squared_distances
+from venn._compiled.rows import squares_row
 
 
 @compiled
 def distances_to(columns, m, x, out):  # type: ignore[no-untyped-def]
     """Set out[:m] to the Euclidean distances of the first m columns from x; symmetric in the two objects."""
-    squared_distances(columns, m, x, out)
+    squares_row(columns, m, x, out)
     for i in range(m):
         out[i] = np.sqrt(out[i])
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.jit import compiled
+from venn._compiled.rows import squares_row
 
 
 class Levels(NamedTuple):
@@ -23,17 +24,6 @@ class Levels(NamedTuple):
     used: NDArray[np.int64]  #: (M,) levels
     sums: NDArray[np.int64]  #: (M, c) examples of each class in them
     reach: NDArray[np.float64]  #: (M,) largest distance among the wanted number, infinite while there are fewer
-
-
-@compiled
-def squared_distances(columns, m, x, out):  # type: ignore[no-untyped-def]
-    """Set out[:m] = |x_i - x|^2; symmetric in the two objects."""
-    out[:m] = 0.0
-    for f in range(x.shape[0]):
-        column, value = columns[f], x[f]
-        for i in range(m):
-            difference = column[i] - value
-            out[i] += difference * difference
 
 
 @compiled
@@ -106,7 +96,7 @@ def part(levels, i, distance, label, wanted):  # type: ignore[no-untyped-def]
 @compiled
 def look_further(levels, i, columns, m, labels, weights, wanted, distances):  # type: ignore[no-untyped-def]
     """Add all examples at the next distance to column i, which has one too few; `distances` is scratch."""
-    squared_distances(columns, m, np.ascontiguousarray(columns[:, i]), distances)
+    squares_row(columns, m, np.ascontiguousarray(columns[:, i]), distances)
     passed = levels.reach[i]
     levels.reach[i] = np.inf
     following = np.inf
@@ -124,7 +114,7 @@ def part_with(levels, columns, m, labels, weights, x, label, k, distances, other
 
     `distances`, `others` (>= m,) are scratch.
     """
-    squared_distances(columns, m, x, distances)
+    squares_row(columns, m, x, distances)
     for i in range(m):
         # A column without examples will be removed.
         if weights[i] > 0 and distances[i] <= levels.reach[i] and part(levels, i, distances[i], label, k + 1):

@@ -10,7 +10,7 @@ from venn._compiled.jit import compiled
 
 @compiled
 def squares_row(columns, n, x, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = |x_i - x|^2; from differences, so that nothing cancels."""
+    """Set out[:n] = |x_i - x|^2; from differences, so that nothing cancels, and symmetric in the two objects."""
     out[:n] = 0.0
     for f in range(x.shape[0]):
         column, value = columns[f], x[f]

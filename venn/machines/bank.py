@@ -247,7 +247,7 @@ class Bank(KeptMachine, Storing):
             block = range(start, min(start + BLOCK, m))
             new = [self._store.clean(objects[i]) for i in block]
             for which, reader in enumerate(self._shared.readers):
-                rows = np.array([self._shared.row_with_by(reader.kernel, n, x) for x in new])
+                rows = np.array([self._shared.row_with(n, x, reader.kernel) for x in new])
                 for member in range(which * each, (which + 1) * each):
                     scores[member, :, start : block.stop] = self.systems[member].scores_by(rows).T
         return scores

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
+from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes, kept_arrays, put_arrays
+from venn.machines.store import doubled
 from venn.saved import held_array, held_bool, held_codes, held_finite, held_float, held_rows
 
 HEAD = ("n", "objects", "features", "scale", "spans_kept")
@@ -52,7 +53,7 @@ class KeptHinge(KeptMachine):
             bordered = used + 1 if used else 0
             square[bordered:] = square[:, bordered:] = 0.0
         spans = self._spans
-        return self._kept_arrays(sizes) | {
+        return kept_arrays(self, self.parts, sizes) | {
             "_columns": self._store.held(self._count),
             "kernel": packed_rows(self._objects.kernel, self._count),
             "size": size,
@@ -83,11 +84,9 @@ class KeptHinge(KeptMachine):
         self._store.hold(state["_columns"])
         self._make_room(m)
         self._make_margin_room(widest)
-        room = self._history.shape[1]
-        while room < n:
-            room *= 2
+        room = doubled(self._history.shape[1], n)
         self._history, self._weights = np.zeros((2, room), np.int64), np.zeros(room)
-        self._put_arrays(state)
+        put_arrays(self, self.parts, state)
         kernel, packed = self._objects.kernel, state["kernel"]
         for i in range(m):
             kernel[i, : i + 1] = packed[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]

@@ -139,9 +139,7 @@ class HingeState(KeptHinge, Weighing):
         need = size + EVENTS + 4
         if need <= self._margin_room:
             return
-        k, room = len(self.signs), max(128, self._margin_room)
-        while room < need:
-            room *= 2
+        k, room = len(self.signs), doubled(max(128, self._margin_room), need)
         self._margin_room = room
         sides = len(self._branches.beta)
         old, asked = self._solved, self._branches

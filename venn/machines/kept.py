@@ -57,14 +57,8 @@ class KeptMachine(BaseMachine, Saved):
         """Return a machine with the same parameters that has learned nothing."""
         return self.made_of(self.parameters)
 
-    def _kept_arrays(self, sizes: Mapping[str, int]) -> dict[str, Any]:
-        return kept_arrays(self, self.parts, sizes)
-
     def _check_arrays(self, state: dict[str, Any], sizes: Mapping[str, int]) -> None:
         check_arrays(self.parts, state, sizes)
-
-    def _put_arrays(self, state: dict[str, Any]) -> None:
-        put_arrays(self, self.parts, state)
 
 
 def kept_arrays(thing: Any, parts: Iterable[Part], sizes: Mapping[str, int]) -> dict[str, Any]:

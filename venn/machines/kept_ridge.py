@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from venn.machines.checks import checked_place
-from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
+from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes, kept_arrays, put_arrays
 from venn.machines.machine import grown
 from venn.machines.ridge import Kept, RidgeSystem
 from venn.machines.store import NONE, Remembering
@@ -95,7 +95,7 @@ class KeptRidge(KeptMachine, Remembering):
         """The packed factor, and what follows from it up to the last bits."""
         system, n = self._system, self.n
         return (
-            self._kept_arrays(self._lengths(n))
+            kept_arrays(self, self.parts, self._lengths(n))
             | {
                 "_columns": self._store.held(n) if n else NONE,
                 "n": n,
@@ -127,7 +127,7 @@ class KeptRidge(KeptMachine, Remembering):
         if n:
             self._store.hold(state["_columns"])
             self._make_room(n)
-        self._put_arrays(state)
+        put_arrays(self, self.parts, state)
         self.n = system.n = n
         solution.total, system.before = total, before
 

@@ -16,7 +16,7 @@ from venn.machines.logistic_hypotheses import LogisticHypotheses, Question
 from venn.machines.logistic_inverse import Change, Deletion, Standing, levels_of, made_anew, rounded_weights, without
 from venn.machines.logistic_state import LogisticState
 from venn.machines.machine import Bag, grown
-from venn.machines.store import Content
+from venn.machines.store import Content, check_row
 from venn.prediction import Floats, Integers
 from venn.saved import saved
 
@@ -191,7 +191,7 @@ class KernelLogisticRegression(LogisticState):
             row = self._row(p)
             self._store.put(p, x)
             self._store.row(count, x, row)
-            self._store.check_row(row, x)
+            check_row(self.kernel, row, x)
             self._masses[:, p] = self._total[p] = 0.0
             test_scores = self._score_row(row)
         else:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
+from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes, kept_arrays, put_arrays
 from venn.machines.machine import grown
-from venn.machines.store import NONE
+from venn.machines.store import NONE, doubled
 from venn.prediction import Integers
 from venn.saved import held_codes, held_float, held_int, held_rows
 
@@ -41,7 +41,7 @@ class KeptLogistic(KeptMachine):
     def state(self: Any) -> dict[str, Any]:
         """What was learned."""
         sizes = self._lengths(self._count, self.n, len(self.classes), self._weight.size)
-        return self._kept_arrays(sizes) | {
+        return kept_arrays(self, self.parts, sizes) | {
             "_columns": self._store.held(self._count) if self.n else NONE,
             "n": self.n, "objects": self._count, "features": self._features, "scale": self._scale,
             "changes": self._changes,
@@ -76,10 +76,8 @@ class KeptLogistic(KeptMachine):
         if n:
             self._store.hold(state["_columns"])
             self._make_room(m)
-        room = self._history.size
-        while room < n:
-            room *= 2
+        room = doubled(self._history.size, n)
         self._history = grown(self._history, room)
         self._places, self._weight = np.zeros((3, e), np.int64), np.zeros(e)
-        self._put_arrays(state)
+        put_arrays(self, self.parts, state)
         self.n, self._count = n, m

@@ -18,14 +18,15 @@ from venn._compiled.neighbours import (
     leave_out,
     look_around,
     part_with,
-    squared_distances,
     vote_table,
     welcome,
 )
+from venn._compiled.rows import squares_row
 from venn.machines.base import BaseHypotheses, BaseMachine
 from venn.machines.checks import checked_place, clean_object, code_of
 from venn.machines.machine import Bag, ScoreTable, Tables, grown
 from venn.machines.objects_kept import KeptCentroid, KeptNeighbours
+from venn.machines.store import doubled
 from venn.parameters import class_codes, integer
 from venn.prediction import Floats, Integers, Label
 from venn.saved import saved
@@ -65,10 +66,7 @@ class ObjectMachine(BaseMachine):
             self._new_features(features)
         if columns <= self._room:
             return
-        room = max(64, self._room)
-        while room < columns:
-            room *= 2
-        self._room = room
+        room = self._room = doubled(self._room, columns)
         self._columns = grown(self._columns, features, room)
         self._labels = grown(self._labels, room)
         self._weights = grown(self._weights, room)
@@ -358,7 +356,7 @@ class NearestNeighbours(KeptNeighbours, ObjectMachine):
 
     def _suppose(self) -> Floats:
         m = self._count
-        squared_distances(self._columns, m, np.ascontiguousarray(self._columns[:, m]), self._distances)
+        squares_row(self._columns, m, np.ascontiguousarray(self._columns[:, m]), self._distances)
         look_around(self._levels, m, self._distances, self._labels, self._weights, self.k)
         return self._levels.sums[m].astype(np.float64)
 
@@ -451,16 +449,22 @@ class NearestCentroid(KeptCentroid, ObjectMachine):
         return scores[:, 0]
 
     def _fill(self, new: bool) -> Fill:
-        return partial(
-            fill_distances,
-            self._columns,
-            self._labels,
-            self._count,
-            self._sums,
-            self._errors,
-            self._sizes,
-            self._absent,
-        )
+        columns, labels, m, absent = self._columns, self._labels, self._count, self._absent
+        all_sums, all_errors, sizes = self._sums, self._errors, self._sizes
+
+        def fill(deleted: bool, negative: Floats, positive: Floats) -> None:
+            x = np.ascontiguousarray(columns[:, m])
+            for k, size in enumerate(sizes):
+                sums, errors = all_sums[k].copy(), all_errors[k].copy()
+                centroid_scores(columns, m + 1, sums, errors, size, absent, negative[k])
+                add_exactly(sums, errors, x)
+                centroid_scores(columns, m + 1, sums, errors, size + 1, absent, positive[k])
+                if deleted:
+                    leave_out(labels, m, k, size, absent, negative[k])
+                    leave_out(labels, m, k, size + 1, absent, positive[k])
+                    positive[k, m] = negative[k, m]
+
+        return fill
 
     def _commit(self, code: int, column: int) -> None:
         x = np.ascontiguousarray(self._columns[:, self._count])
@@ -473,28 +477,3 @@ class NearestCentroid(KeptCentroid, ObjectMachine):
         chosen = history[self._labels[history] == code]
         add_all_exactly(self._columns, chosen, self._sums[code], self._errors[code])
         self._sizes[code] -= 1
-
-
-def fill_distances(
-    columns: Floats,
-    labels: Integers,
-    m: int,
-    all_sums: Floats,
-    all_errors: Floats,
-    sizes: Integers,
-    absent: float,
-    deleted: bool,
-    negative: Floats,
-    positive: Floats,
-) -> None:
-    """Set the scores (c, m + 1) of all columns, with the last one not of class k (negative), or of it (positive)."""
-    x = np.ascontiguousarray(columns[:, m])
-    for k, size in enumerate(sizes):
-        sums, errors = all_sums[k].copy(), all_errors[k].copy()
-        centroid_scores(columns, m + 1, sums, errors, size, absent, negative[k])
-        add_exactly(sums, errors, x)
-        centroid_scores(columns, m + 1, sums, errors, size + 1, absent, positive[k])
-        if deleted:
-            leave_out(labels, m, k, size, absent, negative[k])
-            leave_out(labels, m, k, size + 1, absent, positive[k])
-            positive[k, m] = negative[k, m]

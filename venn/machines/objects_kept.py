@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.kept import KeptMachine, Part, checked_sizes, distinct_columns
+from venn.machines.kept import KeptMachine, Part, checked_sizes, distinct_columns, kept_arrays, put_arrays
 from venn.machines.machine import grown
+from venn.machines.store import doubled
 from venn.saved import held_array, held_codes
 
 
@@ -35,7 +36,7 @@ class KeptObjects(KeptMachine):
     def state(self: Any) -> dict[str, Any]:
         """What was learned."""
         sizes = self._lengths() | {"d": len(self._columns), "m": self._count, "n": self.n}
-        read = self._kept_arrays(sizes) if self.n else {part.path: None for part in self.parts}
+        read = kept_arrays(self, self.parts, sizes) if self.n else {part.path: None for part in self.parts}
         return read | {"n": self.n, "columns": self._count, "features": self._features}
 
     def restore(self: Any, state: dict[str, Any]) -> None:
@@ -57,11 +58,9 @@ class KeptObjects(KeptMachine):
             raise ValueError(f"objects must have a norm of at most {self._largest:g}")
         self._check_state(state, sizes)
         self._make_room(m, d)
-        room = len(self._history)
-        while room < n:
-            room *= 2
+        room = doubled(len(self._history), n)
         self._history = grown(self._history, room)
-        self._put_arrays(state)
+        put_arrays(self, self.parts, state)
         self._where = {content: column for column, content in enumerate(contents)}
         self.n, self._count, self._features = n, m, d
 

@@ -14,7 +14,7 @@ from venn._compiled import distribution
 from venn._compiled import ridge as compiled
 from venn.machines.machine import NotConverged, grown
 from venn.machines.shared_store import KernelRows
-from venn.machines.store import Content, ObjectStore, doubled
+from venn.machines.store import Content, ObjectStore, check_row, doubled
 from venn.prediction import Floats
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
@@ -258,7 +258,7 @@ class RidgeSystem:
             self._make_scratch()
         self.store.put(n, x)
         self.store.row(n + 1, x, self._row)
-        self.store.check_row(self._row[: n + 1], x)
+        check_row(self.store.kernel, self._row[: n + 1], x)
         self._asked = self.solution
         worst, answer = self._suppose(ridges, self.solution)
         if not worst <= TOLERANCE:

@@ -12,7 +12,7 @@ from venn._compiled.sparse import Rows
 from venn.labels import space_of
 from venn.machines.around import Around, given
 from venn.machines.checks import checked_weight, clean_object
-from venn.machines.machine import Hypotheses, Machine
+from venn.machines.machine import Bag, Hypotheses, Machine
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import integer, number
 from venn.prediction import Floats, Label
@@ -22,8 +22,79 @@ FIRST = 30  # measured: see the class
 HALF = math.sqrt(3)  # a uniform variable has variance 1 between -HALF and HALF
 
 
+class ByFirst:
+    """What scales objects by the first of them, which it keeps until then, or by declared ranges."""
+
+    def _expect_first(self, first: int | None, ranges: Iterable[tuple[float, float]] | None) -> None:
+        self.first, self.ranges = first_or_ranges(first, ranges)
+        self.fixed: Scale | None = None if self.ranges is None else of_ranges(self.ranges)
+        self._rows: list[Any] = []  # the first objects, until they fix the scale
+        self._labels: list[Label] = []  # theirs, where they are to be learned as well
+
+    def _first_state(self, spread: str) -> dict[str, Any]:
+        """Return the first objects and the scale by examples, its spread under this name."""
+        center, divisor = (None, None) if self.fixed is None or self.first is None else self.fixed
+        return {"rows": stacked(self._rows) if self._rows else None, "center": center, spread: divisor}
+
+    def _restore_first(self, state: dict[str, Any], spread: str, learned: int) -> int:
+        """Take over what `_first_state` gave; return the number of first objects. `learned` are the examples inside."""
+        rows, center, divisor = held_objects(state["rows"]), state["center"], state[spread]
+        seen, started = len(rows), state["rows"] is not None
+        if self.first is None:
+            if seen or divisor is not None or center is not None:
+                raise ValueError(f"{spread} must be that of the ranges, got another")
+        elif divisor is not None:
+            if seen:
+                raise ValueError(f"{spread} must be fixed by examples that are gone, got {seen} that are there")
+            self.fixed = held_scale(center, divisor)
+        elif center is not None or not seen < self.first or learned or started != (seen > 0):
+            raise ValueError(f"rows must be fewer than {self.first}, with nothing learned, got {seen}")
+        self._rows = rows
+        return seen
+
+    def _clean(self, x: Any) -> Any:
+        """Return `x` in the form of the first object, dense or sparse, or say what is wrong with it."""
+        return in_form(x, self.fixed, self._rows)
+
+
+class FirstAside(ByFirst):
+    """What is taught by the first objects too, which stand in no bag."""
+
+    current: Any  #: what has learned all objects so far, on their scale
+    learned: Any
+
+    @property
+    def aside(self) -> int:
+        """Number of examples that have fixed the scale: they teach, and stand in no bag."""
+        return 0 if self.first is None or self.fixed is None else self.first
+
+    @property
+    def n(self) -> int:
+        """Number of examples in the bag."""
+        learned: int = self.learned
+        return learned - self.aside
+
+    @property
+    def residual(self) -> float:
+        """Worst error of the equations, the kernels computed afresh."""
+        return float(self.current.residual)
+
+    @property
+    def bag(self) -> Bag:
+        """Training scores now, by example of the bag."""
+        return self._in_bag(self.current.bag)
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Score of each example of the bag without it."""
+        return self._in_bag(self.current.deleted_bag)
+
+    def _in_bag(self, bag: Bag) -> Bag:
+        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
+
+
 @saved
-class Scaled(Around):
+class Scaled(ByFirst, Around):
     """A machine that scales every object before it learns it, or answers about it.
 
     Machines with kernels, neighbours or centroids measure distances: where one column counts in millions and another in
@@ -96,14 +167,8 @@ class Scaled(Around):
             raise TypeError(f"machine must be the machine itself, with what is around it outside, got {machine!r}")
         if machine.learned != 0:
             raise ValueError(f"machine must have learned nothing, got one of {machine.learned} examples, not scaled")
-        self.first, self.ranges = first_or_ranges(first, ranges)
-        self.center: Floats | None = None
-        self.scale: Floats | None = None
-        self._rows: list[Any] = []  # the first objects, until they fix the scale
-        self._labels: list[Label] = []  # theirs, where they are to be learned as well
+        self._expect_first(first, ranges)
         self._trains = False
-        if self.ranges is not None:
-            self.center, self.scale = of_ranges(self.ranges)
         expect_scaled(self.machine)
 
     # -------------------------------------------------------------------- state
@@ -121,45 +186,37 @@ class Scaled(Around):
     @property
     def state(self) -> dict[str, Any]:
         """The scale by examples, or the examples so far that will fix it."""
-        fixed = self.ranges is None and self.scale is not None
-        return {
-            "trains": self._trains,
-            "rows": stacked(self._rows) if self._rows else None,
-            "codes": space_of(self.machine).encode_many(self._labels),
-            "center": self.center if fixed else None,
-            "scale": self.scale if fixed else None,
-        }
+        codes = space_of(self.machine).encode_many(self._labels)
+        return {"trains": self._trains, "codes": codes} | self._first_state("scale")
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
-        trains, rows = held_bool("trains", state["trains"]), held_objects(state["rows"])
-        seen, started = len(rows), state["rows"] is not None
+        self._trains = held_bool("trains", state["trains"])
+        seen = self._restore_first(state, "scale", self.machine.learned)
         space = space_of(self.machine)
-        codes = held_array("codes", state["codes"], (seen if trains else 0,), space.kept)
+        codes = held_array("codes", state["codes"], (seen if self._trains else 0,), space.kept)
         if not space.holds(codes):
             raise ValueError(f"codes must be those of {space.told}")
-        center, scale = state["center"], state["scale"]
-        if self.first is None:
-            if seen or scale is not None or center is not None:
-                raise ValueError("scale must be that of the ranges, got another")
-        elif scale is not None:
-            if seen:
-                raise ValueError(f"scale must be fixed by examples that are gone, got {seen} that are there")
-            self.center, self.scale = held_scale(center, scale)
-        elif center is not None or not seen < self.first or self.machine.learned or started != (seen > 0):
-            raise ValueError(f"rows must be fewer than {self.first}, with nothing learned, got {seen}")
-        self._trains = trains
-        self._rows = rows
         self._labels = [space.decode(code) for code in codes]
 
     # ------------------------------------------------------------------ reading
 
     @property
+    def center(self) -> Floats | None:
+        """(d,) what is subtracted; None as long as nothing is fixed, and for sparse objects."""
+        return None if self.fixed is None else self.fixed.center
+
+    @property
+    def scale(self) -> Floats | None:
+        """(d,) what divides; None as long as nothing is fixed."""
+        return None if self.fixed is None else self.fixed.spread
+
+    @property
     def learned(self) -> int:
         """Number of examples ever learned, including those that fix the scale."""
         learned: int = self.machine.learned
-        if self.first is None or self.scale is None or self._trains:
+        if self.first is None or self.fixed is None or self._trains:
             return learned + len(self._rows)
         return learned + self.first
 
@@ -215,7 +272,7 @@ class Scaled(Around):
             As raised by the machine, or the scale of the first examples cannot be computed: nothing is learned then.
         """
         row = self._clean(x)
-        if self.scale is not None:
+        if self.fixed is not None:
             self.machine.learn_one(self._scaled(row), y, *given(weight))
             return
         self.machine.check(self._scaled(row), y)
@@ -234,15 +291,15 @@ class Scaled(Around):
 
     def _fix(self, rows: list[Any], labels: list[Label]) -> None:
         """Fix the scale by the first objects; teach them to the machine where labels are given."""
-        center, scale = fixed_by(rows)
+        scale = fixed_by(rows)
         machine = self.machine
         if labels:
             machine = self.machine.fresh()  # so that a refused example leaves no trace
             expect_scaled(machine)
             for row, label in zip(rows, labels, strict=True):
-                machine.learn_one(scaled(row, center, scale), label)
+                machine.learn_one(scaled(row, *scale), label)
         self.machine.forget()
-        self.machine, self.center, self.scale = machine, center, scale
+        self.machine, self.fixed = machine, scale
         self._rows, self._labels = [], []
 
     @property
@@ -252,16 +309,12 @@ class Scaled(Around):
 
     # ------------------------------------------------------------------ scaling
 
-    def _clean(self, x: Any) -> Any:
-        """Return `x` in the form of the first object, dense or sparse, or say what is wrong with it."""
-        return in_form(x, None if self.scale is None else Scale(self.center, self.scale), self._rows)
-
     def _scaled(self, row: Any) -> Any:
         """Return a clean object as the machine inside meets it: as long as the scale is not known, all are equal."""
-        if self.scale is None:
+        if self.fixed is None:
             nothing = np.zeros(row.shape[-1])
             return rows_of(nothing[None]) if isinstance(row, SparseRows) else nothing
-        return scaled(row, self.center, self.scale)
+        return scaled(row, *self.fixed)
 
 
 class Scale(NamedTuple):

@@ -11,8 +11,8 @@ from venn.machines.bank import Bank, BankHypotheses, Member, checked_bank
 from venn.machines.base import BaseHypotheses, in_bag
 from venn.machines.checks import code_of
 from venn.machines.frozen import clean_rows
-from venn.machines.machine import Bag, Tuned
-from venn.machines.scaled import Scale, first_or_ranges, fixed_by, held_objects, held_scale, in_form, of_ranges, stacked
+from venn.machines.machine import Tuned
+from venn.machines.scaled import FirstAside, Scale, fixed_by, stacked
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, checked_keys, held_codes, saved
 
@@ -28,7 +28,7 @@ class Early(NamedTuple):
 
 
 @saved
-class ScaledBank(Saved):
+class ScaledBank(FirstAside, Saved):
     """A bank whose columns may have any units: it scales each object before it learns it, or answers about it.
 
     The first 30 objects fix the centre and the spread of each column. Those examples teach the bank like all others,
@@ -97,10 +97,7 @@ class ScaledBank(Saved):
         self.bank = checked_bank(bank)
         if bank.learned:
             raise ValueError(f"bank must have learned nothing, got one of {bank.learned} examples, not scaled")
-        self.first, self.ranges = first_or_ranges(first, ranges)
-        self.scale: Scale | None = None if self.ranges is None else of_ranges(self.ranges)
-        self._rows: list[Any] = []  # the first objects and their labels, until the scale is fixed
-        self._labels: list[Label] = []
+        self._expect_first(first, ranges)
         self._codes = {label: code for code, label in enumerate(bank.classes)}
         self._asked: Early | None = None  # the bank for the last question
         self._now: Early | None = None  # the bank without any new object
@@ -125,30 +122,16 @@ class ScaledBank(Saved):
     @property
     def state(self) -> dict[str, Any]:
         """The scale by examples, or the examples so far that will fix it."""
-        fixed = None if self.ranges is not None or self.scale is None else self.scale
-        return {
-            "rows": stacked(self._rows) if self._rows else None,
-            "codes": np.array([self._codes[label] for label in self._labels], np.int64),
-            "center": None if fixed is None else fixed.center,
-            "spread": None if fixed is None else fixed.spread,
-        }
+        codes = np.array([self._codes[label] for label in self._labels], np.int64)
+        return {"codes": codes} | self._first_state("spread")
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
-        rows, center, spread = held_objects(state["rows"]), state["center"], state["spread"]
-        seen, started = len(rows), state["rows"] is not None
+        seen = self._restore_first(state, "spread", self.bank.n)
+        if self.n < 0:
+            raise ValueError(f"spread must be fixed by {self.first} examples, got a bank of {self.bank.n}")
         codes = held_codes("codes", state["codes"], (seen,), 0, len(self.classes))
-        if self.first is None:
-            if seen or spread is not None or center is not None:
-                raise ValueError("spread must be that of the ranges, got another")
-        elif spread is not None:
-            self.scale = held_scale(center, spread)
-            if seen or self.bank.n < self.first:
-                raise ValueError(f"rows must be none once {self.first} examples have fixed the scale, got {seen}")
-        elif center is not None or not seen < self.first or self.bank.n or started != (seen > 0):
-            raise ValueError(f"rows must be fewer than {self.first}, with nothing learned, got {seen}")
-        self._rows = rows
         self._labels = [self.classes[code] for code in codes]
 
     # ------------------------------------------------------------------ reading
@@ -174,16 +157,6 @@ class ScaledBank(Saved):
         return self.bank.n + len(self._rows)
 
     @property
-    def aside(self) -> int:
-        """Number of examples that have fixed the scale: they teach, and stand in no bag."""
-        return 0 if self.first is None or self.scale is None else self.first
-
-    @property
-    def n(self) -> int:
-        """Number of examples in the bag."""
-        return self.learned - self.aside
-
-    @property
     def changes(self) -> int:
         """Number of changes so far: readers see by it what is out of date."""
         return self.learned
@@ -201,18 +174,11 @@ class ScaledBank(Saved):
     @property
     def current(self) -> Bank:
         """The bank on the scale of the objects learned so far."""
-        if self.scale is not None:
-            return self.bank
-        if not self._rows:
+        if self.fixed is not None or not self._rows:
             return self.bank
         if self._now is None:
             self._now = self._made(b"", fixed_by(self._rows))
         return self._now.bank
-
-    @property
-    def residual(self) -> float:
-        """Worst error of the equations over all members, examples and classes, the kernels computed afresh."""
-        return self.current.residual
 
     def member_residual(self, index: int) -> float:
         """Return the worst error of one member's equations."""
@@ -235,18 +201,6 @@ class ScaledBank(Saved):
     def member_bag(self, index: int, deleted: bool) -> Floats:
         """Return the (c, learned) training or deleted scores of all examples by one member."""
         return self.current.member_bag(index, deleted)
-
-    @property
-    def bag(self) -> Bag:
-        """Mean training scores now, by example of the bag."""
-        bag = self.current.bag
-        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Mean score of each example of the bag by the members without it."""
-        bag = self.current.deleted_bag
-        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
 
     def member_scores(self, x: Any) -> Floats:
         """Return the (M, c) scores of `x` by the members as they are, without `x`; 0 before the first example."""
@@ -271,8 +225,8 @@ class ScaledBank(Saved):
     def answer(self, x: Any) -> BankHypotheses:
         """Return the bank's answer about `x`, in which all examples stand, those that only teach too."""
         row = self._clean(x)
-        if self.scale is not None:
-            return self.bank.answer(self.scale.place(row, FARTHEST))
+        if self.fixed is not None:
+            return self.bank.answer(self.fixed.place(row, FARTHEST))
         early = self._early(row)
         return early.bank.answer(early.scale.place(row, FARTHEST))
 
@@ -299,7 +253,7 @@ class ScaledBank(Saved):
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
         code_of(y, self._codes)
         row = self._clean(x)
-        scale = fixed_by([*self._rows, row]) if self.scale is None else self.scale
+        scale = fixed_by([*self._rows, row]) if self.fixed is None else self.fixed
         self.bank.check(scale.place(row, FARTHEST), y)
 
     def learn_one(self, x: Any, y: Label) -> None:
@@ -312,8 +266,8 @@ class ScaledBank(Saved):
         """
         self.check(x, y)
         row = self._clean(x)
-        if self.scale is not None:
-            self.bank.learn_one(self.scale.place(row, FARTHEST), y)
+        if self.fixed is not None:
+            self.bank.learn_one(self.fixed.place(row, FARTHEST), y)
             return
         last = len(self._rows) + 1 == self.first
         if last:
@@ -323,7 +277,7 @@ class ScaledBank(Saved):
         self.forget()
         self._now = None
         if last:
-            self.bank, self.scale = early.bank, early.scale
+            self.bank, self.fixed = early.bank, early.scale
             self._rows, self._labels = [], []
         else:
             self._rows, self._labels = [*self._rows, row], [*self._labels, y]
@@ -348,9 +302,5 @@ class ScaledBank(Saved):
 
     def _placed(self, row: Any) -> Any:
         """Return a clean object on the scale of the objects learned so far."""
-        scale = fixed_by(self._rows or [row]) if self.scale is None else self.scale
+        scale = fixed_by(self._rows or [row]) if self.fixed is None else self.fixed
         return scale.place(row, FARTHEST)
-
-    def _clean(self, x: Any) -> Any:
-        """Return `x` in the form of the first object, dense or sparse, or say what is wrong with it."""
-        return in_form(x, self.scale, self._rows)

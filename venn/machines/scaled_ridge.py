@@ -8,8 +8,7 @@ import numpy as np
 
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernel_ridge_lines import Lines
-from venn.machines.machine import Bag
-from venn.machines.scaled import Scale, Scaled, expect_scaled, fixed_by
+from venn.machines.scaled import FirstAside, Scale, Scaled, expect_scaled, fixed_by
 from venn.prediction import Floats
 from venn.saved import saved
 
@@ -17,7 +16,7 @@ FARTHEST = 10.0  # deviations
 
 
 @saved
-class ScaledRidge(Scaled):
+class ScaledRidge(FirstAside, Scaled):
     """Kernel ridge regression that scales every column, for raw tables of numbers: no example is lost.
 
     As by `Scaled` the first 30 objects fix the centre and the spread of each column; but these examples are then
@@ -86,31 +85,9 @@ class ScaledRidge(Scaled):
     # ------------------------------------------------------------------ reading
 
     @property
-    def aside(self) -> int:
-        """Number of examples that have fixed the scale."""
-        return 0 if self.first is None or self.scale is None else self.first
-
-    @property
-    def n(self) -> int:
-        """Number of examples in the bag."""
-        return self.learned - self.aside
-
-    @property
-    def residual(self) -> float:
-        """Worst error of the equations, the kernel computed afresh."""
-        return self._now(None)[0].residual
-
-    @property
-    def bag(self) -> Bag:
-        """Forecasts (1, n) of the examples in the bag by the machine that has learned all."""
-        bag = self._now(None)[0].bag
-        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Forecast (1, n) of each example in the bag by the machine without it."""
-        bag = self._now(None)[0].deleted_bag
-        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
+    def current(self) -> KernelRidge:
+        """The machine on the scale of the objects learned so far; its scores are forecasts."""
+        return self._now(None)[0]
 
     def scores(self, x: Any) -> Floats:
         """Return the (1,) forecast for `x` by the machine as it is, without `x`; 0 before the first example."""
@@ -161,14 +138,12 @@ class ScaledRidge(Scaled):
 
     def _scaled(self, row: Any) -> Any:
         """Return a clean object as the machine inside meets it."""
-        if self.scale is None:
-            return super()._scaled(row)
-        return Scale(self.center, self.scale).place(row, FARTHEST)
+        return super()._scaled(row) if self.fixed is None else self.fixed.place(row, FARTHEST)
 
     def _now(self, row: Any, other: Any = None) -> tuple[KernelRidge, Scale]:
         """Return the machine, and the scale: until it is fixed, that of the objects so far and of this one."""
-        if self.scale is not None:
-            return self.machine, Scale(self.center, self.scale)
+        if self.fixed is not None:
+            return self.machine, self.fixed
         rows = self._rows if row is None else [*self._rows, row]
         key = None if row is None else row.tobytes()
         if self._early is None or self._early[0] != key:

@@ -104,7 +104,7 @@ class KernelRows:
         row = self._new
         if row is None or len(row) != n:
             row = np.empty(n)
-            self._store.row_by(self.kernel, n, x, row)
+            self._store.row(n, x, row, self.kernel)
             self._new = row
         return row
 
@@ -117,19 +117,15 @@ class KernelRows:
         old = self._old
         if old is None or old[0] != place or len(old[1]) != n:
             old = place, np.empty(n)
-            self._store.row_by(self.kernel, n, self._store.at(place), old[1])
+            self._store.row(n, self._store.at(place), old[1], self.kernel)
             self._old = old  # complete: another thread may read it
         out[:n] = old[1]
 
     def row_with(self, n: int, x: Content) -> Floats:
         """Return the (n + 1,) kernel of the new object `x` with the first n objects and itself, or refuse it."""
         if self._new is None or len(self._new) != n + 1:
-            self._new = self._store.row_with_by(self.kernel, n, x)
+            self._new = self._store.row_with(n, x, self.kernel)
         return self._new
-
-    def check_row(self, row: Floats, x: Content) -> None:
-        """Raise where the kernel of `x` is not finite."""
-        self._store.check_row_by(self.kernel, row, x)
 
     def trimmed(self, n: int) -> ObjectStore:
         """Return a store of its own that holds the first n objects without spare room."""

@@ -197,6 +197,12 @@ class SparseObjects(SparsePool):
         kernel.sparse_row(x, 1, x, self._work, out)
 
 
+def check_row(kernel: Kernel, row: Floats, x: Content) -> None:
+    """Raise where the kernel of `x` is not finite."""
+    if not np.isfinite(row).all():
+        raise ValueError(f"x must have finite kernel values, got {x} which has not by {kernel!r}")
+
+
 class ObjectStore:
     """The objects of a machine by place, from 0 on, in one form, and their kernel.
 
@@ -291,39 +297,26 @@ class ObjectStore:
         """Return the object at a place."""
         return self._objects.at(place)
 
-    def row(self, n: int, x: Content, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of `x` with the first n objects."""
-        self.row_by(self.kernel, n, x, out)
-
-    def row_by(self, kernel: Kernel, n: int, x: Content, out: Floats) -> None:
-        """Set `out[:n]` to another kernel of `x` with the first n objects."""
-        self._objects.row(kernel, n, x, out)
+    def row(self, n: int, x: Content, out: Floats, kernel: Kernel | None = None) -> None:
+        """Set `out[:n]` to the kernel, or another one, of `x` with the first n objects."""
+        self._objects.row(self.kernel if kernel is None else kernel, n, x, out)
 
     def row_of(self, place: int, n: int, out: Floats) -> None:
         """Set `out[:n]` to the kernel of the object at a place with the first n."""
         self.row(n, self.at(place), out)
 
-    def row_with(self, n: int, x: Content) -> Floats:
-        """Return the (n + 1,) kernel of `x` with the first n objects and itself, or say that it is not finite."""
-        return self.row_with_by(self.kernel, n, x)
+    def row_with(self, n: int, x: Content, kernel: Kernel | None = None) -> Floats:
+        """Return the (n + 1,) kernel of `x` with the first n objects and itself, or say that it is not finite.
 
-    def row_with_by(self, kernel: Kernel, n: int, x: Content) -> Floats:
-        """Return what `row_with` does, by another kernel."""
+        By another kernel where one is given.
+        """
+        kernel = self.kernel if kernel is None else kernel
         row = np.empty(n + 1)
         if n:
-            self.row_by(kernel, n, x, row)
+            self.row(n, x, row, kernel)
         (self._objects if n else self._for(x)).itself(kernel, x, row[n:])
-        self.check_row_by(kernel, row, x)
+        check_row(kernel, row, x)
         return row
-
-    def check_row(self, row: Floats, x: Content) -> None:
-        """Raise where the kernel of `x` is not finite."""
-        self.check_row_by(self.kernel, row, x)
-
-    def check_row_by(self, kernel: Kernel, row: Floats, x: Content) -> None:
-        """Raise where another kernel of `x` is not finite."""
-        if not np.isfinite(row).all():
-            raise ValueError(f"x must have finite kernel values, got {x} which has not by {kernel!r}")
 
     def held(self, n: int) -> Content:
         """Return the first n objects: dense ones by column, sparse ones as rows."""
