@@ -210,3 +210,11 @@ def test_scores_that_another_step_has_replaced_are_not_taken(between):
         first.follow(record.outcomes("it"), record.kinds["it"], record.guaranteed["it"])
     assert second.update_like(first, early, CLASSES[0]) == alone.update(early, CLASSES[0])
     assert second.state == alone.state
+
+
+@pytest.mark.parametrize("other", [None, "other", 3], ids=repr)
+def test_scores_are_taken_from_a_monitor_only(other):
+    monitor, state = venn.Monitor(CLASSES), venn.Monitor(CLASSES).state
+    with pytest.raises(TypeError, match="other must be a Monitor, got"):
+        monitor.update_like(other, next(iter(predictions("ClassIntervals", np.random.default_rng(1), 1))), CLASSES[0])
+    assert monitor.state == state

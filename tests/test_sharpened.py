@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import sharpened as naive
+from scipy import sparse
 
 import venn
 from venn.predictors import Averaged, DeletedScores, Predictor, Sharpened
@@ -109,3 +110,14 @@ def test_where_there_is_no_forecast_nothing_is_counted():
         Sharpened(3)
     with pytest.raises(TypeError, match="must give probabilities"):
         Sharpened(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES))).predict_one([0.0])
+
+
+@pytest.mark.parametrize(
+    "losses", [10**400, [0.1, 0.2], [[0.1, 0.2, 0.3]], [0.1, 0.2, np.nan], "abc", sparse.eye(3).tocsr()]
+)
+def test_losses_that_are_none_are_refused(losses):
+    model = Sharpened(Told())
+    before = pickle.dumps(model)
+    with pytest.raises((TypeError, ValueError), match="losses must be 3 finite numbers, got"):
+        model.learn_losses(losses)
+    assert pickle.dumps(model) == before

@@ -428,6 +428,8 @@ INNER = {
     "finished",
     "compiled_values",
     "expect_scaled",
+    "fill",
+    "fill_near",
     "expect_training",
     "gather",
     "made_of",

@@ -213,7 +213,14 @@ class Monitor(HasLabels, Running):
             With the same labels.
         prediction, y
             As for `update`.
+
+        Raises
+        ------
+        TypeError
+            `other` is not a monitor.
         """
+        if not isinstance(other, Monitor):
+            raise TypeError(f"other must be a Monitor, got {other!r}")
         known, own = other._last, self._scorer
         same = known is not None and known[0] is prediction and known[1] is y and other.space == self.space
         if known is None or not same or prediction.guaranteed != own.guaranteed or own.kind is not other._scorer.kind:

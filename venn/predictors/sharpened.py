@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from venn.labels import HasLabels, label_space
+from venn.parameters import real_array
 from venn.prediction import Floats, Forecast, Label
 from venn.predictors.averaged import probabilities_of
 from venn.predictors.blocks import ManyForecasts
@@ -136,8 +137,12 @@ class Sharpened(HasLabels, Combined):
         return -np.log(np.maximum(powers(proba)[:, 0, self.space.encode(y)], TINY))
 
     def learn_losses(self, losses: Floats) -> None:
-        """Add up the losses on an example that is being learned."""
-        self._losses = self._losses + np.maximum(losses, 0.0)
+        """Add up the (3,) losses on an example that is being learned; negative ones, by rounding, count as 0."""
+        requirement = f"losses must be {len(EXPONENTS)} finite numbers"
+        found = real_array(losses, requirement)
+        if found.shape != (len(EXPONENTS),) or not np.isfinite(found).all():
+            raise ValueError(f"{requirement}, got {losses!r}")
+        self._losses = self._losses + np.maximum(found, 0.0)
 
 
 class Losses(Predictor):
