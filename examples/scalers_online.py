@@ -444,7 +444,7 @@ def main(given=None):
 if __name__ == "__main__":
     main()
 # %%
-# It takes 12 minutes, so it does not run here. :doc:`Its results </scalers_online>`:
+# It takes six minutes, so it does not run here. :doc:`Its results </scalers_online>`:
 #
 # .. image:: /scalers_online.png
 #    :alt: Claimed probability against accuracy along a stream, and at the end of nine streams
