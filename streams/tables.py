@@ -245,7 +245,7 @@ def _doubt_labels(path: Path, column: _Column, codes: Floats) -> None:
         alike.setdefault(" ".join(text.split()).casefold(), []).append(text)
     for texts in alike.values():
         if len(texts) > 1:
-            told = " and ".join(f"{text!r} ({counts[column.found[text]]:,} times)" for text in texts)
+            told = " and ".join(f"{text!r} ({counts[column.found[text]]:,} of {len(codes):,} rows)" for text in texts)
             _doubt(Doubtful(
                 f"{path}, column {column.name!r}: the labels {told} differ in blanks or capitals only, and count as "
                 f"{len(texts)} classes; mend the file if they are one",

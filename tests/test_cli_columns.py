@@ -347,10 +347,10 @@ def test_labels_that_differ_in_blanks_or_capitals_are_named_with_their_counts(ru
     result = run("replay", "orders.csv", "--label", "y")
     assert result.exit_code == 0, result.output
     assert (
-        "warning: orders.csv, column 'y': the labels 'yes' (6 times) and 'yes ' (2 times) differ in blanks or capitals "
-        "only, and count as 2 classes" in result.stderr
+        "warning: orders.csv, column 'y': the labels 'yes' (6 of 14 rows) and 'yes ' (2 of 14 rows) differ in "
+        "blanks or capitals only, and count as 2 classes" in result.stderr
     )
-    assert "the labels 'no' (5 times) and 'No' (1 times)" in result.stderr
+    assert "the labels 'no' (5 of 14 rows) and 'No' (1 of 14 rows)" in result.stderr
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
