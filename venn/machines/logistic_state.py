@@ -108,20 +108,11 @@ class LogisticState(KeptLogistic, Weighing):
         return self._kernel[start : start + p + 1]
 
     def _both(self, k: int, masses: Floats, total: Floats, n: int) -> Both:
-        """Return two problems of machine k, for these masses of n examples; both set to its current solution."""
+        """Return two problems of machine k, for these masses of n examples; both start from its current solution."""
         count = total.size
-        two = np.empty((4, 2, count))
-        two[:] = np.stack([masses, total, self._beta[k, :count], self._score[k, :count]])[:, None]
-        positive, whole, beta, score = two
-        return Both(self.C, n, positive, whole, np.zeros(2, bool), beta, score, np.zeros(2))
+        return Both.starting(self.C, n, masses, total, self._beta[k, :count], self._score[k, :count])
 
-    def _solve(self, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
-        try:
-            self._solve_on(self._kernel, both, scale, bordered, V)
-        except NotConverged as error:
-            raise NotConverged(f"{error} at example {self.n}: scale the features, or lower C") from error
-
-    def _solve_on(self, kernel: Floats, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
+    def _solve(self, kernel: Floats, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
         """Solve two problems over a packed kernel matrix, in scratch that no other thread uses meanwhile."""
         try:
             scratch = self._work.pop()
@@ -129,6 +120,8 @@ class LogisticState(KeptLogistic, Weighing):
             scratch = Scratch(np.empty((26, self._room)), np.empty((2, compiled.FOLDED, self._room)))
         try:
             both.solve(kernel, scale, bordered, V, scratch)
+        except NotConverged as error:
+            raise NotConverged(f"{error} at example {self.n}: scale the features, or lower C") from error
         finally:
             self._work.append(scratch)
 
