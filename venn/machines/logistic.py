@@ -442,4 +442,4 @@ class KernelLogisticRegression(LogisticState):
         self._masses, self._total, self._inverse = masses, total, inverse
         for k, settled in enumerate(solved):
             self._take_settled(k, settled)
-        self._arrange(class_weights)
+        self._weigh(class_weights)
