@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.buffers import Branches, Objects, Scratch, Solved
 from venn._compiled.path import EVENTS
-from venn.machines.checks import checked_class_weights
 from venn.machines.hinge_hypotheses import Distinct
 from venn.machines.hinge_kept import KeptHinge
-from venn.machines.kernels import Kernel, checked_kernel, proximities
+from venn.machines.kernels import proximities
 from venn.machines.machine import grown
 from venn.machines.spans import Spans
 from venn.machines.store import ObjectStore, Weighing, doubled
-from venn.parameters import class_codes, integer, positive
-from venn.prediction import Floats, Integers, Label
+from venn.prediction import Floats, Integers
 
 # Extra columns of a matrix beyond its room, a power of two: else all rows would start at one place of the cache.
 OFFSET = 8
@@ -27,23 +24,9 @@ OFFSET = 8
 class HingeState(KeptHinge, Weighing):
     """Several machines over the same distinct objects, and the examples at each object, in buffers that grow."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        C: float,
-        classes: Sequence[Label],
-        class_weights: Sequence[float] | Floats | None = None,
-        *,
-        threads: int = 1,
-    ) -> None:
-        self.kernel = checked_kernel(kernel)
-        self.C = positive("C", C)
-        self.threads = integer("threads", threads, 1)
-        self._codes = class_codes(classes)
-        self.classes = tuple(self._codes)
+    def _start(self) -> None:
         #: (machines, c) whether examples of a class are positive, negative or unused for a machine
         self.signs = self._signs_of(len(self.classes))
-        self.n = 0
         c, k = len(self.classes), len(self.signs)
         self._store = ObjectStore(proximities(self.kernel))
         self._count = 0  # distinct objects learned
@@ -67,10 +50,8 @@ class HingeState(KeptHinge, Weighing):
         )  # fmt: skip
         self._set_scratch()
         self._spans = Spans(self.signs, 0)
-        self._weigh(checked_class_weights(class_weights, self.classes))
 
     def _weigh(self, class_weights: Floats) -> None:
-        """Set the weights of the classes and make the buffers whose shapes depend on them."""
         self.class_weights = class_weights
         # Negative examples weigh alike within a group of classes.
         self._values, self._group = np.unique(class_weights, return_inverse=True)

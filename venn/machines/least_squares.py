@@ -10,12 +10,11 @@ import numpy as np
 from venn.machines.checks import checked_class_weights
 from venn.machines.kept import Part
 from venn.machines.kept_ridge import KeptRidge
-from venn.machines.kernels import Kernel, checked_kernel
+from venn.machines.kernels import Kernel
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag
 from venn.machines.ridge import RidgeSystem
 from venn.machines.store import Content, ObjectStore, Weighing
-from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import saved
 
@@ -101,16 +100,16 @@ class LeastSquaresSVM(KeptRidge, Weighing):
     def __init__(
         self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
     ) -> None:
-        self.kernel = checked_kernel(kernel)
-        self.C = positive("C", C)
-        self._codes = class_codes(classes)
-        self.classes = tuple(self._codes)
-        self.class_weights = checked_class_weights(class_weights, self.classes)
-        self._values, self._group = np.unique(self.class_weights, return_inverse=True)
-        self.n = 0
+        super().__init__(kernel, C, classes, class_weights)
+
+    def _start(self) -> None:
         self._store = ObjectStore(self.kernel)
         self._system = RidgeSystem(self._store, len(self.classes), -1.0)  # targets are +1 and -1
         self._labels, self._weights = np.zeros(0, np.int64), np.zeros(0)
+
+    def _weigh(self, class_weights: Floats) -> None:
+        self.class_weights = class_weights
+        self._values, self._group = np.unique(class_weights, return_inverse=True)
         self._make_tables()
 
     def _make_tables(self) -> None:
@@ -222,6 +221,4 @@ class LeastSquaresSVM(KeptRidge, Weighing):
         # Computed from the weights, not from the old ridge: no rounding adds up over many changes.
         self._system.set_ridge(1 / (self.C * self._weights[:n] * weights[self._labels[:n]]))
         self.forget()
-        self.class_weights = weights
-        self._values, self._group = np.unique(weights, return_inverse=True)
-        self._make_tables()
+        self._weigh(weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,14 @@ from venn.prediction import Floats, Integers
 from venn.saved import saved
 
 SMALLEST = 1e-12  # least C weight of an example: below it, Newton's matrices become singular
+
+
+class Settled(NamedTuple):
+    """A machine solved for other masses, and not set yet."""
+
+    both: Both  #: the first problem is the machine's
+    change: Change  #: of the inverse, to that for the solution
+    standing: Standing  #: the inverse it was solved from
 
 
 @saved
@@ -228,7 +236,7 @@ class KernelLogisticRegression(LogisticState):
                         with np.errstate(over="ignore"):  # infinity leads to no solution, which is refused
                             bounds = np.where(positive, self.C, -self.C) * masses
                         compiled.start_both(bordered, V, base, bounds, both.todo, both.beta, both.score)
-                    self._solve(both, scale, bordered, V)
+                    self._solve(self._kernel, both, scale, bordered, V)
                 for s, side in enumerate(pair):
                     if not both.todo[s]:
                         both.make_constant(s, scale)
@@ -336,10 +344,10 @@ class KernelLogisticRegression(LogisticState):
         q = np.arange(m)
         scale = float(kernel[q * (q + 3) // 2].max(initial=0.0))  # of the diagonal
 
-        def of_machine(k: int) -> tuple[Both, Change, Standing]:
+        def of_machine(k: int) -> Settled:
             standing = self._standing(k).without(p, kernel) if goes else self._standing(k)
-            size = int(sizes[k])
-            return self._settle(standing, beta[k], score[k], masses[k], total, size, len(examples), scale)
+            both = Both.starting(self.C, len(examples), masses[k], total, beta[k], score[k])
+            return self._settle(standing, both, int(sizes[k]), scale)
 
         solved = self._of_each_class(of_machine) if m else []
         self.forget()
@@ -349,11 +357,10 @@ class KernelLogisticRegression(LogisticState):
         self._masses[:, :m], self._total[:m], self._sizes[:] = masses, total, sizes
 
         def take(k: int) -> None:
-            both, change, standing = solved[k]
-            self._beta[k, :m], self._score[k, :m], self._bias[k] = both.beta[0], both.score[0], both.bias[0]
             if goes:
-                self._inverse[k, : standing.G.size] = standing.G
-            self._take(k, change)
+                G = solved[k].standing.G
+                self._inverse[k, : G.size] = G
+            self._take_settled(k, solved[k])
 
         if solved:
             self._of_each_class(take)
@@ -364,35 +371,24 @@ class KernelLogisticRegression(LogisticState):
             self._changes = 0
             self._store.clear()
 
-    def _settle(
-        self,
-        standing: Standing,
-        beta: Floats,
-        score: Floats,
-        masses: Floats,
-        total: Floats,
-        size: int,
-        n: int,
-        scale: float,
-    ) -> tuple[Both, Change, Standing]:
-        """Solve a machine for other masses of n examples, `size` of them in the class, from a start and an inverse.
-
-        `scale` is the largest K(x, x).
-        """
-        two = np.empty((4, 2, total.size))
-        two[:] = np.stack([masses, total, beta, score])[:, None]
-        positive, whole, start, scores = two
-        both = Both(self.C, n, positive, whole, np.zeros(2, bool), start, scores, np.zeros(2))
-        if size in (0, n):
+    def _settle(self, standing: Standing, both: Both, size: int, scale: float) -> Settled:
+        """Solve the first problem, `size` examples of the class, from an inverse; `scale` is the largest K(x, x)."""
+        if size in (0, both.n):
             both.make_constant(0, scale)
         else:
             both.todo[0] = True
             sums = standing.sums
             bordered = compiled.Bordered(standing.G, standing.diagonal, sums, float(sums.sum()), np.zeros(0), 1.0)
-            self._solve_on(standing.kernel, both, scale, bordered, standing.weights)
+            self._solve(standing.kernel, both, scale, bordered, standing.weights)
         levels = levels_of(both.score[0])
-        change = standing.changed(levels, rounded_weights(self.C, total, levels), np.zeros(0), None)
-        return both, change, standing
+        change = standing.changed(levels, rounded_weights(self.C, both.total[0], levels), np.zeros(0), None)
+        return Settled(both, change, standing)
+
+    def _take_settled(self, k: int, settled: Settled) -> None:
+        """Set machine k to a solution; `_inverse` holds the inverse that it was solved from."""
+        both, m = settled.both, self._count
+        self._beta[k, :m], self._score[k, :m], self._bias[k] = both.beta[0], both.score[0], both.bias[0]
+        self._take(k, settled.change)
 
     def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
         """Give the classes other weights: the machine is then the one that learned all examples with these.
@@ -431,35 +427,19 @@ class KernelLogisticRegression(LogisticState):
             )
         masses = np.zeros_like(self._masses)
         np.add.at(masses, (codes, objects), numbers * self._weight * class_weights[codes])
-        inverse = np.zeros_like(self._inverse)
-        m = self._count
-        solved = self._of_each_class(lambda k: self._resolve(k, masses[:, :m], inverse[k])) if m else []
-        self.forget()
-        self._masses, self._total, self._inverse = masses, masses.sum(axis=0), inverse
-        for k, (both, change) in enumerate(solved):
-            self._beta[k, :m], self._score[k, :m], self._bias[k] = both.beta[0], both.score[0], both.bias[0]
-            self._levels[k, :m] = change.levels
-            self._sums[k, :m], self._diagonals[k, :m] = change.sums, change.diagonal
-        self._arrange(class_weights)
+        total, inverse, m = masses.sum(axis=0), np.zeros_like(self._inverse), self._count
 
-    def _resolve(self, k: int, masses: Floats, G: Floats) -> tuple[Both, Change]:
-        """Solve machine k for other (c, m) masses from its current solution; set its inverse G."""
-        m, size, total = self._count, int(self._sizes[k]), masses.sum(axis=0)
-        both = self._both(k, masses[k], total, self.n)
-        alone = size in (0, self.n)
-        both.todo[0] = not alone
-        if alone:
-            both.make_constant(0, self._scale)
-        levels = levels_of(both.score[0])
-        change = made_anew(self._kernel, levels, rounded_weights(self.C, total, levels))
-        change.apply(G, m)
-        if not alone:
-            sums, weights, none = change.sums, change.weights, np.zeros(0)
-            self._solve(
-                both, self._scale, compiled.Bordered(G, change.diagonal, sums, float(sums.sum()), none, 1.0), weights
-            )
+        def of_machine(k: int) -> Settled:
+            both = self._both(k, masses[k, :m], total[:m], self.n)
             levels = levels_of(both.score[0])
-            standing = Standing(self._kernel, G, change.diagonal, sums, weights)
-            change = standing.changed(levels, rounded_weights(self.C, total, levels), none, None)
-            change.apply(G, m)
-        return both, change
+            change = made_anew(self._kernel, levels, rounded_weights(self.C, total[:m], levels))
+            change.apply(inverse[k], m)
+            standing = Standing(self._kernel, inverse[k], change.diagonal, change.sums, change.weights)
+            return self._settle(standing, both, int(self._sizes[k]), self._scale)
+
+        solved = self._of_each_class(of_machine) if m else []
+        self.forget()
+        self._masses, self._total, self._inverse = masses, total, inverse
+        for k, settled in enumerate(solved):
+            self._take_settled(k, settled)
+        self._weigh(class_weights)

@@ -56,6 +56,12 @@ class Both:
     score: Floats  #: (2, m) each minus the kernel times beta is constant
     bias: Floats  #: (2,)
 
+    @classmethod
+    def starting(cls, C: float, n: int, masses: Floats, total: Floats, beta: Floats, score: Floats) -> Both:
+        """Return two equal problems about n examples, with this start; none is marked as one to solve."""
+        two = np.repeat(np.stack([masses, total, beta, score])[:, None], 2, axis=1)
+        return cls(C, n, two[0], two[1], np.zeros(2, bool), two[2], two[3], np.zeros(2))
+
     def make_constant(self, s: int, scale: float) -> None:
         """Set the solution of a side with nothing to solve, because its examples all have one sign."""
         positive = self.positive[s].sum()

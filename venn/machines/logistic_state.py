@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
 
 from venn._compiled import logistic as compiled
-from venn.machines.checks import checked_class_weights
-from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.logistic_both import Both, Scratch
 from venn.machines.logistic_inverse import Change, Standing, made_anew, rounded_weights
 from venn.machines.logistic_kept import KeptLogistic
 from venn.machines.machine import NotConverged, grown
 from venn.machines.store import ObjectStore, Weighing, doubled
 from venn.machines.threads import side_by_side
-from venn.parameters import class_codes, integer, positive
-from venn.prediction import Floats, Label
+from venn.prediction import Floats
 
 Result = TypeVar("Result")
 
@@ -28,21 +25,7 @@ DRIFT = 1e-10
 class LogisticState(KeptLogistic, Weighing):
     """One-against-all machines over the same distinct objects, in buffers that grow."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        C: float,
-        classes: Sequence[Label],
-        class_weights: Sequence[float] | Floats | None = None,
-        *,
-        threads: int = 1,
-    ) -> None:
-        self.kernel = checked_kernel(kernel)
-        self.C = positive("C", C)
-        self.threads = integer("threads", threads, 1)
-        self._codes = class_codes(classes)
-        self.classes = tuple(self._codes)
-        self.n = 0
+    def _start(self) -> None:
         c = len(self.classes)
         self._store = ObjectStore(self.kernel)
         self._where: dict[bytes, int] = {}  # place of each object, by content
@@ -63,9 +46,8 @@ class LogisticState(KeptLogistic, Weighing):
         self._levels = np.zeros((c, 0), np.int64)
         self._inverse = np.zeros((c, 0))  # packed
         self._sums, self._diagonals = np.zeros((2, c, 0))  # of the inverses: sums of rows, and diagonals
-        self._arrange(checked_class_weights(class_weights, self.classes))
 
-    def _arrange(self, class_weights: Floats) -> None:
+    def _weigh(self, class_weights: Floats) -> None:
         """Set the weights of the classes, and list what may be supposed about a new object.
 
         The last side: the object is of class k. The sides before: it is not, one for each weight it may have.
@@ -108,20 +90,11 @@ class LogisticState(KeptLogistic, Weighing):
         return self._kernel[start : start + p + 1]
 
     def _both(self, k: int, masses: Floats, total: Floats, n: int) -> Both:
-        """Return two problems of machine k, for these masses of n examples; both set to its current solution."""
+        """Return two problems of machine k, for these masses of n examples; both start from its current solution."""
         count = total.size
-        two = np.empty((4, 2, count))
-        two[:] = np.stack([masses, total, self._beta[k, :count], self._score[k, :count]])[:, None]
-        positive, whole, beta, score = two
-        return Both(self.C, n, positive, whole, np.zeros(2, bool), beta, score, np.zeros(2))
+        return Both.starting(self.C, n, masses, total, self._beta[k, :count], self._score[k, :count])
 
-    def _solve(self, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
-        try:
-            self._solve_on(self._kernel, both, scale, bordered, V)
-        except NotConverged as error:
-            raise NotConverged(f"{error} at example {self.n}: scale the features, or lower C") from error
-
-    def _solve_on(self, kernel: Floats, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
+    def _solve(self, kernel: Floats, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
         """Solve two problems over a packed kernel matrix, in scratch that no other thread uses meanwhile."""
         try:
             scratch = self._work.pop()
@@ -129,6 +102,8 @@ class LogisticState(KeptLogistic, Weighing):
             scratch = Scratch(np.empty((26, self._room)), np.empty((2, compiled.FOLDED, self._room)))
         try:
             both.solve(kernel, scale, bordered, V, scratch)
+        except NotConverged as error:
+            raise NotConverged(f"{error} at example {self.n}: scale the features, or lower C") from error
         finally:
             self._work.append(scratch)
 

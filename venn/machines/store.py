@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from venn._compiled.sparse import Rows
 from venn.machines.base import BaseMachine
-from venn.machines.checks import checked_weight, clean_object, code_of
-from venn.machines.kernels import Kernel, needs_scale
+from venn.machines.checks import checked_class_weights, checked_weight, clean_object, code_of
+from venn.machines.kernels import Kernel, checked_kernel, needs_scale
 from venn.machines.machine import grown
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
-from venn.parameters import positive
+from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Integers, Label
 
 Content: TypeAlias = Floats | SparseRows  #: one object in the form in which it is kept; `tobytes()` is its key
@@ -422,7 +423,33 @@ class Weighing(Remembering):
     kernel: Kernel
     C: float
     class_weights: Floats
-    threads: int = 1
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        C: float,
+        classes: Sequence[Label],
+        class_weights: Sequence[float] | Floats | None = None,
+        *,
+        threads: int = 1,
+    ) -> None:
+        self.kernel = checked_kernel(kernel)
+        self.C = positive("C", C)
+        self.threads = integer("threads", threads, 1)
+        self._codes = class_codes(classes)
+        self.classes = tuple(self._codes)
+        self.n = 0
+        weights = checked_class_weights(class_weights, self.classes)
+        self._start()
+        self._weigh(weights)
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Make the buffers of a machine that has learned nothing; `_weigh` follows."""
+
+    @abstractmethod
+    def _weigh(self, class_weights: Floats) -> None:
+        """Set the weights of the classes, and make the buffers whose shapes depend on them."""
 
     def __repr__(self) -> str:
         rest = "" if (self.class_weights == 1).all() else f", class_weights={self.class_weights.tolist()!r}"
