@@ -24,6 +24,7 @@ _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__ or name.startswith("_") or importlib.util.find_spec(f"streams.{name}") is None:
-        return _imported(name)
-    return importlib.import_module(f"streams.{name}")
+    is_public = name.isidentifier() and not name.startswith("_")
+    if is_public and name not in __all__ and importlib.util.find_spec(f"streams.{name}"):
+        return importlib.import_module(f"streams.{name}")
+    return _imported(name)

@@ -212,7 +212,8 @@ def test_names_and_modules_are_imported_when_they_are_first_asked_for():
     steps = (
         "import sys, streams", "assert 'numpy' not in sys.modules", "streams.synthetic.gaussians", "streams.load",
         "assert callable(streams.datasets)", "import streams.datasets", "assert callable(streams.datasets)",
-        "assert not hasattr(streams, 'gausians')",
+        "assert not hasattr(streams, 'gausians')", "assert not hasattr(streams, 'no.module')",
+        "assert not hasattr(streams, 'tables.Table')",
     )  # fmt: skip
     subprocess.run([sys.executable, "-c", "\n".join(steps)], check=True)
 
