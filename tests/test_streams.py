@@ -218,6 +218,12 @@ def test_names_and_modules_are_imported_when_they_are_first_asked_for():
     subprocess.run([sys.executable, "-c", "\n".join(steps)], check=True)
 
 
+def test_a_name_that_streams_lacks_is_told_as_python_tells_it():
+    with pytest.raises(AttributeError, match="module 'streams' has no attribute 'gausians'") as caught:
+        streams.gausians  # noqa: B018
+    assert (caught.value.name, caught.value.obj) == ("gausians", streams)
+
+
 def test_a_schema_fills_gaps_of_an_array_and_leaves_columns_out():
     X = [[1.0, np.nan, 7.0], [3.0, 4.0, np.nan], [5.0, 8.0, 7.0]]
     schema = {"b": streams.Numeric("?", fill="median"), "c": streams.Skip()}
