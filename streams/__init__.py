@@ -16,6 +16,7 @@ probabilities are known; `flip_labels`, `change_point` and `label_shift` break a
 """
 
 import importlib.util
+import sys
 
 import lazy_loader
 
@@ -24,6 +25,9 @@ _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__ or name.startswith("_") or importlib.util.find_spec(f"streams.{name}") is None:
+    if name in __all__:
         return _imported(name)
-    return importlib.import_module(f"streams.{name}")
+    if name.isidentifier() and not name.startswith("_") and importlib.util.find_spec(f"streams.{name}"):
+        return importlib.import_module(f"streams.{name}")
+    # With the module Python asks "Did you mean" below a traceback.
+    raise AttributeError(f"module 'streams' has no attribute {name!r}", name=name, obj=sys.modules[__name__])

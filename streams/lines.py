@@ -185,7 +185,7 @@ class CSVRows(LineReader):
             }
             if self.label is not None and are_numbers(self.form.classes):
                 number.add(self.label)
-            row = {name: with_point(text) if name in number else text for name, text in row.items()}
+            row = {name: with_point(text, schema.get(name)) if name in number else text for name, text in row.items()}
         label = None if self.label is None else self._decoder.text_label(row[self.label])
         values = {name: row[name] for name in self._decoder.features or ()}
         known = any(value for name, value in values.items() if not isinstance(schema.get(name), Skip))

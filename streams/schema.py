@@ -234,17 +234,27 @@ def check_decimal(decimal: object) -> None:
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}")
 
 
-def with_point(text: str) -> str:
+def with_point(text: str, kind: object = None) -> str:
     """Return a number written with a decimal comma as Python writes it; other texts as they are.
+
+    What a Numeric `kind` takes for a missing value is no number, and stays.
 
     Raises
     ------
     Refused
-        The number has a decimal point: which of the two is meant is not guessed.
+        The number has a decimal point, or more than one comma: which of them is meant is not guessed.
     """
-    if "." in text and is_number(text):
-        raise Refused(f"must be a number with a decimal comma, as decimal=',' says, got {text!r}")
-    return text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text
+    known = missing_texts(kind) if isinstance(kind, Numeric) else ()
+    if text in known or text.strip() in known:
+        return text
+    if DECIMAL_COMMA.fullmatch(text):
+        return text.replace(",", ".")
+    if WITH_COMMA.fullmatch(text) or ("." in text and is_number(text)):
+        raise Refused(
+            f"must be a number with a decimal comma, as decimal=',' says, and no point, got {text!r}",
+            ": mend the file, or declare Skip()",
+        )
+    return text
 
 
 def checked_schema(schema: Any) -> dict[str, Kind]:

@@ -248,9 +248,10 @@ def finish(table: Table, name: str, shuffle: int | None, scale: bool | Scaling) 
 
 def _named(features: tuple[str, ...] | None, columns: list[str]) -> tuple[str, ...]:
     """Return the names of the columns of X: those given, if they are as many, or their own."""
-    if features is not None and len(features) != len(columns):
-        raise ValueError(f"features must name the {len(columns)} columns of X, got {len(features)} names")
-    return distinct_names("features", columns) if features is None else features
+    own = distinct_names("features", columns)
+    if features is not None and len(features) != len(own):
+        raise ValueError(f"features must name the {len(own)} columns of X, got {len(features)} names")
+    return own if features is None else features
 
 
 def _table(X: Any, features: tuple[str, ...] | None, schema: dict[str, Kind]) -> tuple[Floats, tuple[str, ...]]:

@@ -234,7 +234,7 @@ class _Column:
     comma: bool  #: whether decimals stand after a comma
 
     def read(self, text: str) -> float:
-        return self.kind.read(with_point(text) if self.comma else text, self.found)
+        return self.kind.read(with_point(text, self.kind) if self.comma else text, self.found)
 
 
 def _doubt_labels(path: Path, column: _Column, codes: Floats) -> None:

@@ -325,6 +325,25 @@ def test_a_point_among_decimal_commas_is_refused(tmp_path):
         told("--label", "kind", "--delimiter", ";", "--skip", "row", "--decimal", ",").open(str(path), None)
 
 
+def test_points_of_thousands_among_decimal_commas_are_named(tmp_path):
+    path = tmp_path / "thousands.csv"
+    path.write_text(COMMAS.replace("1,1", "1.234,5"))
+    with pytest.raises(ValueError, match=r"row 3, column 'width' must be a number with a decimal comma") as caught:
+        streams.from_csv(path, "kind", delimiter=";", decimal=",")
+    assert "give decimal=','" not in str(caught.value)
+
+
+def test_a_missing_value_may_be_written_with_a_decimal_comma(tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text("size;y\n1,5;u\n-9,9;v\n")
+    filled = {"size": streams.Numeric("-9,9", fill=7.0)}
+    stream = streams.from_csv(path, "y", delimiter=";", decimal=",", schema=filled, scale=False)
+    assert stream.X.tolist() == [[1.5], [7.0]]
+    form = streams.Form(["size"], ["u", "v"], filled)
+    rows = streams.CSVRows(path, "y", delimiter=";", decimal=",", form=form, follow=False)
+    assert [message.x.tolist() for message in rows.messages()] == [[1.5], [7.0]]
+
+
 def test_a_growing_file_may_have_decimal_commas(tmp_path):
     path = tmp_path / "live.csv"
     path.write_text("key;size;colour;y\nk,1;1,5;a,b;2,25\n")

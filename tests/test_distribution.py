@@ -272,6 +272,12 @@ def test_points_that_differ_by_rounding_alone_are_ties(many):
         assert prediction.p_value(new + 0.2) == pytest.approx(prediction.tau)
 
 
+def test_a_block_tells_how_many_examples_it_is_calibrated_on():
+    model = InductiveDistribution(FrozenRegressor(Itself()))
+    model.learn_many([[0.0], [1.0], [2.0]], [0.5, 1.0, 2.5])
+    assert repr(model.predict_many([[1.0], [4.0]])) == "ManyDistributions(2 objects, 3 calibration examples)"
+
+
 class Flat(InductiveDistribution):
     """Broken: ties are not broken at random."""
 

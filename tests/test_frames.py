@@ -180,8 +180,10 @@ def test_frames_of_no_rows_or_columns_and_frames_of_none_known(make):
 
     with pytest.raises(TypeError, match="X must be a data frame known to narwhals"):
         streams.from_arrays(Frame(), [0])
-    with pytest.raises(ValueError, match="features must be distinct, got 'a' twice"):
-        streams.from_arrays(pandas.DataFrame([[1.0, 2.0]], columns=["a", "a"]), [0])
+    named_alike = pandas.DataFrame([[1.0, 2.0]], columns=["a", "a"])
+    for features in (None, ["u", "v"]):
+        with pytest.raises(ValueError, match="features must be distinct, got 'a' twice"):
+            streams.from_arrays(named_alike, [0], features=features)
 
 
 # Sparse ---------------------------------------------------------------------------------------------

@@ -212,9 +212,16 @@ def test_names_and_modules_are_imported_when_they_are_first_asked_for():
     steps = (
         "import sys, streams", "assert 'numpy' not in sys.modules", "streams.synthetic.gaussians", "streams.load",
         "assert callable(streams.datasets)", "import streams.datasets", "assert callable(streams.datasets)",
-        "assert not hasattr(streams, 'gausians')",
+        "assert not hasattr(streams, 'gausians')", "assert not hasattr(streams, 'no.module')",
+        "assert not hasattr(streams, 'tables.Table')",
     )  # fmt: skip
     subprocess.run([sys.executable, "-c", "\n".join(steps)], check=True)
+
+
+def test_a_name_that_streams_lacks_is_told_as_python_tells_it():
+    with pytest.raises(AttributeError, match="module 'streams' has no attribute 'gausians'") as caught:
+        streams.gausians  # noqa: B018
+    assert (caught.value.name, caught.value.obj) == ("gausians", streams)
 
 
 def test_a_schema_fills_gaps_of_an_array_and_leaves_columns_out():

@@ -133,7 +133,8 @@ class ManyDistributions:
         return self.of_bags(self.bags, self.bag_of[order], self.scores[order], self.counts[order], self.taus[order])
 
     def __repr__(self) -> str:
-        return f"ManyDistributions({len(self)} objects)"
+        known = f", {len(self.bags[0][0])} calibration examples" if len(self.bags) == 1 else ""
+        return f"ManyDistributions({len(self)} objects{known})"
 
 
 def _spreads(scores: Floats) -> Floats:
