@@ -99,6 +99,10 @@ class Viewer:
             assert time.monotonic() < deadline, last
             self.page.wait_for_timeout(50)
 
+    def comes_to(self, expression):
+        """Wait until an expression of JavaScript is true; the page itself evaluates no text: its policy forbids it."""
+        self.until(lambda: self.page.evaluate(expression), bool)
+
     def drawn(self):
         """Return the last step of the curves that the browser holds."""
         return self.page.evaluate(LAST)

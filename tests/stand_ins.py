@@ -42,14 +42,15 @@ def table(name: str) -> tuple[np.ndarray, list[str]]:
 
     A class has a centre, and objects lie about it, to a quarter; the first classes are the most frequent.
     """
-    known = _of(name)
-    rng, n, c = np.random.default_rng(zlib.crc32(name.encode())), known.rows, len(known.classes)
+    published = _of(name)
+    known, rng = published.known, np.random.default_rng(zlib.crc32(name.encode()))
+    n, c = known.rows, len(published.classes)
     share = 1 / np.arange(1, c + 1)
     codes = rng.choice(c, n, p=share / share.sum())
     centres = rng.normal(size=(c, known.features)) * np.sqrt(4 / known.features)
     places = np.where(rng.random(n) < NOISE, rng.integers(0, c, n), (codes + np.arange(n) // SEASON) % c)
     X = np.rint(4 * (centres[places] + rng.normal(size=(n, known.features)))) / 4
-    return X, [known.classes[code] for code in codes.tolist()]
+    return X, [published.classes[code] for code in codes.tolist()]
 
 
 def _of(name):

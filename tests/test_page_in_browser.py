@@ -55,7 +55,7 @@ def test_it_waits_comes_changes_with_the_journal_and_fits(browser, served):
     viewer.waits_for("errors at 0.05")
     viewer.waits_for(f"{HOSTILE}96")  # as text
     assert viewer.page.evaluate("window.hacked") is None
-    viewer.page.wait_for_function(f"{LAST} === 96")
+    viewer.comes_to(f"{LAST} === 96")
 
     served.path.unlink()
     write(served.path, 16, "platt", created=1_800_000_000.0)
@@ -66,13 +66,13 @@ def test_it_waits_comes_changes_with_the_journal_and_fits(browser, served):
     # It fits, and has the theme of the system until it is told otherwise.
     for width in (1400, 420):
         viewer.page.set_viewport_size({"width": width, "height": 900})
-        viewer.page.wait_for_function(f"document.documentElement.scrollWidth <= {width}")
+        viewer.comes_to(f"document.documentElement.scrollWidth <= {width}")
 
     def paper(colour):
-        viewer.page.wait_for_function(f"getComputedStyle(document.body).backgroundColor === '{colour}'")
+        viewer.comes_to(f"getComputedStyle(document.body).backgroundColor === '{colour}'")
 
     def canvas(colour):
-        viewer.page.wait_for_function(f"() => {{ {CORNER} return corner.join() === '{colour}'; }}")
+        viewer.comes_to(f"() => {{ {CORNER} return corner.join() === '{colour}'; }}")
 
     light, dark = "rgb(244, 245, 247)", "rgb(15, 18, 22)"
     paper(dark)
@@ -178,7 +178,7 @@ def test_two_viewers_follow_a_run_over_its_death(browser, served):
         process = subprocess.Popen(program)
         for viewer in (first, second):
             viewer.reaches(dead + 20)
-            viewer.page.wait_for_function(f"() => {LAST} > {dead}")
+            viewer.comes_to(f"() => {LAST} > {dead}")
     finally:
         process.kill()
         process.wait(30)

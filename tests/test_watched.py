@@ -98,7 +98,7 @@ def test_the_page_goes_on_whoever_is_killed(browser, tmp_path):  # noqa: F811
             """Wait until numbers and curves are beyond what the journal holds now."""
             answered = counts(journal)[1]
             viewer.reaches(answered + 10)
-            viewer.page.wait_for_function(f"{LAST} > {answered}")
+            viewer.comes_to(f"{LAST} > {answered}")
 
         viewer.waits_for("answered")
         goes_on()
@@ -118,7 +118,7 @@ def test_the_page_goes_on_whoever_is_killed(browser, tmp_path):  # noqa: F811
         assert viewer.complaints == []
 
         page.kill()
-        viewer.page.wait_for_function("'lost' in document.documentElement.dataset")
+        viewer.comes_to("'lost' in document.documentElement.dataset")
         page.start()
         goes_on()
         assert not viewer.page.evaluate("'lost' in document.documentElement.dataset")
