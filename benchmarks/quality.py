@@ -229,12 +229,12 @@ def table(args):
         "compares them with machines for which nothing was chosen either.",
         "",
         "*Lower*, *upper*: the mean bounds on the probability of the predicted label. *Ratio*: the log loss divided "
-        "by that of the scaler that is best on the set, averaged over sets. *Deviation*: over a run, the number of "
-        "right labels minus the sum of their probabilities in the row of the true label, without sign; for predictors "
-        "that guarantee each class, the same for the class where it is largest. *Outside*: how far the accuracy so "
-        "far lies outside the mean bounds so far, at the worst step. Both are divided by the bound that the theorem "
-        "gives with probability .99, and the largest value of all runs is shown: above 1 speaks against validity. "
-        "They are theorems only where the column *guaranteed* says so.",
+        "by that of the scaler that is best on the set, averaged over sets. *Deviation*: over a run, how many "
+        "predicted labels were right, minus the sum of the probabilities of the predicted labels in the row of the "
+        "true label, without sign; for predictors that guarantee each class, the same for the class where it is "
+        "largest. *Outside*: how far the accuracy so far lies outside the mean bounds so far, at the worst step. Both "
+        "are divided by the bound that the theorem gives with probability .99, and the largest value of all runs is "
+        "shown: above 1 speaks against validity. They are theorems only where the column *guaranteed* says so.",
         "",
         "| predictor | guaranteed | accuracy | lower | upper | width | log loss | ratio | Brier | deviation "
         "| outside |",
