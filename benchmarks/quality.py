@@ -11,8 +11,7 @@ so. Per set and shuffle one JSON line is appended to the file of results: for ev
 mean bounds, width, log loss and Brier loss, and
 
     deviation   the guaranteed quantity divided by its bound at the end of the run: |sum of (hit - probability)| over
-    the
-                realised row, or over the row of each class for class intervals (the worst class), divided by
+                the realised row, or over the row of each class for class intervals (the worst class), divided by
                 sqrt(N ln(2 / delta) / 2), delta = 0.01 (over the number of classes for class intervals). Above 1 is
                 evidence against validity;
     outside     the largest distance of the predicted label's cumulative accuracy from its band at any step, divided
@@ -213,13 +212,29 @@ def table(args):
         "# Sharpness and validity, measured",
         "",
         f"`python benchmarks/quality.py`: {len(names)} data sets, up to {longest} examples each, {shuffles} shuffles; "
-        "means over shuffles, then over sets. Widths and penalties were chosen by leave-one-out on the bag. "
-        "*Deviation* and *outside* are explained at the head of that file: the largest of all runs, as a share of its "
-        "bound; the statement is a theorem only if the column *guaranteed* says so. *Ratio* is the log loss by that "
-        "of the best scaler of each set, averaged over sets. For the forecaster and the kernel of several widths "
-        "nothing was chosen: they are compared with machines whose kernel and penalty were chosen by labels that were "
-        "still to come, which nobody has in a stream; {doc}`which_predictor` compares them with machines for which "
-        "nothing was chosen either. All steps count, the first ones too, when nobody knows anything.",
+        "means over shuffles, then over sets. All steps count, the first ones too, when nobody knows anything.",
+        "",
+        "The names of the predictors say three things. *Hinge* and *squares* are support vector machines by hinge "
+        "loss and by least squares, with one kernel; *several widths* is least squares with a kernel of several "
+        "widths; *neighbours* are the ten nearest. *Training*: each example is scored by the machine that learned it; "
+        "*deleted*: by one that learned all others (*span-deleted*: nearly so); *inductive*, *cross*: by one that "
+        "learned another part of the examples, or the other folds. Then comes what makes probabilities of scores: the "
+        "taxonomies *argmax*, *margin bins*, *adaptive bins* and *dissent*, Venn-Abers, or a scaler (Platt, beta "
+        "calibration, isotonic, binning). *Row mean*: the predicted label is the best one in the mean of all rows. "
+        "*V-mix* is Venn-Abers on a mixture of three machines, from which the forecaster takes its intervals.",
+        "",
+        "Kernel widths and penalties were chosen by leave-one-out on the examples to be replayed. For the forecaster "
+        "and the kernel of several widths nothing was chosen. So here they stand beside machines whose kernel and "
+        "penalty were chosen by labels that were still to come, which nobody has in a stream; {doc}`which_predictor` "
+        "compares them with machines for which nothing was chosen either.",
+        "",
+        "*Lower*, *upper*: the mean bounds on the probability of the predicted label. *Ratio*: the log loss divided "
+        "by that of the scaler that is best on the set, averaged over sets. *Deviation*: over a run, how many "
+        "predicted labels were right, minus the sum of the probabilities of the predicted labels in the row of the "
+        "true label, without sign; for predictors that guarantee each class, the same for the class where it is "
+        "largest. *Outside*: how far the accuracy so far lies outside the mean bounds so far, at the worst step. Both "
+        "are divided by the bound that the theorem gives with probability .99, and the largest value of all runs is "
+        "shown: above 1 speaks against validity. They are theorems only where the column *guaranteed* says so.",
         "",
         "| predictor | guaranteed | accuracy | lower | upper | width | log loss | ratio | Brier | deviation "
         "| outside |",
