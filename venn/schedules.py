@@ -161,7 +161,7 @@ class PrefixRestart(Periods):
         super().__init__(first, last)
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
-        """Return that no example so far calibrates."""
+        """Return (n,) False: no example so far calibrates."""
         return np.zeros(len(calibrates), np.bool_)
 
 
@@ -197,7 +197,7 @@ class Prefix(Periods):
         super().__init__(first, last)
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
-        """Return that all except the first share calibrate."""
+        """Return (n,) True for all of the n examples learned but the first share."""
         n = len(calibrates)
         return np.arange(n) >= math.floor(self.share * n)
 
@@ -243,7 +243,7 @@ class FreshSplit(Schedule):
         return n + 1
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
-        """Return a random share of the examples."""
+        """Return (n,) True for a random share of the n examples learned."""
         n = len(calibrates)
         chosen = np.zeros(n, np.bool_)
         chosen[rng.permutation(n)[: math.floor(self.share * n)]] = True
@@ -272,6 +272,17 @@ class RandomAssignment(Periods):
         Ratio of the numbers of examples at two trainings.
     last : int >= first, optional
         No training beyond that many examples.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> schedule = RandomAssignment(0.3)
+    >>> round(float(schedule.calibrates(0, 100_000, np.random.default_rng(0)).mean()), 2)
+    0.3
     """
 
     online = "broken"
@@ -285,7 +296,7 @@ class RandomAssignment(Periods):
         super().__init__(first, last)
 
     def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
-        """Draw for each example whether it calibrates."""
+        """Return (count,) drawn for each example: True where it calibrates."""
         return rng.random(count) < self.probability
 
 
@@ -327,7 +338,7 @@ class FixedCalibration(Schedule):
         return self.train if n < self.train else None
 
     def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
-        """Return that the examples of the calibration set do."""
+        """Return (count,) True for the examples of the calibration set, those from `train` to `train + size`."""
         position = np.arange(n, n + count)
         return (position >= self.train) & (position < self.train + self.size)
 

@@ -67,5 +67,5 @@ class Sollich(OfCounts):
         self.C = positive("C", C)
 
     def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSollich:
-        """Return the map of this C."""
+        """Return the map of this C, whatever the (n,) scores and counts."""
         return FittedSollich(self.C)

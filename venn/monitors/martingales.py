@@ -272,6 +272,11 @@ class CompositeJumper(Jumpers):
     ----------
     jumps : sequence of floats in (0, 1], default (0.0001, 0.001, 0.01, 0.1, 1)
 
+    Raises
+    ------
+    TypeError, ValueError
+        `jumps` is no sequence, is empty, or holds a number outside (0, 1].
+
     References
     ----------
     Vovk et al. (2021), "Retrain or not retrain: conformal test martingales for change-point detection".
@@ -321,6 +326,11 @@ class Sleeper(Bettor):
     ----------
     rate : float in (0, 1), default 0.001
     grid : int from 2 to 4096, default 10
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------

@@ -256,6 +256,11 @@ class AgainstFirst(Saved):
     risk : float in (0, 1), default 0.001
         Probability that the sample misleads. It is part of a `Drift`'s level.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Massart (1990), "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality".
