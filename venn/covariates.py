@@ -110,6 +110,11 @@ class LogLinear(Parameters):
     intercept : float, default 0
         A factor of all weights, which changes no prediction.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     Examples
     --------
     >>> LogLinear([1.0])(np.array([[0.0], [1.0]])).round(3)

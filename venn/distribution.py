@@ -400,6 +400,11 @@ class NormalDistribution(NumberPrediction):
     mean : finite number
     deviation : finite number >= 0
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     Examples
     --------
     >>> prediction = NormalDistribution(1.0, 2.0)

@@ -249,6 +249,11 @@ class Forecast(_Bounded):
     guaranteed : str
         "nothing": nothing is proved about it.
 
+    Raises
+    ------
+    ValueError, TypeError
+        `proba` is no distribution over the classes: of another length, negative, or of another sum than 1.
+
     Examples
     --------
     >>> forecast = Forecast(np.array([0.2, 0.8]), ("no", "yes"))
@@ -606,7 +611,7 @@ class PredictionSet(_Labelled):
     def of_p_values(
         cls, p_values: Floats, classes: tuple[Label, ...], smoothed: bool = True, guaranteed: str | None = None
     ) -> Self:
-        """Return the prediction of (c,) p-values that nobody else changes: nothing is checked or copied."""
+        """Return the prediction of (c,) p-values in [0, 1] that nobody else changes: nothing is checked or copied."""
         new = cls.__new__(cls)
         p_values.setflags(write=False)
         said = guaranteed or (ERROR_RATE if smoothed else ERROR_BOUND)

@@ -143,6 +143,11 @@ class PrefixRestart(Periods):
         No training beyond that many examples; memory does not grow after that. By default there is always a next
         training, on all examples so far: set `last` for machines with O(n^2) memory, such as kernel machines.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     After the online inductive conformal predictors of Papadopoulos, Proedrou, Vovk & Gammerman (2002).
@@ -184,6 +189,11 @@ class Prefix(Periods):
     last : int >= first, optional
         No training beyond that many examples.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     Examples
     --------
     >>> Prefix(0.7).split(np.ones(4, bool), np.random.default_rng())
@@ -218,6 +228,11 @@ class FreshSplit(Schedule):
     share : float in (0, 1), default 0.3
         Of n examples, floor(share * n) calibrate.
     seed : int >= 0, default 0
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------
@@ -314,6 +329,11 @@ class FixedCalibration(Schedule):
         Examples in the calibration set.
     train : int >= 0, default 0
         Examples that train the machine, before those; 0 for a `FrozenScorer`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     Examples
     --------

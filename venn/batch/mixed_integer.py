@@ -230,6 +230,11 @@ class Scip(Parameters):
     seed : int >= 0, default 0
         Of SCIP's own random choices.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     Examples
     --------
     >>> Scip(time_limit=10)

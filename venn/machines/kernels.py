@@ -324,6 +324,11 @@ class Polynomial(RowKernel):
     coef0 : float >= 0, default 1
         A negative value would not be a Mercer kernel.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     Examples
     --------
     >>> Polynomial(2)

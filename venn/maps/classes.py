@@ -158,6 +158,11 @@ class OneVsAll(Parameters):
     map : ScoreMap
         For (n,) scores and labels 0 and 1, such as `Platt()`.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Zadrozny & Elkan (2002); Lambrou, Papadopoulos & Gammerman (2012).

@@ -51,6 +51,11 @@ class Sollich(OfCounts):
     C : float > 0
         The machine's.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Sollich (2002), "Bayesian methods for support vector machines: evidence and predictive class probabilities",

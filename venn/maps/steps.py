@@ -88,6 +88,11 @@ class Binning(Parameters):
     laplace : bool, default False
         Rate (n+ + 1) / (n + 2) instead of n+ / n in a bin with n examples, n+ positive.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Zadrozny & Elkan (2001); Drish (2001); Rueping (2004) uses 10 and 50 bins.

@@ -34,6 +34,11 @@ class Power(Bettor):
     ----------
     kappa : float in (0, 1), default 0.5
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Vovk, Nouretdinov & Gammerman (2003), "Testing exchangeability on-line".
@@ -116,6 +121,11 @@ class PlugIn(Bettor):
     window : int >= 1 or None, default None
         Number of last p-values that the density is estimated from; None: all.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Fedorova, Gammerman, Nouretdinov & Vovk (2012), "Plug-in martingales for testing exchangeability on-line",
@@ -182,6 +192,11 @@ class BetaPlugIn(Bettor):
     ----------
     uniform : float in (0, 1), default 0.05
         Share of the uniform density: no step divides the capital by more than 1 / uniform.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------

@@ -167,6 +167,11 @@ class AmongAll(Saved):
     size : int > neighbours, optional
         Largest number of objects in the bag. None: all.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 8; Laxhammar & Falkman

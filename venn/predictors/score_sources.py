@@ -281,6 +281,11 @@ class HeldOutScores(Parameters):
         When the machine trains and on what, as in `InductiveVenn`. By default `PrefixRestart()` for a machine,
         `NoTraining()` for a `FrozenScorer`.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     Examples
     --------
     >>> import venn
