@@ -55,6 +55,21 @@ class Source(Protocol):
                 if message is not None:
                     ...                                    # ask, answer, journal.commit(message.position)
                     source.acknowledge(message.position)
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from streams import JSONLines
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "in.jsonl"
+    ...     _ = path.write_text('{"id": 1, "x": [0.5]}\\n{"id": 1, "y": "no"}\\n')
+    ...     with JSONLines(path, follow=False) as source:
+    ...         first = next(source.messages())
+    ...     with JSONLines(path, follow=False) as restarted:
+    ...         rest = [message.y for message in restarted.messages(first.position)]
+    >>> first.x, rest
+    (array([0.5]), ['no'])
     """
 
     @property

@@ -69,7 +69,15 @@ class CovariateShift(Parameters):
         self.weight = weight
 
     def weights(self, rows: Any) -> Floats:
-        """Return the (n,) weights of (n, d) objects."""
+        """Return the (n,) weights of (n, d) objects.
+
+        Raises
+        ------
+        TypeError
+            The objects are no dense (n, d) array.
+        ValueError
+            `weight` has not returned n finite numbers >= 0.
+        """
         if not isinstance(rows, np.ndarray) or rows.ndim != 2:
             raise TypeError(f"rows must be an (n, d) array of dense objects, to be weighed, got {type(rows).__name__}")
         weights = np.asarray(self.weight(np.array(rows)))
@@ -101,6 +109,11 @@ class LogLinear(Parameters):
     coefficients : sequence of d numbers
     intercept : float, default 0
         A factor of all weights, which changes no prediction.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     Examples
     --------

@@ -111,16 +111,24 @@ class Rule(Protocol):
 
 @saved
 class WorstCase(Parameters):
-    """Take the action whose largest expected cost is smallest (maximin utility; Gilboa & Schmeidler 1989).
+    """Take the action whose largest expected cost is smallest (maximin utility).
+
+    References
+    ----------
+    Gilboa & Schmeidler (1989), "Maxmin expected utility with non-unique prior".
 
     Examples
     --------
-    >>> WorstCase()
-    WorstCase()
+    >>> from venn.prediction import ClassIntervals
+    >>> table = CostTable({"treat": {"well": 1.0, "ill": 1.0}, "wait": {"well": 0.0, "ill": 10.0}})
+    >>> prediction = ClassIntervals(np.array([[0.85, 0.99], [0.01, 0.15]]), ("well", "ill"))
+    >>> decision = decide(table, prediction, WorstCase())  # waiting may cost 1.5, treating costs 1
+    >>> decision.action, decision.value
+    ('treat', 1.0)
     """
 
     def values(self, costs: Floats, highest: Highest, forecast: Floats | None) -> Floats:
-        """Return the largest expected cost of each action."""
+        """Return (a,) the largest expected cost of each action, from (a, c) costs."""
         return np.array([highest(row) for row in costs])
 
 
@@ -156,7 +164,7 @@ class Hurwicz(Parameters):
         self.optimism = share("optimism", optimism)
 
     def values(self, costs: Floats, highest: Highest, forecast: Floats | None) -> Floats:
-        """Return the mixture for each action."""
+        """Return (a,) the mixture for each action, from (a, c) costs."""
         mixed = [-self.optimism * highest(-row) + (1.0 - self.optimism) * highest(row) for row in costs]
         return np.array(mixed)
 
@@ -180,7 +188,10 @@ class LeastRegret(Parameters):
     """
 
     def values(self, costs: Floats, highest: Highest, forecast: Floats | None) -> Floats:
-        """Return the largest regret of each action: the expectation is linear, so each rival is tried by itself."""
+        """Return (a,) the largest regret of each action, from (a, c) costs.
+
+        The expectation is linear, so each rival is tried by itself.
+        """
         return np.array([max(highest(row - rival) for rival in costs) for row in costs])
 
 
@@ -197,7 +208,13 @@ class MeanCost(Parameters):
     """
 
     def values(self, costs: Floats, highest: Highest, forecast: Floats | None) -> Floats:
-        """Return the expected cost of each action."""
+        """Return (a,) the expected cost of each action, from (a, c) costs and the (c,) forecast.
+
+        Raises
+        ------
+        TypeError
+            There is no point forecast: the prediction is a set of labels.
+        """
         if forecast is None:
             raise TypeError("prediction must have a point forecast for MeanCost(), got one of sets of labels")
         return costs @ forecast

@@ -39,7 +39,18 @@ def interval_score(lower: float, upper: float, y: float, epsilon: float) -> floa
 
 
 class NumberPrediction(ABC):
-    """Base of predictions of a number: a point, an interval for each significance level, a p-value for each label."""
+    """Base of predictions of a number: a point, an interval for each significance level, a p-value for each label.
+
+    Examples
+    --------
+    Every prediction of a number can be asked the same:
+
+    >>> prediction = NormalDistribution(20.0, 2.0)
+    >>> isinstance(prediction, NumberPrediction), prediction.label
+    (True, 20.0)
+    >>> [round(end, 1) for end in prediction.interval(0.05)]
+    [16.1, 23.9]
+    """
 
     classes: ClassVar[tuple[Label, ...]] = ()  #: none: labels are numbers
     guaranteed: str
@@ -388,6 +399,11 @@ class NormalDistribution(NumberPrediction):
     ----------
     mean : finite number
     deviation : finite number >= 0
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     Examples
     --------

@@ -92,7 +92,7 @@ class RowMean(Parameters):
     guaranteed = REALISED_ROW
 
     def choose(self, probabilities: Floats, category_class: int | None) -> int:
-        """Return the position of the largest column mean."""
+        """Return the position of the class of largest mean probability over the (c, c) rows."""
         return _best(probabilities.mean(axis=0))
 
 
@@ -109,7 +109,7 @@ class Maximin(Parameters):
     guaranteed = REALISED_ROW
 
     def choose(self, probabilities: Floats, category_class: int | None) -> int:
-        """Return the position of the largest column minimum."""
+        """Return the position of the class whose smallest probability in the (c, c) rows is largest."""
         return int(probabilities.min(axis=0).argmax())
 
 
@@ -137,7 +137,13 @@ class CategoryClass(Parameters):
     guaranteed = PREDICTED_LABEL
 
     def choose(self, probabilities: Floats, category_class: int | None) -> int:
-        """Return the class of the category."""
+        """Return the class of the category.
+
+        Raises
+        ------
+        ValueError
+            The category does not stand for one class under every hypothesis.
+        """
         if category_class is None:
             raise ValueError(
                 "CategoryClass() needs a category of the same class under every hypothesis, got one that may "
@@ -243,6 +249,11 @@ class Forecast(_Bounded):
     guaranteed : str
         "nothing": nothing is proved about it.
 
+    Raises
+    ------
+    ValueError, TypeError
+        `proba` is no distribution over the classes: of another length, negative, or of another sum than 1.
+
     Examples
     --------
     >>> forecast = Forecast(np.array([0.2, 0.8]), ("no", "yes"))
@@ -295,6 +306,11 @@ class Multiprobability(_Bounded):
     guaranteed : str
         "predicted label": E[1{y = label} | category, bag] lies in [lower, upper]. "realised row": only the
         row of the true label is calibrated. "nothing": no such statement is proved.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A row is no distribution over the classes, the rule cannot choose from the rows, or `guaranteed` is unknown.
 
     References
     ----------
@@ -396,6 +412,11 @@ class ClassIntervals(_Bounded):
     guaranteed : str
         "each class": the statement above. It does not cover the point forecast or the class that happens
         to be predicted.
+
+    Raises
+    ------
+    ValueError, TypeError
+        `pairs` does not have shape (c, 2), or holds a number outside [0, 1]; or `classes` is no sequence.
 
     References
     ----------
@@ -590,7 +611,7 @@ class PredictionSet(_Labelled):
     def of_p_values(
         cls, p_values: Floats, classes: tuple[Label, ...], smoothed: bool = True, guaranteed: str | None = None
     ) -> Self:
-        """Return the prediction of (c,) p-values that nobody else changes: nothing is checked or copied."""
+        """Return the prediction of (c,) p-values in [0, 1] that nobody else changes: nothing is checked or copied."""
         new = cls.__new__(cls)
         p_values.setflags(write=False)
         said = guaranteed or (ERROR_RATE if smoothed else ERROR_BOUND)

@@ -130,6 +130,16 @@ class PriorShift(Parameters):
         Parameters
         ----------
         costs : sequence of c numbers > 0
+
+        Raises
+        ------
+        TypeError, ValueError
+            There are fewer than 2 costs, or one is no finite number > 0.
+
+        Examples
+        --------
+        >>> PriorShift.of_costs([1, 5]).weights
+        array([1., 5.])
         """
         c = len(finite_numbers("costs", costs, "finite numbers > 0, one for each class in order"))
         if c < 2:
@@ -146,6 +156,19 @@ class PriorShift(Parameters):
         Parameters
         ----------
         keep : sequence of c probabilities in (0, 1]
+
+        Raises
+        ------
+        TypeError, ValueError
+            There are fewer than 2 probabilities, or one is outside (0, 1].
+
+        Examples
+        --------
+        Half of the first class and a tenth of the second were kept, so each of these stands for five times as many:
+
+        >>> ratios = PriorShift.of_keeping([0.5, 0.1]).ratios
+        >>> round(float(ratios[1] / ratios[0]), 9)
+        5.0
         """
         requirement = "probabilities in (0, 1] of at least 2 classes, in class order"
         clean = finite_numbers("keep", keep, requirement)

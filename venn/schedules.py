@@ -143,6 +143,11 @@ class PrefixRestart(Periods):
         No training beyond that many examples; memory does not grow after that. By default there is always a next
         training, on all examples so far: set `last` for machines with O(n^2) memory, such as kernel machines.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     After the online inductive conformal predictors of Papadopoulos, Proedrou, Vovk & Gammerman (2002).
@@ -161,7 +166,7 @@ class PrefixRestart(Periods):
         super().__init__(first, last)
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
-        """Return that no example so far calibrates."""
+        """Return (n,) False: no example so far calibrates."""
         return np.zeros(len(calibrates), np.bool_)
 
 
@@ -184,6 +189,11 @@ class Prefix(Periods):
     last : int >= first, optional
         No training beyond that many examples.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     Examples
     --------
     >>> Prefix(0.7).split(np.ones(4, bool), np.random.default_rng())
@@ -197,7 +207,7 @@ class Prefix(Periods):
         super().__init__(first, last)
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
-        """Return that all except the first share calibrate."""
+        """Return (n,) True for all of the n examples learned but the first share."""
         n = len(calibrates)
         return np.arange(n) >= math.floor(self.share * n)
 
@@ -218,6 +228,11 @@ class FreshSplit(Schedule):
     share : float in (0, 1), default 0.3
         Of n examples, floor(share * n) calibrate.
     seed : int >= 0, default 0
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------
@@ -243,7 +258,7 @@ class FreshSplit(Schedule):
         return n + 1
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
-        """Return a random share of the examples."""
+        """Return (n,) True for a random share of the n examples learned."""
         n = len(calibrates)
         chosen = np.zeros(n, np.bool_)
         chosen[rng.permutation(n)[: math.floor(self.share * n)]] = True
@@ -272,6 +287,17 @@ class RandomAssignment(Periods):
         Ratio of the numbers of examples at two trainings.
     last : int >= first, optional
         No training beyond that many examples.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> schedule = RandomAssignment(0.3)
+    >>> round(float(schedule.calibrates(0, 100_000, np.random.default_rng(0)).mean()), 2)
+    0.3
     """
 
     online = "broken"
@@ -285,7 +311,7 @@ class RandomAssignment(Periods):
         super().__init__(first, last)
 
     def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
-        """Draw for each example whether it calibrates."""
+        """Return (count,) drawn for each example: True where it calibrates."""
         return rng.random(count) < self.probability
 
 
@@ -303,6 +329,11 @@ class FixedCalibration(Schedule):
         Examples in the calibration set.
     train : int >= 0, default 0
         Examples that train the machine, before those; 0 for a `FrozenScorer`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     Examples
     --------
@@ -327,7 +358,7 @@ class FixedCalibration(Schedule):
         return self.train if n < self.train else None
 
     def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
-        """Return that the examples of the calibration set do."""
+        """Return (count,) True for the examples of the calibration set, those from `train` to `train + size`."""
         position = np.arange(n, n + count)
         return (position >= self.train) & (position < self.train + self.size)
 

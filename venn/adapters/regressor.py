@@ -207,6 +207,11 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         ----------
         X : (n, d) array, data frame or sparse matrix of finite numbers
         y : number, or (n,) numbers
+
+        Raises
+        ------
+        ValueError
+            There are not as many labels as objects, or an object is not as described.
         """
         labels = iter([y] * math.prod(np.shape(X)[:1]) if np.ndim(y) == 0 else np.asarray(y).tolist())
         if np.ndim(y) > 0 and np.shape(y) != np.shape(X)[:1]:

@@ -105,6 +105,13 @@ class FromRiver(HasLabels, Predictor):
         Parameters
         ----------
         x : (d,) finite numbers, or dict
+
+        Raises
+        ------
+        TypeError
+            The model predicts labels only.
+        ValueError
+            Its probabilities do not sum to 1 over the classes.
         """
         try:
             said = self.model.predict_proba_one(self._row(x))

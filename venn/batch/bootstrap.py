@@ -275,6 +275,12 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : (n, d) array or data frame of finite numbers
         y : (n,) labels of `classes_`, at least one positive
         sensitivity : float in [0, 1]
+
+        Raises
+        ------
+        ValueError
+            y has another length than X, a label that is not in `classes_`, or no positive one; or `sensitivity` is not
+            in [0, 1].
         """
         wanted = share("sensitivity", sensitivity)
         objects = self._objects(X)

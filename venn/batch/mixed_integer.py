@@ -19,7 +19,17 @@ OPTIMAL, TIME_LIMIT, HEURISTIC = "optimal", "time limit", "heuristic"
 
 
 class Infeasible(ValueError):
-    """No hyperplane meets the constraints: proved, up to the solver's tolerance."""
+    """No hyperplane meets the constraints: proved, up to the solver's tolerance.
+
+    Raised by `ConstrainedSVC.fit`; its message names the constraints. Ask for less, or add features.
+
+    Examples
+    --------
+    >>> raise Infeasible("no hyperplane has sensitivity >= 0.9 and specificity >= 1 here")
+    Traceback (most recent call last):
+    ...
+    venn.batch.mixed_integer.Infeasible: no hyperplane has sensitivity >= 0.9 and specificity >= 1 here
+    """
 
 
 class Requirement(NamedTuple):
@@ -131,6 +141,11 @@ class ClassWeightScan(Parameters):
     weights : sequence of numbers > 0
         By default powers of 2 from 1 to 1024.
 
+    Raises
+    ------
+    TypeError, ValueError
+        `weights` is empty, or holds something else than numbers > 0.
+
     Examples
     --------
     >>> ClassWeightScan(weights=(1, 10))
@@ -215,6 +230,11 @@ class Scip(Parameters):
     seed : int >= 0, default 0
         Of SCIP's own random choices.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     Examples
     --------
     >>> Scip(time_limit=10)
@@ -281,7 +301,13 @@ class Scip(Parameters):
 
     @staticmethod
     def module() -> Any:
-        """Return the module `pyscipopt`, or say what to install."""
+        """Return the module `pyscipopt`, or say what to install.
+
+        Raises
+        ------
+        ImportError
+            The package is not there; the message says what to install.
+        """
         try:
             import pyscipopt
         except ImportError as error:

@@ -55,9 +55,9 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _texts(value: Any, empty: bool = False) -> tuple[str, ...]:
     _require(isinstance(value, list | tuple) and bool(value))
-    clean = tuple(_text(one) for one in value)
+    clean = tuple("" if empty and one == "" else _text(one) for one in value)
     _require(len(set(clean)) == len(clean))
     return clean
 
@@ -77,11 +77,11 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _values(value: Any) -> dict[str, tuple[str, ...] | None]:
-    """Take a table of columns with their values, or a list of columns alone."""
+    """Take a table of columns with their values, of which one may be the empty field, or a list of columns alone."""
     if isinstance(value, list):
         return dict.fromkeys(_texts(value))
     _require(isinstance(value, dict))
-    return {_text(column): None if found is None else _texts(found) for column, found in value.items()}
+    return {_text(column): None if found is None else _texts(found, empty=True) for column, found in value.items()}
 
 
 def _fills(value: Any) -> dict[str, float | str]:

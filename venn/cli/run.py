@@ -81,7 +81,7 @@ class SourceByOption(click.Command):
 def run(toml: str | None, check: bool, **_: Any) -> None:
     """Predict for a source's questions, learn its answers, and keep both in a journal; after a kill it continues.
 
-    SOURCE is redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE or csv:FILE, which may grow, - for
+    --source is redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE or csv:FILE, which may grow, - for
     JSON lines on stdin, or, to try it out, a named data set or a CSV file as in `venn replay`, with --delay and
     --missing for its answers. A message is a question {"id": 7, "x": [1, 2.5]}, its answer {"id": 7, "y": "no"}, or
     both in one; with --numbers y is a number.

@@ -82,7 +82,13 @@ class FrozenRegressor(Saved):
         return self.score_rows(clean_rows(X, self.features, self.feature_names, True))
 
     def score_rows(self, rows: ObjectRows) -> Floats:
-        """Return the forecasts for rows that `clean_rows` has checked."""
+        """Return the forecasts for rows that `clean_rows` has checked.
+
+        Raises
+        ------
+        ValueError
+            The estimator predicts something that is not finite, or a spread that is not > 0.
+        """
         columns = [self._asked(self._estimator, rows, "forecasts")]
         if self._spread is not None:
             columns.append(self._asked(self._spread, rows, "spreads"))

@@ -110,7 +110,7 @@ class Lines:
         """Return the label from which on the new example is at least as strange as example i, for some of the examples.
 
         By signed studentised residuals: with label y the new one's is at least that of example i exactly when y >= C_i.
-        In order of arrival, rounded to the grid.
+        An (n,) array in order of arrival, rounded to the grid; shorter where `of` picks some.
         """
         self.check_current()
         forecast, pivot, *arrays = self._linear
@@ -121,7 +121,8 @@ class Lines:
     def both_ends(self, of: Any = slice(None)) -> tuple[Floats, Floats]:
         """Return the ends of the interval of labels where example i is at least as strange as the new one.
 
-        By absolute studentised residuals. In order of arrival, rounded to the grid; the forecast is in all intervals.
+        By absolute studentised residuals. Two (n,) arrays in order of arrival, rounded to the grid; shorter where `of`
+        picks some. The forecast is in all intervals.
         """
         self.check_current()
         forecast, pivot, *arrays = self._linear

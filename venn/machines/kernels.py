@@ -212,7 +212,7 @@ class RBF(WithProximities):
         self.gamma = checked_gamma(gamma)
 
     def fill(self, pairing: Pairing, out: Floats) -> None:
-        """Set `out[:n]` to the kernel."""
+        """Set `out[:n]` to the (n,) values K(x_i, x)."""
         pairing.squares(out)
         gaussians(rate_of(self.gamma, pairing.d), pairing.n, out)
 
@@ -274,7 +274,7 @@ class MultiscaleRBF(WithProximities):
         mixed += part
 
     def fill(self, pairing: Pairing, out: Floats) -> None:
-        """Set `out[:n]` to the kernel."""
+        """Set `out[:n]` to the (n,) values K(x_i, x)."""
         pairing.squares(out)
         average(np.array(self.widths) * rate_of(self.gamma, pairing.d), pairing.n, out)
         if self.linear:
@@ -303,7 +303,7 @@ class Linear(WithProximities):
     """
 
     def fill(self, pairing: Pairing, out: Floats) -> None:
-        """Set `out[:n]` to the inner products."""
+        """Set `out[:n]` to the (n,) inner products <x_i, x>."""
         pairing.products(out)
 
     def fill_near(self, pairing: Pairing, out: Floats) -> None:
@@ -323,6 +323,11 @@ class Polynomial(RowKernel):
         As for `RBF`.
     coef0 : float >= 0, default 1
         A negative value would not be a Mercer kernel.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     Examples
     --------

@@ -12,7 +12,23 @@ from venn.prediction import Floats, Integers, Label
 
 
 class NotConverged(RuntimeError):
-    """A solver did not reach its tolerance; the message names the solver and the example."""
+    """A solver did not reach its tolerance; the message names the solver and the example.
+
+    Nothing is learned by the step that raises it: the machine is as before, and may be asked about other objects.
+
+    Examples
+    --------
+    A stream goes on without the one example that could not be solved:
+
+    >>> import venn
+    >>> model = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> try:
+    ...     model.learn_one([0.5], "no")
+    ... except NotConverged as error:
+    ...     print("left out:", error)
+    >>> model.n
+    1
+    """
 
 
 @dataclass(frozen=True)

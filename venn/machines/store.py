@@ -24,7 +24,20 @@ ENOUGH, FAR = 30, 100.0  # objects whose spreads are compared, and how far apart
 
 
 class ScaleWarning(UserWarning):
-    """The columns of a machine's objects have spreads so far apart that distances hardly depend on some of them."""
+    """The columns of a machine's objects have spreads so far apart that distances hardly depend on some of them.
+
+    It names two such columns. Scale them beforehand, or put the machine into `Scaled`; a `Forecaster` scales by itself.
+    Where the columns are meant to be so, silence it.
+
+    Examples
+    --------
+    >>> import warnings, venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ScaleWarning)
+    ...     for i in range(40):
+    ...         machine.learn_one([i % 7, 1e6 * (i % 5)], "yes" if i % 2 else "no")
+    """
 
 
 def far_apart(columns: Floats) -> tuple[int, int, Floats] | None:

@@ -94,6 +94,11 @@ class Tuning(Saved):
         """Return a new machine, of the given class, with the kernel, C and classes of this choice.
 
         `venn.replay` warns when such a machine, or one made by its `fresh()`, is taught what it was tuned on.
+
+        Raises
+        ------
+        TypeError
+            `kind` does not make machines.
         """
         if not callable(kind):
             raise TypeError(f"kind must be a class of machines, such as LeastSquaresSVM, got {kind!r}")

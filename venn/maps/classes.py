@@ -78,7 +78,13 @@ class Temperature(Parameters):
         return self.fit_counts(np.ascontiguousarray(f.T), counts)
 
     def fit_counts(self, scores: Floats, counts: Floats) -> FittedTemperature:
-        """Return the map fitted to counts, or weights, of each class (c, n) at (c, n) scores; some in each column."""
+        """Return the map fitted to counts, or weights, of each class (c, n) at (c, n) scores; some in each column.
+
+        Raises
+        ------
+        ValueError
+            The scores of one example differ by more than the largest float.
+        """
         c = len(scores)
         with np.errstate(over="ignore"):
             f = scores - scores.max(axis=0)
@@ -151,6 +157,11 @@ class OneVsAll(Parameters):
     ----------
     map : ScoreMap
         For (n,) scores and labels 0 and 1, such as `Platt()`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------

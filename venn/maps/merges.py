@@ -15,7 +15,7 @@ class Merge(Protocol):
     """How p0 and p1 become one probability of label 1."""
 
     def merge(self, p0: Any, p1: Any) -> Floats:
-        """Return the merged probabilities, elementwise."""
+        """Return the merged probabilities, elementwise, in the shape of both."""
 
     def merge_folds(self, p0: Any, p1: Any) -> Floats:
         """Return (n,) probabilities merged over folds, from (folds, n) ones."""
@@ -54,12 +54,25 @@ class LogMerge(Parameters):
     """
 
     def merge(self, p0: Any, p1: Any) -> Floats:
-        """Return the merged probabilities, elementwise; 1/2 for the pair (1, 0), where both losses are infinite."""
+        """Return the merged probabilities, elementwise, in the shape of both.
+
+        They are 1/2 for the pair (1, 0), where both losses are infinite.
+
+        Parameters
+        ----------
+        p0, p1 : numbers in [0, 1], or arrays of them whose shapes fit
+            Probability of label 1 if the label is 0, and if it is 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            p0 or p1 is not as described.
+        """
         p0, p1 = _pair(p0, p1)
         return _share(p1, 1 - p0)
 
     def regret(self, p0: Any, p1: Any) -> Floats:
-        """Return the excess of the log loss over that of the right one of p0 and p1, in nats."""
+        """Return, elementwise, the excess of the log loss over that of the right one of p0 and p1, in nats."""
         p0, p1 = _pair(p0, p1)
         with np.errstate(divide="ignore"):
             excess: Floats = np.log(1 - p0 + p1)
@@ -98,12 +111,23 @@ class BrierMerge(Parameters):
     """
 
     def merge(self, p0: Any, p1: Any) -> Floats:
-        """Return the merged probabilities, elementwise."""
+        """Return the merged probabilities, elementwise, in the shape of both.
+
+        Parameters
+        ----------
+        p0, p1 : numbers in [0, 1], or arrays of them whose shapes fit
+            Probability of label 1 if the label is 0, and if it is 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            p0 or p1 is not as described.
+        """
         p0, p1 = _pair(p0, p1)
         return np.asarray(p1 + (p0 * p0 - p1 * p1) / 2)
 
     def regret(self, p0: Any, p1: Any) -> Floats:
-        """Return the excess of (p - y)^2 over that of the right one of p0 and p1."""
+        """Return, elementwise, the excess of (p - y)^2 over that of the right one of p0 and p1."""
         p0, p1 = _pair(p0, p1)
         merged = self.merge(p0, p1)
         return np.asarray(merged * merged - p0 * p0)

@@ -158,7 +158,7 @@ class Softmax(OfCounts):
     """
 
     def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigmoid:
-        """Return the sigmoid of slope -2."""
+        """Return the sigmoid of slope -2, whatever the (n,) scores and counts."""
         return FittedSigmoid(-2.0, 0.0)
 
 

@@ -51,6 +51,11 @@ class Sollich(OfCounts):
     C : float > 0
         The machine's.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Sollich (2002), "Bayesian methods for support vector machines: evidence and predictive class probabilities",
@@ -67,5 +72,5 @@ class Sollich(OfCounts):
         self.C = positive("C", C)
 
     def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSollich:
-        """Return the map of this C."""
+        """Return the map of this C, whatever the (n,) scores and counts."""
         return FittedSollich(self.C)

@@ -29,7 +29,7 @@ class EqualWidth(Parameters):
     """
 
     def cuts(self, scores: Floats, totals: Any, bins: int) -> Floats:
-        """Return the (c, bins - 1) cuts low + i / bins * (high - low)."""
+        """Return the (c, bins - 1) cuts low + i / bins * (high - low) of (c, n) scores; totals do not matter."""
         low, high = ranges(scores)
         with np.errstate(over="ignore"):
             cuts: Floats = low + (high - low) * (np.arange(1, bins) / bins)
@@ -49,7 +49,7 @@ class EqualFrequency(Parameters):
     """
 
     def cuts(self, scores: Floats, totals: Any, bins: int) -> Floats:
-        """Return the (c, bins - 1) cuts."""
+        """Return the (c, bins - 1) cuts of (c, n) scores, each with its weight in the (n,) totals."""
         shares = np.arange(1, bins) * totals.sum()
         cuts = np.empty((len(scores), bins - 1))
         for row, f in zip(cuts, scores, strict=True):
@@ -87,6 +87,11 @@ class Binning(Parameters):
         `EqualWidth()`, `EqualFrequency()`, or an object with the same method.
     laplace : bool, default False
         Rate (n+ + 1) / (n + 2) instead of n+ / n in a bin with n examples, n+ positive.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------
@@ -151,6 +156,11 @@ class Isotonic(Parameters):
     interpolation : {"step", "linear"}, default "step"
         Between two neighbouring scores of the fit: "step" takes the value of the lower one, "linear" draws a
         straight line from one value to the other.
+
+    Raises
+    ------
+    ValueError
+        `interpolation` is neither of the two.
 
     References
     ----------

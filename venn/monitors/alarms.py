@@ -226,6 +226,11 @@ class Ville(Detector):
         A pattern, such as `SimpleJumper()`; a fresh one is used.
     level : float in (0, 1), default 0.01
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Ville (1939); Vovk, Gammerman & Shafer (2022), chapter 8.

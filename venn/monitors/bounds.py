@@ -196,7 +196,14 @@ class ForwardEProcess(Sums):
         self._run(self._constants, self._memory, self._one, self._out)
 
     def update_many(self, hits: Floats, lower: Floats, upper: Floats) -> Floats:
-        """Bet on (n,) steps; return (n,) ln E after each."""
+        """Bet on (n,) steps; return (n,) ln E after each.
+
+        Raises
+        ------
+        ValueError
+            The arrays differ in length, a hit is neither 0 nor 1, or a lower end lies above its upper end; nothing is
+            learned then.
+        """
         hits, lower, upper = numbers("hits", hits, 0.0, True), numbers("lower", lower), numbers("upper", upper)
         if not len(hits) == len(lower) == len(upper):
             raise ValueError(

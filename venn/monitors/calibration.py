@@ -99,6 +99,11 @@ def classwise_ece(proba: Any, truth: Any, bins: Bins | None = None) -> Floats:
     truth : (n,) class codes
     bins : Bins, default WidthBins(10)
 
+    Raises
+    ------
+    ValueError
+        `proba` has no column for each class.
+
     References
     ----------
     Nixon et al. (2019), "Measuring calibration in deep learning"; Kull et al. (2019), "Beyond temperature scaling".

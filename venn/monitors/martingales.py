@@ -34,6 +34,11 @@ class Power(Bettor):
     ----------
     kappa : float in (0, 1), default 0.5
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Vovk, Nouretdinov & Gammerman (2003), "Testing exchangeability on-line".
@@ -116,6 +121,11 @@ class PlugIn(Bettor):
     window : int >= 1 or None, default None
         Number of last p-values that the density is estimated from; None: all.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Fedorova, Gammerman, Nouretdinov & Vovk (2012), "Plug-in martingales for testing exchangeability on-line",
@@ -182,6 +192,11 @@ class BetaPlugIn(Bettor):
     ----------
     uniform : float in (0, 1), default 0.05
         Share of the uniform density: no step divides the capital by more than 1 / uniform.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------
@@ -272,6 +287,11 @@ class CompositeJumper(Jumpers):
     ----------
     jumps : sequence of floats in (0, 1], default (0.0001, 0.001, 0.01, 0.1, 1)
 
+    Raises
+    ------
+    TypeError, ValueError
+        `jumps` is no sequence, is empty, or holds a number outside (0, 1].
+
     References
     ----------
     Vovk et al. (2021), "Retrain or not retrain: conformal test martingales for change-point detection".
@@ -321,6 +341,11 @@ class Sleeper(Bettor):
     ----------
     rate : float in (0, 1), default 0.001
     grid : int from 2 to 4096, default 10
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------

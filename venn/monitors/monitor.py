@@ -282,6 +282,11 @@ class Monitor(HasLabels, Running):
             Of n steps, as returned by `Record.outcomes`.
         kind, guaranteed : str
             Of the predictions, as in `Record.kinds` and `Record.guaranteed`.
+
+        Raises
+        ------
+        ValueError
+            The kind is unknown, or the monitor has seen predictions of another kind or guarantee.
         """
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
@@ -490,7 +495,13 @@ class Monitor(HasLabels, Running):
         }
 
     def take_over(self, held: State) -> None:
-        """Go on from a `state`, having seen nothing."""
+        """Go on from a `state`, having seen nothing.
+
+        Raises
+        ------
+        ValueError
+            No monitor with these parameters can reach such a state.
+        """
         n, kind = held_count("n", held["n"]), held["predictions"]
         if (kind is None) != (n == 0) or kind not in (None, *KINDS):
             raise ValueError(f"state['predictions'] must be one of {', '.join(KINDS)}, got {kind!r} at step {n}")

@@ -167,6 +167,11 @@ class AmongAll(Saved):
     size : int > neighbours, optional
         Largest number of objects in the bag. None: all.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 8; Laxhammar & Falkman
@@ -255,6 +260,11 @@ class AgainstFirst(Saved):
         At most half the sample.
     risk : float in (0, 1), default 0.001
         Probability that the sample misleads. It is part of a `Drift`'s level.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------

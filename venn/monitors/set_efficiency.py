@@ -36,6 +36,15 @@ class Efficiency:
     ----------
     Vovk, Nouretdinov, Fedorova, Petej & Gammerman (2017), "Criteria of efficiency for set-valued
     classification", Annals of Mathematics and Artificial Intelligence; arXiv:1603.04416.
+
+    Examples
+    --------
+    >>> from venn.monitors import efficiency
+    >>> of_steps = efficiency([[0.75, 0.25], [0.5, 0.625]], truth=[0, 0], epsilon=0.3)
+    >>> of_steps
+    Efficiency(2 steps, epsilon 0.3)
+    >>> of_steps.size, of_steps.observed_excess
+    (array([1., 2.]), array([0., 1.]))
     """
 
     proper: ClassVar[tuple[str, ...]] = ("sum_of_p_values", "size", "observed_fuzziness", "observed_excess")

@@ -125,6 +125,11 @@ class OneClass(Event):
     code : int
         Its position among the classes.
 
+    Raises
+    ------
+    ValueError
+        `code` is no integer >= 0.
+
     Examples
     --------
     >>> OneClass("yes", 1).name

@@ -124,6 +124,11 @@ class APS(OnProbabilities):
     seed : int >= 0, default 0
         Of u.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Romano, Sesia & Candès (2020), "Classification with valid and adaptive coverage".
@@ -163,6 +168,11 @@ class RAPS(APS):
     randomised : bool, default True
     seed : int >= 0, default 0
         As for `APS`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------
@@ -208,6 +218,11 @@ class SAPS(OnProbabilities):
     temperature : float > 0, default 1
     seed : int >= 0, default 0
         As for `APS`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------

@@ -40,6 +40,11 @@ class ConstantSteps(Parameters):
     ----------
     size : float > 0, default 0.01
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Gibbs & Candès (2021), arXiv:2106.00170.
@@ -69,6 +74,11 @@ class DecayingSteps(Parameters):
     first : float > 0, default 0.5
     power : float in (0, 1), default 0.6
         Settling is proved for more than 0.5.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
 
     References
     ----------

@@ -73,7 +73,13 @@ class Averaged(Combined):
         return f"Averaged({list(self.predictors)!r})"
 
     def combined(self, predictions: Sequence[Any]) -> Forecast:
-        """Return the mean of predictions, one by each of the predictors."""
+        """Return the mean of predictions, one by each of the predictors.
+
+        Raises
+        ------
+        ValueError, TypeError
+            There are not as many predictions as predictors, or one has no probabilities.
+        """
         if len(predictions) != len(self.predictors):
             raise ValueError(f"predictions must be one by each of {len(self.predictors)}, got {predictions!r}")
         for one in predictions:
@@ -82,7 +88,13 @@ class Averaged(Combined):
         return Forecast(np.mean([one.proba for one in predictions], axis=0), self.classes)
 
     def combined_many(self, blocks: Sequence[Any]) -> ManyForecasts:
-        """Return the means of predictions for many objects, which each of the predictors has made."""
+        """Return the means of predictions for many objects, which each of the predictors has made.
+
+        Raises
+        ------
+        ValueError, TypeError
+            There are not as many blocks as predictors, or one has no probabilities.
+        """
         if len(blocks) != len(self.predictors):
             raise ValueError(f"blocks must be one by each of {len(self.predictors)}, got {blocks!r}")
         each = [probabilities_of(block, len(self.classes)) for block in blocks]

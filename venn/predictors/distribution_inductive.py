@@ -125,7 +125,7 @@ class ManyDistributions:
         return found
 
     def with_taus(self, taus: Floats) -> Self:
-        """Return the same with these random numbers."""
+        """Return the same with these (n,) random numbers in [0, 1]."""
         return self.of_bags(self.bags, self.bag_of, self.scores, self.counts, taus)
 
     def taken(self, order: Integers) -> Self:

@@ -56,7 +56,7 @@ class LogLoss(Parameters):
     """
 
     def losses(self, log_rows: Floats, code: int) -> Floats:
-        """Return the (s,) losses; infinite where the label had probability 0."""
+        """Return the (s,) losses in nats of (s, c) log forecasts; infinite where the label had probability 0."""
         return -log_rows[:, code]
 
     def forecast(self, log_weights: Floats, log_rows: Floats) -> Floats:
@@ -87,7 +87,7 @@ class BrierLoss(Parameters):
     """
 
     def losses(self, log_rows: Floats, code: int) -> Floats:
-        """Return the (s,) losses."""
+        """Return the (s,) losses, from 0 to 2, of (s, c) forecasts, given as logarithms, when the label is `code`."""
         return compiled.brier_losses(np.exp(log_rows))[:, code]
 
     def forecast(self, log_weights: Floats, log_rows: Floats) -> Floats:

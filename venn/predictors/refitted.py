@@ -165,7 +165,7 @@ class Refitted(HasLabels, Predictor):
         return Forecast(self._distribution(self.fitted.predict_proba(row[None])), self.classes)
 
     def note(self, x: Any, y: Label) -> tuple[Floats, int]:
-        """Return the object as numbers and the class code, or raise what learning would raise."""
+        """Return the object as (d,) numbers and the class code, or raise what learning would raise."""
         return clean_object(x, self._features), int(self.space.encode(y))
 
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:

@@ -281,6 +281,11 @@ class HeldOutScores(Parameters):
         When the machine trains and on what, as in `InductiveVenn`. By default `PrefixRestart()` for a machine,
         `NoTraining()` for a `FrozenScorer`.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     Examples
     --------
     >>> import venn
@@ -336,9 +341,25 @@ class CrossFittedScores(Parameters):
     last : int >= first, optional
         No training beyond that many examples. By default there is always a next one.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
     References
     ----------
     Platt (1999) uses 3 folds.
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=[0, 1])
+    >>> model = venn.Scaler(machine, venn.maps.Platt(), source=CrossFittedScores(folds=3))
+    >>> for x, y in streams.synthetic.gaussians(60, classes=2, seed=0):
+    ...     prediction = model.predict_one(x)
+    ...     model.learn_one(x, y)
+    >>> prediction.proba.shape, prediction.guaranteed
+    ((2,), 'nothing')
     """
 
     sized = frozenset({"folds"})
@@ -351,7 +372,15 @@ class CrossFittedScores(Parameters):
         self.seed, self.first, self.growth, self.last = fold.seed, fold.first, fold.growth, fold.last
 
     def feed(self, machine: Any) -> CrossFittedFeed:
-        """Attach to a machine that has learned nothing; others may share it, its `fresh()` copies learn the folds."""
+        """Attach to a machine that has learned nothing; others may share it, its `fresh()` copies learn the folds.
+
+        Raises
+        ------
+        TypeError
+            The machine forgets examples, as a `SlidingWindow` does: the folds would remember them.
+        ValueError
+            The machine has learned something already.
+        """
         folds = [Fold(k, self.folds, self.seed, self.first, self.growth, self.last) for k in range(self.folds)]
         schedule_for(machine, folds[0])
         if isinstance(machine, SlidingWindow):

@@ -174,7 +174,13 @@ class Shards:
         return self.shard(self.of(key)) / f"{PREFIX}{quote(key, safe='')}" / "journal.db"
 
     def shard(self, number: int) -> Path:
-        """Return the folder of a shard."""
+        """Return the folder of a shard.
+
+        Raises
+        ------
+        TypeError
+            `number` is no integer.
+        """
         if not isinstance(number, int | np.integer):
             raise TypeError(f"number must be an integer, got {number!r}")
         return self.folder / f"{number:0{len(str(self.count - 1))}}"

@@ -49,6 +49,17 @@ class Task:
     TypeError, ValueError
         A parameter is not as described; a lambda or nested function has no name to identify it; or an object has no
         content that pickle could show.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> def replay_of(shuffle):
+    ...     import streams, venn
+    ...     stream = streams.load("car", shuffle=shuffle)
+    ...     return stream, venn.Forecaster(stream.classes)
+    >>> task = Task({"shuffle": 0}, partial(replay_of, 0), steps=30)
+    >>> dict(task.labels), len(task.digest)
+    ({'shuffle': 0}, 20)
     """
 
     labels: Mapping[str, str | int | float | bool | None]

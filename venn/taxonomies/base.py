@@ -141,6 +141,11 @@ class Deleted(Parameters):
     taxonomy : taxonomy on scores
         Such as `Argmax()`, or `Grouped(by, Argmax())`.
 
+    Raises
+    ------
+    TypeError
+        `taxonomy` is not a taxonomy on scores.
+
     Examples
     --------
     >>> import venn

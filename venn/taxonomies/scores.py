@@ -128,7 +128,7 @@ class TopTwo(Refined):
     """
 
     def of_grid(self, grid: Floats) -> Integers:
-        """Return top class + c * second class."""
+        """Return (n,) top class + c * second class, for a (c, n) grid of scores."""
         top, second, _, _ = compiled.best_two(grid)
         return top + len(grid) * second
 
@@ -251,7 +251,7 @@ class MarginBins(Refined):
         self.edges = increasing(edges)
 
     def of_grid(self, grid: Floats) -> Integers:
-        """Return top class + c * bin of the margin."""
+        """Return (n,) top class + c * bin of the margin, for a (c, n) grid of scores."""
         top, _, best, runner = compiled.best_two(grid)
         # A margin is a difference of scores on the grid: it carries no offset.
         return top + len(grid) * compiled.bins_of(best - runner, np.rint(np.array(self.edges) * GRID))
@@ -281,7 +281,7 @@ class TopScoreBins(Refined):
         self.edges = increasing(edges)
 
     def of_grid(self, grid: Floats) -> Integers:
-        """Return top class + c * bin of its score."""
+        """Return (n,) top class + c * bin of its score, for a (c, n) grid of scores."""
         top, _, best, _ = compiled.best_two(grid)
         return top + len(grid) * compiled.bins_of(best, on_grid(np.array(self.edges)))
 
@@ -304,7 +304,13 @@ class Dissent(Refined):
     """
 
     def of_grid(self, grid: Floats) -> Integers:
-        """Return top class + c * number of votes for the others."""
+        """Return (n,) top class + c * number of votes for the others, for a (c, n) grid of scores.
+
+        Raises
+        ------
+        ValueError
+            The scores are not votes, whole numbers >= 0.
+        """
         if (np.abs(grid - GRID * np.rint(grid / GRID)) > 1).any() or grid.min(initial=0) < 0:
             raise ValueError("scores must be votes, whole numbers >= 0, as of NearestNeighbours, for Dissent()")
         top, _, best, _ = compiled.best_two(grid)
@@ -336,7 +342,7 @@ class AdaptiveMarginBins(Refined):
         return top, best - runner
 
     def of_grid(self, grid: Floats) -> Integers:
-        """Return top class + c * quantile bin of the margin."""
+        """Return (n,) top class + c * quantile bin of the margin, for a (c, n) grid of scores."""
         return compiled.adaptive_bins(grid)
 
     def count_table(self, table: ScoreTable) -> Counts:
@@ -379,7 +385,13 @@ class ScoreBins(OnGrid):
             raise ValueError(f"low must be below high, got low {low!r} and high {high!r}")
 
     def of_grid(self, grid: Floats) -> Integers:
-        """Return the bin."""
+        """Return (n,) the bins, for a (2, n) grid of scores.
+
+        Raises
+        ------
+        ValueError
+            There are more than two classes.
+        """
         if len(grid) != 2:
             raise ValueError(f"classes must be two for {self!r}, got {len(grid)}")
         inner = np.linspace(self.low, self.high, self.bins + 1)[1:-1]
