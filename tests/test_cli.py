@@ -460,6 +460,21 @@ def test_plain_words():
     )
 
 
+def test_a_class_that_sets_miss_more_often_than_all_together_is_named():
+    classes = ("often", "rare")
+    sets = Record(classes, ["conformal"])
+    for step in range(400):
+        rare = step % 80 == 79
+        p_values = [0.5, 0.03] if rare and step < 320 else [0.5, 0.3]
+        sets.update({"conformal": PredictionSet(np.array(p_values), classes)}, classes[rare])
+    overall, named = plain_words(sets)
+    assert overall.startswith("conformal: 4 of 400 missed the true label at significance 0.05")
+    assert named == (
+        "conformal: of class 'rare' 4 of 5 missed the true label at significance 0.05: the promise is one "
+        "over all classes together; Conformal(..., label_conditional=True) keeps it within each."
+    )
+
+
 def test_a_table_with_one_label_has_nothing_to_predict(run, tmp_path):
     (tmp_path / "one.csv").write_text("a,y\n1,u\n2,u\n3,u\n")
     result = run("replay", "one.csv", "--label", "y")

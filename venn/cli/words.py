@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from scipy.stats import binom
+
 from venn.machines.scaled import FIRST
+from venn.monitors.curves import SetCurves
 from venn.monitors.monitor import Monitor
 from venn.monitors.objects import AmongAll, Drift
 from venn.monitors.together import together
@@ -13,8 +16,10 @@ from venn.monitors.verdict import Verdict, worst
 from venn.online.forecaster import INTERVALS, SETS, Forecaster, watched
 from venn.online.panel import Panel
 from venn.online.record import Record
+from venn.prediction import Label
 
 SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
+RISK, SURPRISE = 0.05, 0.001  # of sets; the chance at most that a class is named though it is missed no more often
 BAG = 5000  # objects that new ones are compared with: time and memory of a step do not grow
 
 Watching = dict[str, Monitor | Drift]
@@ -30,6 +35,8 @@ def plain_words(record: Record) -> list[str]:
             claims.append(f"{name} {curves.lower[-1] - curves.accuracy[-1]:+.3f}")
         else:
             lines.append(said)
+        if isinstance(curves, SetCurves):
+            lines += missed_classes(name, curves, record.classes)
     sharp = next((name for name in SHARP if name in record), None)
     if sharp is not None and PUBLISHED in record:
         means = record.means()
@@ -40,6 +47,20 @@ def plain_words(record: Record) -> list[str]:
         lines.append(f"{sharp} beside the published {PUBLISHED}: {', '.join(pairs)}.")
     if claims:
         lines.append(f"Mean claim minus accuracy: {', '.join(claims)}.")
+    return lines
+
+
+def missed_classes(name: str, sets: SetCurves, classes: Sequence[Label]) -> list[str]:
+    """Name each class whose label the sets miss more often than their risk, though all classes together may keep it."""
+    missed = sets.p_true <= RISK
+    lines = []
+    for code, label in enumerate(classes):
+        k, n = int(missed[sets.truth == code].sum()), int((sets.truth == code).sum())
+        if binom.sf(k - 1, n, RISK) < SURPRISE / len(classes):
+            lines.append(
+                f"{name}: of class {label!r} {k} of {n} missed the true label at significance {RISK}: the promise is "
+                "one over all classes together; Conformal(..., label_conditional=True) keeps it within each."
+            )
     return lines
 
 
