@@ -470,7 +470,7 @@ def test_a_class_that_sets_miss_more_often_than_all_together_is_named():
     overall, named = plain_words(sets)
     assert overall.startswith("conformal: 4 of 400 missed the true label at significance 0.05")
     assert named == (
-        "conformal: of class 'rare' 4 of 5 missed the true label at significance 0.05: the promise is one "
+        "conformal: 4 of 5 examples of class 'rare' were missed at significance 0.05: the promise is one "
         "over all classes together; Conformal(..., label_conditional=True) keeps it within each."
     )
 

@@ -58,7 +58,7 @@ def missed_classes(name: str, sets: SetCurves, classes: Sequence[Label]) -> list
         k, n = int(missed[sets.truth == code].sum()), int((sets.truth == code).sum())
         if binom.sf(k - 1, n, RISK) < SURPRISE / len(classes):
             lines.append(
-                f"{name}: of class {label!r} {k} of {n} missed the true label at significance {RISK}: the promise is "
+                f"{name}: {k} of {n} examples of class {label!r} were missed at significance {RISK}: the promise is "
                 "one over all classes together; Conformal(..., label_conditional=True) keeps it within each."
             )
     return lines
