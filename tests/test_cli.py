@@ -470,9 +470,19 @@ def test_a_class_that_sets_miss_more_often_than_all_together_is_named():
     overall, named = plain_words(sets)
     assert overall.startswith("conformal: 4 of 400 missed the true label at significance 0.05")
     assert named == (
-        "conformal: 4 of 5 examples of class 'rare' were missed at significance 0.05: the promise is one "
-        "over all classes together; Conformal(..., label_conditional=True) keeps it within each."
+        "conformal: classes missed more often: 'rare' (4 of 5). The promise is one over all classes "
+        "together; Conformal(..., label_conditional=True) keeps it within each."
     )
+
+
+def test_of_many_classes_that_sets_miss_the_worst_three_are_named():
+    sets = Record(range(6), ["conformal"])
+    for k, misses in enumerate([0, 20, 90, 40, 60, 50]):  # of 100 examples of class k; 20 of 100 are no chance either
+        for step in range(100):
+            p_values = np.where(np.arange(6) == k, 0.01 if step < misses else 0.5, 0.3)
+            sets.update({"conformal": PredictionSet(p_values, range(6))}, k)
+    (named,) = plain_words(sets)[1:]
+    assert ": classes missed more often: 2 (90 of 100), 4 (60 of 100), 5 (50 of 100) and 2 others." in named
 
 
 def test_a_table_with_one_label_has_nothing_to_predict(run, tmp_path):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from scipy.stats import binom
+import numpy as np
+from scipy.special import bdtrc as binomial_tail
 
 from venn.machines.scaled import FIRST
 from venn.monitors.curves import SetCurves
@@ -20,6 +21,7 @@ from venn.prediction import Label
 
 SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
 RISK, SURPRISE = 0.05, 0.001  # of sets; the chance at most that a class is named though it is missed no more often
+MOST = 3  # classes that are named
 BAG = 5000  # objects that new ones are compared with: time and memory of a step do not grow
 
 Watching = dict[str, Monitor | Drift]
@@ -51,17 +53,18 @@ def plain_words(record: Record) -> list[str]:
 
 
 def missed_classes(name: str, sets: SetCurves, classes: Sequence[Label]) -> list[str]:
-    """Name each class whose label the sets miss more often than their risk, though all classes together may keep it."""
-    missed = sets.p_true <= RISK
-    lines = []
-    for code, label in enumerate(classes):
-        k, n = int(missed[sets.truth == code].sum()), int((sets.truth == code).sum())
-        if binom.sf(k - 1, n, RISK) < SURPRISE / len(classes):
-            lines.append(
-                f"{name}: {k} of {n} examples of class {label!r} were missed at significance {RISK}: the promise is "
-                "one over all classes together; Conformal(..., label_conditional=True) keeps it within each."
-            )
-    return lines
+    """Name the classes whose labels the sets miss more often than their risk, though all together may keep it."""
+    of, missed = (np.bincount(sets.truth[rows], minlength=len(classes)) for rows in (..., sets.p_true <= RISK))
+    by_chance = binomial_tail(np.maximum(missed, 1) - 1.0, of, RISK)  # of so many misses or more
+    named = [k for k in np.argsort(by_chance, kind="stable") if missed[k] and by_chance[k] < SURPRISE / len(classes)]
+    if not named:
+        return []
+    worst = ", ".join(f"{classes[k]!r} ({missed[k]} of {of[k]})" for k in named[:MOST])
+    more = f" and {len(named) - MOST} others" if len(named) > MOST else ""
+    return [
+        f"{name}: classes missed more often: {worst}{more}. The promise is one over all classes together; "
+        "Conformal(..., label_conditional=True) keeps it within each."
+    ]
 
 
 def conclude(verdict: Verdict | None, say: Callable[[str], object]) -> None:
