@@ -23,8 +23,7 @@ from pathlib import Path
 from benitez_pena import control, published, sets, tables
 from benitez_pena.answers import Answers
 from benitez_pena.study import Study, run
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from studies import script
 from studies.document import written
 
 QUICK = Study(
@@ -57,20 +56,8 @@ def arguments(given=None):
 def main(given=None):
     args = arguments(given)
     study, start = args.study, time.perf_counter()
-    tasks = study.tasks()
-    columns = TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn()
-    console = Console(stderr=True)
-    try:
-        with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
-            bar = progress.add_task("starting", total=len(tasks))
-            found, computed = run(
-                study,
-                args.cache,
-                args.jobs,
-                lambda task: progress.update(bar, advance=1, description="{}, {} {}".format(*task)),
-            )
-    except KeyboardInterrupt:
-        raise SystemExit(f"stopped; results so far are in {args.cache}: the same command continues") from None
+    with script.bar(args.cache, len(study.tasks())) as step:
+        found, computed = run(study, args.cache, args.jobs, lambda task: step("{}, {} {}".format(*task)))
     answers = Answers(study, found)
     lines = tables.document(answers)
     print("\n".join(tables.claims_table(answers)))
@@ -78,13 +65,7 @@ def main(given=None):
     written(args.out / "benitez_pena.md", lines, SCRIPT, TITLE)
     print(f"\n{computed} results computed, the others kept from before; {time.perf_counter() - start:.0f} s")
     print(f"tables: {args.out / 'benitez_pena.md'}")
-    try:
-        from benitez_pena.figure import draw
-
-        draw(answers, args.out / "benitez_pena.png")
-        print(f"figure: {args.out / 'benitez_pena.png'}")
-    except ImportError as error:
-        print(f"no figure: {error}")
+    script.figure("benitez_pena.figure", args.out / "benitez_pena.png", answers)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,7 @@ from pathlib import Path
 
 from covtype_study import protocol, stream, tables
 from covtype_study.published import NAMES
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from studies import script
 from studies.document import written
 from studies.store import Store
 from threadpoolctl import threadpool_limits
@@ -84,14 +83,8 @@ def main(given=None):
     args = arguments(given)
     size = protocol.QUICK if args.quick else protocol.WHOLE
     start = time.perf_counter()
-    columns = TextColumn("{task.description:<40}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    try:
-        with Progress(*columns, console=Console(stderr=True)) as progress, threadpool_limits(1):
-            bar = progress.add_task("reading")
-            results, seconds = computed(args, size, lambda what: progress.update(bar, advance=1, description=what))
-            progress.update(bar, total=1, completed=1)
-    except KeyboardInterrupt:
-        raise SystemExit(f"stopped; results so far are in {args.cache}: the same command continues") from None
+    with script.bar(args.cache, width=40) as step, threadpool_limits(1):
+        results, seconds = computed(args, size, step)
     runs, truth, replayed, labels, found, _, _ = results
     for name, run in runs.items():
         matrix, paper = run.confusion(truth), tables.PAPER[name][1]
@@ -118,13 +111,7 @@ def main(given=None):
     lines += ["", f"Memory of the last run: {peak:.1f} GB at most."]
     written(args.out / "covtype.md", lines, "examples/covtype.py", "Forest Cover Type, whole")
     print(f"tables: {args.out / 'covtype.md'}")
-    try:
-        from covtype_study.figure import draw
-
-        draw(replayed, labels, args.out / "covtype.png")
-        print(f"figure: {args.out / 'covtype.png'}")
-    except ImportError as error:
-        print(f"no figure: {error}")
+    script.figure("covtype_study.figure", args.out / "covtype.png", replayed, labels)
 
 
 if __name__ == "__main__":

@@ -18,24 +18,14 @@ import argparse
 import time
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rueping import sets, tables
 from rueping.study import Study, choices, run
+from studies import script
+from studies.document import written
 from studies.store import Store
 
 QUICK = ("liver", "ionosphere", "promoters")
-FIRST, LAST = "<!-- tables: written by examples/rueping_2004.py -->", "<!-- end of the tables -->"
-
-
-def written(path, lines):
-    """Write the lines between the markers of a file; the text that people wrote around them stays."""
-    text = path.read_text() if path.exists() else f"# The comparison of Rueping (2004)\n\n{FIRST}\n{LAST}\n"
-    if FIRST not in text or LAST not in text:
-        raise ValueError(f"{path} must have the lines {FIRST!r} and {LAST!r}, between which the tables go")
-    before, after = text.split(FIRST)[0], text.split(LAST)[1]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join([before + FIRST, "", *lines, "", LAST + after]))
+SCRIPT, TITLE = "examples/rueping_2004.py", "The comparison of Rueping (2004)"
 
 
 def arguments(given=None):
@@ -56,20 +46,9 @@ def arguments(given=None):
 def main(given=None):
     args = arguments(given)
     study = Study(args.data, 5 if args.quick else 10, args.scores)
-    start, tasks = time.perf_counter(), study.tasks()
-    columns = TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn()
-    console = Console(stderr=True)
-    try:
-        with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
-            bar = progress.add_task("starting", total=len(tasks))
-            table, computed = run(
-                study,
-                args.cache,
-                args.jobs,
-                lambda task: progress.update(bar, advance=1, description="{}, {}, fold {}".format(*task)),
-            )
-    except KeyboardInterrupt:
-        raise SystemExit(f"stopped; results so far are in {args.cache}: the same command continues") from None
+    start = time.perf_counter()
+    with script.bar(args.cache, len(study.tasks())) as step:
+        table, computed = run(study, args.cache, args.jobs, lambda task: step("{}, {}, fold {}".format(*task)))
     store = Store(args.cache)
     data = [sets.load(name, store) for name in study.data]
     chosen = {(one.name, kernel): choices(one, kernel, store) for one in data for kernel in tables.NAMES}
@@ -77,16 +56,10 @@ def main(given=None):
     lines = tables.document(losses, data, chosen)
     print("\n".join(tables.orderings_table(losses)))
     lines += ["", "## Seconds of the processor, one thread", "", *tables.seconds_table(losses, chosen)]
-    written(args.out / "rueping.md", lines)
+    written(args.out / "rueping.md", lines, SCRIPT, TITLE)
     print(f"\n{computed} results computed, the others kept from before; {time.perf_counter() - start:.0f} s")
     print(f"tables: {args.out / 'rueping.md'}")
-    try:
-        from rueping.figure import draw
-
-        draw(losses, args.out / "rueping.png")
-        print(f"figure: {args.out / 'rueping.png'}")
-    except ImportError as error:
-        print(f"no figure: {error}")
+    script.figure("rueping.figure", args.out / "rueping.png", losses)
 
 
 if __name__ == "__main__":

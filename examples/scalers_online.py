@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 from rueping import sets
 from scipy.optimize import isotonic_regression
+from studies.document import written
 from studies.store import Store
 
 import streams
@@ -64,7 +65,7 @@ VENN = {"Training scores": "Venn", "Deleted scores": "Venn-Abers"}
 BOTH = ("Platt", "isotonic, step")
 MORE = ((HINGE, "deleted"), (HINGE, "cross-fitted"), (HINGE, "held out"), (SQUARES, "training"))
 BEYOND = 3.29  # deviations that chance exceeds once in a thousand cases
-FIRST, LAST = "<!-- tables: written by examples/scalers_online.py -->", "<!-- end of the tables -->"
+SCRIPT, TITLE = "examples/scalers_online.py", "Scalings of SVM scores along a stream"
 
 
 def key(name, machine, source):
@@ -272,16 +273,6 @@ def document(records, fared):
     return lines
 
 
-def written(path, lines):
-    """Write the lines between the markers of a file; the text that people wrote around them stays."""
-    text = path.read_text() if path.exists() else f"# Scalings of SVM scores along a stream\n\n{FIRST}\n{LAST}\n"
-    if FIRST not in text or LAST not in text:
-        raise ValueError(f"{path} must have the lines {FIRST!r} and {LAST!r}, between which the tables go")
-    before, after = text.split(FIRST)[0], text.split(LAST)[1]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join([before + FIRST, "", *lines, "", LAST + after]))
-
-
 # The figure ------------------------------------------------------------------------------------------------------
 
 # Okabe and Ito's colours, which everybody can distinguish; one for each kind of scaling, and a marker within it.
@@ -423,7 +414,7 @@ def main(given=None):
     fared = {(stream, name): Fared.of(record, name) for stream, record in records.items() for name in record}
     lines = document(records, fared)
     print("\n".join(lines))
-    written(out / "scalers_online.md", lines)
+    written(out / "scalers_online.md", lines, SCRIPT, TITLE)
     print(f"\ntables: {out / 'scalers_online.md'}, {time.perf_counter() - started:.0f} s")
     shown = "wine_red" if "wine_red" in names else max(records, key=lambda name: len(records[name]))
     try:

@@ -27,6 +27,7 @@ import rueping_2004  # noqa: E402
 from rueping import machines, published, sets, study, tables  # noqa: E402
 from rueping.methods import ALL, PAPER, Fold, methods, svm_scores  # noqa: E402
 from rueping.study import Study, losses, run  # noqa: E402
+from studies.document import written  # noqa: E402
 from studies.store import Store  # noqa: E402
 
 SANE = [method for method in PAPER if method != "Beta"]
@@ -330,7 +331,7 @@ def test_a_page_without_markers_is_left_as_it_is(tmp_path):
     page = tmp_path / "rueping.md"
     page.write_text("What people wrote.\n")
     with pytest.raises(ValueError, match=r"must have the lines '<!-- tables"):
-        rueping_2004.written(page, ["a table"])
+        written(page, ["a table"], rueping_2004.SCRIPT, rueping_2004.TITLE)
     assert page.read_text() == "What people wrote.\n"
 
 

@@ -1,10 +1,9 @@
 """The study: every fold of every set through every method, and the constrained machines; each result computed once."""
 
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing import get_context
 
+from studies.script import in_processes
 from studies.store import Store
 from threadpoolctl import threadpool_limits
 
@@ -124,14 +123,8 @@ def run(study, folder, jobs=1, done=lambda task: None):
         Called with (set, kind, number) after each task.
     """
     work, computed, found = partial(_work, study, folder), 0, {}
-    with ExitStack() as stack:
-        if jobs > 1:
-            pool = stack.enter_context(get_context("spawn").Pool(jobs))
-            results = pool.imap_unordered(work, study.tasks())
-        else:
-            results = map(work, study.tasks())
-        for task, answers, new in results:
-            found[task] = answers
-            computed += new
-            done(task)
+    for task, answers, new in in_processes(work, [study.tasks()], jobs):
+        found[task] = answers
+        computed += new
+        done(task)
     return found, computed

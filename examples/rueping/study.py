@@ -1,12 +1,11 @@
 """The study: every fold of every set through every method, each result computed once."""
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
+from studies.script import in_processes
 from studies.store import Store
 from threadpoolctl import threadpool_limits
 
@@ -105,19 +104,12 @@ def run(study, folder, jobs=1, done=lambda task: None):
         (set, kernel, method) to (folds, 5): the losses of `losses`, and seconds; for the method "SVM" (folds, 1).
     """
     work, tasks, computed, found = partial(_work, study, folder), study.tasks(), 0, {}
-    with ExitStack() as stack:
-        if jobs > 1:
-            # The choices first, one process for each set and kernel: all folds need them.
-            pool = stack.enter_context(get_context("spawn").Pool(jobs))
-            firsts = [task for task in tasks if task[2] == 0]
-            rest = [task for task in tasks if task[2] > 0]
-            results = (one for part in (firsts, rest) for one in pool.imap_unordered(work, part))
-        else:
-            results = map(work, tasks)
-        for task, values, new in results:
-            found[task] = values
-            computed += new
-            done(task)
+    # The choices first, one process for each set and kernel: all folds need them.
+    firsts, rest = ([task for task in tasks if (task[2] == 0) is first] for first in (True, False))
+    for task, values, new in in_processes(work, (firsts, rest), jobs):
+        found[task] = values
+        computed += new
+        done(task)
     table = {}
     for name, kernel, k in tasks:
         for method, value in found[name, kernel, k].items():
