@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from venn.adapters import checks
-from venn.adapters.checks import FromProbabilities
+from venn.adapters.checks import FromOdds
 from venn.adapters.cross_fitting import Abers, CoupledAbers, Fold, disjoint_splits, rows_of
 from venn.adapters.turns import turn
 from venn.machines.frozen import METHODS, FrozenScorer, read_alone
@@ -85,7 +85,7 @@ class Responses(FrozenScorer):
         return block  # the estimator has been asked
 
 
-class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Probabilities with bounds from any classifier of scikit-learn, by Venn-Abers.
 
     The classifier gives scores; calibration examples, on which it was not trained, show what the scores are worth. For

@@ -228,22 +228,38 @@ class FromPValues:
 
 
 class FromProbabilities:
-    """Base of classifiers whose answers all follow from `predict_proba`."""
+    """Base of classifiers whose labels follow from `predict_proba`."""
 
     classes_: Any
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return (n, c) probabilities, in (0, 1)."""
+        """Return (n, c) probabilities."""
         raise NotImplementedError
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Return (n, c) natural logarithms of `predict_proba`; all are finite.
+        """Return (n, c) natural logarithms of `predict_proba`; minus infinity for 0, which Venn methods never give.
 
         Parameters
         ----------
         X : as for `predict_proba`
         """
-        return np.log(self.predict_proba(X))
+        with np.errstate(divide="ignore"):
+            log: Floats = np.log(self.predict_proba(X))
+        return log
+
+    def predict(self, X: Any) -> Any:
+        """Return (n,) labels: for each object the class of largest `predict_proba`, the first of equal ones.
+
+        Parameters
+        ----------
+        X : as for `predict_proba`
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+
+class FromOdds(FromProbabilities):
+    """Base of classifiers that also order objects as their probabilities do, which are all in (0, 1)."""
 
     def decision_function(self, X: Any) -> Floats:
         """Return the log odds of `predict_proba`: it is the same forecast on another scale.
@@ -258,13 +274,3 @@ class FromProbabilities:
             For two classes log(p1 / p0), above 0 where the second is predicted; for more log(p_k / (1 - p_k)).
         """
         return log_odds(self.predict_proba(X))
-
-    def predict(self, X: Any) -> Any:
-        """Return (n,) labels: for each object the class of largest `predict_proba`, the first of equal ones.
-
-        Parameters
-        ----------
-        X : as for `predict_proba`
-        """
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from venn.adapters.bag import KeepsTheBag
-from venn.adapters.checks import FromProbabilities, FromPValues, settled
+from venn.adapters.checks import FromOdds, FromPValues, settled
 from venn.machines.kernels import Kernel
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Machine
@@ -21,7 +21,7 @@ from venn.predictors.transductive import TransductiveVenn
 from venn.taxonomies.base import Taxonomy
 
 
-class VennClassifier(FromProbabilities, KeepsTheBag):
+class VennClassifier(FromOdds, KeepsTheBag):
     """Transductive Venn predictor over an exact support vector machine, for scikit-learn.
 
     Each new object joins the training examples with every label in turn; the machine is solved exactly, and row j of

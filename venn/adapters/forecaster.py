@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.bag import LearnsInTurn
-from venn.adapters.checks import FromProbabilities, FromPValues, declared_classes, settled
+from venn.adapters.checks import FromOdds, FromPValues, declared_classes, settled
 from venn.adapters.turns import turn
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import Forecaster, Outlooks
@@ -15,7 +15,7 @@ from venn.parameters import share
 from venn.prediction import Floats, Label
 
 
-class ForecasterClassifier(FromProbabilities, FromPValues, LearnsInTurn):
+class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     """The `Forecaster` for scikit-learn: probabilities, intervals, sets and a verdict, with nothing to choose.
 
     The examples are learned one after the other, in the order of the rows, by `fit` or by `partial_fit` in as many

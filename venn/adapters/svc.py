@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.checks import example_weights, refuse_fractions, validate_data, whole
+from venn.adapters.checks import FromProbabilities, example_weights, refuse_fractions, validate_data, whole
 from venn.adapters.cross_fitting import Abers, Categories, CrossVennAbers, Fold, Mapped, Scorer, disjoint_splits
 from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
@@ -42,7 +42,7 @@ def _gives_intervals(estimator: ProbabilitySVC) -> bool:
     return True
 
 
-class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classifier with calibrated probabilities and Venn bounds, for scikit-learn.
 
     A replacement for `SVC(probability=True)`, which scikit-learn deprecated in version 1.9. Scores come from
@@ -192,7 +192,9 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._svc()._validate_params()  # noqa: SLF001 -- scikit-learn's own check of its parameters
         X, y = self._validated(X, y)
         check_classification_targets(y)
-        weights = self._weights(sample_weight, X.shape[0], a_map)
+        weights = example_weights(sample_weight, X.shape[0])
+        if not a_map:
+            refuse_fractions(weights, "for Venn methods, which count examples (maps, such as Platt(), take other ones)")
         present = weights > 0
         classes = np.unique(y[present])
         c = len(classes)
@@ -227,13 +229,6 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = self.get_params(deep=False)
         return SVC(**{name: given[name] for name in given.keys() - {"method", "cv", "random_state"}})
 
-    def _weights(self, sample_weight: Any, n: int, any_number: bool) -> Floats:
-        """Return (n,) weights, 1 each by default, or say what is wrong with them."""
-        w = example_weights(sample_weight, n)
-        if not any_number:
-            refuse_fractions(w, "for Venn methods, which count examples (maps, such as Platt(), take other ones)")
-        return w
-
     def _splits(self, X: Any, y: Any, present: Any) -> list[tuple[Integers, Integers]]:
         """Return training and calibration indices of each fold, of examples with weight > 0."""
         return list(disjoint_splits(self.cv, X, y, present))
@@ -259,27 +254,6 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         X = self._objects(X)
         return self._answers.proba(X)
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Return (n, c) natural logarithms of `predict_proba`, minus infinity for 0.
-
-        Parameters
-        ----------
-        X : as for `predict_proba`
-        """
-        with np.errstate(divide="ignore"):
-            log: Floats = np.log(self.predict_proba(X))
-        return log
-
-    def predict(self, X: Any) -> Any:
-        """Return (n,) labels: of each object the class of largest `predict_proba`, the first of equal ones.
-
-        Parameters
-        ----------
-        X : as for `predict_proba`
-        """
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
 
     @available_if(_gives_intervals)  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any) -> Floats:
