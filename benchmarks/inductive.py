@@ -18,23 +18,17 @@ from __future__ import annotations
 import argparse
 import bisect
 import json
-import os
 import time
 
 import numpy as np
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
+from workload import resident_mb
 
 import streams
 from venn.machines.frozen import FrozenScorer
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
-
-
-def resident_mb():
-    """Resident memory of this process."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def replayed(model, X, labels, block):

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import tempfile
 import time
 from array import array
@@ -28,18 +27,13 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
+from workload import resident_mb
 
 import venn
 
 CLASSES = (0, 1)
 FEATURES = 10
 PIECE = 20_000  # examples drawn at a time
-
-
-def resident_mb():
-    """Resident memory of this process."""
-    with open("/proc/self/statm") as file:
-        return round(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
 
 
 def draw(rng, n):
@@ -116,7 +110,7 @@ def measure(steps, together, path):
         spent += seconds(partial(drive, online, X, y, together, took))
         for mark in (0.1, 0.5, 1.0):
             if mark not in memory and online.answered >= mark * steps:
-                memory[mark] = resident_mb()
+                memory[mark] = round(resident_mb(), 1)
     closing = seconds(online.close)
     size = path.stat().st_size
     events = 2 * steps

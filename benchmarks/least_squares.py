@@ -19,7 +19,6 @@ Prints one JSON line.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 
@@ -27,32 +26,9 @@ import numpy as np
 from scipy.integrate import trapezoid
 from scipy.linalg.lapack import dpotrf, dpotri
 from threadpoolctl import threadpool_limits
+from workload import options, rbf, replay, stream_of
 
-import streams
 import venn
-
-
-def synthetic(n, seed=0):
-    """n examples of 4 overlapping Gaussian classes in 10 dimensions."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 4, n)
-    centres = rng.normal(size=(4, 10)) * 1.5
-    return streams.from_arrays(centres[y] + rng.normal(size=(n, 10)), y, name=f"gaussians-{n}")
-
-
-def replay(stream, machine, model):
-    """Return seconds of a whole replay, and its accuracy and mean bounds."""
-    hits = lower = upper = 0.0
-    start = time.perf_counter()
-    for x, y in stream:
-        prediction = model.predict_one(x)
-        hits += prediction.label == y
-        lower += prediction.lower
-        upper += prediction.upper
-        model.learn_one(x, y)
-    seconds = time.perf_counter() - start
-    n = len(stream)
-    return seconds, (hits / n, lower / n, upper / n)
 
 
 def alone(stream, gamma, C):
@@ -67,27 +43,26 @@ def alone(stream, gamma, C):
 def abers(stream, gamma, C):
     """Return seconds of the replay by Venn-Abers."""
     machine = venn.LeastSquaresSVM(venn.RBF(gamma), C, stream.classes)
-    return replay(stream, machine, venn.TransductiveVennAbers(machine))[0]
+    return replay(stream, venn.TransductiveVennAbers(machine))[0]
 
 
 def squares(stream, gamma, C):
     """Return seconds, figures and residual of our replay."""
     machine = venn.LeastSquaresSVM(venn.RBF(gamma), C, stream.classes)
-    seconds, figures = replay(stream, machine, venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())))
+    seconds, figures = replay(stream, venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())))
     return seconds, figures, machine.residual
 
 
 def hinge(stream, gamma, C):
     """Return seconds of the hinge-loss machine's replay."""
     machine = venn.OneVsAllSVM(venn.RBF(gamma), C, stream.classes)
-    return replay(stream, machine, venn.TransductiveVenn(machine, venn.Argmax()))[0]
+    return replay(stream, venn.TransductiveVenn(machine, venn.Argmax()))[0]
 
 
 def refit_step(X, y, c, gamma, C):
     """Return seconds and the multiprobability of one step by refitting; the last example is the new one."""
     n = len(y)
-    squares_ = (X**2).sum(1)
-    K = np.exp(-gamma * np.maximum(squares_[:, None] + squares_ - 2 * X @ X.T, 0))
+    K = rbf(X, gamma)
     start = time.perf_counter()
     K[-1] = K[:, -1] = np.exp(-gamma * ((X - X[-1]) ** 2).sum(1))  # the user keeps the rest
     M = K.copy()
@@ -106,19 +81,12 @@ def refit_step(X, y, c, gamma, C):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="car", help="a named data set, or gaussians-N")
-    parser.add_argument("--gamma", type=float, default=0.5)
-    parser.add_argument("--C", type=float, default=10.0)
-    parser.add_argument("--shuffle", type=int, default=0)
+    parser = options(__doc__, gamma=0.5)
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--repeat", type=int, default=3, help="our replays; the fastest counts")
     parser.add_argument("--no-hinge", action="store_true")
     args = parser.parse_args()
-    if args.data.startswith("gaussians-"):
-        stream = synthetic(int(args.data.split("-")[1]))
-    else:
-        stream = streams.load(args.data, shuffle=args.shuffle)
+    stream = stream_of(args)
     n, c = len(stream), len(stream.classes)
     with threadpool_limits(1):
         for work in (squares, abers):

@@ -15,7 +15,6 @@ Times are of the processor, one thread. Prints one JSON line.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 
@@ -24,28 +23,18 @@ from scipy.integrate import trapezoid
 from scipy.linalg import cho_solve, cholesky
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
+from workload import options, rbf, replay, stream_of
 
-import streams
 import venn
 from venn.machines.logistic import KernelLogisticRegression
 
 
-def replay(stream, gamma, C, deleted):
+def replayed(stream, gamma, C, deleted):
     """Return seconds of a whole replay, accuracy and mean bounds, and the residual."""
     machine = KernelLogisticRegression(venn.RBF(gamma), C, stream.classes)
     taxonomy = venn.Deleted(venn.Argmax()) if deleted else venn.Argmax()
-    model = venn.TransductiveVenn(machine, taxonomy)
-    hits = lower = upper = 0.0
-    start = time.process_time()
-    for x, y in stream:
-        prediction = model.predict_one(x)
-        hits += prediction.label == y
-        lower += prediction.lower
-        upper += prediction.upper
-        model.learn_one(x, y)
-    seconds = time.process_time() - start
-    n = len(stream)
-    return seconds, (hits / n, lower / n, upper / n), machine.residual
+    seconds, figures = replay(stream, venn.TransductiveVenn(machine, taxonomy), time.process_time)
+    return seconds, figures, machine.residual
 
 
 def solve(K, positive, C, f):
@@ -71,8 +60,7 @@ def solve(K, positive, C, f):
 
 def refit_step(X, y, c, gamma, C):
     """Return seconds of one step by refitting; the last example is the new one."""
-    squares = (X**2).sum(1)
-    K = np.exp(-gamma * np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0))
+    K = rbf(X, gamma)
     old = [solve(K[:-1, :-1], y[:-1] == k, C, np.zeros(len(y) - 1)) for k in range(c)]
     start = time.process_time()
     for k in range(c):
@@ -82,22 +70,15 @@ def refit_step(X, y, c, gamma, C):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="car", help="a named data set")
-    parser.add_argument("--gamma", type=float, default=0.5)
-    parser.add_argument("--C", type=float, default=10.0)
-    parser.add_argument("--shuffle", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=None, help="the first so many examples only")
+    parser = options(__doc__, gamma=0.5)
     parser.add_argument("--samples", type=int, default=6)
     parser.add_argument("--deleted", action="store_true")
     args = parser.parse_args()
-    stream = streams.load(args.data, shuffle=args.shuffle)
-    if args.steps is not None:
-        stream = stream.take(args.steps)
+    stream = stream_of(args)
     n, c = len(stream), len(stream.classes)
     with threadpool_limits(1):
-        replay(stream.take(min(n, 80)), args.gamma, args.C, args.deleted)  # compilation
-        ours, figures, residual = replay(stream, args.gamma, args.C, args.deleted)
+        replayed(stream.take(min(n, 80)), args.gamma, args.C, args.deleted)  # compilation
+        seconds, figures, residual = replayed(stream, args.gamma, args.C, args.deleted)
         X, y = stream.X, stream.y
         # Earlier all classes need not be there.
         sizes = np.unique(np.linspace(min(n, 100), n, args.samples).astype(int))
@@ -105,9 +86,9 @@ def main():
     refitted = float(trapezoid(refit, sizes))
     line = {
         "data": args.data, "n": n, "classes": c, "gamma": args.gamma, "C": args.C, "deleted": args.deleted,
-        "ours_seconds": round(ours, 2), "step_ms": round(1e3 * ours / n, 2), "residual": residual,
+        "ours_seconds": round(seconds, 2), "step_ms": round(1e3 * seconds / n, 2), "residual": residual,
         "accuracy_lower_upper": [round(value, 3) for value in figures],
-        "refit_seconds": round(refitted, 1), "ratio_refit": round(refitted / ours, 1),
+        "refit_seconds": round(refitted, 1), "ratio_refit": round(refitted / seconds, 1),
     }  # fmt: skip
     print(json.dumps(line))
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import tempfile
 import time
 from pathlib import Path
@@ -25,18 +24,13 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
+from workload import resident_mb
 
 import venn
 
 CLASSES = (0, 1)
 FEATURES = 10
 TOGETHER = 64  # steps of a transaction
-
-
-def resident_mb():
-    """Resident memory of this process."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def draw(rng, n):

@@ -13,15 +13,14 @@ counts, for ratios too. Prints one JSON line; a reader's microseconds are those 
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import time
 from statistics import median
 
 from threadpoolctl import threadpool_limits
+from workload import options, stream_of
 
-import streams
 import venn
 from venn.nonconformity import Margin
 from venn.predictors.conformal import Conformal
@@ -64,15 +63,11 @@ def round_of(stream, gamma, C, chunk):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="car")
-    parser.add_argument("--gamma", type=float, default=0.1)
-    parser.add_argument("--C", type=float, default=10.0)
-    parser.add_argument("--shuffle", type=int, default=0)
+    parser = options(__doc__, gamma=0.1)
     parser.add_argument("--chunk", type=int, default=32, help="examples of one replay before it is the next one's turn")
     parser.add_argument("--repeat", type=int, default=5)
     args = parser.parse_args()
-    stream = streams.load(args.data, shuffle=args.shuffle)
+    stream = stream_of(args)
     with threadpool_limits(1):
         round_of(stream.take(60), args.gamma, args.C, args.chunk)  # compilation
         rounds = [round_of(stream, args.gamma, args.C, args.chunk) for _ in range(args.repeat)]

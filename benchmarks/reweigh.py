@@ -15,15 +15,14 @@ Times are of the processor, one thread, medians over the changes; `relearn` is t
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 
 import numpy as np
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
+from workload import options, stream_of
 
-import streams
 import venn
 from venn.machines import hinge, masses
 from venn.machines.batch import batch_solve
@@ -71,17 +70,10 @@ def refit(X, y, weights, gamma, C):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="car", help="a named data set")
-    parser.add_argument("--gamma", type=float, default=0.5)
-    parser.add_argument("--C", type=float, default=10.0)
+    parser = options(__doc__, gamma=0.5)
     parser.add_argument("--factor", type=float, default=2.0)
-    parser.add_argument("--shuffle", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=None, help="the first so many examples only")
     args = parser.parse_args()
-    stream = streams.load(args.data, shuffle=args.shuffle)
-    if args.steps is not None:
-        stream = stream.take(args.steps)
+    stream = stream_of(args)
     n, c, kernel = len(stream), len(stream.classes), venn.RBF(args.gamma)
     paths = []
     follow = hinge.move_masses

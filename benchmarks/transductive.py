@@ -16,7 +16,6 @@ would take hours. Prints one JSON line.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 
@@ -24,17 +23,9 @@ import numpy as np
 from scipy.integrate import trapezoid
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
+from workload import options, rbf, stream_of
 
-import streams
 import venn
-
-
-def synthetic(n, seed=0):
-    """n examples of 4 overlapping Gaussian classes in 10 dimensions."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 4, n)
-    centres = rng.normal(size=(4, 10)) * 1.5
-    return streams.from_arrays(centres[y] + rng.normal(size=(n, 10)), y, name=f"gaussians-{n}")
 
 
 def replay(stream, gamma, C, steps=None):
@@ -67,8 +58,7 @@ def baseline_step(name, X, y, c, gamma, C):
         # The user keeps the matrix; a step adds a row.
         row = np.exp(-gamma * ((X - X[-1]) ** 2).sum(1))
         spent = time.perf_counter() - start
-        squares = (X**2).sum(1)
-        kernel = np.exp(-gamma * np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0))
+        kernel = rbf(X, gamma)
         kernel[-1] = kernel[:, -1] = row
         start = time.perf_counter() - spent
     for k in range(c):
@@ -89,19 +79,12 @@ def integrated(name, X, y, c, gamma, C, sizes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="car", help="a named data set, or gaussians-N")
-    parser.add_argument("--gamma", type=float, default=0.1)
-    parser.add_argument("--C", type=float, default=10.0)
-    parser.add_argument("--shuffle", type=int, default=0)
+    parser = options(__doc__, gamma=0.1)
     parser.add_argument("--samples", type=int, default=12)
     parser.add_argument("--baselines", default="ABC")
     parser.add_argument("--repeat", type=int, default=3, help="our replays; the fastest counts, all are printed")
     args = parser.parse_args()
-    if args.data.startswith("gaussians-"):
-        stream = synthetic(int(args.data.split("-")[1]))
-    else:
-        stream = streams.load(args.data, shuffle=args.shuffle)
+    stream = stream_of(args)
     with threadpool_limits(1):
         replay(stream, args.gamma, args.C, min(60, len(stream)))  # compilation
         runs = [replay(stream, args.gamma, args.C) for _ in range(args.repeat)]
