@@ -357,3 +357,25 @@ def test_what_is_no_row_of_numbers_says_what_to_give(x, said):
     scorer = FrozenScorer(LinearSVC().fit(*multiclass(2)))
     with pytest.raises(TypeError, match=f"x must be a sequence of numbers, got {said}"):
         scorer.scores(x)
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        (np.array([[1.0, "Oslo"], [2.0, "Rome"]], object), "'Oslo' at row 0, feature 1: encode text first"),
+        ([[1.0, 2.0], [3.0, "Oslo"]], "'Oslo' at row 1, feature 1: encode text first"),
+        (np.array([[1.0, 2.0], [3.0, None]]), "None at row 1, feature 1$"),
+        (["Oslo"], r"\['Oslo'\]"),
+    ],
+)
+def test_what_are_no_rows_of_numbers_says_where(X, said):
+    scorer = FrozenScorer(LinearSVC().fit(*multiclass(2)))
+    with pytest.raises(TypeError, match=rf"X must be rows of numbers \(n, d\), got {said}"):
+        scorer.score_many(X)
+
+
+def test_a_table_in_place_of_an_object_says_what_takes_tables():
+    pandas = pytest.importorskip("pandas")
+    scorer = FrozenScorer(LinearSVC().fit(*multiclass(2)))
+    with pytest.raises(TypeError, match="got a DataFrame: predict_many takes many rows"):
+        scorer.scores(pandas.DataFrame({"width": [1.0], "height": [2.0]}))

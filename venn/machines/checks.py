@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
 from venn._compiled.grid import all_finite
 from venn.machines.sparse import is_sparse
-from venn.parameters import positive
+from venn.parameters import REAL, positive
 from venn.prediction import Bools, Floats, Label
+
+ENCODE = (
+    "encode text first; of a fitted pipeline that does so, pipe[:-1].transform(table) gives the rows, and pipe[-1] is "
+    "the scorer"
+)
 
 
 def code_of(y: Any, codes: dict[Label, int]) -> int:
@@ -88,8 +94,8 @@ def _converted(x: Any) -> Floats:
     """Return a copy of `x` as float64, of any shape, or say what is wrong with it."""
     if not isinstance(x, np.ndarray) and hasattr(x, "columns"):
         raise TypeError(
-            f"x must be one object, a sequence of numbers, got a {type(x).__name__}: "
-            "iterate over its rows with streams.from_arrays"
+            f"x must be one object, a sequence of numbers, got a {type(x).__name__}: predict_many takes many rows, "
+            "and a loop over streams.from_arrays(X, y) gives one after the other"
         )
     if is_sparse(x):
         raise TypeError(
@@ -117,8 +123,18 @@ def _strange(x: Any) -> str:
     if isinstance(x, Iterable):
         for j, value in enumerate(x):
             if isinstance(value, str):
-                return (
-                    f"{value!r} at feature {j}: encode text first; of a fitted pipeline that does so, "
-                    "pipe[:-1].transform(table) gives the rows, and pipe[-1] is the scorer"
-                )
+                return f"{value!r} at feature {j}: {ENCODE}"
     return repr(x)
+
+
+def strange_rows(X: Any) -> str:
+    """Return what is no row of numbers among the rows X, and what to give instead if it is text."""
+    try:
+        cells = np.asarray(X, object)  # the cells as they were: numpy turns numbers beside text into text
+    except ValueError:
+        cells = np.empty(0, object)
+    for place, value in np.ndenumerate(cells) if cells.ndim == 2 else ():
+        if not isinstance(value, REAL):
+            i, j = place
+            return f"{value!r} at row {i}, feature {j}" + (f": {ENCODE}" if isinstance(value, str) else "")
+    return short(X)

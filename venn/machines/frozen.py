@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 from venn._compiled.grid import all_finite
 from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores, softmax
-from venn.machines.checks import clean_object, known
+from venn.machines.checks import clean_object, known, strange_rows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.parameters import class_codes, flag
 from venn.prediction import Floats, Integers, Label
@@ -60,7 +60,7 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
         if rows.dtype.kind not in "fiub":
             raise TypeError
     except (TypeError, ValueError):
-        raise TypeError(f"X must be rows of numbers (n, d), got {X!r}") from None
+        raise TypeError(f"X must be rows of numbers (n, d), got {strange_rows(X)}") from None
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"X must be two-dimensional (n, d), got shape {rows.shape}: one object x is X = [x]")
     if features is not None and rows.shape[1] != features:
