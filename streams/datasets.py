@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ def load(
     if name not in _SETS:
         close = difflib.get_close_matches(name, _SETS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
+        if Path(name).suffix:
+            hint = ": a file of your own is read by from_csv, or by from_frames"
         raise ValueError(f"name must be one of {', '.join(_SETS)}, got {name!r}{hint}")
     return finish(_SETS[name].read(base_url, progress), name, shuffle, scale)
 

@@ -11,7 +11,17 @@ import numpy as np
 from streams.checks import Label, distinct_names, is_finite, is_missing, python_label
 from streams.example import Scaling, Stream
 from streams.form import Decoder, Form
-from streams.schema import Kind, Nominal, Numeric, Ordinal, checked_schema, encoded_names, kinds_of, missing_texts
+from streams.schema import (
+    Kind,
+    Nominal,
+    Numeric,
+    Ordinal,
+    checked_schema,
+    encoded_names,
+    kinds_of,
+    missing_texts,
+    with_values,
+)
 from streams.sources import labelled
 
 Row = dict[str, Any]
@@ -128,11 +138,8 @@ def _read(dataset: Iterable[Any]) -> tuple[list[Row], list[Any]]:
 def _settled(feature: str, kind: Any, rows: list[Row]) -> Kind:
     """Return the kind completed from the whole stream: with its values, or with their median."""
     values = [row.get(feature) for row in rows]
-    if isinstance(kind, Nominal) and kind.values is None:
-        texts = {value for value in values if isinstance(value, str)}
-        if not texts and kind.missing is None:
-            raise ValueError(f"feature {feature!r} must be text, as its kind is Nominal, got none: make it text")
-        return Nominal(tuple(sorted(texts)) or missing_texts(kind), kind.missing)
+    if isinstance(kind, Nominal):
+        return with_values(feature, kind, values)
     if isinstance(kind, Numeric) and kind.fill == "median":
         numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
         known = [float(value) for value in numbers if is_finite(value)]  # what is not is missing, or refused later

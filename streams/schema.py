@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
@@ -149,7 +149,7 @@ class Nominal:
         """Return the code of `text` in `found`, which numbers the values as they appear."""
         code = found.get(text)
         if code is None:
-            _check_value(text, self.values, missing_texts(self))
+            _check_value(text, self.values, f"Nominal(missing={text!r})", missing_texts(self))
             code = found[text] = len(found)
         return code
 
@@ -184,7 +184,7 @@ class Ordinal:
         """Return the rank of `text`; `found` remembers the ranks already looked up."""
         rank = found.get(text)
         if rank is None:
-            _check_value(text, self.values)
+            _check_value(text, self.values, "it among the values of the Ordinal")
             rank = found[text] = self.values.index(text)
         return rank
 
@@ -280,6 +280,16 @@ def encoded_names(kinds: Mapping[str, Kind]) -> list[str]:
     return [name for feature, kind in kinds.items() for name in kind.encode(feature, np.zeros(1), {})[0]]
 
 
+def with_values(feature: str, kind: Nominal, cells: Iterable[object]) -> Nominal:
+    """Return a Nominal whose values are declared: those of the whole column, sorted, if it does not say."""
+    if kind.values is not None:
+        return kind
+    texts = {cell for cell in cells if isinstance(cell, str)}
+    if not texts and kind.missing is None:
+        raise ValueError(f"feature {feature!r} must be text, as its kind is Nominal, got none: make it text")
+    return Nominal(tuple(sorted(texts)) or missing_texts(kind), kind.missing)
+
+
 def missing_texts(kind: Numeric | Nominal) -> tuple[str, ...]:
     """Return the declared texts of a missing value."""
     if kind.missing is None:
@@ -306,11 +316,12 @@ def _distinct_texts(values: object) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _check_value(text: str, values: tuple[str, ...] | None, missing: tuple[str, ...] = ()) -> None:
+def _check_value(text: str, values: tuple[str, ...] | None, own: str, missing: tuple[str, ...] = ()) -> None:
+    """Raise unless a column of names takes the text; `own` declares a missing value as a value of its own."""
     if text in missing or (values is not None and text in values):
         return
     if text in MISSING:
-        raise Refused(f"is missing, got {text!r}", ": to count it as a value of its own, declare it in the schema")
+        raise Refused(f"is missing, got {text!r}", f": to count it as a value of its own, declare {own}")
     if values is not None:
         raise Refused(f"must be one of the declared values {values!r}, got {text!r}")
 

@@ -30,7 +30,7 @@ from streams.checks import (
 )
 from streams.example import Scaling, Stream
 from streams.frames import read_numbers
-from streams.schema import Kind, Nominal, Numeric, Refused, Skip, checked_schema, kinds_of
+from streams.schema import Kind, Nominal, Numeric, Refused, Skip, checked_schema, kinds_of, with_values
 from streams.tables import Table, read_csv
 
 
@@ -50,9 +50,9 @@ def from_arrays(
     Parameters
     ----------
     X : (n, d) array, nested sequence, sparse array or data frame (pandas, polars, Arrow, all that narwhals knows)
-        Finite numbers, n >= 1, d >= 1. A data frame also gives the feature names; its text, truth values, categories,
-        dates and missing values are refused, and the message says what to do. A sparse array or matrix of scipy stays
-        sparse: the objects are then csr_array of shape (1, d).
+        Finite numbers, n >= 1, d >= 1. A data frame also gives the feature names; its truth values and dates are
+        refused, its text, categories and missing values unless the schema takes them. A sparse array or matrix of
+        scipy stays sparse: the objects are then csr_array of shape (1, d).
     y : (n,) array, sequence or column of a data frame
         Hashable labels; numpy scalars become Python scalars.
     classes : sequence of distinct labels, or "numbers", optional
@@ -62,8 +62,8 @@ def from_arrays(
         By default the column names of a data frame, or x0, x1, ...
     schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
         ``Numeric(missing="?", fill="median")``: NaN, or a missing value of a data frame, becomes the median of the
-        known values, or a number. ``Skip()``: the feature is left out. The others are for text in a data frame; a
-        Nominal needs its values. Not for a sparse X.
+        known values, or a number. ``Skip()``: the feature is left out. The others are for text in a data frame; the
+        values of a Nominal are those of its column, sorted, unless it has its own. Not for a sparse X.
     name : str
     shuffle : int, optional
         Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
@@ -257,13 +257,15 @@ def _named(features: tuple[str, ...] | None, columns: list[str]) -> tuple[str, .
 def _table(X: Any, features: tuple[str, ...] | None, schema: dict[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
     """Return the numbers of a data frame (n, d), and their names; iterating it would give its column names."""
     names = _named(features, [str(column) for column in columns_of(X) or ()])  # clearer than narwhals' own message
-    for feature, kind in schema.items():
-        if isinstance(kind, Nominal) and kind.values is None:
-            raise ValueError(f"schema[{feature!r}] must have its values declared, got {kind!r}")
     frame = eager(X, "X")
     if 0 in frame.shape:
         raise ValueError(f"X must hold at least one example and one feature, got shape {frame.shape}")
-    return read_numbers(frame.rename(dict(zip(frame.columns, names, strict=True))), schema)
+    frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
+    settled: dict[str, Kind] = {
+        name: with_values(name, kind, frame[name].to_list()) if isinstance(kind, Nominal) and name in names else kind
+        for name, kind in schema.items()
+    }
+    return read_numbers(frame, settled)
 
 
 def _matrix(X: Any) -> Floats:

@@ -158,8 +158,17 @@ def test_a_schema_fills_and_encodes_a_whole_frame(make):
     assert stream.X.tolist() == [[1.0, 1.0, 0.0], [3.0, 0.0, 1.0], [5.0, 1.0, 0.0]]
     named = {"A": Numeric("?", fill=0), "C": Skip(), "D": Skip()}
     assert streams.from_arrays(frame, [0, 1, 0], features=["A", "C", "D"], schema=named).X.ravel().tolist() == [1, 0, 5]
-    with pytest.raises(ValueError, match=r"schema\['c'\] must have its values declared, got Nominal"):
-        streams.from_arrays(frame, [0, 1, 0], schema={"c": Nominal()})
+    found = streams.from_arrays(frame, [0, 1, 0], schema={**schema, "c": Nominal()})
+    assert found.features == stream.features
+    assert found.X.tolist() == stream.X.tolist()
+    gap = make({"c": ["v", None, "u"]})
+    assert streams.from_arrays(gap, [0, 1, 0], schema={"c": Nominal(missing="?")}).features == ("c=u", "c=v", "c=?")
+    with pytest.raises(ValueError, match=r"column 'c' is missing, got .*declare Nominal"):
+        streams.from_arrays(gap, [0, 1, 0], schema={"c": Nominal()})
+    with pytest.raises(ValueError, match="feature 'a' must be text, as its kind is Nominal"):
+        streams.from_arrays(frame, [0, 1, 0], schema={**schema, "a": Nominal()})
+    with pytest.raises(ValueError, match="schema must name features of"):
+        streams.from_arrays(frame, [0, 1, 0], schema={**schema, "b": Nominal()})
     with pytest.raises(ValueError, match=r"schema=\{'a': Numeric\('\?', fill=NUMBER\)\} does"):
         streams.from_arrays(make({"a": [1.0, None]}), [0, 1])
 

@@ -118,7 +118,7 @@ RED = "must be a number, got 'red': declare the column as Nominal(), Ordinal(val
 RED += "or Numeric(missing='red', fill=...)"
 COMMA = "must be a number with a decimal point and no comma, "
 UNKNOWN = "is missing, got '?': declare Numeric(missing='?', fill='median' or a number), or Skip()"
-OWN = "is missing, got '?': to count it as a value of its own, declare it in the schema"
+OWN = "is missing, got '?': to count it as a value of its own, declare Nominal(missing='?')"
 
 
 @pytest.mark.parametrize(

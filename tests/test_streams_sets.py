@@ -166,6 +166,8 @@ def test_first_rows_are_those_of_the_file():
 def test_unknown_names_are_refused_with_the_known_ones():
     with pytest.raises(ValueError, match=r"name must be one of car, .*elec2, got 'wine'; did you mean 'wine_red'\?"):
         streams.load("wine")
+    with pytest.raises(ValueError, match=r"got 'wine\.csv': a file of your own is read by from_csv"):
+        streams.load("wine.csv")
 
 
 def test_unhashable_name_is_refused():
