@@ -151,14 +151,24 @@ def classes_found(labels: set[Label], rows: int, where: str) -> tuple[Label, ...
     >>> classes_found({i / 7 for i in range(200)}, 300, "y")
     Traceback (most recent call last):
     ...
-    ValueError: y must hold classes, got 200 distinct labels in 300 rows; if each is a class, declare classes
+    ValueError: y must hold classes, got 200 distinct labels in 300 rows; if each is a class, declare classes; if they
+    are numbers to predict, classes='numbers'
     """
     if len(labels) > max(MANY, rows / 2):
+        numbers = f"; if they are numbers to predict, classes={NUMBERS!r}" if all(map(_shows_number, labels)) else ""
         raise ValueError(
             f"{where} must hold classes, got {len(labels)} distinct labels in {rows} rows; if each is a class, declare "
-            "classes"
+            f"classes{numbers}"
         )
     return sort_labels(labels)
+
+
+def _shows_number(label: Label) -> bool:
+    """Whether a label is a finite number, or the text of one."""
+    try:
+        return is_finite(float(label)) if isinstance(label, str | Real) else False
+    except (ValueError, OverflowError):
+        return False
 
 
 def in_order(name: str, values: Any, of: str, other: Any) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -372,6 +372,32 @@ def test_what_are_no_rows_of_numbers_says_where(X, said):
     scorer = FrozenScorer(LinearSVC().fit(*multiclass(2)))
     with pytest.raises(TypeError, match=rf"X must be rows of numbers \(n, d\), got {said}"):
         scorer.score_many(X)
+
+
+def test_a_table_of_numbers_and_truth_values_is_one_of_numbers():
+    pandas = pytest.importorskip("pandas")
+    X, y = multiclass(2)
+    table = pandas.DataFrame({"width": X[:, 0], "city_Oslo": X[:, 1] > 0})
+    scorer = FrozenScorer(LinearSVC().fit(table, y))
+    expected = scorer.score_many(table.to_numpy(np.float64))
+    assert table.to_numpy().dtype == object
+    assert scorer.score_many(table).tolist() == expected.tolist()
+    assert scorer.scores(table.iloc[3]).tolist() == expected[3].tolist()
+    for huge in ([[10**400, 1]], np.array([[10**400, True]], object)):
+        with pytest.raises(TypeError, match="X must be rows of numbers"):
+            scorer.score_many(huge)
+        with pytest.raises(TypeError, match="x must be a sequence of numbers"):
+            scorer.scores(huge[0])
+    with pytest.raises(TypeError, match="None at row 0, feature 1"):
+        scorer.score_many(np.array([[1.0, None], [True, 2]], object))
+
+
+def test_a_regressor_in_place_of_a_classifier_says_where_it_belongs():
+    fitted = LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"got LinearRegression\(\): a regressor stands in InductiveDistribution"):
+        FrozenScorer(fitted)
+    with pytest.raises(TypeError, match=r"a regressor as FrozenRegressor\(regressor\)"):
+        InductiveVenn(fitted)
 
 
 def test_a_table_in_place_of_an_object_says_what_takes_tables():

@@ -430,7 +430,8 @@ def test_bad_steps_are_refused_and_change_nothing():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"classes": ["a"]}, ValueError, "classes must hold at least 2 labels"),
+        ({"classes": ["a"]}, ValueError, r"classes must hold at least 2 labels, got \['a'\]$"),
+        ({"classes": []}, ValueError, r"got \[\]: labels that are numbers have none, and ConformalDistribution"),
         ({"level": 0}, ValueError, "level must be a number in"),
         ({"level": "a"}, TypeError, "level must be a number in"),
         ({"run_length": 1}, ValueError, "run_length must be a finite number > 1, got 1"),

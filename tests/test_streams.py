@@ -421,8 +421,11 @@ def test_a_scaling_of_what_is_no_number_is_refused(bad):
 
 def test_labels_that_are_rather_numbers_are_refused_and_may_be_declared():
     X, y = np.zeros((200, 1)), np.arange(200) / 7
-    with pytest.raises(ValueError, match="y must hold classes, got 200 distinct labels in 200 rows"):
+    found = "y must hold classes, got 200 distinct labels in 200 rows; if each is a class, declare classes"
+    with pytest.raises(ValueError, match=f"{found}; if they are numbers to predict, classes='numbers'"):
         streams.from_arrays(X, y)
+    with pytest.raises(ValueError, match=f"{found}$"):
+        streams.from_arrays(X, [f"row {i}" for i in range(200)])
     assert len(streams.from_arrays(X, y, classes=y.tolist()).classes) == 200
     assert len(streams.from_arrays(X[:30], y[:30]).classes) == 30
 

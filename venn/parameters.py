@@ -52,7 +52,8 @@ def class_codes(classes: Any, least: int = 2) -> dict[Hashable, int]:
             raise ValueError(f"classes must be distinct, got {label!r} twice")
         codes[label] = len(codes)
     if len(codes) < least:
-        raise ValueError(f"classes must hold at least {least} label{'s'[: least != 1]}, got {list(classes)!r}")
+        none = "" if codes else ": labels that are numbers have none, and ConformalDistribution predicts them"
+        raise ValueError(f"classes must hold at least {least} label{'s'[: least != 1]}, got {list(classes)!r}{none}")
     return codes
 
 

@@ -7,10 +7,11 @@ from reprlib import repr as short
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from venn._compiled.grid import all_finite
 from venn.machines.sparse import is_sparse
-from venn.parameters import REAL, positive
+from venn.parameters import REAL, TRUTH, positive
 from venn.prediction import Bools, Floats, Label
 
 ENCODE = (
@@ -106,7 +107,7 @@ def _converted(x: Any) -> Floats:
         raise TypeError(f"x must have no masked values, got {x!r}")
     try:
         clean = np.asarray(x)
-        if clean.dtype.kind not in "fiub":
+        if clean.dtype.kind not in "fiub" and not all_real(clean):
             raise TypeError
         converted: Floats = clean.astype(np.float64) + 0.0
     except (TypeError, ValueError):
@@ -127,6 +128,17 @@ def _strange(x: Any) -> str:
     return repr(x)
 
 
+def all_real(cells: NDArray[Any]) -> bool:
+    """Whether an array of objects holds numbers and truth values only, as a table does that has columns of both."""
+    if cells.dtype.kind != "O" or not all(isinstance(value, (*REAL, *TRUTH)) for value in cells.flat):
+        return False
+    try:
+        cells.astype(np.float64)
+    except OverflowError:  # an integer that no float holds
+        return False
+    return True
+
+
 def strange_rows(X: Any) -> str:
     """Return what is no row of numbers among the rows X, and what to give instead if it is text."""
     try:
@@ -134,7 +146,7 @@ def strange_rows(X: Any) -> str:
     except ValueError:
         cells = np.empty(0, object)
     for place, value in np.ndenumerate(cells) if cells.ndim == 2 else ():
-        if not isinstance(value, REAL):
+        if not isinstance(value, (*REAL, *TRUTH)):
             i, j = place
             return f"{value!r} at row {i}, feature {j}" + (f": {ENCODE}" if isinstance(value, str) else "")
     return short(X)

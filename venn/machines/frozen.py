@@ -14,9 +14,9 @@ from threadpoolctl import ThreadpoolController
 from venn._compiled.grid import all_finite
 from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores, softmax
-from venn.machines.checks import clean_object, known, strange_rows
+from venn.machines.checks import all_real, clean_object, known, strange_rows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
-from venn.parameters import class_codes, flag
+from venn.parameters import class_codes, flag, has_methods
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, saved
 
@@ -57,7 +57,7 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
         raise TypeError(f"X must have no masked values, got {X!r}")
     try:
         rows = np.asarray(X)
-        if rows.dtype.kind not in "fiub":
+        if rows.dtype.kind not in "fiub" and not all_real(rows):
             raise TypeError
     except (TypeError, ValueError):
         raise TypeError(f"X must be rows of numbers (n, d), got {strange_rows(X)}") from None
@@ -200,7 +200,9 @@ class FrozenScorer(Saved):
         if isinstance(estimator, type) or (not self._method and (found is not None or not hasattr(estimator, "fit"))):
             raise TypeError(f"estimator must have decision_function or predict_proba, got {estimator!r}")
         if found is None:
-            raise ValueError(f"estimator must be a fitted classifier, with classes_, got {estimator!r}")
+            number = not self._method and has_methods(estimator, "predict")
+            advice = ": a regressor stands in InductiveDistribution(FrozenRegressor(fitted))" if number else ""
+            raise ValueError(f"estimator must be a fitted classifier, with classes_, got {estimator!r}{advice}")
         if not isinstance(found, np.ndarray) or found.ndim != 1:
             raise ValueError(f"estimator must predict one label, got classes_ = {found!r}")
         shape = getattr(_innermost(estimator), "decision_function_shape", None)

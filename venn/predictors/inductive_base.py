@@ -440,7 +440,7 @@ def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
     if not has_methods(machine, "scores"):
         raise TypeError(
             f"machine must be a machine or a FrozenScorer, with a method 'scores', got {machine!r}; a fitted "
-            "scikit-learn classifier is wrapped as FrozenScorer(classifier)"
+            "scikit-learn classifier is wrapped as FrozenScorer(classifier), a regressor as FrozenRegressor(regressor)"
         )
     learns = callable(getattr(machine, "learn_one", None))
     if learns and not callable(getattr(machine, "fresh", None)):
