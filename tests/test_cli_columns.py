@@ -135,6 +135,19 @@ def test_a_run_reads_the_columns_from_toml_too(run, tmp_path):
     assert "Error: run.toml, [source] ordinal must not name 'size', which --nominal names\n" in result.stderr
 
 
+def test_a_value_that_holds_commas_stands_in_quotes(run, tmp_path):
+    (tmp_path / "towns.csv").write_text('town,y\n"Paris, TX",a\nOslo,b\n5" pipe,a\n')
+    columns = told("--label", "y", "--nominal", 'town="Paris, TX", Oslo,5" pipe')
+    assert columns.schema() == {"town": streams.Nominal(("Paris, TX", "Oslo", '5" pipe'))}
+    given = ("--label", "y", "--classes", "a,b", "--nominal", 'town="Paris, TX",Oslo,5" pipe', "--no-scale", "--end")
+    result = run("run", "--source", "csv:towns.csv", *given, "--journal", "run.db", "--out", "o", *QUICK[:6])
+    assert result.exit_code == 0, result.stderr
+    assert len((tmp_path / "o").read_text().splitlines()) == 3
+    wrong = run("run", "--source", "csv:towns.csv", "--label", "y", "--classes", 'a,"b', "--journal", "run.db")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert wrong.stderr.endswith("that differ as text, got 'a,\"b'\n")
+
+
 BASE = ("--delimiter", ";", "--label", "outcome")
 NOMINAL = "--nominal must be COLUMN or COLUMN=A,B, each column and each of its values once, got "
 FILL = "--fill must be COLUMN=median or COLUMN=NUMBER, each column once, got "
@@ -150,6 +163,7 @@ FILL = "--fill must be COLUMN=median or COLUMN=NUMBER, each column once, got "
         (("--nominal", "size="), 2, NOMINAL + "'size='"),
         (("--nominal", "=S"), 2, NOMINAL + "'=S'"),
         (("--nominal", "size=S,S"), 2, NOMINAL + "'size=S,S'"),
+        (("--nominal", 'size="S,M'), 2, NOMINAL + "'size=\"S,M'"),
         (("--ordinal", "size"), 2, "--ordinal must declare the values of 'size' from low to high: --ordinal size=LOW,"),
         (("--skip", "id", "--skip", "id"), 2, "--skip must be a column, each once, got 'id' twice"),
         (("--skip", "size", "--ordinal", "size=S,M"), 2, "--skip must not name 'size', which --ordinal names"),
@@ -164,7 +178,7 @@ FILL = "--fill must be COLUMN=median or COLUMN=NUMBER, each column once, got "
         (("--label", ""), 2, "--label must be text that is not empty, got ''"),
         (("--delimiter", ";;"), 2, "--delimiter must be one character, neither \" nor a line end, or tab, got ';;'"),
     ],
-    ids=range(17),
+    ids=range(18),
 )
 def test_what_is_wrong_with_the_options_is_one_line(run, tmp_path, command, words, code, said):
     result = run(*command, *BASE, *words)

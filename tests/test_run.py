@@ -559,6 +559,7 @@ def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):
     result = run("--config", "run.toml", "--C", 1, "--source", "jsonl:other.jsonl")
     assert result.exit_code == 1
     assert f"run.db has read 'file {tmp_path / 'in.jsonl'}' and goes on with that, got the source" in result.stderr
+    assert result.stderr.endswith("to add a source, use --new-source; a file that grows is read by --source csv:FILE\n")
     assert left("run.db") == undisturbed[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shlex
 import sys
@@ -129,7 +130,13 @@ def _of(kind: Any) -> Callable[[Any], Any]:
 
 
 def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")]
+    """Return what stands between commas; as in CSV, a part in quotes may hold commas itself."""
+    if '"' not in text:
+        return [part.strip() for part in text.split(",")]
+    try:
+        return [part.strip() for part in next(csv.reader([text], skipinitialspace=True, strict=True))]
+    except csv.Error:  # a quote without its end
+        raise ValueError(_short(text)) from None
 
 
 def _split_labels(text: str) -> list[Any]:

@@ -321,6 +321,7 @@ def _check_source(config: Config, online: Online, journal: Journal, source: Sour
         raise click.ClickException(
             f"{journal.path} has read {', '.join(map(repr, known))} and goes on with that, got the source "
             f"{source.name!r}: if it is the same source, give that name with --name; to add a source, use --new-source"
+            "; a file that grows is read by --source csv:FILE"
         )
 
 
