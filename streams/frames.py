@@ -269,11 +269,13 @@ class _Reader:
             raise ValueError("features must leave at least one column, got none")
 
     def check(self, frame: Any, where: str) -> None:
-        """Refuse a narwhals frame whose columns are of other types than declared."""
+        """Refuse a narwhals frame whose columns are of other types than declared; the error names all of them."""
         place, types = _places(frame), list(frame.schema.values())
-        for feature, kind, _ in self._columns:
-            if isinstance(kind, Numeric):
-                _check_number(types[place[feature]], frame, place[feature], f"{where}, column {feature!r}")
+        numeric = [(feature, place[feature]) for feature, kind, _ in self._columns if isinstance(kind, Numeric)]
+        strange = [(feature, _no_number(types[j], frame, j)) for feature, j in numeric]
+        wrong = [f"{where}, column {feature!r} must hold numbers, got {found}" for feature, found in strange if found]
+        if wrong:
+            raise TypeError("\n".join(wrong))
 
     def read(self, frame: Any, name: str, row: int, size: int) -> Iterator[Floats]:
         """Yield the encoded rows of a checked frame, `size` at a time; its first row has the number `row`."""
@@ -338,11 +340,11 @@ def _code(cell: Any, kind: Kind, found: dict[str, int], where: str) -> float:
         raise ValueError(f"{where} {error}") from None
 
 
-def _check_number(dtype: Any, frame: Any, j: int, where: str) -> None:
-    """Refuse column j of a frame, of this type, unless it holds numbers."""
+def _no_number(dtype: Any, frame: Any, j: int) -> str:
+    """Return what column j of a frame holds, of this type, and what to do about it; empty if it holds numbers."""
     kind = str(dtype).split("(")[0]
     if dtype.is_float() or (dtype.is_integer() and "128" not in kind):
-        return
+        return ""
     series = frame[:, j]
     kinds = "declare it in a schema as Nominal(values), Ordinal(values) or Skip()"
     known = series.drop_nulls().head(1).to_list()
@@ -360,7 +362,7 @@ def _check_number(dtype: Any, frame: Any, j: int, where: str) -> None:
         advice = f"{kinds}, or drop it"
     else:
         advice = "cast it to a type of numbers, or drop it"
-    raise TypeError(f"{where} must hold numbers, got {kind}: {advice}")
+    return f"{kind}: {advice}"
 
 
 def _spent(columns: Sequence[str]) -> Iterator[Any]:

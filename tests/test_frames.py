@@ -173,6 +173,13 @@ def test_a_schema_fills_and_encodes_a_whole_frame(make):
         streams.from_arrays(make({"a": [1.0, None]}), [0, 1])
 
 
+def test_all_columns_that_hold_no_numbers_are_named_at_once(make):
+    frame = make({"a": [1.0, 2.0], "b": ["u", "v"], "c": [True, False]})
+    told = r"^X, column 'b' must hold numbers, got String: declare .*\nX, column 'c' must hold numbers, got Boolean: "
+    with pytest.raises(TypeError, match=told):
+        streams.from_arrays(frame, [0, 1])
+
+
 def test_a_null_among_integers_is_no_number(make):
     with pytest.raises(ValueError, match=r"X must be finite, got (a missing value|nan) at row 1, column 0"):
         streams.from_arrays(make({"a": [1, None, 3]}), [0, 1, 0])
