@@ -3,9 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import partial
 
-from studies.script import in_processes
-from studies.store import Store
-from threadpoolctl import threadpool_limits
+from studies.script import results
 
 from benitez_pena import control, machines, published, sets
 from benitez_pena.methods import RESAMPLED, methods
@@ -101,12 +99,9 @@ def one_control(study, name, k, store):
     return store.of(f"{name}-control-{k}", key, lambda: control.constrained(data, plan, seed))
 
 
-def _work(study, folder, task):
+def _work(study, task, store):
     name, kind, k = task
-    store = Store(folder)
-    with threadpool_limits(1):
-        found = {"fold": one_fold, "control": one_control}[kind](study, name, k, store)
-    return task, found, store.computed
+    return {"fold": one_fold, "control": one_control}[kind](study, name, k, store)
 
 
 def run(study, folder, jobs=1, done=lambda task: None):
@@ -122,9 +117,4 @@ def run(study, folder, jobs=1, done=lambda task: None):
     done : callable
         Called with (set, kind, number) after each task.
     """
-    work, computed, found = partial(_work, study, folder), 0, {}
-    for task, answers, new in in_processes(work, [study.tasks()], jobs):
-        found[task] = answers
-        computed += new
-        done(task)
-    return found, computed
+    return results(partial(_work, study), [study.tasks()], folder, jobs, done)

@@ -5,9 +5,7 @@ from functools import partial
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
-from studies.script import in_processes
-from studies.store import Store
-from threadpoolctl import threadpool_limits
+from studies.script import results
 
 from rueping import machines, sets
 from rueping.methods import HELD_OUT, INNER_FOLDS, Fold, methods, svm_scores
@@ -77,12 +75,9 @@ def one_fold(study, data, kernel, k, store):
     return found
 
 
-def _work(study, folder, task):
+def _work(study, task, store):
     name, kernel, k = task
-    store = Store(folder)
-    with threadpool_limits(1):
-        found = one_fold(study, sets.load(name, store), kernel, k, store)
-    return task, found, store.computed
+    return one_fold(study, sets.load(name, store), kernel, k, store)
 
 
 def run(study, folder, jobs=1, done=lambda task: None):
@@ -103,13 +98,10 @@ def run(study, folder, jobs=1, done=lambda task: None):
     dict, int
         (set, kernel, method) to (folds, 5): the losses of `losses`, and seconds; for the method "SVM" (folds, 1).
     """
-    work, tasks, computed, found = partial(_work, study, folder), study.tasks(), 0, {}
+    tasks = study.tasks()
     # The choices first, one process for each set and kernel: all folds need them.
     firsts, rest = ([task for task in tasks if (task[2] == 0) is first] for first in (True, False))
-    for task, values, new in in_processes(work, (firsts, rest), jobs):
-        found[task] = values
-        computed += new
-        done(task)
+    found, computed = results(partial(_work, study), (firsts, rest), folder, jobs, done)
     table = {}
     for name, kernel, k in tasks:
         for method, value in found[name, kernel, k].items():

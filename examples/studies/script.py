@@ -1,30 +1,48 @@
 """What the scripts of all studies do: many tasks, perhaps in several processes, a bar, a figure if it can be drawn."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib import import_module
 from multiprocessing import get_context
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from threadpoolctl import threadpool_limits
+
+from studies.store import Store
 
 
-def in_processes(work, parts, jobs):
-    """Yield ``work(task)`` for every task: of one part after the other, within a part as they are done.
+def results(work, parts, folder, jobs=1, done=lambda task: None):
+    """Do what is missing of all tasks; return what each gave, by task, and how many results were computed.
 
     Parameters
     ----------
     work : callable
-        One that other processes can import.
+        ``work(task, store)``; one that other processes can import, and `functools.partial` of it.
     parts : sequence of lists of tasks
+        A part begins when the one before it has ended.
+    folder : path
+        Where results are kept, by a `Store`.
     jobs : int
         Processes.
+    done : callable
+        Called with each task after it.
     """
-    if jobs == 1:
-        yield from (work(task) for part in parts for task in part)
-        return
-    with get_context("spawn").Pool(jobs) as pool:
-        for part in parts:
-            yield from pool.imap_unordered(work, part)
+    one, found, computed = partial(_alone, work, folder), {}, 0
+    with ExitStack() as stack:
+        each = stack.enter_context(get_context("spawn").Pool(jobs)).imap_unordered if jobs > 1 else map
+        for task, given, new in (answer for part in parts for answer in each(one, part)):
+            found[task] = given
+            computed += new
+            done(task)
+    return found, computed
+
+
+def _alone(work, folder, task):
+    """Do a task on one thread; return it, what it gave, and how many results were computed."""
+    store = Store(folder)
+    with threadpool_limits(1):
+        return task, work(task, store), store.computed
 
 
 @contextmanager
