@@ -95,8 +95,8 @@ def _converted(x: Any) -> Floats:
     """Return a copy of `x` as float64, of any shape, or say what is wrong with it."""
     if not isinstance(x, np.ndarray) and hasattr(x, "columns"):
         raise TypeError(
-            f"x must be one object, a sequence of numbers, got a {type(x).__name__}: predict_many takes many rows, "
-            "and a loop over streams.from_arrays(X, y) gives one after the other"
+            f"x must be one object, a sequence of numbers, got a {type(x).__name__}: a loop over "
+            "streams.from_arrays(X, y) gives its rows, and predict_many, where a predictor has it, takes all at once"
         )
     if is_sparse(x):
         raise TypeError(
