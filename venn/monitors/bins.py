@@ -134,9 +134,10 @@ class CalibrationBins(Running):
     {'lower': 0.5, 'upper': 1.0, 'count': 2, 'confidence': 0.75, 'accuracy': 1.0}
     """
 
+    held_as = (("bins", "_size"),)
+
     def __init__(self, bins: int = 10) -> None:
-        size = integer("bins", bins, 1, LARGEST)
-        self._parameters = {"bins": size}
+        size = self._size = integer("bins", bins, 1, LARGEST)
         self._cuts: list[float] = WidthBins(size).cuts(np.empty(0)).tolist()
         self._counts = [0] * size
         self._sums = [0] * size  # in units, see `venn.monitors.sums`

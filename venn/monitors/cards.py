@@ -17,9 +17,8 @@ from venn.saved import mergeable
 class Card(Running):
     """Base of scorecards: counts and sums by name, all kept as whole numbers."""
 
-    def __init__(self, classes: Sequence[Label], parameters: dict[str, Any], counts: State, sums: State) -> None:
+    def __init__(self, classes: Sequence[Label], counts: State, sums: State) -> None:
         self.classes = plain_labels(classes)
-        self._parameters = {"classes": self.classes} | parameters
         self._counts: dict[str, list[int]] = {name: [0] * size for name, size in counts.items()}
         self._sums: dict[str, list[int]] = {name: [0] * size for name, size in sums.items()}  # in units
 

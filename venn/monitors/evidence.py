@@ -80,12 +80,13 @@ class Exchangeability(Running):
         Number of latest steps among which the beginning of a change is looked for.
     """
 
+    unnamed = 2
+
     def __init__(
         self, source: Source, martingale: Martingale, level: float, run_length: float, memory: int = MEMORY
     ) -> None:
-        self._patterns = (source, martingale)
-        self._parameters = {"level": level, "run_length": run_length, "memory": memory}
-        self.source = source
+        self.source, self.martingale = source, martingale
+        self.level, self.run_length, self.memory = level, run_length, memory
         self.name = source.name
         self.p_value: float | None = None  # the last one
         self.ville = Ville(martingale, level / 2 if source.of_event else level)
@@ -222,10 +223,9 @@ class PointForecasts(Running):
     name, speaks = "forecast", "point forecasts"
 
     def __init__(self, level: float, memory: int = MEMORY) -> None:
-        self._parameters = {"level": level, "memory": memory}
+        self.level, self.memory = level, memory
         self._trace = Trace(True, memory)
         self.process = ForwardEProcess()
-        self.level = level
         self.threshold = -log(level)
         self._rung = False
 

@@ -109,6 +109,8 @@ class Monitor(HasLabels, Running):
     Ville rings against the realised row
     """
 
+    unnamed = 1
+
     def __init__(
         self,
         classes: Sequence[Label] | LabelSpace,
@@ -137,12 +139,7 @@ class Monitor(HasLabels, Running):
                 raise ValueError(f"sources must be of the classes {list(self.classes)!r} in order, got {source!r}")
         self.restarts = ascending("restarts", restarts)
         self._smoothing = Smoothing(seed)
-        self._patterns = (list(self.classes) or self.space,)
-        self._parameters = {
-            "level": self.level, "run_length": self.run_length, "window": self.window, "clip": self.clip,
-            "seed": self._smoothing.seed, "martingale": self.martingale, "sources": self.sources,
-            "restarts": self.restarts,
-        }  # fmt: skip
+        self.seed = self._smoothing.seed
         self._scorer = Scorer("the predictor", self.space)
         self._last: tuple[Prediction, Label, Outcomes] | None = None  # whose scores are held now
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
@@ -161,10 +158,14 @@ class Monitor(HasLabels, Running):
         self._sums = np.zeros(len(self._names))
         self._ring = np.zeros((min(self.window, ROOM), len(self._names)))  # it grows up to the window
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes; the martingale as a fresh one."""
+        return super().parameters | {"classes": list(self.classes) or self.space}
+
     def fresh(self, seed: int | None = None) -> Self:
         """Return one with the same parameters that has seen nothing; a given seed replaces its own."""
-        given = {} if seed is None else {"seed": seed}
-        return type(self)(*self._patterns, **self._parameters | given)
+        return self.made_of(self.parameters | ({} if seed is None else {"seed": seed}))
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -469,15 +470,11 @@ class Monitor(HasLabels, Running):
         return (self._scorer.kind or FORECAST).finished(dict(zip(self._names, means.tolist(), strict=True)))
 
     def _plain(self) -> State:
-        names = None if self.sources is None else [source.name for source in self.sources]
-        of_martingale = type(self.martingale).__name__  # its parameters are in the states of the evidence
-        mine = {
+        return super()._plain() | {
+            "martingale": type(self.martingale).__name__,  # its parameters are in the states of the evidence
+            "sources": None if self.sources is None else [source.name for source in self.sources],
             "classes": list(map(repr, self.classes)) or repr(self.space),
-            "martingale": of_martingale,
-            "sources": names,
-            "restarts": list(self.restarts),
         }
-        return self._parameters | mine
 
     def _held(self) -> State:
         return {

@@ -72,11 +72,12 @@ class Scorecard(Card):
         self.clip = fraction("clip", clip)
         classes = plain_labels(classes)
         b, c = integer("bins", bins, 1, LARGEST), len(classes)
+        self.bins = b
         self._cuts = WidthBins(b).cuts(np.empty(0))
         counted = {"n": 1, "clipped": 1, "labels": c, "forecasts": b, "hits": b}
         summed = {"log_loss": 1, "brier": 1, "class_lower": c, "class_upper": c}
         by_bin = dict.fromkeys(("confidence", "variance", "lower", "upper"), b)
-        super().__init__(classes, {"bins": b, "clip": self.clip}, counted, summed | by_bin)
+        super().__init__(classes, counted, summed | by_bin)
 
     def update_many(
         self, block: ManyMultiprobabilities | ManyClassIntervals | ManyForecasts, codes: Any, times: Any = None
@@ -310,10 +311,10 @@ class SetScorecard(Card):
     """
 
     def __init__(self, classes: Sequence[Label], epsilon: float = 0.05, bins: int = 20) -> None:
-        level = significance(epsilon)
-        bins = integer("bins", bins, 1, LARGEST)
-        counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": bins}
-        super().__init__(classes, {"epsilon": level, "bins": bins}, counted, dict.fromkeys(CRITERIA, 1))
+        self.epsilon = significance(epsilon)
+        self.bins = integer("bins", bins, 1, LARGEST)
+        counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": self.bins}
+        super().__init__(classes, counted, dict.fromkeys(CRITERIA, 1))
 
     def update_many(self, block: ManyPredictionSets, codes: Any) -> None:
         """Add n predictions and their true labels.
@@ -334,14 +335,13 @@ class SetScorecard(Card):
         truth = class_codes("codes", codes, n, len(self.classes))
         p = np.ascontiguousarray(block.p_values)
         own = p[np.arange(n), truth]
-        bins = len(self._counts["histogram"])
-        places = np.minimum((own * bins).astype(np.int64), bins - 1)
-        found = efficiency(p, truth, self._parameters["epsilon"]).totals
+        places = np.minimum((own * self.bins).astype(np.int64), self.bins - 1)
+        found = efficiency(p, truth, self.epsilon).totals
         self._add(self._counts, "n", [n])
         self._add(self._counts, "hits", [int((block.index == truth).sum())])
         self._add(self._counts, "errors", [int((own <= level).sum()) for level in LEVELS])
         self._add(self._counts, "sizes", [int((p > level).sum()) for level in LEVELS])
-        self._add(self._counts, "histogram", np.bincount(places, minlength=bins).tolist())
+        self._add(self._counts, "histogram", np.bincount(places, minlength=self.bins).tolist())
         for name, sum_ in found.sums.items():
             self._add(self._sums, name, [sum_])
 
@@ -367,7 +367,7 @@ class SetScorecard(Card):
     def efficiency(self) -> dict[str, float]:
         """Means of the ten criteria of efficiency, by name."""
         sums = {name: values[0] for name, values in self._sums.items()}
-        return EfficiencyTotals(self._parameters["epsilon"], self.n, sums).means
+        return EfficiencyTotals(self.epsilon, self.n, sums).means
 
     def __str__(self) -> str:
         if not self.n:
