@@ -22,7 +22,7 @@ from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.outcomes import Outcomes, outcome
-from venn.monitors.running import Running, State, close, held_count, held_numbers
+from venn.monitors.running import Running, State, close, held_as, held_count, held_numbers
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
 from venn.monitors.verdict import CHANGED, Judge, Verdict
@@ -508,7 +508,9 @@ class Monitor(HasLabels, Running):
         for name in ("alarms", "ring", "evidence"):
             if not isinstance(held[name], list):
                 raise ValueError(f"state[{name!r}] must be a list, got {held[name]!r}")
-        self._alarms.extend(_alarm(alarm, n) for alarm in held["alarms"])
+        self._alarms.extend(held_as(Alarm, "alarms", alarm) for alarm in held["alarms"])
+        if not all(1 <= alarm.step <= n and abs(alarm.log_evidence) < inf for alarm in self._alarms):
+            raise ValueError(f"state['alarms'] must be alarms of the first {n} steps, got {held['alarms']!r}")
         columns = len(self._names)
         self._sums[:] = held_numbers("sums", held["sums"], columns)
         size = min(n, self.window)
@@ -536,15 +538,6 @@ class Monitor(HasLabels, Running):
                 f"state must be one that a monitor can reach, got n = {n} with parts that have seen {steps} steps, "
                 f"{len(self._alarms)} alarms of {self.count} and sums {held['sums']!r}"
             )
-
-
-def _alarm(value: Any, n: int) -> Alarm:
-    """Return an alarm of a state, or say what is wrong with it."""
-    kinds = {"step": int, "detector": str, "log_evidence": float, "sentence": str, "about": str}
-    right = isinstance(value, dict) and {name: type(part) for name, part in value.items()} == kinds
-    if not right or not (1 <= value["step"] <= n and abs(value["log_evidence"]) < inf):
-        raise ValueError(f"state['alarms'] must be alarms of the first {n} steps, got {value!r}")
-    return Alarm(**value)
 
 
 def _check_guarantee(prediction: Prediction, guaranteed: str | None) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from dataclasses import asdict
+from typing import Any, ClassVar, Self, TypeVar
 
+import msgspec
 import numpy as np
 
 from venn.monitors.sums import rounded, units
@@ -13,6 +15,7 @@ from venn.prediction import Floats
 from venn.saved import Saved
 
 State = dict[str, Any]
+Kind = TypeVar("Kind")
 MOST = sys.float_info.max
 NEAR = 1e-9  # values computed from the same numbers agree better than this
 
@@ -162,6 +165,17 @@ def held_numbers(name: str, values: Any, size: int) -> list[float]:
     if not right or any(type(v) not in (int, float) or not abs(v) <= MOST for v in values):
         raise ValueError(f"state[{name!r}] must hold {size} finite numbers, got {values!r}")
     return values
+
+
+def held_as(kind: type[Kind], name: str, value: Any) -> Kind:
+    """Return a dataclass from its fields in a state, or say what is wrong with them."""
+    try:
+        found = msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"state[{name!r}] must be a {kind.__name__}, got {value!r}: {error}") from None
+    if asdict(found) != value:  # type: ignore[call-overload]
+        raise ValueError(f"state[{name!r}] must hold the fields of a {kind.__name__} and no others, got {value!r}")
+    return found
 
 
 def held_sum(name: str, values: Any) -> int:
