@@ -12,7 +12,7 @@ import numpy as np
 
 from venn.monitors.sums import rounded, units
 from venn.prediction import Floats
-from venn.saved import Saved
+from venn.saved import Saved, held_int
 
 State = dict[str, Any]
 Kind = TypeVar("Kind")
@@ -154,9 +154,7 @@ def checked_state(name: str, state: Any, wanted: State) -> None:
 
 def held_count(name: str, value: Any) -> int:
     """Return a number of a state that counts something, or say what is wrong with it."""
-    if type(value) is not int or value < 0:
-        raise ValueError(f"state[{name!r}] must be an integer >= 0, got {value!r}")
-    return value
+    return held_int(f"state[{name!r}]", value)
 
 
 def held_numbers(name: str, values: Any, size: int) -> list[float]:
