@@ -566,14 +566,11 @@ class Drift(Saved):
 
     def _take_scale(self, state: dict[str, Any]) -> None:
         """Take over the scale of a state, or the objects so far that will fix it."""
-        rows, ranked = state["rows"], state["ranking"].n
+        rows, fixed = state["rows"], state["spread"] is not None
         seen = 0 if rows is None else held_rows("rows", rows)
-        fixed = state["spread"] is not None
-        if (
-            seen > max(self.first - 1, 0)
-            or (fixed and (seen or not self.first))
-            or (ranked and self.first and not fixed)
-        ):
+        # Either the scale is fixed, or objects wait for it, or there is none to fix and none waits.
+        possible = (self.first > 0 and seen == 0) if fixed else seen < max(self.first, 1)
+        if not possible or (self.first and not fixed and state["ranking"].n):
             raise ValueError(f"rows must be objects that have not fixed the scale, fewer than {self.first}, got {seen}")
         self._scale = held_scale(state["center"], state["spread"]) if fixed else None
         self._rows = [] if rows is None else list(held_finite("rows", rows, (seen, rows.shape[-1])).copy())
