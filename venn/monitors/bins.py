@@ -246,10 +246,9 @@ class CalibrationBins(Running):
     def take_over(self, held: State) -> None:
         """Go on from a `state`, having seen nothing."""
         size = len(self._counts)
-        counts, hits = (held_numbers(name, held[name], size) for name in ("counts", "hits"))
-        for name in ("counts", "hits"):
-            for value in held[name]:
-                held_count(name, value)
+        counts, hits = (
+            [held_count(name, one) for one in held_numbers(name, held[name], size)] for name in ("counts", "hits")
+        )
         if not isinstance(held["sums"], list) or len(held["sums"]) != size:
             raise ValueError(f"state['sums'] must hold {size} lists of numbers, got {held['sums']!r}")
         exact = [held_sum("sums", one) for one in held["sums"]]
@@ -262,5 +261,5 @@ class CalibrationBins(Running):
                     f"state must hold what forecasts in [{ends[i]}, {ends[i + 1]}] leave in bin {i}, "
                     f"got count {count}, sum {total} and {came} hits"
                 )
-        self._counts, self._hits = list(held["counts"]), list(held["hits"])
-        self._sums, self._waiting, self._came = exact, [], []
+        self._counts, self._hits, self._sums = counts, hits, exact
+        self._waiting, self._came = [], []
