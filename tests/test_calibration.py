@@ -13,7 +13,7 @@ from scipy.stats import binom, binomtest, chi2, kstest
 from sklearn import metrics
 
 from venn.monitors.bins import CalibrationBins, MassBins, WidthBins
-from venn.monitors.calibration import classwise_ece, ece, hosmer_lemeshow, number_of_events, reliability, top_label
+from venn.monitors.calibration import classwise_ece, ece, hosmer_lemeshow, number_of_events, reliability
 from venn.monitors.losses import brier, log_loss, sharpness
 
 BINS = {"width": (WidthBins, naive.in_width_bins), "mass": (MassBins, naive.in_mass_bins)}
@@ -69,8 +69,6 @@ def test_scores_of_distributions(c):
     for clip in (1e-15, 0.2, 0.0):
         loss = log_loss(rows, truth, clip)
         assert (loss.value, loss.clipped) == pytest.approx(naive.log_loss(of_truth, clip), abs=1e-12)
-    confidence, hit = top_label(rows, truth)
-    assert (confidence.tolist(), hit.tolist()) == naive.top_label(rows.tolist(), truth.tolist())
 
 
 def test_the_clip_is_stated_and_what_it_changed_is_counted():
@@ -121,7 +119,7 @@ def test_distributions_are_measured_by_their_predicted_class_or_by_all():
         column, came = rows[:, k].tolist(), (truth == k).astype(int).tolist()
         assert each[k] == pytest.approx(naive.ece(naive.in_mass_bins(column, came, 7)), abs=1e-12)
     assert reliability(rows, truth).ece == ece(rows, truth)
-    assert hosmer_lemeshow(rows, truth) == hosmer_lemeshow(*top_label(rows, truth))
+    assert hosmer_lemeshow(rows, truth) == hosmer_lemeshow(*naive.top_label(rows.tolist(), truth.tolist()))
 
 
 def test_equal_mass_means_equal_counts_without_ties():
@@ -350,8 +348,8 @@ BAD = {
     "one class": ([[1.0], [1.0]], [0, 0], "proba must have shape"),
     "three axes": (np.full((2, 2, 2), 0.5), [0, 1], "proba must have shape"),
     "lengths": ([0.5, 0.5], [1], r"truth must have shape \(2,\)"),
-    "not binary": ([0.5, 0.5], [0, 2], "truth must be 0 or 1, False or True, got 2 at 1"),
-    "unknown class": ([[0.5, 0.5]] * 2, [0, 2], "truth must be class codes from 0 to 1, got 2 at 1"),
+    "not binary": ([0.5, 0.5], [0, 2], "truth must be 0 or 1, False or True, got 2 in row 1"),
+    "unknown class": ([[0.5, 0.5]] * 2, [0, 2], "truth must be class codes from 0 to 1, got 2 in row 1"),
     "floats": ([0.5, 0.5], [0.0, 1.0], "truth must be 0 or 1"),
     "labels": ([[0.5, 0.5]] * 2, ["a", "b"], "truth must be class codes"),
     "nothing came": ([0.5, 0.5], None, "truth must be 0 or 1"),
@@ -370,10 +368,9 @@ def test_bad_parameters_are_refused():
     for values in ([[0.5, 0.5]], [], [1.5], None):
         with pytest.raises((ValueError, TypeError), match="proba must"):
             number_of_events(values)
-    for measure in (top_label, classwise_ece):
-        measure(*ROWS)
-        with pytest.raises(ValueError, match="proba must have shape"):
-            measure(*GOOD)
+    classwise_ece(*ROWS)
+    with pytest.raises(ValueError, match="proba must have shape"):
+        classwise_ece(*GOOD)
     for clip in (1.0, -1e-9, math.nan, "x", None, True):
         with pytest.raises(ValueError, match="clip must lie in"):
             log_loss(*GOOD, clip=clip)

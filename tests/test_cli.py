@@ -450,13 +450,14 @@ def test_plain_words():
     for step in range(100):
         sets.update({"conformal": PredictionSet(np.array([0.04 if step < 12 else 0.5, 0.3]), classes)}, "a")
     assert plain_words(sets) == [
-        "conformal: 12 of 100 missed the true label at significance 0.05, BEYOND the 1 to 10 that chance allows."
+        "conformal: 12 of 100 sets at significance 0.05 missed the true label, BEYOND the 1 to 10 that chance allows; "
+        "1.88 labels a set."
     ]
     plain = Record(classes, ["plain"])  # may miss less often than 5 in 100, and that is no surprise
     for _ in range(100):
         plain.update({"plain": PredictionSet(np.array([0.5, 0.3]), classes, smoothed=False)}, "a")
     assert plain_words(plain)[0].startswith(
-        "plain: 0 of 100 missed the true label at significance 0.05, within the 0 to 10 that chance allows"
+        "plain: 0 of 100 sets at significance 0.05 missed the true label, within the 0 to 10 that chance allows"
     )
 
 
@@ -468,7 +469,7 @@ def test_a_class_that_sets_miss_more_often_than_all_together_is_named():
         p_values = [0.5, 0.03] if rare and step < 320 else [0.5, 0.3]
         sets.update({"conformal": PredictionSet(np.array(p_values), classes)}, classes[rare])
     overall, named = plain_words(sets)
-    assert overall.startswith("conformal: 4 of 400 missed the true label at significance 0.05")
+    assert overall.startswith("conformal: 4 of 400 sets at significance 0.05 missed the true label")
     assert named == (
         "conformal: classes missed more often: 'rare' (4 of 5). The promise is one over all classes "
         "together; Conformal(..., label_conditional=True) keeps it within each."

@@ -131,8 +131,8 @@ GOOD = np.full((2, 3), 0.5)
 @pytest.mark.parametrize(
     ("p", "truth", "epsilon", "error", "match"),
     [
-        ([[0.5, np.nan]], [0], 0.1, ValueError, r"p_values must lie in \[0, 1\], got nan of label 1 at step 0"),
-        ([[0.5, 0.5], [1.2, 0.5]], [0, 0], 0.1, ValueError, r"p_values must .* got 1.2 of label 0 at step 1"),
+        ([[0.5, np.nan]], [0], 0.1, ValueError, r"p_values must lie in \[0, 1\], got nan of label 1 in row 0"),
+        ([[0.5, 0.5], [1.2, 0.5]], [0, 0], 0.1, ValueError, r"p_values must .* got 1.2 of label 0 in row 1"),
         ([[0.5, -1e-9]], [0], 0.1, ValueError, "p_values must lie"),
         ([[0.5, np.inf]], [0], 0.1, ValueError, "p_values must lie"),
         ([["0.5", "0.5"]], [0], 0.1, TypeError, "p_values must be"),
@@ -144,8 +144,8 @@ GOOD = np.full((2, 3), 0.5)
         ([[0.5]], [0], 0.1, ValueError, r"p_values must have shape \(n, c\)"),
         (GOOD, [0], 0.1, ValueError, r"truth must have shape \(2,\)"),
         (GOOD, [[0, 1]], 0.1, ValueError, "truth must have shape"),
-        (GOOD, [0, 3], 0.1, ValueError, "truth must be class codes from 0 to 2, got 3 at step 1"),
-        (GOOD, [-1, 0], 0.1, ValueError, "truth must be class codes from 0 to 2, got -1 at step 0"),
+        (GOOD, [0, 3], 0.1, ValueError, "truth must be class codes from 0 to 2, got 3 in row 1"),
+        (GOOD, [-1, 0], 0.1, ValueError, "truth must be class codes from 0 to 2, got -1 in row 0"),
         (GOOD, [0.0, 1.0], 0.1, TypeError, "truth must be class codes"),
         (GOOD, ["a", "b"], 0.1, TypeError, "truth must be class codes"),
         (GOOD, [True, False], 0.1, TypeError, "truth must be class codes"),

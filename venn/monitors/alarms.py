@@ -91,19 +91,15 @@ class Detector(Running):
     """
 
     threshold: float
+    unnamed = 1
 
-    def __init__(self, martingale: Martingale, parameters: dict[str, Any], start: float) -> None:
+    def __init__(self, martingale: Martingale, start: float) -> None:
         self.martingale = checked_martingale(martingale).fresh()
-        self._parameters = parameters
         self._start = start
         self.log = start
         self.n = 0
         self.count = 0
         self.last: Alarm | None = None
-
-    @property
-    def _patterns(self) -> tuple[Martingale]:  # type: ignore[override]
-        return (self.martingale,)
 
     @property
     @abstractmethod
@@ -247,7 +243,7 @@ class Ville(Detector):
     def __init__(self, martingale: Martingale, level: float = 0.01) -> None:
         self.level = fraction("level", level)
         self.threshold = -math.log(self.level)
-        super().__init__(martingale, {"level": self.level}, 0.0)
+        super().__init__(martingale, 0.0)
 
     @property
     def statement(self) -> str:
@@ -305,13 +301,15 @@ class ChangeDetector(Detector):
     would be 0 / 0, and the bets of a fresh one are equally fair.
     """
 
+    held_as = (("threshold", "run_length"),)
+
     _by_sum: ClassVar[bool]
     _after: ClassVar[Any]  # compiled: one step of the statistic
 
     def __init__(self, martingale: Martingale, threshold: float, start: float) -> None:
         self.run_length = above_one("threshold", threshold)
         self.threshold = math.log(threshold)
-        super().__init__(martingale, {"threshold": self.run_length}, start)
+        super().__init__(martingale, start)
 
     @property
     def statement(self) -> str:

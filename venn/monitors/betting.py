@@ -56,8 +56,8 @@ class Bettor(Sums):
     most a (Ville). How fast S grows otherwise is not a theorem, and depends on the martingale.
     """
 
-    def __init__(self, parameters: dict[str, Any], constants: Any, sizes: dict[str, int], derived: int = 0) -> None:
-        super().__init__(parameters, constants, {"log": 1, **sizes}, derived)
+    def __init__(self, constants: Any, sizes: dict[str, int], derived: int = 0) -> None:
+        super().__init__(constants, {"log": 1, **sizes}, derived)
 
     @property
     def log(self) -> float:

@@ -134,9 +134,10 @@ class CalibrationBins(Running):
     {'lower': 0.5, 'upper': 1.0, 'count': 2, 'confidence': 0.75, 'accuracy': 1.0}
     """
 
+    held_as = (("bins", "_size"),)
+
     def __init__(self, bins: int = 10) -> None:
-        size = integer("bins", bins, 1, LARGEST)
-        self._parameters = {"bins": size}
+        size = self._size = integer("bins", bins, 1, LARGEST)
         self._cuts: list[float] = WidthBins(size).cuts(np.empty(0)).tolist()
         self._counts = [0] * size
         self._sums = [0] * size  # in units, see `venn.monitors.sums`
@@ -245,10 +246,9 @@ class CalibrationBins(Running):
     def take_over(self, held: State) -> None:
         """Go on from a `state`, having seen nothing."""
         size = len(self._counts)
-        counts, hits = (held_numbers(name, held[name], size) for name in ("counts", "hits"))
-        for name in ("counts", "hits"):
-            for value in held[name]:
-                held_count(name, value)
+        counts, hits = (
+            [held_count(name, one) for one in held_numbers(name, held[name], size)] for name in ("counts", "hits")
+        )
         if not isinstance(held["sums"], list) or len(held["sums"]) != size:
             raise ValueError(f"state['sums'] must hold {size} lists of numbers, got {held['sums']!r}")
         exact = [held_sum("sums", one) for one in held["sums"]]
@@ -261,5 +261,5 @@ class CalibrationBins(Running):
                     f"state must hold what forecasts in [{ends[i]}, {ends[i + 1]}] leave in bin {i}, "
                     f"got count {count}, sum {total} and {came} hits"
                 )
-        self._counts, self._hits = list(held["counts"]), list(held["hits"])
-        self._sums, self._waiting, self._came = exact, [], []
+        self._counts, self._hits, self._sums = counts, hits, exact
+        self._waiting, self._came = [], []

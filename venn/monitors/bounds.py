@@ -92,7 +92,7 @@ class DeviationBand(Sums):
 
     def __init__(self, delta: float = 0.05) -> None:
         self.delta = fraction("delta", delta)
-        super().__init__({"delta": self.delta}, [-log(self.delta)], {"total": 1, "radius": 1})
+        super().__init__([-log(self.delta)], {"total": 1, "radius": 1})
 
     @property
     def statement(self) -> str:
@@ -177,7 +177,7 @@ class ForwardEProcess(Sums):
     _run = staticmethod(compiled.forward_steps)
 
     def __init__(self) -> None:
-        super().__init__({}, BETS, {"log": 1, "logs": 2 * len(BETS)})
+        super().__init__(BETS, {"log": 1, "logs": 2 * len(BETS)})
         self._one = np.empty((3, 1))
 
     @property

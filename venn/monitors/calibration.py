@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 from scipy.special import chdtrc
 
@@ -27,32 +26,6 @@ from venn.parameters import flag, fraction
 from venn.prediction import Floats, Integers
 
 LEAST_EXPECTED = 1.0
-
-
-class TopLabel(NamedTuple):
-    """Whether the predicted class was right, and its forecast probability."""
-
-    confidence: Floats  #: (n,) largest probability
-    hit: NDArray[np.bool_]  #: (n,) the predicted class, the first of that probability, was the true one
-
-
-def top_label(proba: Any, truth: Any) -> TopLabel:
-    """Return the probability of the predicted class, and whether that class was right.
-
-    Parameters
-    ----------
-    proba : (n, c) float64
-    truth : (n,) class codes
-
-    Examples
-    --------
-    >>> top_label([[0.25, 0.75], [0.5, 0.5]], [1, 1]).hit
-    array([ True, False])
-    """
-    p, y = forecasts(proba, truth)
-    if p.ndim == 1:
-        raise ValueError(f"proba must have shape (n, c), got {p.shape}")
-    return TopLabel(p.max(axis=1), p.argmax(axis=1) == y)
 
 
 def ece(proba: Any, truth: Any, bins: Bins | None = None) -> float:

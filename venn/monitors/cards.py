@@ -17,9 +17,8 @@ from venn.saved import mergeable
 class Card(Running):
     """Base of scorecards: counts and sums by name, all kept as whole numbers."""
 
-    def __init__(self, classes: Sequence[Label], parameters: dict[str, Any], counts: State, sums: State) -> None:
+    def __init__(self, classes: Sequence[Label], counts: State, sums: State) -> None:
         self.classes = plain_labels(classes)
-        self._parameters = {"classes": self.classes} | parameters
         self._counts: dict[str, list[int]] = {name: [0] * size for name, size in counts.items()}
         self._sums: dict[str, list[int]] = {name: [0] * size for name, size in sums.items()}  # in units
 
@@ -55,18 +54,16 @@ class Card(Running):
         """Counts and exact sums, by name."""
         return self._counts, self._sums
 
-    def gather(self, counts: dict[str, list[int]], sums: dict[str, list[int]]) -> None:
-        """Add the counts and sums of another card of the same kind."""
-        self._counts = {name: added(own, counts[name]) for name, own in self._counts.items()}
-        self._sums = {name: added(own, sums[name]) for name, own in self._sums.items()}
+    def gather(self, counts: dict[str, list[int]], sums: dict[str, list[int]], times: int = 1) -> None:
+        """Add counts and exact sums, those of all names, so many times."""
+        for own, more in ((self._counts, counts), (self._sums, sums)):
+            for name, values in own.items():
+                own[name] = [a + times * b for a, b in zip(values, more[name], strict=True)]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Card) and self.state == other.state
 
     __hash__ = None  # type: ignore[assignment]
-
-    def _add(self, kind: dict[str, list[int]], name: str, values: Sequence[int]) -> None:
-        kind[name] = added(kind[name], values)
 
     def _mean(self, sum_: int) -> float:
         if not self.n:
@@ -101,10 +98,6 @@ class Card(Running):
 def plain_labels(classes: Sequence[Label]) -> tuple[Label, ...]:
     """Return labels as Python objects, with the same repr and JSON wherever they come from; or refuse them."""
     return tuple(label.item() if isinstance(label, np.generic) else label for label in class_codes(classes))
-
-
-def added(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    return [a + b for a, b in zip(one, other, strict=True)]
 
 
 def _size(values: Any) -> int | None:

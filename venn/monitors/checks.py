@@ -50,11 +50,7 @@ def probabilities(proba: Any, name: str = "proba") -> Floats:
         raise TypeError(f"{name} must be numbers, got {values.dtype}: {proba!r}")
     if values.ndim not in (1, 2) or not len(values) or (values.ndim == 2 and values.shape[1] < 2):
         raise ValueError(f"{name} must have shape (n,) or (n, c) with n >= 1 and c >= 2, got {values.shape}")
-    p = np.ascontiguousarray(values, np.float64)
-    # Written so that NaN fails.
-    wrong = ~((p >= 0.0) & (p <= 1.0))
-    if wrong.any():
-        raise ValueError(f"{name} must lie in [0, 1], got {p[wrong][0]} in row {int(np.argwhere(wrong)[0][0])}")
+    p = _within_one(name, values)
     if p.ndim == 2:
         short = np.abs(p.sum(axis=1) - 1.0) > SUM
         if short.any():
@@ -66,16 +62,9 @@ def probabilities(proba: Any, name: str = "proba") -> Floats:
 def forecasts(proba: Any, truth: Any, names: tuple[str, str] = ("proba", "truth")) -> tuple[Floats, Integers]:
     """Return both arrays, or say what is wrong with them."""
     p = probabilities(proba, names[0])
-    y = array_of(truth)
-    wanted = "0 or 1, False or True" if p.ndim == 1 else f"class codes from 0 to {p.shape[1] - 1}"
-    if y.dtype.kind not in "iub" or np.ma.isMaskedArray(truth):
-        raise TypeError(f"{names[1]} must be {wanted}, got {y.dtype}: {truth!r}")
-    if y.shape != (len(p),):
-        raise ValueError(f"{names[1]} must have shape ({len(p)},) as {names[0]} has rows, got {y.shape}")
-    wrong = (y < 0) | (y > (1 if p.ndim == 1 else p.shape[1] - 1))
-    if wrong.any():
-        raise ValueError(f"{names[1]} must be {wanted}, got {y[wrong][0]} at {int(wrong.argmax())}")
-    return p, y.astype(np.int64)
+    if p.ndim == 1:
+        return p, class_codes(names[1], truth, len(p), 2, "0 or 1, False or True", "iub")
+    return p, class_codes(names[1], truth, len(p), p.shape[1], kinds="iub")
 
 
 def p_value_rows(name: str, values: Any) -> Floats:
@@ -85,24 +74,32 @@ def p_value_rows(name: str, values: Any) -> Floats:
         raise TypeError(f"{name} must be an (n, c) array of numbers, got {values!r}")
     if array.ndim != 2 or array.shape[1] < 2:
         raise ValueError(f"{name} must have shape (n, c) with c at least 2, got {array.shape}")
+    return _within_one(name, array)
+
+
+def _within_one(name: str, values: Any) -> Floats:
+    """Return numbers in [0, 1], or say which one is not."""
     # Contiguous rows: numpy's sum of a row depends on that, and parts must give the rows of the whole.
-    clean: Floats = np.ascontiguousarray(array, np.float64)
-    # Written so that NaN fails.
-    if not ((clean >= 0) & (clean <= 1)).all():
-        i, k = np.argwhere(~((clean >= 0) & (clean <= 1)))[0].tolist()
-        raise ValueError(f"{name} must lie in [0, 1], got {clean[i, k]} of label {k} at step {i}")
+    clean: Floats = np.ascontiguousarray(values, np.float64)
+    wrong = np.argwhere(~((clean >= 0.0) & (clean <= 1.0)))  # NaN is wrong
+    if len(wrong):
+        row, *label = wrong[0].tolist()
+        of = f" of label {label[0]}" if label else ""
+        raise ValueError(f"{name} must lie in [0, 1], got {clean[row, *label]}{of} in row {row}")
     return clean
 
 
-def class_codes(name: str, values: Any, n: int, c: int) -> Integers:
-    """Return (n,) class codes from 0 to c - 1, or say what is wrong with them."""
+def class_codes(name: str, values: Any, n: int, c: int, wanted: str = "", kinds: str = "iu") -> Integers:
+    """Return (n,) class codes from 0 to c - 1, of dtypes of these kinds, or say what is wrong with them."""
     array = array_of(values)
-    if array.dtype.kind not in "iu" and not (array.size == 0 and array.dtype.kind == "f"):
-        raise TypeError(f"{name} must be class codes, integers from 0 to {c - 1}, got {values!r}")
+    wanted = wanted or f"class codes from 0 to {c - 1}"
+    integers = array.dtype.kind in kinds and not np.ma.isMaskedArray(values)
+    if not integers and not (array.size == 0 and array.dtype.kind == "f"):
+        raise TypeError(f"{name} must be {wanted}, got {array.dtype}: {values!r}")
     if array.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), a class code for each step, got {array.shape}")
+        raise ValueError(f"{name} must have shape ({n},), one for each row, got {array.shape}")
     wrong = (array < 0) | (array >= c)
     if wrong.any():
         i = int(wrong.argmax())
-        raise ValueError(f"{name} must be class codes from 0 to {c - 1}, got {array[i]} at step {i}")
+        raise ValueError(f"{name} must be {wanted}, got {array[i]} in row {i}")
     return array.astype(np.int64)

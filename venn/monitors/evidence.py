@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from math import log
-from typing import Protocol
 
 from venn.monitors.alarms import PER_DECADE, Alarm, ShiryaevRoberts, Ville, odds
 from venn.monitors.betting import Martingale
@@ -17,40 +17,51 @@ from venn.monitors.sources import Source
 from venn.saved import saved
 
 
-class Evidence(Protocol):
-    """What a monitor needs from evidence against one claim."""
+class Evidence(Running):
+    """Base of what gathers evidence against one claim, step by step.
+
+    Parameters
+    ----------
+    of_event : bool
+        Whether the latest numbers are departures of an event, or p-values.
+    memory : int >= 1
+        Number of latest steps among which the beginning of a change is looked for.
+    """
 
     name: str
     speaks: str  #: what it bets on, in plain words
 
+    def __init__(self, of_event: bool, memory: int) -> None:
+        self.memory = memory
+        self._trace = Trace(of_event, memory)
+
     @property
+    @abstractmethod
     def n(self) -> int:
         """Number of steps."""
 
+    @abstractmethod
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
         """Process one step; return the alarms that it rings."""
 
+    @abstractmethod
     def begin_anew(self) -> None:
         """Bet from the next step on as if it were the first, where what is proved does not go on."""
 
+    @abstractmethod
     def near(self, slack: float, again: bool) -> str | None:
         """Return the detector that is as near to ringing, in the logarithm of its statistic; if any.
 
-        `again`: after an alarm only those count that start anew.
+        `again`: after an alarm only those count that start anew; others may still hold what they won.
         """
 
     def change(self) -> ChangePoint:
         """Return when a change began, if there was one."""
+        return self._trace.change(self.n)
 
+    @abstractmethod
     def snapshot(self) -> list[State]:
         """Return one plain mapping for each detector."""
-
-    @property
-    def state(self) -> State:
-        """The state on which later answers depend, as plain data."""
-
-    def restore(self, state: State) -> None:
-        """Continue from a `state`."""
 
 
 def against(detector: str, about: str) -> str:
@@ -59,7 +70,7 @@ def against(detector: str, about: str) -> str:
 
 
 @saved
-class Exchangeability(Running):
+class Exchangeability(Evidence):
     """Bets martingales on the p-values of a source, and compares the sum of its deviations with a band.
 
     There are three detectors. `Ville`: one martingale from the first step on; it ever rings falsely with probability
@@ -80,12 +91,13 @@ class Exchangeability(Running):
         Number of latest steps among which the beginning of a change is looked for.
     """
 
+    unnamed = 2
+
     def __init__(
         self, source: Source, martingale: Martingale, level: float, run_length: float, memory: int = MEMORY
     ) -> None:
-        self._patterns = (source, martingale)
-        self._parameters = {"level": level, "run_length": run_length, "memory": memory}
-        self.source = source
+        super().__init__(source.of_event, memory)
+        self.source, self.martingale, self.level, self.run_length = source, martingale, level, run_length
         self.name = source.name
         self.p_value: float | None = None  # the last one
         self.ville = Ville(martingale, level / 2 if source.of_event else level)
@@ -93,7 +105,6 @@ class Exchangeability(Running):
         self.band = DeviationBand(level / 2) if source.of_event else None
         self._left = False  # the band, ever
         self.speaks = "probabilities" if source.of_event else "p-values"
-        self._trace = Trace(source.of_event, memory)
 
     @property
     def n(self) -> int:
@@ -124,16 +135,13 @@ class Exchangeability(Running):
         return [replace(alarm, about=self.name) for alarm in rung]
 
     def begin_anew(self) -> None:
-        """Bet from the next step on as if it were the first; what is remembered of the latest steps stays."""
+        """Bet from the next step on as if it were the first; the latest steps stay known."""
         self.ville.begin_anew()
         self.repeated.begin_anew()
         self.band, self._left = None if self.band is None else self.band.fresh(), False
 
     def near(self, slack: float, again: bool) -> str | None:
-        """Return the detector that is as near to ringing, in the logarithm of its statistic; if any.
-
-        `again`: after an alarm only `ShiryaevRoberts` counts, which starts anew; others may still hold what they won.
-        """
+        """Return the detector that is as near to ringing; after an alarm only `ShiryaevRoberts` counts."""
         nearest = [(self.repeated.log - self.repeated.threshold, "ShiryaevRoberts")]
         if not again and not self.ville.rung:
             nearest.append((self.ville.log - self.ville.threshold, "Ville"))
@@ -141,10 +149,6 @@ class Exchangeability(Running):
             nearest.append((_excess(self.band) + log(self.band.delta), "DeviationBand"))
         gap, detector = max(nearest)
         return against(detector, self.name) if gap >= -slack else None
-
-    def change(self) -> ChangePoint:
-        """Return when a change began, if there was one."""
-        return self._trace.change(self.n)
 
     def _outside(self, band: DeviationBand) -> Alarm:
         excess = _excess(band)
@@ -208,7 +212,7 @@ def _excess(band: DeviationBand) -> float:
 
 
 @saved
-class PointForecasts(Running):
+class PointForecasts(Evidence):
     """A forward e-process against the probabilities that a point forecaster gives to its own predictions.
 
     Parameters
@@ -222,10 +226,9 @@ class PointForecasts(Running):
     name, speaks = "forecast", "point forecasts"
 
     def __init__(self, level: float, memory: int = MEMORY) -> None:
-        self._parameters = {"level": level, "memory": memory}
-        self._trace = Trace(True, memory)
-        self.process = ForwardEProcess()
+        super().__init__(True, memory)
         self.level = level
+        self.process = ForwardEProcess()
         self.threshold = -log(level)
         self._rung = False
 
@@ -257,10 +260,6 @@ class PointForecasts(Running):
         """Return the process if it has not rung and is as near to that; else None."""
         near = not again and not self._rung and self.process.log >= self.threshold - slack
         return against("ForwardEProcess", self.name) if near else None
-
-    def change(self) -> ChangePoint:
-        """Return when a change began, if there was one."""
-        return self._trace.change(self.n)
 
     def snapshot(self) -> list[State]:
         """Return one plain mapping."""

@@ -231,13 +231,26 @@ class ErrorKind(Kind):
             return 0.0
         return size * (xlogy(errors, errors / LEVEL) + xlogy(1 - errors, (1 - errors) / (1 - LEVEL)))
 
-    def allowed(self, n: int, errors: int, guaranteed: str) -> str:
-        """Compare a number of errors with the central 95 % of the binomial distribution that the theorem gives."""
+    def conclusion(self, name: str, curves: Any, guaranteed: str) -> str:
+        """Compare the number of errors with the central 95 % of the binomial distribution that the theorem gives.
+
+        There is no chance in a long-run error rate.
+        """
         from scipy.stats import binom
 
-        low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
-        low = 0 if self.may_err_less(guaranteed) else low
-        return f"{'within' if low <= errors <= high else 'BEYOND'} the {low} to {high} that chance allows"
+        n, errors = len(curves), int(curves.errors(LEVEL)[-1])
+        if guaranteed == LONG_RUN:
+            kept = f"{errors / n:.3f}: on any stream the rate tends to {LEVEL}"
+        else:
+            low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
+            low = 0 if self.may_err_less(guaranteed) else low
+            kept = f"{'within' if low <= errors <= high else 'BEYOND'} the {low} to {high} that chance allows"
+        missed = f"{errors} of {n} {self.what} at significance {LEVEL} missed the true label"
+        return f"{name}: {missed}, {kept}; {self.breadth_so_far(curves)}."
+
+    @abstractmethod
+    def breadth_so_far(self, curves: Any) -> str:
+        """Return as text how large the sets or intervals at 0.05 were on average."""
 
 
 class Recalled(NamedTuple):

@@ -15,7 +15,6 @@ columns that a kind says it has (`lower` and `upper` as a band, `error_0.05` bes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import log, sqrt
 from struct import Struct
 from typing import Any, ClassVar
 
@@ -23,7 +22,7 @@ import numpy as np
 
 from venn._compiled.outcomes import add_graded, add_set, score_pairs, score_point, score_rows, score_set
 from venn.labels import LabelSpace, spelled
-from venn.monitors.bounds import ForwardEProcess
+from venn.monitors.bounds import ForwardEProcess, deviation_radius
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.monitors.evidence import Evidence, PointForecasts
 from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Kind, Recalled, shares
@@ -122,7 +121,7 @@ class ProbabilityKind(Kind):
         share = "at every step" if inside.all() else f"at {int(inside.sum())} of {len(inside)} steps"
         end = f"{'inside' if inside[-1] else 'outside'} its band [{lower:.3f}, {upper:.3f}]"
         if not inside[-1] and guaranteed == PREDICTED_LABEL:
-            gap, chance = max(lower - accuracy, accuracy - upper), sqrt(log(2 / 0.05) / (2 * len(curves)))
+            gap, chance = max(lower - accuracy, accuracy - upper), deviation_radius(len(curves)) / len(curves)
             end += f" by {gap:.4f}, {'within' if gap <= chance else 'BEYOND'} the {chance:.3f} that chance allows"
         return f"{name}: the accuracy, {accuracy:.3f}, ends {end}; it was inside {share}."
 
@@ -260,21 +259,9 @@ class SetKind(ErrorKind):
         error, size = means[f"error_{LEVEL}"], means[f"size_{LEVEL}"]
         return f"accuracy {means['accuracy']:.3f}, at {LEVEL} error rate {error:.3f}, {size:.2f} labels a set"
 
-    def conclusion(self, name: str, curves: Any, guaranteed: str) -> str:
-        """Compare the number of errors with the central 95 % of the binomial distribution that the theorem gives.
-
-        Sets of plain p-values may miss the true label less often. There is no chance in a long-run error rate.
-        """
-        n, errors = len(curves), int(curves.errors(LEVEL)[-1])
-        if guaranteed == LONG_RUN:
-            return (
-                f"{name}: {errors} of {n} sets at level {LEVEL} missed the true label, {errors / n:.3f}: on any stream "
-                f"the rate tends to {LEVEL}; {curves.set_size(LEVEL)[-1]:.2f} labels a set."
-            )
-        return (
-            f"{name}: {errors} of {n} missed the true label at significance {LEVEL}, "
-            f"{self.allowed(n, errors, guaranteed)}."
-        )
+    def breadth_so_far(self, curves: Any) -> str:
+        """Return the mean number of labels in a set at 0.05."""
+        return f"{curves.set_size(LEVEL)[-1]:.2f} labels a set"
 
     def known(self, prediction: PredictionSet) -> tuple[int, ...]:
         """Return whether the p-values are smoothed, plus 2 where the error rate is a long-run one."""

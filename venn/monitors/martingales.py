@@ -55,7 +55,7 @@ class Power(Bettor):
 
     def __init__(self, kappa: float = 0.5) -> None:
         self.kappa = fraction("kappa", kappa)
-        super().__init__({"kappa": self.kappa}, [self.kappa, math.log(self.kappa)], {"kept": 1, "minus_log": 1})
+        super().__init__([self.kappa, math.log(self.kappa)], {"kept": 1, "minus_log": 1})
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
         kappa, log_kappa = self._constants
@@ -94,7 +94,7 @@ class SimpleMixture(Bettor):
     _run = staticmethod(compiled.run_mixture)
 
     def __init__(self) -> None:
-        super().__init__({}, [], {"kept": 1, "minus_log": 1})
+        super().__init__([], {"kept": 1, "minus_log": 1})
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
         n, kept, minus_log = (parts[name][0] for name in ("n", "kept", "minus_log"))
@@ -147,9 +147,7 @@ class PlugIn(Bettor):
         sizes = {"since": 1, "bandwidth": 1, "sum": 1, "squares": 1, "counts": CELLS}
         if self.window is not None:
             sizes["ring"] = self.window
-        super().__init__(
-            {"uniform": self.uniform, "window": self.window}, [self.uniform, self.window or 0], sizes, CELLS + 1
-        )
+        super().__init__([self.uniform, self.window or 0], sizes, CELLS + 1)
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
         n, counts, bandwidth = parts["n"][0], parts["counts"], parts["bandwidth"][0]
@@ -214,7 +212,7 @@ class BetaPlugIn(Bettor):
 
     def __init__(self, uniform: float = 0.05) -> None:
         self.uniform = fraction("uniform", uniform)
-        super().__init__({"uniform": self.uniform}, [self.uniform], {"sum": 1, "squares": 1})
+        super().__init__([self.uniform], {"sum": 1, "squares": 1})
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
         n, total, squares = (parts[name][0] for name in ("n", "sum", "squares"))
@@ -228,8 +226,8 @@ class Jumpers(Bettor):
 
     _run = staticmethod(compiled.run_jumpers)
 
-    def _begin(self, parameters: dict[str, Any], rates: Sequence[float]) -> None:
-        super().__init__(parameters, rates, {"logs": len(rates), "shares": len(EPSILONS) * len(rates)})
+    def __init__(self, rates: Sequence[float]) -> None:
+        super().__init__(rates, {"logs": len(rates), "shares": len(EPSILONS) * len(rates)})
         self._parts(self._memory)["shares"][:] = 1 / len(EPSILONS)
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
@@ -272,7 +270,7 @@ class SimpleJumper(Jumpers):
 
     def __init__(self, jump: float = 0.01) -> None:
         self.jump = _rate("jump", jump)
-        self._begin({"jump": self.jump}, [self.jump])
+        super().__init__([self.jump])
 
 
 @saved
@@ -308,7 +306,7 @@ class CompositeJumper(Jumpers):
         if isinstance(jumps, str | bytes) or not isinstance(jumps, Sequence | np.ndarray) or len(jumps) == 0:
             raise TypeError(f"jumps must be a sequence of numbers in (0, 1], at least one, got {jumps!r}")
         self.jumps = tuple(_rate("jumps", jump) for jump in jumps)
-        self._begin({"jumps": self.jumps}, self.jumps)
+        super().__init__(self.jumps)
 
 
 def _rate(name: str, value: Any) -> float:
@@ -370,7 +368,7 @@ class Sleeper(Bettor):
         a, b = (grid.ravel() for grid in np.mgrid[1 : self.grid, 1 : self.grid] / self.grid)
         kept = 1 - self.rate
         constants = [[math.log1p(-self.rate), self.rate / kept / k, self.grid], b / a / kept, (1 - b) / (1 - a) / kept]
-        super().__init__({"rate": self.rate, "grid": self.grid}, np.concatenate(constants), {"capital": k, "powers": k})
+        super().__init__(np.concatenate(constants), {"capital": k, "powers": k})
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
         capital, powers = parts["capital"], parts["powers"]

@@ -12,7 +12,6 @@ import numpy as np
 
 from venn._compiled.outcomes import WIDTH
 from venn.labels import Classes, HasLabels, LabelSpace
-from venn.machines.machine import grown
 from venn.monitors.alarms import Alarm
 from venn.monitors.betting import Martingale, checked_martingale
 from venn.monitors.bins import CalibrationBins
@@ -21,8 +20,9 @@ from venn.monitors.evidence import Evidence, Exchangeability
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.martingales import CompositeJumper
+from venn.monitors.means import Means
 from venn.monitors.outcomes import Outcomes, outcome
-from venn.monitors.running import Running, State, close, held_count, held_numbers
+from venn.monitors.running import Running, State, held_as, held_count
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
 from venn.monitors.verdict import CHANGED, Judge, Verdict
@@ -32,7 +32,6 @@ from venn.saved import saved
 from venn.smoothing import Smoothing
 
 KEPT = 100  # alarms
-ROOM = 1024  # steps
 
 
 @saved
@@ -109,6 +108,8 @@ class Monitor(HasLabels, Running):
     Ville rings against the realised row
     """
 
+    unnamed = 1
+
     def __init__(
         self,
         classes: Sequence[Label] | LabelSpace,
@@ -137,12 +138,7 @@ class Monitor(HasLabels, Running):
                 raise ValueError(f"sources must be of the classes {list(self.classes)!r} in order, got {source!r}")
         self.restarts = ascending("restarts", restarts)
         self._smoothing = Smoothing(seed)
-        self._patterns = (list(self.classes) or self.space,)
-        self._parameters = {
-            "level": self.level, "run_length": self.run_length, "window": self.window, "clip": self.clip,
-            "seed": self._smoothing.seed, "martingale": self.martingale, "sources": self.sources,
-            "restarts": self.restarts,
-        }  # fmt: skip
+        self.seed = self._smoothing.seed
         self._scorer = Scorer("the predictor", self.space)
         self._last: tuple[Prediction, Label, Outcomes] | None = None  # whose scores are held now
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
@@ -153,18 +149,21 @@ class Monitor(HasLabels, Running):
         self._accuracy = StitchedBound(0.05, empirical=True)
         self._calibration = CalibrationBins()
         self._judge = Judge(self.level, self.window)
-        self._start(FORECAST)  # until a prediction says what it is
+        self._means = Means(self._kind.columns, self.window)
 
-    def _start(self, kind: Kind) -> None:
-        """Make room for the columns of a kind of prediction."""
-        self._names = kind.columns
-        self._sums = np.zeros(len(self._names))
-        self._ring = np.zeros((min(self.window, ROOM), len(self._names)))  # it grows up to the window
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes; the martingale as a fresh one."""
+        return super().parameters | {"classes": list(self.classes) or self.space}
 
     def fresh(self, seed: int | None = None) -> Self:
         """Return one with the same parameters that has seen nothing; a given seed replaces its own."""
-        given = {} if seed is None else {"seed": seed}
-        return type(self)(*self._patterns, **self._parameters | given)
+        return self.made_of(self.parameters | ({} if seed is None else {"seed": seed}))
+
+    @property
+    def _kind(self) -> Kind:
+        """Kind of the predictions; before the first one, that of forecasts."""
+        return self._scorer.kind or FORECAST
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -322,7 +321,7 @@ class Monitor(HasLabels, Running):
         self._scorer.kind, self._scorer.guaranteed = kind, guaranteed
         if len(self._row) != kind.breadth(self.space):  # else it holds the scores of the first prediction
             self._row = np.empty(kind.breadth(self.space))
-        self._start(kind)
+        self._means = Means(kind.columns, self.window)
 
     def _take(self, step: Outcomes) -> tuple[Alarm, ...]:
         self._last = None  # the scores of the step before are gone
@@ -338,13 +337,9 @@ class Monitor(HasLabels, Running):
             if alarms:
                 rung += alarms
                 witness = witness or evidence
-        place = n % self.window
-        if place == len(self._ring):
-            self._ring = grown(self._ring, min(2 * place, self.window), len(self._names))
-        ring = self._ring[place]
-        kind = self._scorer.kind or FORECAST
+        kind, means = self._kind, self._means
         hit = kind.hit(step)
-        kind.add(step, self._numbers, self._row, self.clip, self._sums, ring)
+        kind.add(step, self._numbers, self._row, self.clip, means.sums, means.row(n))
         if kind.calibrated:
             confidence = step.confidence
             self._calibration.update(confidence if confidence <= 1.0 else 1.0, hit)
@@ -414,10 +409,7 @@ class Monitor(HasLabels, Running):
 
     def _latest(self, size: int) -> dict[str, float]:
         """Return the means over the latest steps, as many as there are in the window at most."""
-        held = min(self.n, self.window)
-        first = (self.n - size) % self.window
-        rows = self._ring[:held] if size == held else self._ring[(first + np.arange(size)) % self.window]
-        return dict(zip(self._names, rows.mean(axis=0).tolist(), strict=True))
+        return self._means.of_latest(self.n, size)
 
     def snapshot(self) -> State:
         """Return everything to show now, as plain data: for a page, a log, a metrics endpoint.
@@ -446,9 +438,9 @@ class Monitor(HasLabels, Running):
             size = min(self.n, self.window)
             if verdict.state == CHANGED and verdict.since is not None:
                 size = min(size, self.n - verdict.since + 1)
-            shown["recent"] = (self._scorer.kind or FORECAST).finished(self._latest(size)) | {"size": size}
+            shown["recent"] = self._kind.finished(self._latest(size)) | {"size": size}
             shown["accuracy_interval"] = [self._accuracy.lower, self._accuracy.upper]
-            if (self._scorer.kind or FORECAST).calibrated:
+            if self._kind.calibrated:
                 shown["calibration"] = {"ece": self._calibration.ece, "bins": self._calibration.bins}
         return shown
 
@@ -461,23 +453,16 @@ class Monitor(HasLabels, Running):
         }
         if self.n:
             size = min(self.n, self.window)
-            shown["curves"] = self._named(self._sums / self.n)
-            shown["window"] = self._named(self._ring[:size].mean(axis=0)) | {"size": size}
+            shown["curves"] = self._kind.finished(self._means.of_all(self.n))
+            shown["window"] = self._kind.finished(self._latest(size)) | {"size": size}
         return shown
 
-    def _named(self, means: Any) -> State:
-        return (self._scorer.kind or FORECAST).finished(dict(zip(self._names, means.tolist(), strict=True)))
-
     def _plain(self) -> State:
-        names = None if self.sources is None else [source.name for source in self.sources]
-        of_martingale = type(self.martingale).__name__  # its parameters are in the states of the evidence
-        mine = {
+        return super()._plain() | {
+            "martingale": type(self.martingale).__name__,  # its parameters are in the states of the evidence
+            "sources": None if self.sources is None else [source.name for source in self.sources],
             "classes": list(map(repr, self.classes)) or repr(self.space),
-            "martingale": of_martingale,
-            "sources": names,
-            "restarts": list(self.restarts),
         }
-        return self._parameters | mine
 
     def _held(self) -> State:
         return {
@@ -486,8 +471,7 @@ class Monitor(HasLabels, Running):
             "predictions": self._scorer.kind and self._scorer.kind.name,
             "guaranteed": self._scorer.guaranteed,
             "alarms": [asdict(alarm) for alarm in self._alarms],
-            "sums": self._sums.tolist(),
-            "ring": self._ring[: min(self.n, self.window)].tolist(),
+            **self._means.held(self.n),
             "accuracy": self._accuracy.state,
             "calibration": self._calibration.state,
             "evidence": [evidence.state for evidence in self._evidence],
@@ -508,21 +492,17 @@ class Monitor(HasLabels, Running):
         self.n, self.count = n, held_count("count", held["count"])
         if n:
             self._begin(KINDS[kind], held["guaranteed"])
-        for name in ("alarms", "ring", "evidence"):
+        for name in ("alarms", "evidence"):
             if not isinstance(held[name], list):
                 raise ValueError(f"state[{name!r}] must be a list, got {held[name]!r}")
-        self._alarms.extend(_alarm(alarm, n) for alarm in held["alarms"])
-        columns = len(self._names)
-        self._sums[:] = held_numbers("sums", held["sums"], columns)
-        size = min(n, self.window)
-        if len(held["ring"]) != size or len(held["evidence"]) != len(self._evidence):
+        self._alarms.extend(held_as(Alarm, "alarms", alarm) for alarm in held["alarms"])
+        if not all(1 <= alarm.step <= n and abs(alarm.log_evidence) < inf for alarm in self._alarms):
+            raise ValueError(f"state['alarms'] must be alarms of the first {n} steps, got {held['alarms']!r}")
+        self._means.take_over(held["sums"], held["ring"], n)
+        if len(held["evidence"]) != len(self._evidence):
             raise ValueError(
-                f"state must hold a ring of {size} steps and {len(self._evidence)} pieces of evidence, "
-                f"got {len(held['ring'])} and {len(held['evidence'])}"
+                f"state['evidence'] must be {len(self._evidence)} pieces of it, got {len(held['evidence'])}"
             )
-        self._ring = np.zeros((max(size, min(self.window, ROOM)), columns))
-        for place, row in enumerate(held["ring"]):
-            self._ring[place] = held_numbers("ring", row, columns)
         self._accuracy.restore(held["accuracy"])
         self._calibration.restore(held["calibration"])
         for evidence, one in zip(self._evidence, held["evidence"], strict=True):
@@ -532,22 +512,11 @@ class Monitor(HasLabels, Running):
         steps += [self._calibration.n] if n and KINDS[kind].calibrated else []
         agree = len(self._alarms) == min(self.count, KEPT) and set(steps) == {n}
         agree = agree and (held["case"] is None) == (self.count == 0)
-        if n <= self.window:  # the ring holds all steps
-            agree = agree and all(map(close, self._sums, self._ring.sum(axis=0)))
         if not agree:
             raise ValueError(
                 f"state must be one that a monitor can reach, got n = {n} with parts that have seen {steps} steps, "
-                f"{len(self._alarms)} alarms of {self.count} and sums {held['sums']!r}"
+                f"{len(self._alarms)} alarms of {self.count}"
             )
-
-
-def _alarm(value: Any, n: int) -> Alarm:
-    """Return an alarm of a state, or say what is wrong with it."""
-    kinds = {"step": int, "detector": str, "log_evidence": float, "sentence": str, "about": str}
-    right = isinstance(value, dict) and {name: type(part) for name, part in value.items()} == kinds
-    if not right or not (1 <= value["step"] <= n and abs(value["log_evidence"]) < inf):
-        raise ValueError(f"state['alarms'] must be alarms of the first {n} steps, got {value!r}")
-    return Alarm(**value)
 
 
 def _check_guarantee(prediction: Prediction, guaranteed: str | None) -> None:

@@ -17,7 +17,7 @@ from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, N
 from venn.labels import LabelSpace
 from venn.monitors.kind import LEVEL, NUMBER, SCORES, ErrorKind, Recalled
 from venn.monitors.outcomes import LEVELS, Outcomes
-from venn.prediction import ERROR_RATE, LONG_RUN, Floats, Integers, Label
+from venn.prediction import ERROR_RATE, Floats, Integers, Label
 
 LEVEL_ARRAY = np.array(LEVELS)
 LEVEL_PLACE = LEVELS.index(LEVEL)
@@ -167,18 +167,9 @@ class NumberKind(ErrorKind):
         error, width = means[f"error_{LEVEL}"], means[f"width_{LEVEL}"]
         return f"abs. error {means['absolute_error']:.4g}, at {LEVEL} error rate {error:.3f}, mean width {width:.4g}"
 
-    def conclusion(self, name: str, curves: Any, guaranteed: str) -> str | None:
-        """Compare the number of errors with what chance allows."""
-        n, errors = len(curves), int(curves.errors(LEVEL)[-1])
-        if guaranteed == LONG_RUN:
-            return (
-                f"{name}: {errors} of {n} intervals at level {LEVEL} missed the true label, {errors / n:.3f}: on any "
-                f"stream the rate tends to {LEVEL}; mean width {curves.width(LEVEL)[-1]:.4g}."
-            )
-        return (
-            f"{name}: {errors} of {n} intervals at significance {LEVEL} missed the true label, "
-            f"{self.allowed(n, errors, guaranteed)}; mean width {curves.width(LEVEL)[-1]:.4g}."
-        )
+    def breadth_so_far(self, curves: Any) -> str:
+        """Return the mean width of the finite intervals at 0.05."""
+        return f"mean width {curves.width(LEVEL)[-1]:.4g}"
 
     def possible(self, rows: NDArray[Any], tails: Floats) -> bool:
         """Whether a table of `row` and the ends of intervals, as read from a file, may be scores of predictions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import asdict, replace
 from math import inf, log, sqrt
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -145,8 +145,24 @@ class Crowd:
         self._strange = self.sums(near, n - 1) if n else np.zeros(0)
 
 
+class ByDistance(Saved):
+    """Base of rankings of objects by their distances to the nearest others."""
+
+    unnamed = 0
+
+    _crowd: Crowd
+
+    def fresh(self) -> Self:
+        """Return one with the same parameters that has seen nothing."""
+        return self.made_of(self.parameters)
+
+    def check(self, x: Any) -> None:
+        """Raise what `rank` would raise for a bad object."""
+        self._crowd.clean(x)
+
+
 @saved
-class AmongAll(Saved):
+class AmongAll(ByDistance):
     """Ranks each object among all so far, itself included, by its distances to its nearest others.
 
     p = (#{A_i > A} + tau #{A_i = A}) / n, where A_i is the sum of the Euclidean distances of object i to the
@@ -187,8 +203,6 @@ class AmongAll(Saved):
     risk = 0.0
     theorem: ClassVar[str] = "if objects come in random order,"
 
-    unnamed = 0
-
     def __init__(self, neighbours: int = 10, size: int | None = None) -> None:
         self.neighbours = integer("neighbours", neighbours, 1)
         self.size = None if size is None else integer("size", size, self.neighbours + 1)
@@ -204,14 +218,6 @@ class AmongAll(Saved):
     def n(self) -> int:
         """Number of objects."""
         return self._before + self._crowd.n
-
-    def fresh(self) -> AmongAll:
-        """Return one with the same parameters that has seen nothing."""
-        return AmongAll(self.neighbours, self.size)
-
-    def check(self, x: Any) -> None:
-        """Raise what `rank` would raise for a bad object."""
-        self._crowd.clean(x)
 
     def rank(self, x: Any, tau: float) -> float:
         """Return the p-value of a new object, then keep it; `tau` in [0, 1] breaks ties."""
@@ -239,7 +245,7 @@ class AmongAll(Saved):
 
 
 @saved
-class AgainstFirst(Saved):
+class AgainstFirst(ByDistance):
     """Compares each object with a first sample of fixed size: a change after a long calm is seen as one at the start.
 
     The first half of the sample are the neighbours; in the second half, of m objects, a new object is ranked, by the
@@ -281,8 +287,6 @@ class AgainstFirst(Saved):
 
     theorem: ClassVar[str] = "if objects are independent and of one distribution,"
 
-    unnamed = 0
-
     def __init__(self, size: int = 2000, neighbours: int = 10, risk: float = 0.001) -> None:
         self.size = integer("size", size, 20)
         self.neighbours = integer("neighbours", neighbours, 1)
@@ -298,14 +302,6 @@ class AgainstFirst(Saved):
     def martingale(self) -> Martingale:
         """Bets on small p-values only, always in the same way: a long calm teaches it nothing."""
         return Power(0.5)
-
-    def fresh(self) -> AgainstFirst:
-        """Return one with the same parameters that has seen nothing."""
-        return AgainstFirst(self.size, self.neighbours, self.risk)
-
-    def check(self, x: Any) -> None:
-        """Raise what `rank` would raise for a bad object."""
-        self._crowd.clean(x)
 
     def rank(self, x: Any, tau: float) -> float | None:
         """Return the p-value of a new object, None within the first sample; ties count in full, whatever `tau` is."""
@@ -566,14 +562,11 @@ class Drift(Saved):
 
     def _take_scale(self, state: dict[str, Any]) -> None:
         """Take over the scale of a state, or the objects so far that will fix it."""
-        rows, ranked = state["rows"], state["ranking"].n
+        rows, fixed = state["rows"], state["spread"] is not None
         seen = 0 if rows is None else held_rows("rows", rows)
-        fixed = state["spread"] is not None
-        if (
-            seen > max(self.first - 1, 0)
-            or (fixed and (seen or not self.first))
-            or (ranked and self.first and not fixed)
-        ):
+        # Either the scale is fixed, or objects wait for it, or there is none to fix and none waits.
+        possible = (self.first > 0 and seen == 0) if fixed else seen < max(self.first, 1)
+        if not possible or (self.first and not fixed and state["ranking"].n):
             raise ValueError(f"rows must be objects that have not fixed the scale, fewer than {self.first}, got {seen}")
         self._scale = held_scale(state["center"], state["spread"]) if fixed else None
         self._rows = [] if rows is None else list(held_finite("rows", rows, (seen, rows.shape[-1])).copy())

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from dataclasses import asdict
+from typing import Any, ClassVar, Self, TypeVar
 
+import msgspec
 import numpy as np
 
 from venn.monitors.sums import rounded, units
 from venn.prediction import Floats
-from venn.saved import Saved, arguments_of
+from venn.saved import Saved, held_int
 
 State = dict[str, Any]
+Kind = TypeVar("Kind")
 MOST = sys.float_info.max
 NEAR = 1e-9  # values computed from the same numbers agree better than this
 
@@ -20,11 +23,11 @@ NEAR = 1e-9  # values computed from the same numbers agree better than this
 class Running(Saved, ABC):
     """Base of objects that learn step by step: a repr that can be typed, fresh copies, and a state of plain data.
 
-    A subclass sets its parameters and returns its learned state in `_held`.
+    A subclass keeps its parameters as attributes (see `Saved`) and returns its learned state in `_held`. The first
+    `unnamed` parameters are objects, such as patterns, which `repr` shows first and a state does not hold.
     """
 
-    _parameters: dict[str, Any]  # of the constructor, by name
-    _patterns: tuple[Any, ...] = ()  # objects that the constructor takes before those
+    unnamed: ClassVar[int] = 0
 
     @abstractmethod
     def _held(self) -> State:
@@ -37,20 +40,24 @@ class Running(Saved, ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """What the constructor takes, patterns as fresh ones."""
-        first = dict(zip(arguments_of(type(self)), self._patterns, strict=False))
-        return {name: _fresh(value) for name, value in (first | self._parameters).items()}
+        return {name: v.fresh() if isinstance(v, Running) else v for name, v in super().parameters.items()}
 
     def _plain(self) -> State:
         """Return the parameters as plain JSON data."""
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in self._parameters.items()}
+        named = list(super().parameters.items())[self.unnamed :]
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in named}
 
     def __repr__(self) -> str:
-        inside = [*map(repr, self._patterns), *(f"{name}={value!r}" for name, value in self._parameters.items())]
-        return f"{type(self).__name__}({', '.join(inside)})"
+        try:
+            parameters = self.parameters
+        except AttributeError:  # as for `Saved`
+            return super().__repr__()
+        each = [f"{'' if i < self.unnamed else f'{name}='}{v!r}" for i, (name, v) in enumerate(parameters.items())]
+        return f"{type(self).__name__}({', '.join(each)})"
 
     def fresh(self) -> Self:
         """Return one with the same parameters that has seen nothing."""
-        return type(self)(*self._patterns, **self._parameters)
+        return self.made_of(self.parameters)
 
     @property
     def state(self) -> State:
@@ -76,10 +83,6 @@ class Running(Saved, ABC):
         self.__dict__.update(twin.__dict__)
 
 
-def _fresh(value: Any) -> Any:
-    return value.fresh() if isinstance(value, Running) else value
-
-
 class Sums(Running):
     """Base with a fixed number of floats, first the number of steps, which a compiled loop updates.
 
@@ -89,12 +92,11 @@ class Sums(Running):
     _run: ClassVar[Any]  # compiled: run(constants, memory, xs, out)
     _width: ClassVar[tuple[int, ...]] = ()  # of what the loop writes after each number
 
-    def __init__(self, parameters: dict[str, Any], constants: Any, sizes: dict[str, int], derived: int = 0) -> None:
+    def __init__(self, constants: Any, sizes: dict[str, int], derived: int = 0) -> None:
         """Take the loop's constants, and the names and sizes of the parts of its memory after the number of steps.
 
         After these come `derived` floats that `_derive` can compute again.
         """
-        self._parameters = parameters
         self._constants = np.array(constants, np.float64)
         self._sizes = {"n": 1, **sizes}
         self._memory = np.zeros(sum(self._sizes.values()) + derived)
@@ -152,9 +154,7 @@ def checked_state(name: str, state: Any, wanted: State) -> None:
 
 def held_count(name: str, value: Any) -> int:
     """Return a number of a state that counts something, or say what is wrong with it."""
-    if type(value) is not int or value < 0:
-        raise ValueError(f"state[{name!r}] must be an integer >= 0, got {value!r}")
-    return value
+    return held_int(f"state[{name!r}]", value)
 
 
 def held_numbers(name: str, values: Any, size: int) -> list[float]:
@@ -163,6 +163,17 @@ def held_numbers(name: str, values: Any, size: int) -> list[float]:
     if not right or any(type(v) not in (int, float) or not abs(v) <= MOST for v in values):
         raise ValueError(f"state[{name!r}] must hold {size} finite numbers, got {values!r}")
     return values
+
+
+def held_as(kind: type[Kind], name: str, value: Any) -> Kind:
+    """Return a dataclass from its fields in a state, or say what is wrong with them."""
+    try:
+        found = msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"state[{name!r}] must be a {kind.__name__}, got {value!r}: {error}") from None
+    if asdict(found) != value:  # type: ignore[call-overload]
+        raise ValueError(f"state[{name!r}] must hold the fields of a {kind.__name__} and no others, got {value!r}")
+    return found
 
 
 def held_sum(name: str, values: Any) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
 from venn.monitors.bins import WidthBins
@@ -16,10 +15,12 @@ from venn.monitors.checks import class_codes
 from venn.monitors.losses import CLIP, MeanLogLoss
 from venn.monitors.outcomes import LEVELS
 from venn.monitors.set_efficiency import CRITERIA, EfficiencyTotals, efficiency
-from venn.monitors.sums import rounded, totals, units
+from venn.monitors.sums import rounded, total, totals, units
 from venn.parameters import LARGEST, fraction, integer, is_number
-from venn.prediction import Floats, Integers, Label, significance
+from venn.prediction import Integers, Label, significance
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
+
+BY_BIN = {"confidence": CONFIDENCE, "variance": VARIANCE, "lower": LOWER, "upper": UPPER}
 
 
 class Scorecard(Card):
@@ -72,11 +73,11 @@ class Scorecard(Card):
         self.clip = fraction("clip", clip)
         classes = plain_labels(classes)
         b, c = integer("bins", bins, 1, LARGEST), len(classes)
+        self.bins = b
         self._cuts = WidthBins(b).cuts(np.empty(0))
         counted = {"n": 1, "clipped": 1, "labels": c, "forecasts": b, "hits": b}
         summed = {"log_loss": 1, "brier": 1, "class_lower": c, "class_upper": c}
-        by_bin = dict.fromkeys(("confidence", "variance", "lower", "upper"), b)
-        super().__init__(classes, {"bins": b, "clip": self.clip}, counted, summed | by_bin)
+        super().__init__(classes, counted, summed | dict.fromkeys(BY_BIN, b))
 
     def update_many(
         self, block: ManyMultiprobabilities | ManyClassIntervals | ManyForecasts, codes: Any, times: Any = None
@@ -100,43 +101,32 @@ class Scorecard(Card):
         self._belongs(block, ManyMultiprobabilities, ManyClassIntervals, ManyForecasts)
         n, c = len(block), len(self.classes)
         truth = class_codes("codes", codes, n, c)
-        if times is not None:
-            times = self._times(times, n)
-        if n == 0:
-            return
+        often = None if times is None else self._times(times, n)
         predicted, scored = np.asarray(block.index, np.int64), np.empty((WIDTH, n))
         proba, (lower, upper) = np.ascontiguousarray(block.proba), block.bounds
         score_rows(proba, lower, upper, predicted, truth, self.clip, scored)
-        places = np.searchsorted(self._cuts, scored[CONFIDENCE], side="right")
-
-        def tally(which: NDArray[Any], groups: int) -> list[int]:
-            counted = np.zeros(groups, np.int64)
-            np.add.at(counted, which, 1 if times is None else times)
-            return counted.tolist()
-
-        def add_up(values: Floats, which: NDArray[Any] | None = None, groups: int = 1) -> list[int]:
-            if times is None:
-                return totals(values, which, groups)
-            sums = [0] * groups
-            where = np.zeros(n, np.int64) if which is None else which
-            for value, group, often in zip(values.tolist(), where.tolist(), times.tolist(), strict=True):
-                sums[group] += often * units(value)
-            return sums
-
-        b = len(self._cuts) + 1
-        hit = (predicted == truth).astype(np.int64)
+        places, hit = np.searchsorted(self._cuts, scored[CONFIDENCE], side="right"), predicted == truth
         clipped = proba[np.arange(n), truth] < self.clip
-        self._add(self._counts, "n", [n if times is None else int(times.sum())])
-        self._add(self._counts, "clipped", tally(clipped.astype(np.int64), 2)[1:])
-        self._add(self._counts, "labels", tally(truth, c))
-        self._add(self._counts, "forecasts", tally(places, b))
-        self._add(self._counts, "hits", tally(places * 2 + hit, 2 * b)[1::2])
-        self._add(self._sums, "log_loss", add_up(scored[LOG_LOSS]))
-        self._add(self._sums, "brier", add_up(scored[BRIER]))
-        for name, column in (("confidence", CONFIDENCE), ("variance", VARIANCE), ("lower", LOWER), ("upper", UPPER)):
-            self._add(self._sums, name, add_up(scored[column], places, b))
-        for name, table in (("class_lower", lower), ("class_upper", upper)):
-            self._add(self._sums, name, [add_up(np.ascontiguousarray(column))[0] for column in table.T])
+        news = self.fresh()
+        for number in [1] if often is None else np.unique(often).tolist():
+            part = slice(None) if often is None else often == number  # these are added up together
+            where, scores = places[part], scored[:, part]
+            counts = {
+                "n": [len(where)],
+                "clipped": [int(clipped[part].sum())],
+                "labels": np.bincount(truth[part], minlength=c).tolist(),
+                "forecasts": np.bincount(where, minlength=self.bins).tolist(),
+                "hits": np.bincount(where[hit[part]], minlength=self.bins).tolist(),
+            }
+            sums = {
+                "log_loss": totals(scores[LOG_LOSS]),
+                "brier": totals(scores[BRIER]),
+                "class_lower": [total(column) for column in lower[part].T],
+                "class_upper": [total(column) for column in upper[part].T],
+                **{name: totals(scores[column], where, self.bins) for name, column in BY_BIN.items()},
+            }
+            news.gather(counts, sums, number)
+        self.gather(*news.gathered)
 
     def _times(self, times: Any, n: int) -> Integers:
         clean = np.asarray(times)
@@ -310,10 +300,10 @@ class SetScorecard(Card):
     """
 
     def __init__(self, classes: Sequence[Label], epsilon: float = 0.05, bins: int = 20) -> None:
-        level = significance(epsilon)
-        bins = integer("bins", bins, 1, LARGEST)
-        counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": bins}
-        super().__init__(classes, {"epsilon": level, "bins": bins}, counted, dict.fromkeys(CRITERIA, 1))
+        self.epsilon = significance(epsilon)
+        self.bins = integer("bins", bins, 1, LARGEST)
+        counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": self.bins}
+        super().__init__(classes, counted, dict.fromkeys(CRITERIA, 1))
 
     def update_many(self, block: ManyPredictionSets, codes: Any) -> None:
         """Add n predictions and their true labels.
@@ -334,16 +324,15 @@ class SetScorecard(Card):
         truth = class_codes("codes", codes, n, len(self.classes))
         p = np.ascontiguousarray(block.p_values)
         own = p[np.arange(n), truth]
-        bins = len(self._counts["histogram"])
-        places = np.minimum((own * bins).astype(np.int64), bins - 1)
-        found = efficiency(p, truth, self._parameters["epsilon"]).totals
-        self._add(self._counts, "n", [n])
-        self._add(self._counts, "hits", [int((block.index == truth).sum())])
-        self._add(self._counts, "errors", [int((own <= level).sum()) for level in LEVELS])
-        self._add(self._counts, "sizes", [int((p > level).sum()) for level in LEVELS])
-        self._add(self._counts, "histogram", np.bincount(places, minlength=bins).tolist())
-        for name, sum_ in found.sums.items():
-            self._add(self._sums, name, [sum_])
+        places = np.minimum((own * self.bins).astype(np.int64), self.bins - 1)
+        counts = {
+            "n": [n],
+            "hits": [int((block.index == truth).sum())],
+            "errors": [int((own <= level).sum()) for level in LEVELS],
+            "sizes": [int((p > level).sum()) for level in LEVELS],
+            "histogram": np.bincount(places, minlength=self.bins).tolist(),
+        }
+        self.gather(counts, {name: [one] for name, one in efficiency(p, truth, self.epsilon).totals.sums.items()})
 
     @property
     def accuracy(self) -> float:
@@ -367,7 +356,7 @@ class SetScorecard(Card):
     def efficiency(self) -> dict[str, float]:
         """Means of the ten criteria of efficiency, by name."""
         sums = {name: values[0] for name, values in self._sums.items()}
-        return EfficiencyTotals(self._parameters["epsilon"], self.n, sums).means
+        return EfficiencyTotals(self.epsilon, self.n, sums).means
 
     def __str__(self) -> str:
         if not self.n:

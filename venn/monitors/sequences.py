@@ -25,11 +25,10 @@ class _ConfidenceSequence(Sums):
 
     _width = (2,)
 
-    def __init__(self, level: float, others: dict[str, Any], constants: list[float], sizes: dict[str, int]) -> None:
-        self.level = level
+    def __init__(self, level: float, constants: list[float], sizes: dict[str, int]) -> None:
+        self.level = fraction("level", level)
         sizes = {"lower": 1, "upper": 1, "total": 1, "squares": 1, **sizes}
-        # Half the level for each side.
-        super().__init__({"level": level, **others}, [log(2 / level), *constants], sizes)
+        super().__init__([log(2 / self.level), *constants], sizes)  # half the level for each side
         self._memory[2] = 1.0
 
     def update(self, x: float) -> None:
@@ -104,7 +103,7 @@ class StitchedBound(_ConfidenceSequence):
 
     def __init__(self, level: float = 0.05, empirical: bool = False) -> None:
         self.empirical = flag("empirical", empirical)
-        super().__init__(fraction("level", level), {"empirical": self.empirical}, [float(self.empirical)], {})
+        super().__init__(level, [float(self.empirical)], {})
 
     @property
     def statement(self) -> str:
@@ -166,7 +165,7 @@ class EmpiricalBernstein(_OfConstantMean):
     _run = staticmethod(compiled.bernstein_steps)
 
     def __init__(self, level: float = 0.05) -> None:
-        super().__init__(fraction("level", level), {}, [], {"bets": 1, "won": 1, "lost": 1})
+        super().__init__(level, [], {"bets": 1, "won": 1, "lost": 1})
 
     def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
         bets, won, lost = (parts[name][0] for name in ("bets", "won", "lost"))
@@ -223,10 +222,10 @@ class BettingBound(_OfConstantMean):
     sized = frozenset({"cells"})
 
     def __init__(self, level: float = 0.05, cells: int = 1000) -> None:
-        level, self.cells = fraction("level", level), integer("cells", cells, 2)
+        self.cells = integer("cells", cells, 2)
         means = np.sin(np.pi * np.arange(1, self.cells) / (2 * self.cells)) ** 2
         grid = np.concatenate([means, compiled.CAP / means, compiled.CAP / (1 - means)])
-        super().__init__(level, {"cells": self.cells}, grid.tolist(), {"wealth": 4 * len(means)})
+        super().__init__(level, grid.tolist(), {"wealth": 4 * len(means)})
         self._parts(self._memory)["wealth"][: 2 * len(means)] = 1.0
 
     def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil, log
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from venn.monitors.alarms import Alarm
 from venn.monitors.change import ChangePoint
 from venn.monitors.evidence import Evidence, against
 from venn.monitors.kind import Kind
-from venn.monitors.running import State
+from venn.monitors.running import State, held_as
 from venn.saved import saved
 
 CLAIMED, EARLY, DOUBTFUL, CHANGED = "as claimed", "too early to say", "doubtful", "changed"
@@ -73,8 +75,7 @@ class Verdict:
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Verdict:
         """Return the verdict of which `plain` is the JSON."""
-        change = plain["change"]
-        return cls(**{**plain, "change": None if change is None else ChangePoint(**change)})
+        return msgspec.convert(plain, cls)
 
 
 def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
@@ -103,7 +104,8 @@ def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
     return replace(verdicts[name], predictor=name)
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True)
+class Case:
     """A change that rang: it lasts until nothing speaks for it any more."""
 
     last: int  #: step of its latest alarm
@@ -133,7 +135,7 @@ class Judge:
         case = self._case
         if case is None or self._calm(case, n, departure):
             case = Case(n, witness.change(), witness.speaks, against(alarm.detector, alarm.about))
-        self._case = case._replace(last=n)
+        self._case = replace(case, last=n)
 
     def _calm(self, case: Case, n: int, departure: float) -> bool:
         """Whether a change is over: no alarm within a window, and the latest steps keep what is claimed."""
@@ -188,21 +190,13 @@ class Judge:
     @property
     def state(self) -> State | None:
         """The change that rang, as plain data."""
-        return None if self._case is None else self._case._asdict() | {"change": asdict(self._case.change)}
+        return None if self._case is None else asdict(self._case)
 
     def take_over(self, held: Any, n: int) -> None:
         """Continue from a `state` after n steps, or raise a ValueError."""
         if held is None:
             return
-        fields = {"last": int, "change": dict, "evidence": str, "detector": str}
-        parts = {"step": int, "lower": int, "upper": int, "earlier": bool}
-        if not (_has(held, fields) and _has(held["change"], parts)):
-            raise ValueError(f"state['case'] must hold {sorted(fields)}, got {held!r}")
-        case = Case(**held | {"change": ChangePoint(**held["change"])})
+        case = held_as(Case, "case", held)
         if not 1 <= case.change.lower <= case.change.step <= case.change.upper <= case.last <= n:
             raise ValueError(f"state['case'] must be a change of the first {n} steps, got {held!r}")
         self._case = case
-
-
-def _has(held: Any, fields: Mapping[str, type]) -> bool:
-    return isinstance(held, dict) and {name: type(value) for name, value in held.items()} == fields

@@ -10,6 +10,17 @@ from time import monotonic
 REMIND = 60.0  # seconds after which a repeated complaint is shown again
 
 
+def plain(text: str) -> str:
+    """Return a text with a blank for each letter that cannot be shown, such as a line's end.
+
+    Examples
+    --------
+    >>> plain(chr(10).join("ab"))
+    'a b'
+    """
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 class Seldom:
     """Counts what goes wrong, and gives something to say the 1st, 10th, 100th time of a kind, and once a minute.
 

@@ -13,11 +13,10 @@ from rich.text import Text
 
 from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY
 from venn.show.chart import Layer, chart
+from venn.show.complaints import plain
 from venn.show.history import ERROR, LEVEL, SIZE, WIDTH, History, number
 from venn.show.snapshots import Snapshot, overall
 from venn.show.telling import Telling, bursts
-
-__all__ = ["ERROR", "LEVEL", "SIZE", "WIDTH", "View", "closest", "printable"]
 
 # Okabe and Ito's colours that stand out on black and on white; lines also carry a letter.
 PALETTE = ("", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00")
@@ -35,8 +34,7 @@ SIDE_BY_SIDE = 72
 
 def printable(text: str, encoding: str) -> str:
     """Return `text` as one line that a terminal of this encoding can show."""
-    line = "".join(letter if letter.isprintable() else " " for letter in text)
-    return line.encode(encoding, "replace").decode(encoding)
+    return plain(text).encode(encoding, "replace").decode(encoding)
 
 
 def closest(snapshot: Snapshot) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from venn.parameters import integer
 from venn.show import layout
-from venn.show.history import History
+from venn.show.history import ERROR, LEVEL, SIZE, WIDTH, History
 from venn.show.snapshots import Snapshot, verdicts
 from venn.show.telling import Crier, Telling
 from venn.show.terminal import FIRST_STEPS
@@ -199,16 +199,16 @@ def lines(snapshots: Mapping[str, Snapshot], telling: Telling | None = None) -> 
 def _words(snapshot: Snapshot, telling: Telling) -> list[str]:
     curves = snapshot.get("curves", {})
     words = [verdict.sentence for verdict in verdicts({"": snapshot}).values()]
-    if "accuracy" in curves and layout.WIDTH not in curves:  # of numbers it would be 1 - the errors that follow
+    if "accuracy" in curves and WIDTH not in curves:  # of numbers it would be 1 - the errors that follow
         lower, upper = curves.get("lower"), curves.get("upper")
         claim = "" if lower is None else f", claimed {lower:.3f}"
         if lower != upper:
             claim = f", claimed [{lower:.3f}, {upper:.3f}]"
         words.append(f"accuracy {curves['accuracy']:.3f}{claim}")
-    if layout.ERROR in curves:
-        size, width = curves.get(layout.SIZE), curves.get(layout.WIDTH)
+    if ERROR in curves:
+        size, width = curves.get(SIZE), curves.get(WIDTH)
         spread = f"sets of {size:.2f} labels" if width is None else f"mean width {width:.4g}"
-        words.append(f"errors at {layout.LEVEL} {curves[layout.ERROR]:.3f}, {spread}")
+        words.append(f"errors at {LEVEL} {curves[ERROR]:.3f}, {spread}")
     if "log_loss" in curves:
         words.append(f"log loss {curves['log_loss']:.3f}")
     if "calibration" in snapshot:

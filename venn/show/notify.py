@@ -14,13 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from http.client import HTTPException
-from math import log
 from queue import Empty, Full, Queue
 from time import monotonic
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from venn.monitors.alarms import Alarm
+from venn.monitors.alarms import PER_DECADE, Alarm
 from venn.monitors.verdict import Verdict
 
 EVERY = 60.0  # least seconds between two notifications about one predictor
@@ -70,7 +69,7 @@ def message(run: str, predictor: str, alarm: Alarm, verdict: Verdict, time: floa
         "time": datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds"),
         "detector": alarm.detector,
         "about": alarm.about,
-        "evidence_log10": round(alarm.log_evidence / log(10), 3),
+        "evidence_log10": round(alarm.log_evidence / PER_DECADE, 3),
         "sentence": alarm.sentence,
         "verdict": verdict.plain(),
         "left_out": 0,

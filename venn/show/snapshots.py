@@ -11,6 +11,12 @@ from venn.prediction import ERROR_BOUND, NOTHING, REALISED_ROW
 
 Snapshot = Mapping[str, Any]
 
+#: What is shown of a predictor before its first prediction has met its label.
+UNSEEN: Snapshot = {
+    "told": {"step": 0, "curves": {}, "window": {}, "predictions": None, "guaranteed": None},
+    "monitor": None,
+}
+
 
 class Counts(NamedTuple):
     """Progress of a run."""
@@ -41,17 +47,15 @@ def figures_of(told: Snapshot, monitor: Snapshot | None) -> dict[str, Any]:
     }
 
 
-def verdicts(snapshots: Mapping[str, Snapshot]) -> dict[str, Verdict]:
-    """Return the verdicts by predictor, of snapshots of monitors or of pairs `told` and `monitor` of them.
+def judged(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot of a monitor; of a pair `told` and `monitor` the monitor's, or `told` if there is none."""
+    return (snapshot["monitor"] or snapshot["told"]) if "told" in snapshot else snapshot
 
-    Of a pair the monitor's counts; without a monitor that of the predictions as first made, on which nothing bets.
-    """
-    found = {}
-    for name, snapshot in snapshots.items():
-        one = (snapshot["monitor"] or snapshot["told"]) if "told" in snapshot else snapshot
-        if one.get("verdict") is not None:
-            found[name] = Verdict.of(one["verdict"])
-    return found
+
+def verdicts(snapshots: Mapping[str, Snapshot]) -> dict[str, Verdict]:
+    """Return the verdicts by predictor, of snapshots of monitors or of pairs `told` and `monitor` of them."""
+    plain = {name: judged(snapshot).get("verdict") for name, snapshot in snapshots.items()}
+    return {name: Verdict.of(one) for name, one in plain.items() if one is not None}
 
 
 def overall(snapshots: Mapping[str, Snapshot]) -> Verdict | None:
@@ -86,7 +90,7 @@ def recent(snapshot: Snapshot) -> Recent | None:
 
     None before the first step, and where nothing is claimed. Snapshots without such steps have their window instead.
     """
-    one = (snapshot["monitor"] or snapshot["told"]) if "told" in snapshot else snapshot
+    one = judged(snapshot)
     means, guaranteed = one.get("recent") or one.get("window", {}), one.get("guaranteed")
     if f"error_{LEVEL}" in means:
         lower = 0.0 if guaranteed == ERROR_BOUND else LEVEL

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import log
 
+from venn.monitors.alarms import PER_DECADE
 from venn.monitors.objects import ABOUT
 from venn.show.snapshots import Snapshot
 
@@ -40,7 +40,7 @@ class Telling:
             self._told.add(theorem)
             return sentence
         about = f" against the {alarm['about']}" if alarm["about"] else ""
-        evidence = f"10^{alarm['log_evidence'] / log(10):.2f}"
+        evidence = f"10^{alarm['log_evidence'] / PER_DECADE:.2f}"
         counted = "question" if alarm["about"] == ABOUT else "step"
         return f"At {counted} {alarm['step']} {alarm['detector']} rang{about}, evidence {evidence}."
 

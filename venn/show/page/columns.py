@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from venn.labels import Real
+from venn.monitors.alarms import PER_DECADE
 from venn.monitors.kind import LEVEL
 from venn.monitors.kinds import FORECAST, KINDS
 from venn.show.page.feed import Run
+from venn.show.snapshots import Snapshot
 
-Snapshot = Mapping[str, Any]
 Columns = dict[str, list[Any]]
 
-LN10 = 2.302585092994046
 SHARE, HEADROOM = 0.1, 0.08  # share of first steps ignored for the range; extra range above and below
 LOWEST = -12.0  # a martingale that only loses would flatten the other curves; it is drawn here
 ERROR = "error_"
 
 
+def _steps(run: Run) -> Columns:
+    return {"step": [step for step, _ in run.points]}
+
+
+def _parts(run: Run, name: str, part: str) -> list[Any]:
+    """Return "curves", "window" or "evidence" of a predictor at each point; empty where nothing is known."""
+    return [figures.get(name, {}).get(part, {}) for _, figures in run.points]
+
+
 def accuracy(run: Run, name: str) -> Columns:
     """Return `step`, `accuracy`, `window`, `lower` and `upper`, NaN where not known."""
-    columns: Columns = {key: [] for key in ("step", "accuracy", "window", "lower", "upper")}
-    for step, figures in run.points:
-        one = figures.get(name, {})
-        curves = one.get("curves", {})
-        columns["step"].append(step)
-        for key in ("accuracy", "lower", "upper"):
-            columns[key].append(curves.get(key, nan))
-        columns["window"].append(one.get("window", {}).get("accuracy", nan))
-    return columns
+    curves, window = _parts(run, name, "curves"), _parts(run, name, "window")
+    means = {key: [one.get(key, nan) for one in curves] for key in ("accuracy", "lower", "upper")}
+    return _steps(run) | means | {"window": [one.get("accuracy", nan) for one in window]}
 
 
-def levels(snapshot: Snapshot | None) -> list[str]:
+def levels(snapshot: Snapshot) -> list[str]:
     """Return the significance levels of prediction sets, as named by the curves; none for probabilities."""
-    curves = {} if snapshot is None else snapshot["told"]["curves"]
+    curves = snapshot["told"]["curves"]
     return sorted((key.removeprefix(ERROR) for key in curves if key.startswith(ERROR)), key=float)
 
 
@@ -44,20 +47,16 @@ def right(run: Run) -> str:
     return f"inside at {LEVEL}" if isinstance(run.space, Real) else "accuracy"
 
 
-def spread(snapshot: Snapshot | None) -> tuple[str, str]:
+def spread(snapshot: Snapshot) -> tuple[str, str]:
     """Return how the columns of sizes or widths begin, and what they are."""
-    kind = None if snapshot is None else KINDS.get(snapshot["told"]["predictions"])
-    return FORECAST.spread if kind is None else kind.spread
+    return KINDS.get(snapshot["told"]["predictions"], FORECAST).spread
 
 
 def sets(run: Run, name: str) -> Columns:
     """Return `step` and, for each level, `error_...` and the `size_...` of sets or the `width_...` of intervals."""
-    snapshot = run.snapshots.get(name)
+    snapshot, curves = run.snapshot(name), _parts(run, name, "curves")
     keys = [f"{what}{level}" for what in (ERROR, spread(snapshot)[0]) for level in levels(snapshot)]
-    columns: Columns = {"step": [step for step, _ in run.points]}
-    for key in keys:
-        columns[key] = [figures.get(name, {}).get("curves", {}).get(key, nan) for _, figures in run.points]
-    return columns
+    return _steps(run) | {key: [one.get(key, nan) for one in curves] for key in keys}
 
 
 class Detector(NamedTuple):
@@ -69,46 +68,41 @@ class Detector(NamedTuple):
     threshold: float  #: log10
 
 
-def detectors(snapshot: Snapshot | None) -> list[Detector]:
+def detectors(snapshot: Snapshot) -> list[Detector]:
     """Return the detectors whose evidence is drawn."""
-    monitor = None if snapshot is None else snapshot["monitor"]
     return [
         Detector(f"{one['detector']}: {one['name']}", one["detector"], one["name"], one["threshold"])
-        for one in (monitor or {}).get("evidence", ())
+        for one in (snapshot["monitor"] or {}).get("evidence", ())
         if "log10" in one
     ]
 
 
 def evidence(run: Run, name: str) -> Columns:
     """Return `step` and one column of base 10 logarithms for each detector."""
-    columns: Columns = {"step": [step for step, _ in run.points]}
-    for detector in detectors(run.snapshots.get(name)):
-        values = [figures.get(name, {}).get("evidence", {}).get(detector.key) for _, figures in run.points]
+    columns, paths = _steps(run), _parts(run, name, "evidence")
+    for detector in detectors(run.snapshot(name)):
+        values = [one.get(detector.key) for one in paths]
         columns[detector.key] = [nan if value is None else max(value, LOWEST) for value in values]
     return columns
 
 
 def compared(run: Run) -> Columns:
     """Return `step` and the accuracy of every predictor, named by its position."""
-    columns: Columns = {"step": [step for step, _ in run.points]}
-    for place, name in enumerate(run.names):
-        columns[str(place)] = run.once(accuracy, name)["accuracy"]
-    return columns
+    return _steps(run) | {str(i): run.once(accuracy, name)["accuracy"] for i, name in enumerate(run.names)}
 
 
 def alarms(of: Sequence[Snapshot]) -> Columns:
     """Return `step`, `log10` and `what` of alarms."""
     return {
         "step": [one["step"] for one in of],
-        "log10": [one["log_evidence"] / LN10 for one in of],
+        "log10": [one["log_evidence"] / PER_DECADE for one in of],
         "what": [f"{one['detector']}{', ' if one['about'] else ''}{one['about']}" for one in of],
     }
 
 
-def reliability(snapshot: Snapshot | None) -> Columns:
+def reliability(snapshot: Snapshot) -> Columns:
     """Return `confidence`, `accuracy`, `count`, `lower` and `upper` of the bins that hold predictions."""
-    calibration = {} if snapshot is None else snapshot["told"].get("calibration", {})
-    bins = [one for one in calibration.get("bins", ()) if one["count"]]
+    bins = [one for one in snapshot["told"].get("calibration", {}).get("bins", ()) if one["count"]]
     return {key: [one[key] for one in bins] for key in ("confidence", "accuracy", "count", "lower", "upper")}
 
 

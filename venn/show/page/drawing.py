@@ -45,8 +45,8 @@ class Predictor:
 
     def __init__(self, run: Run, name: str) -> None:
         self.name = name
-        snapshot = run.snapshots.get(name)
-        self.known = snapshot is not None and snapshot["told"]["step"] > 0
+        snapshot = run.snapshot(name)
+        self.known = snapshot["told"]["step"] > 0
         levels, detectors = columns.levels(snapshot), columns.detectors(snapshot)
         colour = SERIES[run.names.index(name) % len(SERIES)]
         rung = ColumnDataSource({"step": [], "log10": [], "what": []})
@@ -199,7 +199,7 @@ class Reliability:
 
     def feed(self, run: Run) -> None:
         """Show the run's present state."""
-        bins = columns.reliability(run.snapshots.get(self._name))
+        bins = columns.reliability(run.snapshot(self._name))
         if bins != self._seen:
             most = max(bins["count"], default=1)
             self._seen, self._bins.data = bins, bins | {"size": [5 + 13 * (n / most) ** 0.5 for n in bins["count"]]}

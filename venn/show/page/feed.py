@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from venn.labels import LabelSpace
 from venn.monitors.verdict import Verdict
-from venn.show.snapshots import Counts, Snapshot, figures_of, overall
+from venn.show.snapshots import UNSEEN, Counts, Snapshot, figures_of, overall
 
 Made = TypeVar("Made")
 
@@ -137,6 +137,10 @@ class Run:
         elif before is None or (before.since, before.predictor) != (verdict.since, verdict.predictor):
             when = watched.asked_at if verdict.predictor in self.objects else watched.answered_at
             self.since = when(verdict.since)
+
+    def snapshot(self, name: str) -> Snapshot:
+        """Return the latest figures of a predictor; before the first, what shows none."""
+        return self.snapshots.get(name, UNSEEN)
 
     @property
     def worst(self) -> str:

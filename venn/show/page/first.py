@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from time import time
 from typing import Any, NamedTuple
 
+from venn.monitors.alarms import PER_DECADE
 from venn.monitors.evidence import against
 from venn.monitors.kind import shares
 from venn.monitors.kinds import kind_of
 from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, Verdict
-from venn.show.page import columns, words
+from venn.show.page import words
 from venn.show.page.feed import Feed, Run
 from venn.show.page.words import ago, clock, text
 from venn.show.snapshots import Recent, recent, verdicts
@@ -162,7 +163,7 @@ def concluded(run: Run) -> str:
 def lately(run: Run) -> str:
     """Return what came true lately beside what was claimed: in large of the verdict's predictor, then of each."""
     name, verdict = run.worst, run.verdict
-    found = recent(run.snapshots[name]) if name in run.snapshots else None
+    found = recent(run.snapshot(name))
     if found is None or verdict is None:
         return ""
     share, claim = numbers(found)
@@ -206,7 +207,7 @@ def each(run: Run) -> str:
         return ""
     found, rows = verdicts(run.snapshots), []
     for name in run.names[:ROWS]:
-        lately = recent(run.snapshots[name]) if name in run.snapshots else None
+        lately = recent(run.snapshot(name))
         share, claim = ("–", "–") if lately is None else numbers(lately)
         what = "" if lately is None else f"{lately.what} "
         state = found[name].state if name in found else EARLY
@@ -233,7 +234,7 @@ def alarms(run: Run) -> str:
     lines = "".join(
         f"<li>{_at(one['time'])}<b>{text(burst.name, 24)}</b> at "
         f"{'question ' if burst.name in run.objects else ''}{one['step']:,}, evidence "
-        f"10<sup>{one['log_evidence'] / columns.LN10:.1f}</sup>: {text(against(one['detector'], one['about']))}"
+        f"10<sup>{one['log_evidence'] / PER_DECADE:.1f}</sup>: {text(against(one['detector'], one['about']))}"
         f"{f', {burst.count - 1:,} more' if burst.more else ''}</li>"
         for burst in found[:ALARMS]
         for one in (burst.first,)

@@ -18,7 +18,7 @@ from bokeh.settings import settings
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import OutputTransform, RequestHandler
 
-from venn.show.complaints import Seldom, hearing
+from venn.show.complaints import Seldom, hearing, plain
 from venn.show.door import HEADERS, Door, Refusal
 
 HERE = Path(__file__).parent
@@ -187,8 +187,7 @@ class Complaints:
         """Count a complaint, and say it unless it was said lately."""
         heading = self._seldom.heading(kind)
         if heading:
-            plain = "".join(letter if letter.isprintable() else " " for letter in text)
-            line = " ".join(f"page: {heading}: {plain}".split())
+            line = " ".join(f"page: {heading}: {plain(text)}".split())
             self._say(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
 
 

@@ -20,6 +20,7 @@ from venn.prediction import (
     PREDICTED_LABEL,
     REALISED_ROW,
 )
+from venn.show.complaints import plain
 from venn.show.page import columns
 from venn.show.page.feed import LATEST, Run
 from venn.show.snapshots import Counts, verdicts
@@ -73,8 +74,8 @@ def text(value: Any, longest: int = LONGEST) -> str:
     >>> text("<b>")
     '&lt;b&gt;'
     """
-    plain = "".join(letter if letter.isprintable() else " " for letter in str(value))
-    return escape(plain if len(plain) <= longest else plain[: longest - 1] + "…")
+    shown = plain(str(value))
+    return escape(shown if len(shown) <= longest else shown[: longest - 1] + "…")
 
 
 def label(value: Any, longest: int = LONGEST) -> str:
@@ -170,11 +171,10 @@ def tiles(shown: Mapping[str, str], of: str = "tiles") -> str:
 
 def numbers(run: Run, name: str) -> str:
     """Return the figures of one predictor."""
-    snapshot = run.snapshots.get(name)
-    curves = {} if snapshot is None else snapshot["told"]["curves"]
-    if snapshot is None or not curves:
+    snapshot = run.snapshot(name)
+    told, curves, window = snapshot["told"], snapshot["told"]["curves"], snapshot["told"]["window"]
+    if not curves:
         return f"<p>{UNSEEN}</p>"
-    window, told = snapshot["told"]["window"], snapshot["told"]
     shown = {columns.right(run): share(curves["accuracy"]), f"last {window['size']:,}": share(window["accuracy"])}
     if "lower" in curves:
         lower, upper = share(curves["lower"]), share(curves["upper"])
@@ -190,10 +190,9 @@ def numbers(run: Run, name: str) -> str:
 
 def promise(run: Run, name: str) -> str:
     """Return the theorem about the predictions of a predictor, and what is not guaranteed."""
-    snapshot = run.snapshots.get(name)
-    guaranteed = None if snapshot is None else snapshot["told"]["guaranteed"]
+    guaranteed = run.snapshot(name)["told"]["guaranteed"]
     said = UNSEEN if guaranteed is None else GUARANTEES.get(guaranteed, MIXED)
-    found = verdicts({} if snapshot is None else {name: snapshot}).get(name)
+    found = verdicts({name: run.snapshot(name)}).get(name)
     if found is not None and found.state == CHANGED:
         said = f"<b class='alarm'>It does not hold now: {text(found.sentence, 1000)}.</b></p><p>{said}"
     late = "" if guaranteed in (None, NOTHING) else f"<p class='fine'>{LATE}</p>"
@@ -262,10 +261,7 @@ def summary(run: Run) -> str:
     headings = [columns.right(run), *(key.replace("_", " ") for key in keys[1:]), *(() if numbers else ("ECE",))]
     headings += [*(OF_NUMBERS[key] for key in numbers), *(f"errors at {e}" for e in of)]
     rows = []
-    for name in run.names:
-        snapshot = run.snapshots.get(name)
-        if snapshot is None:
-            continue
+    for name, snapshot in run.snapshots.items():
         told = snapshot["told"]
         ece = told.get("calibration", {}).get("ece")
         rung = "–" if snapshot["monitor"] is None else f"{snapshot['monitor']['alarms']['count']:,}"
