@@ -12,7 +12,7 @@ from venn._compiled.sparse import Rows
 from venn.labels import space_of
 from venn.machines.around import Around, given
 from venn.machines.checks import checked_weight, clean_object
-from venn.machines.machine import Bag, Hypotheses, Machine
+from venn.machines.machine import Hypotheses, Machine
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import integer, number
 from venn.prediction import Floats, Label
@@ -55,42 +55,6 @@ class ByFirst:
     def _clean(self, x: Any) -> Any:
         """Return `x` in the form of the first object, dense or sparse, or say what is wrong with it."""
         return in_form(x, self.fixed, self._rows)
-
-
-class FirstAside(ByFirst):
-    """What is taught by the first objects too, which stand in no bag."""
-
-    current: Any  #: what has learned all objects so far, on their scale
-    learned: Any
-
-    @property
-    def aside(self) -> int:
-        """Number of examples that have fixed the scale: they teach, and stand in no bag."""
-        return 0 if self.first is None or self.fixed is None else self.first
-
-    @property
-    def n(self) -> int:
-        """Number of examples in the bag."""
-        learned: int = self.learned
-        return learned - self.aside
-
-    @property
-    def residual(self) -> float:
-        """Worst error of the equations, the kernels computed afresh."""
-        return float(self.current.residual)
-
-    @property
-    def bag(self) -> Bag:
-        """Training scores now, by example of the bag."""
-        return self._in_bag(self.current.bag)
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Score of each example of the bag without it."""
-        return self._in_bag(self.current.deleted_bag)
-
-    def _in_bag(self, bag: Bag) -> Bag:
-        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
 
 
 @saved

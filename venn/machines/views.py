@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
-from venn.machines.around import inside
-from venn.machines.machine import Tuned
+from venn.machines.around import PassesOn, inside
 from venn.machines.scaled import scales
 from venn.parameters import flag, has_methods
 from venn.prediction import Label
-from venn.saved import Saved
 
 
-class View(Saved):
+class View(PassesOn):
     """Base of machines that read a bank: to teach one is to teach the bank, so it learns whatever the bank learns.
 
     A `Panel` teaches the bank once, whichever of its views its predictors read.
@@ -24,6 +22,8 @@ class View(Saved):
         Whether examples that only teach count like all others.
     """
 
+    held = "bank"
+
     def __init__(self, bank: Any, whole: bool = False) -> None:
         if not has_methods(inside(bank), "member_scores"):
             raise TypeError(f"bank must be a Bank, a ScaledBank, or a SlidingWindow on a Bank, got {bank!r}")
@@ -31,11 +31,6 @@ class View(Saved):
             raise TypeError(f"bank must not be in Scaled, got {bank!r}: ScaledBank(bank) scales for all its members")
         self.bank: Any = bank
         self.whole = flag("whole", whole)
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self.bank.classes
 
     @property
     def _aside(self) -> int:
@@ -49,29 +44,12 @@ class View(Saved):
     @property
     def n(self) -> int:
         """Number of examples that count here."""
-        n: int = self.bank.n
-        return n + getattr(inside(self.bank), "aside", 0) if self.whole else n
+        return super().n + (getattr(inside(self.bank), "aside", 0) if self.whole else 0)
 
     @property
     def learned(self) -> int:
         """Number of examples that the bank has ever learned."""
         return self.bank.learned
-
-    @property
-    def tuning(self) -> Tuned | None:
-        """The result of `tune`, if it chose the bank's parameters."""
-        return self.bank.tuning
-
-    def fresh(self) -> Self:
-        """Return the same view of a bank with the same parameters that has learned nothing."""
-        return type(self)(**(self.parameters | {"bank": self.bank.fresh()}))
-
-    def forget(self) -> None:
-        """Drop the answer that the bank remembers."""
-        self.bank.forget()
-
-    def expect_deleted(self) -> None:
-        """Do nothing: deleted scores cost the same whether they were read before or not."""
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""

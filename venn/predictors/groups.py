@@ -8,7 +8,6 @@ import numpy as np
 
 from venn.covariates import CovariateShift
 from venn.labels import space_of
-from venn.machines.around import PassesOn
 from venn.machines.base import BaseHypotheses
 from venn.machines.frozen import ObjectRows
 from venn.machines.machine import Hypotheses, Tables, checked_machine
@@ -88,7 +87,7 @@ def by_group(predictor: Any, by: By) -> Any:
 
 
 @saved
-class Within(PassesOn, View):
+class Within(View):
     """A view of a machine for predictors within groups: examples of other groups than the new one's do not count.
 
     The machine learns all examples. In the tables that predictors read, examples of other groups have weight 0. In a
@@ -116,6 +115,7 @@ class Within(PassesOn, View):
     array([1, 1, 0, 0])
     """
 
+    held = "machine"
     whole = False  # what counts for the machine counts here
 
     def __init__(self, machine: Any, by: By) -> None:
