@@ -79,7 +79,35 @@ class BaseHypotheses(ABC):
         return rows.T
 
 
-class InBag(BaseHypotheses):
+class Reread(BaseHypotheses):
+    """Base of an answer that is made of another one; a subclass gives its `tables`.
+
+    Parameters
+    ----------
+    answer : BaseHypotheses
+        It says whether both are out of date.
+    """
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.key, self.weight = answer.key, answer.weight
+
+    def check_current(self) -> None:
+        """Raise where the machine has changed since."""
+        self.answer.check_current()
+
+    @property
+    def test_scores(self) -> Floats:  # type: ignore[override]
+        """(c,) scores of the object by the machines that have not seen it."""
+        return self.answer.test_scores
+
+    @property
+    def order(self) -> Integers:
+        """(n,) column of each example in the tables, in order of arrival."""
+        return self.answer.order
+
+
+class InBag(Reread):
     """An answer without its first examples, which have taught the machine and stand in no bag.
 
     Parameters
@@ -91,27 +119,17 @@ class InBag(BaseHypotheses):
     """
 
     def __init__(self, answer: BaseHypotheses, aside: int) -> None:
-        self.key, self.weight = answer.key, answer.weight
-        self._answer = answer
+        super().__init__(answer)
         self._aside = aside
-
-    def check_current(self) -> None:
-        """Raise where the machine has changed since."""
-        self._answer.check_current()
-
-    @property
-    def test_scores(self) -> Floats:  # type: ignore[override]
-        """(c,) scores of the object by the machines that have not seen it."""
-        return self._answer.test_scores
 
     @property
     def order(self) -> Integers:
         """(n,) column of each example in the tables, in order of arrival."""
-        return self._answer.order[self._aside :] - self._aside
+        return super().order[self._aside :] - self._aside
 
     def tables(self, deleted: bool) -> Tables:
         """Return the scores of the examples of the bag."""
-        return [(self._cut(table), codes) for table, codes in self._answer.tables(deleted)]
+        return [(self._cut(table), codes) for table, codes in self.answer.tables(deleted)]
 
     def _cut(self, table: ScoreTable) -> ScoreTable:
         aside, m = self._aside, len(table.labels)

@@ -22,10 +22,8 @@ from venn.machines.exchange import (
     Problem,
     Solution,
     exchanged,
-    margin_of,
-    margin_without_dependents,
+    margin_from_states,
     one_thread,
-    ridge_of,
 )
 from venn.machines.hinge_hypotheses import HingeHypotheses, Question
 from venn.machines.hinge_state import HingeState
@@ -337,10 +335,10 @@ class HingeMachine(HingeState):
         how, worst = self._branches.commit[k, side], math.inf
         if how == HELD:
             self._take({k: self._held[k, side]})
-        for build in (None if how in (HELD, UPDATE) else self._rebuild, self._rebuild, self._rebuild_apart):
-            if build is not None:
+        for build, apart in ((how not in (HELD, UPDATE), False), (True, False), (True, True)):
+            if build:
                 self._stand_as(k, side, count)
-                build(k, count, scale, tolerance)
+                self._rebuild(k, count, scale, tolerance, apart)
             worst = certify(k, scale, tolerance, count, self.C, self._objects, self._solved)
             if worst <= SURE * tolerance:
                 return
@@ -355,22 +353,13 @@ class HingeMachine(HingeState):
         solved.state[k, :count] = branches.state[side, k, :count]
         solved.bias[k] = solved.score[k, 0] - self._objects.kernel[0, :count] @ solved.beta[k, :count]
 
-    def _rebuild(self, k: int, count: int, scale: float, tolerance: float) -> None:
-        """Build machine k's margin from its states; members that depend on others leave it."""
+    def _rebuild(self, k: int, count: int, scale: float, tolerance: float, apart: bool) -> None:
+        """Build machine k's margin from its states: see `margin_from_states`."""
         kernel, positive, total, _ = self._objects
         problem = Problem(kernel[:count], positive[k, :count], total[k, :count], self.C, scale, tolerance)
-        self._set_margin(
-            k, *margin_without_dependents(problem, self._solved.beta[k, :count], self._solved.state[k, :count])
+        members, inverse = margin_from_states(
+            problem, self._solved.beta[k, :count], self._solved.state[k, :count], apart
         )
-
-    def _rebuild_apart(self, k: int, count: int, scale: float, tolerance: float) -> None:
-        """Build machine k's margin from its states; a ridge makes its members independent."""
-        members = np.flatnonzero(np.abs(self._solved.state[k, :count]) == 1)
-        if members.size:
-            ridge = ridge_of(self.C, self._objects.total[k, :count], tolerance)
-            self._set_margin(k, *margin_of(self._objects.kernel, members, ridge))
-
-    def _set_margin(self, k: int, members: Integers, inverse: Floats) -> None:
         m = members.size
         self._make_margin_room(m)
         solved = self._solved

@@ -9,11 +9,11 @@ import numpy as np
 from venn._compiled.mixture import apply_mixture, fit_mixture, mixture_tables
 from venn.machines.around import inside
 from venn.machines.bank import BankHypotheses
-from venn.machines.base import BaseHypotheses, in_bag
+from venn.machines.base import BaseHypotheses, Reread, in_bag
 from venn.machines.machine import Bag, NotConverged, Tables
 from venn.machines.views import View
 from venn.parameters import positive
-from venn.prediction import Floats, Integers
+from venn.prediction import Floats
 from venn.saved import saved
 
 
@@ -182,7 +182,7 @@ class Blend:
         return out
 
 
-class MixtureHypotheses(BaseHypotheses):
+class MixtureHypotheses(Reread):
     """What a mixture would look like if the new object had each of the labels.
 
     Parameters
@@ -194,13 +194,8 @@ class MixtureHypotheses(BaseHypotheses):
     """
 
     def __init__(self, answer: BankHypotheses, blend: Blend) -> None:
-        self.key, self.weight = answer.key, answer.weight
-        self.answer = answer
+        super().__init__(answer)
         self._blend = blend
-
-    def check_current(self) -> None:
-        """Raise where the bank has changed since."""
-        self.answer.check_current()
 
     @property
     def test_scores(self) -> Floats:  # type: ignore[override]
@@ -208,11 +203,6 @@ class MixtureHypotheses(BaseHypotheses):
         self.check_current()
         members = np.array([member.test_scores for member in self.answer.members])
         return self._blend.mixed(members[:, :, None])[:, 0]
-
-    @property
-    def order(self) -> Integers:
-        """(n,) column of each example in the tables, in order of arrival."""
-        return self.answer.order
 
     def tables(self, deleted: bool) -> Tables:
         """Return the forecasts of all examples: one table for all hypotheses."""
