@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -261,13 +261,7 @@ class HingeMachine(HingeState):
         beta[p] += move
         return Solution(beta, score + move * response, state, math.inf)
 
-    def scores(self, x: Any) -> Floats:
-        """Return the (c,) scores of `x` by the machines as they are, without `x`."""
-        x = self._store.clean(x)
-        key = x.tobytes()
-        remembered = self._test_scores(key)
-        if remembered is not None:
-            return remembered
+    def _scores_now(self, x: Content, key: bytes) -> Floats:
         known = self._where.get(key)
         if known is not None:
             return self._by_class(self._solved.score[:, known, None])[:, 0]

@@ -429,6 +429,20 @@ class Remembering(Storing):
             answer = self._asked = self._solved_for(x, key, weight)
         return answer
 
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of `x` by the machines as they are, without `x`; (1,) the forecast of a number.
+
+        Least-squares machines and ridge regression give 0 before the first example.
+        """
+        x = self._store.clean(x)
+        key = x.tobytes()
+        remembered = self._test_scores(key)
+        return self._scores_now(x, key) if remembered is None else remembered
+
+    def _scores_now(self, x: Content, key: bytes) -> Floats:
+        """Return the scores of a clean object that nobody has just asked about."""
+        raise NotImplementedError
+
 
 class Weighing(Remembering):
     """Base of classifiers that keep objects in a store, and learn examples of any weight."""
