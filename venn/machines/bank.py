@@ -12,7 +12,6 @@ from venn.machines.base import BaseHypotheses, in_bag
 from venn.machines.checks import checked_place, code_of
 from venn.machines.frozen import clean_rows
 from venn.machines.kept import KeptMachine, Part, check_arrays, checked_objects, checked_sizes, kept_arrays, put_arrays
-from venn.machines.kept_ridge import changed_by_last
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
@@ -24,7 +23,7 @@ from venn.machines.threads import side_by_side
 from venn.machines.views import View
 from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Integers, Label
-from venn.saved import checked_keys, held_float, held_int, saved
+from venn.saved import checked_keys, held_int, saved
 
 BLOCK = 256  # objects whose kernel rows are held at a time
 
@@ -368,15 +367,7 @@ class Bank(KeptMachine, Storing):
             "n": n,
             "features": self._features,
             "probe": self.systems[0].probe,
-            "systems": [
-                kept_arrays(system.solution, SOLUTION, sizes)
-                | {
-                    "certified": system.solution.certified,
-                    "total": float(system.solution.total),
-                    "before": None if system.before is None else list(system.before),
-                }
-                for system in self.systems
-            ],
+            "systems": [kept_arrays(system.solution, SOLUTION, sizes) | system.counters for system in self.systems],
         }
 
     def _lengths(self, n: int) -> dict[str, int]:
@@ -397,18 +388,15 @@ class Bank(KeptMachine, Storing):
         for one in held:
             checked_keys("a member's state", one, names)
             check_arrays(SOLUTION, one, sizes)
-        before = [changed_by_last(one["before"], n - 1, c) for one in held]
         if n:
             self._store.hold(state["_columns"])
             self._make_room(n)
         self._labels[:n] = state["_labels"]
         targets = np.where(state["_labels"] == np.arange(c)[:, None], 1.0, -1.0)
-        for system, one, ridge, kept in zip(self.systems, held, self._ridges, before, strict=True):
+        for system, one, ridge in zip(self.systems, held, self._ridges, strict=True):
             put_arrays(system.solution, SOLUTION, one)
-            system.solution.certified = held_int("certified", one["certified"])
-            system.solution.total = held_float("total", one["total"])
             system.targets[:, :n], system.ridge[:n] = targets, ridge[0]
-            system.n, system.probe, system.before = n, probe, kept
+            system.restore(n, probe, one)
         self.n = n
 
 

@@ -196,11 +196,6 @@ class BaseMachine(ABC):
         asked = self._asked
         return asked if asked is not None and asked.key == key and asked.weight == weight else None
 
-    def _test_scores(self, key: bytes) -> Floats | None:
-        """Return the scores of the object if it was the last one asked about, else None."""
-        asked = self._asked
-        return asked.test_scores.copy() if asked is not None and asked.key == key else None
-
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: all but the remembered answer."""
         return vars(self) | {"_asked": None}

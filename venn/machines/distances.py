@@ -68,10 +68,6 @@ class NeighbourDistances(KeptDistances, ObjectMachine):
     array([-0.375, -1.5  ])
     """
 
-    # Distances are then at most 2e8: below the 1e9 of a class without examples.
-    _largest = 1e8
-    _absent = -1e9
-
     def __init__(self, k: int, classes: Sequence[Label]) -> None:
         self.k = integer("k", k, 1)
         super().__init__(classes)

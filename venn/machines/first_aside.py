@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from venn.machines.around import PassesOn
 from venn.machines.machine import Bag
 from venn.machines.scaled import ByFirst, Scale, expect_scaled, fixed_by
 from venn.prediction import Label
@@ -20,7 +19,7 @@ class Early(NamedTuple):
     scale: Scale
 
 
-class FirstAside(ByFirst, PassesOn):
+class FirstAside(ByFirst):
     """Base of what the first objects teach as well; those stand in no bag.
 
     Until these have fixed the scale, it is that of all objects so far and of the new one: another for each question. So

@@ -43,7 +43,9 @@ class ObjectMachine(BaseMachine):
 
     deletes_exactly = True
     residual = 0.0  # nothing is solved
-    _largest: ClassVar[float]  # norm of an object
+    # Norm of an object. Distances are then at most 2e8: below the 1e9 of a class without examples.
+    _largest: ClassVar[float] = 1e8
+    _absent: ClassVar[float] = -1e9
 
     def __init__(self, classes: Sequence[Label]) -> None:
         self._codes = class_codes(classes)
@@ -425,10 +427,6 @@ class NearestCentroid(KeptCentroid, ObjectMachine):
     >>> machine.scores([0.75]).round(3)  # from 0.15 and 1.15
     array([-0.6, -0.4])
     """
-
-    # Distances are then at most 2e8: below the 1e9 of a class without examples.
-    _largest = 1e8
-    _absent = -1e9
 
     unnamed = 0
 

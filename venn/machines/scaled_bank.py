@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from venn.machines.first_aside import FARTHEST, FirstAside
 from venn.machines.frozen import clean_rows
 from venn.machines.scaled import fixed_by, stacked
 from venn.prediction import Floats, Integers, Label
-from venn.saved import checked_keys, held_codes, saved
+from venn.saved import saved
 
 
 @saved
@@ -95,30 +95,17 @@ class ScaledBank(FirstAside):
 
     # -------------------------------------------------------------------- state
 
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return an object around this bank, which may have learned: `restore` says on what scale."""
-        checked_keys("parameters", parameters, ("bank", "first", "ranges"))
-        bank = checked_bank(parameters["bank"])
-        made = cls(bank.fresh(), parameters["first"], parameters["ranges"])
-        made.bank = bank
-        bank.expect_scaled()
-        return made
-
     @property
     def state(self) -> dict[str, Any]:
         """The scale by examples, or the examples so far that will fix it."""
-        codes = np.array([self._codes[label] for label in self._labels], np.int64)
-        return {"codes": codes} | self._first_state("spread")
+        return self._first_state("spread")
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
-        seen = self._restore_first(state, "spread", self.bank.n)
+        self._restore_first(state, "spread", self.bank.n)
         if self.n < 0:
             raise ValueError(f"spread must be fixed by {self.first} examples, got a bank of {self.bank.n}")
-        codes = held_codes("codes", state["codes"], (seen,), 0, len(self.classes))
-        self._labels = [self.classes[code] for code in codes]
 
     # ------------------------------------------------------------------ reading
 
