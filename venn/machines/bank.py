@@ -21,7 +21,7 @@ from venn.machines.shared_store import SharedStore
 from venn.machines.store import NONE, Storing
 from venn.machines.threads import side_by_side
 from venn.machines.views import View
-from venn.parameters import class_codes, integer, positive
+from venn.parameters import class_codes, integer, several_positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import checked_keys, held_int, saved
 
@@ -412,9 +412,7 @@ SOLUTION = (
 
 def checked_penalties(penalties: Any) -> tuple[float, ...]:
     """Return the penalties as numbers, or say what is wrong with them."""
-    if isinstance(penalties, str | bytes) or not isinstance(penalties, Sequence | np.ndarray) or not len(penalties):
-        raise TypeError(f"penalties must be a sequence of numbers > 0, got {penalties!r}")
-    clean = tuple(positive("penalties", C) for C in penalties)
+    clean = several_positive("penalties", penalties)
     if min(clean) < SMALLEST:
         raise ValueError(f"penalties must be at least {SMALLEST:g}, got {min(clean)!r}")
     return clean
