@@ -20,7 +20,7 @@ from venn.machines.ridge import RidgeSystem
 from venn.machines.shared_store import SharedStore
 from venn.machines.store import NONE, Storing
 from venn.machines.threads import side_by_side
-from venn.machines.views import View
+from venn.machines.views import BankView
 from venn.parameters import class_codes, integer, several_positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import checked_keys, held_int, saved
@@ -419,7 +419,7 @@ def checked_penalties(penalties: Any) -> tuple[float, ...]:
 
 
 @saved
-class Member(View):
+class Member(BankView):
     """One machine of a bank, to be read by predictors; to teach it is to teach the bank.
 
     Parameters
@@ -454,9 +454,6 @@ class Member(View):
         if self.index >= size:
             raise ValueError(f"index must be below the number of members, {size}, got {index!r}")
 
-    def __repr__(self) -> str:
-        return f"Member({self.bank!r}, index={self.index}{self._counting})"
-
     @property
     def residual(self) -> float:
         """Worst error of the member's equations."""
@@ -465,16 +462,6 @@ class Member(View):
     def _bag(self, deleted: bool) -> Bag:
         bank, aside = inside(self.bank), self._aside
         return Bag(bank.member_bag(self.index, deleted)[:, aside:], bank.counts[aside:])
-
-    @property
-    def bag(self) -> Bag:
-        """Training scores now, by example."""
-        return self._bag(False)
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Score of each example by the machines without it, by example; 0 where there is only one."""
-        return self._bag(True)
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the member as it is, without `x`."""

@@ -11,14 +11,14 @@ from venn.machines.around import inside
 from venn.machines.bank import BankHypotheses
 from venn.machines.base import BaseHypotheses, Reread, in_bag
 from venn.machines.machine import Bag, NotConverged, Tables
-from venn.machines.views import View
+from venn.machines.views import BankView
 from venn.parameters import positive
 from venn.prediction import Floats
 from venn.saved import saved
 
 
 @saved
-class Mixture(View):
+class Mixture(BankView):
     """The members of a bank, mixed into one forecast of each class. On it `TransductiveVennAbers` is called V-mix.
 
     For when no kernel width and no penalty is known. For class k the label is "k or not". The scores of each member
@@ -81,9 +81,6 @@ class Mixture(View):
         self._asked: MixtureHypotheses | None = None
         self._blend = Blend(inside(bank), self.rate)
 
-    def __repr__(self) -> str:
-        return f"Mixture({self.bank!r}, rate={self.rate!r}{self._counting})"
-
     @property
     def residual(self) -> float:
         """Worst error of the equations of the bank's members."""
@@ -108,16 +105,6 @@ class Mixture(View):
         if scores.shape[2]:
             apply_mixture(*blend.fitted_to(scores), scores, mixed)
         return Bag(mixed[:, aside:], blend.bank.counts[aside:])
-
-    @property
-    def bag(self) -> Bag:
-        """Forecasts of the examples by the members' training scores, by example."""
-        return self._bag(False)
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Forecasts of the examples by the members' deleted scores, by example."""
-        return self._bag(True)
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) forecasts for `x`, with sigmoids and weights by the deleted scores of the examples learned.

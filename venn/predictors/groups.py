@@ -115,9 +115,6 @@ class Within(View):
     array([1, 1, 0, 0])
     """
 
-    held = "machine"
-    whole = False  # what counts for the machine counts here
-
     def __init__(self, machine: Any, by: By) -> None:
         self.machine: Any = checked_machine(machine)
         self.bank = taught(machine)
