@@ -224,8 +224,8 @@ class Scaled(ByFirst, Around):
         x : (d,) finite numbers
         y : one of `classes`
         weight : float >= 0, optional
-            Only for a machine with weights of examples. An example of weight 0 is passed over, and any other counts
-            once for the scale.
+            Only for a machine with weights of examples, and, where the first examples are learned, once they have fixed
+            the scale. An example of weight 0 is passed over, and any other counts once for the scale.
 
         Raises
         ------
@@ -245,7 +245,7 @@ class Scaled(ByFirst, Around):
             self.machine.hypotheses(self._scaled(row), weight)  # refuses what it would refuse to learn
         rows, labels = [*self._rows, row], [*self._labels, y] if self._trains else []
         if len(rows) < (self.first or 0):
-            self.machine.forget()
+            self.forget()
             self._rows, self._labels = rows, labels
             return
         self._fix(rows, labels)

@@ -100,21 +100,6 @@ class ScaledRidge(FirstAside, Scaled):
         lines.aside = self.aside
         return lines
 
-    # ----------------------------------------------------------------- learning
-
-    def learn_one(self, x: Any, y: Any, weight: float | None = None) -> None:
-        """Learn one example; the last of the first ones fixes the scale.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row
-        y : finite number
-        weight : float >= 0, optional
-            Only once the scale is fixed.
-        """
-        super().learn_one(x, y, weight)
-        self.forget()
-
     unlearn_one: Any = None  # what was learned first stays
 
     # ------------------------------------------------------------------ scaling
