@@ -18,7 +18,7 @@ from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Suppo
 from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables, grown
 from venn.machines.ridge import RidgeSystem
 from venn.machines.shared_store import SharedStore
-from venn.machines.store import NONE, Storing
+from venn.machines.store import NONE, Content, Storing
 from venn.machines.threads import side_by_side
 from venn.machines.views import BankView
 from venn.parameters import class_codes, integer, several_positive
@@ -272,11 +272,9 @@ class Bank(KeptMachine, Storing):
         BankHypotheses
             It holds this bank's arrays: read it before the next question. `members` has an answer of each member.
         """
-        x = self._store.clean(x)
-        key = x.tobytes()
-        known: BankHypotheses | None = self._remembered(key)
-        if known is not None:
-            return known
+        return self._answered(self._store.clean(x))
+
+    def _solved_for(self, x: Content, key: bytes, weight: float) -> BankHypotheses:
         self.forget()
         self._shared.begin()
         n = self.n
@@ -294,8 +292,7 @@ class Bank(KeptMachine, Storing):
             )
             for i, (system, room) in enumerate(zip(self.systems, self._tables, strict=True))
         ]
-        answer = self._asked = BankHypotheses(members, self._tables)
-        return answer
+        return BankHypotheses(members, self._tables)
 
     #: What views ask for: here all examples stand in the bag.
     answer = hypotheses

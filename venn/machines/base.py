@@ -151,7 +151,8 @@ def in_bag(answer: BaseHypotheses, aside: int) -> BaseHypotheses:
 class BaseMachine(ABC):
     """Base of machines: the parts of the contract other than learning, answering and the current scores.
 
-    A subclass puts its answer into `_asked`, and calls `forget` before it changes an array that answers hold.
+    A subclass may give `_solved_for`, and answer by `_answered`, which remembers. It calls `forget` before it changes
+    an array that answers hold.
     """
 
     classes: tuple[Label, ...]
@@ -191,10 +192,16 @@ class BaseMachine(ABC):
     def expect_deleted(self) -> None:  # noqa: B027 -- most have nothing to do
         """Do nothing: deleted scores cost the same whether they were read before or not."""
 
-    def _remembered(self, key: bytes, weight: float = 1.0) -> Any:
-        """Return the last answer if it was to the same question, else None."""
-        asked = self._asked
-        return asked if asked is not None and asked.key == key and asked.weight == weight else None
+    def _answered(self, x: Any, weight: float = 1.0) -> Any:
+        """Return the answer about a clean object: the last one if it was to the same question, else a new one."""
+        key, asked = x.tobytes(), self._asked
+        if asked is None or asked.key != key or asked.weight != weight:
+            asked = self._asked = self._solved_for(x, key, weight)
+        return asked
+
+    def _solved_for(self, x: Any, key: bytes, weight: float) -> Any:
+        """Return a new answer about a clean object, of this content, after `forget`."""
+        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: all but the remembered answer."""

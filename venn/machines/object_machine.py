@@ -131,22 +131,19 @@ class ObjectMachine(KeptMachine):
         ----------
         x : (d,) finite numbers
         """
-        x = self._clean(x)
-        key = x.tobytes()
-        known: ObjectHypotheses | None = self._remembered(key)
-        if known is not None:
-            return known
+        return self._answered(self._clean(x))
+
+    def _solved_for(self, x: Floats, key: bytes, weight: float) -> ObjectHypotheses:
         self.forget()
         m = self._count
         self._make_room(m + 1, x.size)
         self._columns[:, m] = x
         self._labels[m] = self._weights[m] = 0
         test_scores = self._suppose()
-        answer = self._asked = ObjectHypotheses(
+        return ObjectHypotheses(
             key, test_scores, self._fill(True), self._columns, self._labels[: m + 1], self._weights[: m + 1],
             self._history[: self.n],
         )  # fmt: skip
-        return answer
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
