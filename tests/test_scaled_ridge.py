@@ -108,3 +108,15 @@ def test_the_estimator_needs_no_scaler():
     for bad in (1, -1, 2.5, "a"):
         with pytest.raises((TypeError, ValueError), match="first must be"):
             ConformalRegressor(first=bad).fit(odd[:5], y[:5])
+
+
+def test_an_answer_of_the_beginning_is_refused_once_the_machine_has_gone_on():
+    machine = ScaledRidge(KernelRidge(venn.RBF(0.5), C=10), first=10)
+    for i in range(5):
+        machine.learn_one([float(i)], float(i))
+    answer = machine.hypotheses([2.5])
+    machine.scores([7.0])  # made anew without the object asked about
+    assert np.isfinite(answer.critical_points()).all()
+    machine.learn_one([2.5], 2.0)
+    with pytest.raises(RuntimeError, match="out of date"):
+        answer.critical_points()

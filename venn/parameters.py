@@ -159,6 +159,13 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
     return _within(name, value, f"a finite number {'>=' if zero else '>'} 0", 0.0, math.inf)
 
 
+def several_positive(name: str, values: Any) -> tuple[float, ...]:
+    """Return at least one finite number above 0, or say what is wrong with the values."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray) or not len(values):
+        raise TypeError(f"{name} must be a sequence of numbers > 0, got {values!r}")
+    return tuple(positive(name, value) for value in values)
+
+
 def share(name: str, value: Any) -> float:
     """Return a number from 0 to 1, or say what is wrong with the value."""
     if is_number(value) and (value == 0 or value == 1):

@@ -113,9 +113,6 @@ class Smoothing(Saved):
             raise ValueError(f"start and count must be integers >= 0, got {start!r} and {count!r}")
         return np.random.PCG64([self.seed, SALT]).advance(start).random_raw(count)
 
-    def __repr__(self) -> str:
-        return f"Smoothing({self.seed})"
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Smoothing) and self.seed == other.seed
 

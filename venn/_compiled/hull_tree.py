@@ -399,10 +399,19 @@ def lowest_near(nodes, leaves, link, origin, start, end, rank, d, label):  # typ
             if lower(beside, best, d):
                 best = beside
         origin += nodes[v, BEFORE] * right
-    for k in range(POINT, POINT + leaves[~link, COUNT]):
-        point = origin + leaves[~link, k]
-        if (examples(point) <= rank) == (label == 1) and lower(point, best, d):
-            best = point
+    # The points of the leaf up to `rank`, then those beyond it; each lies lower the less `depth` is.
+    leaf = leaves[~link]
+    below = POINT
+    for k in range(POINT, POINT + leaf[COUNT]):
+        below += 1 if examples(origin + leaf[k]) <= rank else 0
+    first, last = (POINT, below) if label else (below, POINT + leaf[COUNT])
+    slope, run = positives(d), examples(d)
+    depth = positives(best) * run - examples(best) * slope
+    for k in range(first, last):
+        point = origin + leaf[k]
+        height = positives(point) * run - examples(point) * slope
+        if height < depth:
+            best, depth = point, height
     return best
 
 

@@ -36,16 +36,21 @@ def log_power(kappa, log_kappa, kept, L):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def count_power(state, p):  # type: ignore[no-untyped-def]
+    """Count a p-value in the state of `run_power`."""
+    if p >= TINY:
+        state[2] += 1.0
+        state[3] -= np.log(p)
+    else:
+        state[3] -= LOG_TINY
+    state[0] += 1.0
+
+
+@compiled
 def run_power(constants, state, ps, path):  # type: ignore[no-untyped-def]
     """State: n, log, number of p >= TINY, L = minus the sum of ln max(p, TINY). Constants: kappa, ln kappa."""
     for i in range(ps.shape[0]):
-        p = ps[i]
-        if p >= TINY:
-            state[2] += 1.0
-            state[3] -= np.log(p)
-        else:
-            state[3] -= LOG_TINY
-        state[0] += 1.0
+        count_power(state, ps[i])
         state[1] = log_power(constants[0], constants[1], state[2], state[3])
         path[i] = state[1]
 
@@ -110,13 +115,7 @@ def log_mixture(kept, L):  # type: ignore[no-untyped-def]
 def run_mixture(constants, state, ps, path):  # type: ignore[no-untyped-def]
     """State as for `run_power`. No constants."""
     for i in range(ps.shape[0]):
-        p = ps[i]
-        if p >= TINY:
-            state[2] += 1.0
-            state[3] -= np.log(p)
-        else:
-            state[3] -= LOG_TINY
-        state[0] += 1.0
+        count_power(state, ps[i])
         state[1] = log_mixture(state[2], state[3])
         path[i] = state[1]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from venn.labels import LabelSpace, space_of
 from venn.machines.machine import Bag, Machine, Tuned, checked_machine
@@ -13,55 +13,63 @@ from venn.saved import Saved
 class PassesOn(Saved):
     """Base of what holds a machine and passes on what is read of it."""
 
-    machine: Any
+    held: ClassVar[str] = "machine"  #: parameter, and attribute, that holds it
+
+    @property
+    def _held(self) -> Any:
+        return getattr(self, self.held)
 
     @property
     def classes(self) -> tuple[Label, ...]:
         """Labels in class order."""
-        return self.machine.classes
+        return self._held.classes
 
     @property
     def space(self) -> LabelSpace:
         """What labels may be."""
-        return space_of(self.machine)
+        return space_of(self._held)
 
     @property
     def n(self) -> int:
         """Number of examples held."""
-        return self.machine.n
+        return self._held.n
 
     @property
     def tuning(self) -> Tuned | None:
         """The result of `tune`, if it chose the machine's parameters."""
-        return self.machine.tuning
+        return self._held.tuning
 
     @property
     def deletes_exactly(self) -> bool:
         """Whether deleted scores are those of machines solved without the example."""
-        return bool(self.machine.deletes_exactly)
+        return bool(self._held.deletes_exactly)
 
     @property
     def residual(self) -> float:
         """Worst violation of the machine's optimality conditions over the examples held."""
-        return self.machine.residual
+        return self._held.residual
 
     @property
     def bag(self) -> Bag:
         """Training scores of the examples held."""
-        return self.machine.bag
+        return self._held.bag
 
     @property
     def deleted_bag(self) -> Bag:
         """Deleted scores of the examples held."""
-        return self.machine.deleted_bag
+        return self._held.deleted_bag
 
     def fresh(self) -> Self:
         """Return a machine with the same parameters, also inside, that has learned nothing."""
-        return type(self)(**(self.parameters | {"machine": self.machine.fresh()}))
+        return type(self)(**(self.parameters | {self.held: self._held.fresh()}))
 
     def expect_deleted(self) -> None:
         """Prepare the machine for readers of deleted scores at every step."""
-        self.machine.expect_deleted()
+        self._held.expect_deleted()
+
+    def forget(self) -> None:
+        """Drop the answer that the machine remembers."""
+        self._held.forget()
 
 
 class Around(PassesOn):
@@ -75,10 +83,6 @@ class Around(PassesOn):
 
     def __init__(self, machine: Machine) -> None:
         self.machine: Any = checked_machine(machine)
-
-    def forget(self) -> None:
-        """Drop the answer that the machine remembers."""
-        self.machine.forget()
 
 
 def given(weight: float | None) -> tuple[float, ...]:

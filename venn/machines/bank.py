@@ -12,19 +12,18 @@ from venn.machines.base import BaseHypotheses, in_bag
 from venn.machines.checks import checked_place, code_of
 from venn.machines.frozen import clean_rows
 from venn.machines.kept import KeptMachine, Part, check_arrays, checked_objects, checked_sizes, kept_arrays, put_arrays
-from venn.machines.kept_ridge import changed_by_last
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables, grown
 from venn.machines.ridge import RidgeSystem
 from venn.machines.shared_store import SharedStore
-from venn.machines.store import NONE, Storing
+from venn.machines.store import NONE, Content, Storing
 from venn.machines.threads import side_by_side
-from venn.machines.views import View
-from venn.parameters import class_codes, integer, positive
+from venn.machines.views import BankView
+from venn.parameters import class_codes, integer, several_positive
 from venn.prediction import Floats, Integers, Label
-from venn.saved import checked_keys, held_float, held_int, saved
+from venn.saved import checked_keys, held_int, saved
 
 BLOCK = 256  # objects whose kernel rows are held at a time
 
@@ -273,11 +272,9 @@ class Bank(KeptMachine, Storing):
         BankHypotheses
             It holds this bank's arrays: read it before the next question. `members` has an answer of each member.
         """
-        x = self._store.clean(x)
-        key = x.tobytes()
-        known: BankHypotheses | None = self._remembered(key)
-        if known is not None:
-            return known
+        return self._answered(self._store.clean(x))
+
+    def _solved_for(self, x: Content, key: bytes, weight: float) -> BankHypotheses:
         self.forget()
         self._shared.begin()
         n = self.n
@@ -295,8 +292,7 @@ class Bank(KeptMachine, Storing):
             )
             for i, (system, room) in enumerate(zip(self.systems, self._tables, strict=True))
         ]
-        answer = self._asked = BankHypotheses(members, self._tables)
-        return answer
+        return BankHypotheses(members, self._tables)
 
     #: What views ask for: here all examples stand in the bag.
     answer = hypotheses
@@ -368,15 +364,7 @@ class Bank(KeptMachine, Storing):
             "n": n,
             "features": self._features,
             "probe": self.systems[0].probe,
-            "systems": [
-                kept_arrays(system.solution, SOLUTION, sizes)
-                | {
-                    "certified": system.solution.certified,
-                    "total": float(system.solution.total),
-                    "before": None if system.before is None else list(system.before),
-                }
-                for system in self.systems
-            ],
+            "systems": [kept_arrays(system.solution, SOLUTION, sizes) | system.counters for system in self.systems],
         }
 
     def _lengths(self, n: int) -> dict[str, int]:
@@ -397,18 +385,15 @@ class Bank(KeptMachine, Storing):
         for one in held:
             checked_keys("a member's state", one, names)
             check_arrays(SOLUTION, one, sizes)
-        before = [changed_by_last(one["before"], n - 1, c) for one in held]
         if n:
             self._store.hold(state["_columns"])
             self._make_room(n)
         self._labels[:n] = state["_labels"]
         targets = np.where(state["_labels"] == np.arange(c)[:, None], 1.0, -1.0)
-        for system, one, ridge, kept in zip(self.systems, held, self._ridges, before, strict=True):
+        for system, one, ridge in zip(self.systems, held, self._ridges, strict=True):
             put_arrays(system.solution, SOLUTION, one)
-            system.solution.certified = held_int("certified", one["certified"])
-            system.solution.total = held_float("total", one["total"])
             system.targets[:, :n], system.ridge[:n] = targets, ridge[0]
-            system.n, system.probe, system.before = n, probe, kept
+            system.restore(n, probe, one)
         self.n = n
 
 
@@ -424,16 +409,14 @@ SOLUTION = (
 
 def checked_penalties(penalties: Any) -> tuple[float, ...]:
     """Return the penalties as numbers, or say what is wrong with them."""
-    if isinstance(penalties, str | bytes) or not isinstance(penalties, Sequence | np.ndarray) or not len(penalties):
-        raise TypeError(f"penalties must be a sequence of numbers > 0, got {penalties!r}")
-    clean = tuple(positive("penalties", C) for C in penalties)
+    clean = several_positive("penalties", penalties)
     if min(clean) < SMALLEST:
         raise ValueError(f"penalties must be at least {SMALLEST:g}, got {min(clean)!r}")
     return clean
 
 
 @saved
-class Member(View):
+class Member(BankView):
     """One machine of a bank, to be read by predictors; to teach it is to teach the bank.
 
     Parameters
@@ -468,9 +451,6 @@ class Member(View):
         if self.index >= size:
             raise ValueError(f"index must be below the number of members, {size}, got {index!r}")
 
-    def __repr__(self) -> str:
-        return f"Member({self.bank!r}, index={self.index}{self._counting})"
-
     @property
     def residual(self) -> float:
         """Worst error of the member's equations."""
@@ -479,16 +459,6 @@ class Member(View):
     def _bag(self, deleted: bool) -> Bag:
         bank, aside = inside(self.bank), self._aside
         return Bag(bank.member_bag(self.index, deleted)[:, aside:], bank.counts[aside:])
-
-    @property
-    def bag(self) -> Bag:
-        """Training scores now, by example."""
-        return self._bag(False)
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Score of each example by the machines without it, by example; 0 where there is only one."""
-        return self._bag(True)
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the member as it is, without `x`."""

@@ -79,7 +79,35 @@ class BaseHypotheses(ABC):
         return rows.T
 
 
-class InBag(BaseHypotheses):
+class Reread(BaseHypotheses):
+    """Base of an answer that is made of another one; a subclass gives its `tables`.
+
+    Parameters
+    ----------
+    answer : BaseHypotheses
+        It says whether both are out of date.
+    """
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.key, self.weight = answer.key, answer.weight
+
+    def check_current(self) -> None:
+        """Raise where the machine has changed since."""
+        self.answer.check_current()
+
+    @property
+    def test_scores(self) -> Floats:  # type: ignore[override]
+        """(c,) scores of the object by the machines that have not seen it."""
+        return self.answer.test_scores
+
+    @property
+    def order(self) -> Integers:
+        """(n,) column of each example in the tables, in order of arrival."""
+        return self.answer.order
+
+
+class InBag(Reread):
     """An answer without its first examples, which have taught the machine and stand in no bag.
 
     Parameters
@@ -91,27 +119,17 @@ class InBag(BaseHypotheses):
     """
 
     def __init__(self, answer: BaseHypotheses, aside: int) -> None:
-        self.key, self.weight = answer.key, answer.weight
-        self._answer = answer
+        super().__init__(answer)
         self._aside = aside
-
-    def check_current(self) -> None:
-        """Raise where the machine has changed since."""
-        self._answer.check_current()
-
-    @property
-    def test_scores(self) -> Floats:  # type: ignore[override]
-        """(c,) scores of the object by the machines that have not seen it."""
-        return self._answer.test_scores
 
     @property
     def order(self) -> Integers:
         """(n,) column of each example in the tables, in order of arrival."""
-        return self._answer.order[self._aside :] - self._aside
+        return super().order[self._aside :] - self._aside
 
     def tables(self, deleted: bool) -> Tables:
         """Return the scores of the examples of the bag."""
-        return [(self._cut(table), codes) for table, codes in self._answer.tables(deleted)]
+        return [(self._cut(table), codes) for table, codes in self.answer.tables(deleted)]
 
     def _cut(self, table: ScoreTable) -> ScoreTable:
         aside, m = self._aside, len(table.labels)
@@ -133,7 +151,8 @@ def in_bag(answer: BaseHypotheses, aside: int) -> BaseHypotheses:
 class BaseMachine(ABC):
     """Base of machines: the parts of the contract other than learning, answering and the current scores.
 
-    A subclass puts its answer into `_asked`, and calls `forget` before it changes an array that answers hold.
+    A subclass may give `_solved_for`, and answer by `_answered`, which remembers. It calls `forget` before it changes
+    an array that answers hold.
     """
 
     classes: tuple[Label, ...]
@@ -173,15 +192,16 @@ class BaseMachine(ABC):
     def expect_deleted(self) -> None:  # noqa: B027 -- most have nothing to do
         """Do nothing: deleted scores cost the same whether they were read before or not."""
 
-    def _remembered(self, key: bytes, weight: float = 1.0) -> Any:
-        """Return the last answer if it was to the same question, else None."""
-        asked = self._asked
-        return asked if asked is not None and asked.key == key and asked.weight == weight else None
+    def _answered(self, x: Any, weight: float = 1.0) -> Any:
+        """Return the answer about a clean object: the last one if it was to the same question, else a new one."""
+        key, asked = x.tobytes(), self._asked
+        if asked is None or asked.key != key or asked.weight != weight:
+            asked = self._asked = self._solved_for(x, key, weight)
+        return asked
 
-    def _test_scores(self, key: bytes) -> Floats | None:
-        """Return the scores of the object if it was the last one asked about, else None."""
-        asked = self._asked
-        return asked.test_scores.copy() if asked is not None and asked.key == key else None
+    def _solved_for(self, x: Any, key: bytes, weight: float) -> Any:
+        """Return a new answer about a clean object, of this content, after `forget`."""
+        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: all but the remembered answer."""

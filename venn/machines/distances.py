@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from venn._compiled.distances import distance_table, distances_to, look_around, part_with, score, settle, welcome
+from venn.machines.kept import Part
 from venn.machines.machine import grown
-from venn.machines.objects import Fill, ObjectMachine
-from venn.machines.objects_kept import KeptDistances
+from venn.machines.object_machine import Fill, ObjectMachine
 from venn.parameters import integer
 from venn.prediction import Floats, Label
-from venn.saved import saved
+from venn.saved import held_array, saved
 
 
 @saved
-class NeighbourDistances(KeptDistances, ObjectMachine):
+class NeighbourDistances(ObjectMachine):
     """Mean distances to the nearest examples of each class.
 
     The score of a class is minus the mean Euclidean distance to its k nearest examples, or to all of them where there
@@ -68,9 +69,7 @@ class NeighbourDistances(KeptDistances, ObjectMachine):
     array([-0.375, -1.5  ])
     """
 
-    # Distances are then at most 2e8: below the 1e9 of a class without examples.
-    _largest = 1e8
-    _absent = -1e9
+    own = (Part("_nearest", ("c", "m", "k"), dtype=None), Part("_others", ("c", "m")), Part("_own", ("m",)))
 
     def __init__(self, k: int, classes: Sequence[Label]) -> None:
         self.k = integer("k", k, 1)
@@ -118,3 +117,10 @@ class NeighbourDistances(KeptDistances, ObjectMachine):
         for values in (self._nearest, self._others):
             values[:, to] = values[:, column]
         self._own[to] = self._own[column]
+
+    # -------------------------------------------------------------------- state
+
+    def _check_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
+        nearest = held_array("_nearest", state["_nearest"], (sizes["c"], sizes["m"], sizes["k"]))
+        if not ((nearest >= 0).all() and (nearest[:, :, 1:] >= nearest[:, :, :-1]).all()):
+            raise ValueError("_nearest must be ascending distances")

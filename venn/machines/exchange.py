@@ -231,6 +231,19 @@ def margin_of(kernel: Floats, members: Integers, ridge: float = 0.0) -> tuple[In
         return factor.members, factor.inverse()
 
 
+def margin_from_states(
+    problem: Problem, beta: Floats, state: NDArray[np.int8], apart: bool = False
+) -> tuple[Integers, Floats]:
+    """Return the margin that states imply, and its bordered inverse.
+
+    Members that depend on others leave it, which changes `beta` and `state`; or stay, if a ridge sets them `apart`.
+    """
+    members = np.flatnonzero(np.abs(state) == 1)
+    if apart and members.size:
+        return margin_of(problem.kernel, members, ridge_of(problem.C, problem.total, problem.tolerance))
+    return margin_without_dependents(problem, beta, state)
+
+
 def margin_without_dependents(problem: Problem, beta: Floats, state: NDArray[np.int8]) -> tuple[Integers, Floats]:
     """Return a margin whose members do not depend on one another, and their bordered inverse.
 

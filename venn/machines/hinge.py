@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -22,10 +22,8 @@ from venn.machines.exchange import (
     Problem,
     Solution,
     exchanged,
-    margin_of,
-    margin_without_dependents,
+    margin_from_states,
     one_thread,
-    ridge_of,
 )
 from venn.machines.hinge_hypotheses import HingeHypotheses, Question
 from venn.machines.hinge_state import HingeState
@@ -263,13 +261,7 @@ class HingeMachine(HingeState):
         beta[p] += move
         return Solution(beta, score + move * response, state, math.inf)
 
-    def scores(self, x: Any) -> Floats:
-        """Return the (c,) scores of `x` by the machines as they are, without `x`."""
-        x = self._store.clean(x)
-        key = x.tobytes()
-        remembered = self._test_scores(key)
-        if remembered is not None:
-            return remembered
+    def _scores_now(self, x: Content, key: bytes) -> Floats:
         known = self._where.get(key)
         if known is not None:
             return self._by_class(self._solved.score[:, known, None])[:, 0]
@@ -337,10 +329,10 @@ class HingeMachine(HingeState):
         how, worst = self._branches.commit[k, side], math.inf
         if how == HELD:
             self._take({k: self._held[k, side]})
-        for build in (None if how in (HELD, UPDATE) else self._rebuild, self._rebuild, self._rebuild_apart):
-            if build is not None:
+        for build, apart in ((how not in (HELD, UPDATE), False), (True, False), (True, True)):
+            if build:
                 self._stand_as(k, side, count)
-                build(k, count, scale, tolerance)
+                self._rebuild(k, count, scale, tolerance, apart)
             worst = certify(k, scale, tolerance, count, self.C, self._objects, self._solved)
             if worst <= SURE * tolerance:
                 return
@@ -355,22 +347,13 @@ class HingeMachine(HingeState):
         solved.state[k, :count] = branches.state[side, k, :count]
         solved.bias[k] = solved.score[k, 0] - self._objects.kernel[0, :count] @ solved.beta[k, :count]
 
-    def _rebuild(self, k: int, count: int, scale: float, tolerance: float) -> None:
-        """Build machine k's margin from its states; members that depend on others leave it."""
+    def _rebuild(self, k: int, count: int, scale: float, tolerance: float, apart: bool) -> None:
+        """Build machine k's margin from its states: see `margin_from_states`."""
         kernel, positive, total, _ = self._objects
         problem = Problem(kernel[:count], positive[k, :count], total[k, :count], self.C, scale, tolerance)
-        self._set_margin(
-            k, *margin_without_dependents(problem, self._solved.beta[k, :count], self._solved.state[k, :count])
+        members, inverse = margin_from_states(
+            problem, self._solved.beta[k, :count], self._solved.state[k, :count], apart
         )
-
-    def _rebuild_apart(self, k: int, count: int, scale: float, tolerance: float) -> None:
-        """Build machine k's margin from its states; a ridge makes its members independent."""
-        members = np.flatnonzero(np.abs(self._solved.state[k, :count]) == 1)
-        if members.size:
-            ridge = ridge_of(self.C, self._objects.total[k, :count], tolerance)
-            self._set_margin(k, *margin_of(self._objects.kernel, members, ridge))
-
-    def _set_margin(self, k: int, members: Integers, inverse: Floats) -> None:
         m = members.size
         self._make_margin_room(m)
         solved = self._solved

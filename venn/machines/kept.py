@@ -24,7 +24,7 @@ class Part(NamedTuple):
     path: str
     shape: tuple[int | str, ...]  # numbers, and names of sizes
     below: str | None = None  # integers from 0 to below this size; None for finite numbers
-    dtype: Any = np.float64
+    dtype: Any = np.float64  # None for numbers that may be infinite
 
     def lengths(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """Return the shape in numbers."""

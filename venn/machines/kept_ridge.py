@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from venn.machines.checks import checked_place
 from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes, kept_arrays, put_arrays
 from venn.machines.machine import grown
-from venn.machines.ridge import Kept, RidgeSystem
+from venn.machines.ridge import RidgeSystem
 from venn.machines.store import NONE, Remembering
-from venn.saved import held_finite, held_float, held_int
+from venn.saved import held_int
 
 
 class KeptRidge(KeptMachine, Remembering):
@@ -101,10 +101,8 @@ class KeptRidge(KeptMachine, Remembering):
                 "n": n,
                 "features": self._features,
                 "probe": system.probe,
-                "certified": system.solution.certified,
-                "total": float(system.solution.total),
-                "before": None if system.before is None else list(system.before),
             }
+            | system.counters
             | self._own_state()
         )
 
@@ -115,12 +113,7 @@ class KeptRidge(KeptMachine, Remembering):
         d, _, _ = checked_sizes(state, "n")
         self._check_arrays(state, self._lengths(n))
         checked_objects(state["_columns"], d, n)
-        system, solution = self._system, self._system.solution
-        system.probe, solution.certified = held_int("probe", state["probe"]), held_int("certified", state["certified"])
-        total, before = (
-            held_float("total", state["total"]),
-            changed_by_last(state["before"], n - 1, len(system.targets)),
-        )
+        probe = held_int("probe", state["probe"])
         if not ((state["_weights"] > 0).all() and (state["_system.ridge"] > 0).all()):
             raise ValueError("weights must be > 0")
         self._take_own(state)
@@ -128,18 +121,5 @@ class KeptRidge(KeptMachine, Remembering):
             self._store.hold(state["_columns"])
             self._make_room(n)
         put_arrays(self, self.parts, state)
-        self.n = system.n = n
-        solution.total, system.before = total, before
-
-
-def changed_by_last(before: Any, n: int, c: int) -> Kept | None:
-    """Return what the last learned example has changed: forgetting that example restores it."""
-    if before is None:
-        return None
-    if n < 0 or not isinstance(before, list) or len(before) != 5:
-        raise ValueError(f"before must be what the last example learned has changed, got {before!r}")
-    shapes: tuple[tuple[int, ...], ...] = ((n,), (n,), (c, n), (c,))
-    sums, diagonal, solutions, bases = (
-        held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
-    )
-    return Kept(sums, diagonal, solutions, bases, held_float("before", before[4]))
+        self._system.restore(n, probe, state)
+        self.n = n

@@ -122,11 +122,8 @@ class KernelRidge(KeptRidge):
     def _in_labels(self, scores: Floats) -> Floats:
         return self._origin + self._unit * scores
 
-    def scores(self, x: Any) -> Floats:
-        """Return the (1,) forecast for `x` by the machine as it is, without `x`; 0 before the first example."""
-        x = self._store.clean(x)
-        remembered = self._test_scores(x.tobytes())
-        return self._in_labels(self._system.scores_of(x)) if remembered is None else remembered
+    def _scores_now(self, x: Content, key: bytes) -> Floats:
+        return self._in_labels(self._system.scores_of(x))
 
     def _solved_for(self, x: Content, key: bytes, weight: float) -> Lines:
         """Return the lines on which the residuals of all examples lie, for every label of a clean object."""

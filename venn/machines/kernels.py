@@ -19,7 +19,7 @@ from venn._compiled.rows import (
 )  # fmt: skip
 from venn._compiled.sparse import sparse_dot_row, sparse_squares_row
 from venn.machines.sparse import SparseRows
-from venn.parameters import Parameters, integer, positive
+from venn.parameters import Parameters, integer, positive, several_positive, with_methods
 from venn.prediction import Floats
 from venn.saved import saved
 
@@ -43,9 +43,7 @@ class Kernel(Protocol):
 
 def checked_kernel(kernel: Any) -> Kernel:
     """Return `kernel`, or say what is wrong with it."""
-    if isinstance(kernel, type) or not callable(getattr(kernel, "row", None)):
-        raise TypeError(f"kernel must be a kernel object such as RBF(0.1), got {kernel!r}")
-    return kernel
+    return with_methods("kernel", kernel, "a kernel object such as RBF(0.1)", "row")
 
 
 def checked_gamma(gamma: Any) -> float | str:
@@ -259,9 +257,7 @@ class MultiscaleRBF(WithProximities):
         linear: float = 0.0,
     ) -> None:
         self.gamma = checked_gamma("auto" if gamma is None else gamma)
-        if isinstance(widths, str | bytes) or not isinstance(widths, Sequence | np.ndarray) or not len(widths):
-            raise TypeError(f"widths must be a sequence of numbers > 0, got {widths!r}")
-        self.widths = tuple(positive("widths", width) for width in widths)
+        self.widths = several_positive("widths", widths)
         self.linear = positive("linear", linear, zero=True)
         if not self.linear < 1:
             raise ValueError(f"linear must be below 1, got {linear!r}")

@@ -142,11 +142,8 @@ class LeastSquaresSVM(KeptRidge, Weighing):
         counts[np.arange(self.n), self._labels[: self.n]] = 1
         return counts
 
-    def scores(self, x: Any) -> Floats:
-        """Return the (c,) scores of `x` by the machines as they are, without `x`; 0 before the first example."""
-        x = self._store.clean(x)
-        remembered = self._test_scores(x.tobytes())
-        return self._system.scores_of(x) if remembered is None else remembered
+    def _scores_now(self, x: Content, key: bytes) -> Floats:
+        return self._system.scores_of(x)
 
     # ----------------------------------------------------------------- learning
 

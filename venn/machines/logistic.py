@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -167,13 +167,7 @@ class KernelLogisticRegression(LogisticState):
         """Return the weight of one of each distinct example times that of its class."""
         return self._weight * self.class_weights[self._places[1]]
 
-    def scores(self, x: Any) -> Floats:
-        """Return the (c,) scores of `x` by the machines as they are, without `x`."""
-        x = self._store.clean(x)
-        key = x.tobytes()
-        remembered = self._test_scores(key)
-        if remembered is not None:
-            return remembered
+    def _scores_now(self, x: Content, key: bytes) -> Floats:
         known = self._where.get(key)
         if known is not None:
             return self._score[:, known].copy()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from venn.parameters import with_methods
 from venn.prediction import Floats, Integers, Label
 
 
@@ -214,9 +215,7 @@ class Machine(Protocol):
 
 def checked_machine(machine: Any) -> Machine:
     """Return `machine`, or say what is wrong with it."""
-    if machine is None or isinstance(machine, type | str) or not callable(getattr(machine, "hypotheses", None)):
-        raise TypeError(f"machine must be a machine object, with a method 'hypotheses', got {machine!r}")
-    return machine
+    return with_methods("machine", machine, "a machine object, with a method 'hypotheses'", "hypotheses")
 
 
 def only_table(tables: Tables) -> ScoreTable:

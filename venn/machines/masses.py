@@ -18,10 +18,8 @@ from venn.machines.exchange import (
     Problem,
     Solution,
     exchanged,
-    margin_of,
-    margin_without_dependents,
+    margin_from_states,
     one_thread,
-    ridge_of,
     settle,
 )
 from venn.machines.machine import NotConverged
@@ -112,16 +110,9 @@ def problem_of(count: int, scale: float, tolerance: float, C: float, objects: Ob
 def build_margin(
     count: int, scale: float, tolerance: float, C: float, objects: Objects, solved: Solved, apart: bool = False
 ) -> Solved:
-    """Return a machine with a margin and its inverse built from the states; its scores are from the kernel.
-
-    Members that depend on others leave the margin, or stay if a ridge sets them `apart`.
-    """
-    own = np.flatnonzero(np.abs(solved.state[0, :count]) == 1)
-    if apart and own.size:
-        members, inverse = margin_of(objects.kernel, own, ridge_of(C, objects.total[0, :count], tolerance))
-    else:
-        problem = problem_of(count, scale, tolerance, C, objects)
-        members, inverse = margin_without_dependents(problem, solved.beta[0, :count], solved.state[0, :count])
+    """Return a machine with the margin of `margin_from_states`; its scores are from the kernel."""
+    problem = problem_of(count, scale, tolerance, C, objects)
+    members, inverse = margin_from_states(problem, solved.beta[0, :count], solved.state[0, :count], apart)
     solved.size[0] = members.size
     solved = solved._replace(members=members[None], inverse=inverse[None])
     certify(0, scale, tolerance, count, C, objects, solved)

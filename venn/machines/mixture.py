@@ -9,16 +9,16 @@ import numpy as np
 from venn._compiled.mixture import apply_mixture, fit_mixture, mixture_tables
 from venn.machines.around import inside
 from venn.machines.bank import BankHypotheses
-from venn.machines.base import BaseHypotheses, in_bag
+from venn.machines.base import BaseHypotheses, Reread, in_bag
 from venn.machines.machine import Bag, NotConverged, Tables
-from venn.machines.views import View
+from venn.machines.views import BankView
 from venn.parameters import positive
-from venn.prediction import Floats, Integers
+from venn.prediction import Floats
 from venn.saved import saved
 
 
 @saved
-class Mixture(View):
+class Mixture(BankView):
     """The members of a bank, mixed into one forecast of each class. On it `TransductiveVennAbers` is called V-mix.
 
     For when no kernel width and no penalty is known. For class k the label is "k or not". The scores of each member
@@ -81,9 +81,6 @@ class Mixture(View):
         self._asked: MixtureHypotheses | None = None
         self._blend = Blend(inside(bank), self.rate)
 
-    def __repr__(self) -> str:
-        return f"Mixture({self.bank!r}, rate={self.rate!r}{self._counting})"
-
     @property
     def residual(self) -> float:
         """Worst error of the equations of the bank's members."""
@@ -108,16 +105,6 @@ class Mixture(View):
         if scores.shape[2]:
             apply_mixture(*blend.fitted_to(scores), scores, mixed)
         return Bag(mixed[:, aside:], blend.bank.counts[aside:])
-
-    @property
-    def bag(self) -> Bag:
-        """Forecasts of the examples by the members' training scores, by example."""
-        return self._bag(False)
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Forecasts of the examples by the members' deleted scores, by example."""
-        return self._bag(True)
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) forecasts for `x`, with sigmoids and weights by the deleted scores of the examples learned.
@@ -182,7 +169,7 @@ class Blend:
         return out
 
 
-class MixtureHypotheses(BaseHypotheses):
+class MixtureHypotheses(Reread):
     """What a mixture would look like if the new object had each of the labels.
 
     Parameters
@@ -194,13 +181,8 @@ class MixtureHypotheses(BaseHypotheses):
     """
 
     def __init__(self, answer: BankHypotheses, blend: Blend) -> None:
-        self.key, self.weight = answer.key, answer.weight
-        self.answer = answer
+        super().__init__(answer)
         self._blend = blend
-
-    def check_current(self) -> None:
-        """Raise where the bank has changed since."""
-        self.answer.check_current()
 
     @property
     def test_scores(self) -> Floats:  # type: ignore[override]
@@ -208,11 +190,6 @@ class MixtureHypotheses(BaseHypotheses):
         self.check_current()
         members = np.array([member.test_scores for member in self.answer.members])
         return self._blend.mixed(members[:, :, None])[:, 0]
-
-    @property
-    def order(self) -> Integers:
-        """(n,) column of each example in the tables, in order of arrival."""
-        return self.answer.order
 
     def tables(self, deleted: bool) -> Tables:
         """Return the forecasts of all examples: one table for all hypotheses."""

@@ -13,79 +13,14 @@ from scipy.linalg.lapack import dtrtri
 from venn._compiled import distribution
 from venn._compiled import ridge as compiled
 from venn.machines.machine import NotConverged, grown
+from venn.machines.ridge_solution import Kept, Solution, changed_by_last
 from venn.machines.shared_store import KernelRows
 from venn.machines.store import Content, ObjectStore, check_row, doubled
 from venn.prediction import Floats
+from venn.saved import held_float, held_int
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
 FIRST = 64  # all equations are checked at this number of examples, and whenever it has doubled
-
-
-class Solution:
-    """What follows from the kernel, the ridge and the targets; a system may hold the current one and a fresh one.
-
-    Attributes
-    ----------
-    factor : (>= n (n + 1) / 2,) float64
-        Inverse Cholesky factor W of M = K + ridge, W M W' = I, packed by rows.
-    sums, diagonal : (>= n,) float64
-        M^-1 1, and the diagonal of M^-1.
-    solutions : (t, >= n) float64
-        M^-1 targets.
-    bases : (t,) float64
-        Sums of the solutions.
-    total : float
-        Sum of `sums`.
-    certified : int
-        Number of examples when all equations were checked last.
-    """
-
-    def __init__(self, room: int, outputs: int) -> None:
-        self.factor = np.empty(room * (room + 1) // 2)
-        self.sums, self.diagonal = np.zeros((2, room))
-        self.solutions = np.zeros((outputs, room))
-        self.bases = np.zeros(outputs)
-        self.total = 0.0
-        self.certified = 0
-
-    def grow(self, n: int, room: int) -> None:
-        """Make room while n examples are held."""
-        self.sums, self.diagonal = grown(self.sums, room), grown(self.diagonal, room)
-        self.solutions = grown(self.solutions, len(self.bases), room)
-        factor, used = np.empty(room * (room + 1) // 2), n * (n + 1) // 2
-        factor[:used] = self.factor[:used]
-        self.factor = factor
-
-    def trimmed(self, n: int) -> Solution:
-        """Return a copy for n examples, without spare room."""
-        copy = Solution(n, len(self.bases))
-        copy.factor[:] = self.factor[: n * (n + 1) // 2]
-        copy.take_back(self.kept(n))
-        copy.certified = self.certified
-        return copy
-
-    def kept(self, n: int) -> Kept:
-        """Return copies of everything about n examples except the factor."""
-        total = float(self.total)  # one of numpy's where the compiler is off
-        return Kept(
-            self.sums[:n].copy(), self.diagonal[:n].copy(), self.solutions[:, :n].copy(), self.bases.copy(), total
-        )
-
-    def take_back(self, kept: Kept) -> None:
-        """Take over what was kept."""
-        n = len(kept.sums)
-        self.sums[:n], self.diagonal[:n], self.solutions[:, :n] = kept.sums, kept.diagonal, kept.solutions
-        self.bases[:], self.total = kept.bases, kept.total
-
-
-class Kept(NamedTuple):
-    """What is computed from a factor and changes with every example."""
-
-    sums: Floats
-    diagonal: Floats
-    solutions: Floats
-    bases: Floats
-    total: float
 
 
 class Bordered(NamedTuple):
@@ -483,6 +418,19 @@ class RidgeSystem:
         solution.bases = solution.solutions[:, :n].sum(axis=1)
 
     # -------------------------------------------------------------------- state
+
+    @property
+    def counters(self) -> dict[str, Any]:
+        """What is saved beside arrays: when all was checked, the total, and what the last example has changed."""
+        s, before = self.solution, self.before
+        return {"certified": s.certified, "total": float(s.total), "before": None if before is None else list(before)}
+
+    def restore(self, n: int, probe: int, counters: dict[str, Any]) -> None:
+        """Take over `counters` of n examples, whose arrays are filled; raise ValueError if they are not possible."""
+        self.solution.certified = held_int("certified", counters["certified"])
+        self.solution.total = held_float("total", counters["total"])
+        self.before = changed_by_last(counters["before"], n - 1, len(self.targets))
+        self.n, self.probe = n, probe
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: no scratch, nothing to undo the last example, no spare room."""

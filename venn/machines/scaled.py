@@ -9,10 +9,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from venn._compiled.sparse import Rows
-from venn.labels import space_of
-from venn.machines.around import Around, given
+from venn.machines.around import Around, PassesOn, given
 from venn.machines.checks import checked_weight, clean_object
-from venn.machines.machine import Bag, Hypotheses, Machine
+from venn.machines.machine import Hypotheses, Machine
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import integer, number
 from venn.prediction import Floats, Label
@@ -22,8 +21,18 @@ FIRST = 30  # measured: see the class
 HALF = math.sqrt(3)  # a uniform variable has variance 1 between -HALF and HALF
 
 
-class ByFirst:
-    """What scales objects by the first of them, which it keeps until then, or by declared ranges."""
+class ByFirst(PassesOn):
+    """Base of what scales objects by the first of them, which it keeps until then, or by declared ranges."""
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return an object around this machine, which may have learned: `restore` says on what scale."""
+        checked_keys("parameters", parameters, (cls.held, "first", "ranges"))
+        held = parameters[cls.held]
+        made = cls(**(parameters | {cls.held: held.fresh()}))
+        setattr(made, cls.held, held)
+        expect_scaled(held)
+        return made
 
     def _expect_first(self, first: int | None, ranges: Iterable[tuple[float, float]] | None) -> None:
         self.first, self.ranges = first_or_ranges(first, ranges)
@@ -32,12 +41,13 @@ class ByFirst:
         self._labels: list[Label] = []  # theirs, where they are to be learned as well
 
     def _first_state(self, spread: str) -> dict[str, Any]:
-        """Return the first objects and the scale by examples, its spread under this name."""
+        """Return the first examples, and the scale by examples, its spread under this name."""
         center, divisor = (None, None) if self.fixed is None or self.first is None else self.fixed
-        return {"rows": stacked(self._rows) if self._rows else None, "center": center, spread: divisor}
+        rows = stacked(self._rows) if self._rows else None
+        return {"codes": self.space.encode_many(self._labels), "rows": rows, "center": center, spread: divisor}
 
-    def _restore_first(self, state: dict[str, Any], spread: str, learned: int) -> int:
-        """Take over what `_first_state` gave; return the number of first objects. `learned` are the examples inside."""
+    def _restore_first(self, state: dict[str, Any], spread: str, learned: int, labelled: bool = True) -> None:
+        """Take over what `_first_state` gave; `learned` are the examples inside, and labels are kept if `labelled`."""
         rows, center, divisor = held_objects(state["rows"]), state["center"], state[spread]
         seen, started = len(rows), state["rows"] is not None
         if self.first is None:
@@ -50,47 +60,14 @@ class ByFirst:
         elif center is not None or not seen < self.first or learned or started != (seen > 0):
             raise ValueError(f"rows must be fewer than {self.first}, with nothing learned, got {seen}")
         self._rows = rows
-        return seen
+        codes = held_array("codes", state["codes"], (seen if labelled else 0,), self.space.kept)
+        if not self.space.holds(codes):
+            raise ValueError(f"codes must be those of {self.space.told}")
+        self._labels = [self.space.decode(code) for code in codes]
 
     def _clean(self, x: Any) -> Any:
         """Return `x` in the form of the first object, dense or sparse, or say what is wrong with it."""
         return in_form(x, self.fixed, self._rows)
-
-
-class FirstAside(ByFirst):
-    """What is taught by the first objects too, which stand in no bag."""
-
-    current: Any  #: what has learned all objects so far, on their scale
-    learned: Any
-
-    @property
-    def aside(self) -> int:
-        """Number of examples that have fixed the scale: they teach, and stand in no bag."""
-        return 0 if self.first is None or self.fixed is None else self.first
-
-    @property
-    def n(self) -> int:
-        """Number of examples in the bag."""
-        learned: int = self.learned
-        return learned - self.aside
-
-    @property
-    def residual(self) -> float:
-        """Worst error of the equations, the kernels computed afresh."""
-        return float(self.current.residual)
-
-    @property
-    def bag(self) -> Bag:
-        """Training scores now, by example of the bag."""
-        return self._in_bag(self.current.bag)
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Score of each example of the bag without it."""
-        return self._in_bag(self.current.deleted_bag)
-
-    def _in_bag(self, bag: Bag) -> Bag:
-        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
 
 
 @saved
@@ -173,32 +150,16 @@ class Scaled(ByFirst, Around):
 
     # -------------------------------------------------------------------- state
 
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return an object around this machine, which may have learned: `restore` says on what scale."""
-        checked_keys("parameters", parameters, ("machine", "first", "ranges"))
-        machine = parameters["machine"]
-        made = cls(machine.fresh(), parameters["first"], parameters["ranges"])
-        made.machine = machine
-        expect_scaled(machine)
-        return made
-
     @property
     def state(self) -> dict[str, Any]:
         """The scale by examples, or the examples so far that will fix it."""
-        codes = space_of(self.machine).encode_many(self._labels)
-        return {"trains": self._trains, "codes": codes} | self._first_state("scale")
+        return {"trains": self._trains} | self._first_state("scale")
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
         self._trains = held_bool("trains", state["trains"])
-        seen = self._restore_first(state, "scale", self.machine.learned)
-        space = space_of(self.machine)
-        codes = held_array("codes", state["codes"], (seen if self._trains else 0,), space.kept)
-        if not space.holds(codes):
-            raise ValueError(f"codes must be those of {space.told}")
-        self._labels = [space.decode(code) for code in codes]
+        self._restore_first(state, "scale", self.machine.learned, self._trains)
 
     # ------------------------------------------------------------------ reading
 
@@ -263,8 +224,8 @@ class Scaled(ByFirst, Around):
         x : (d,) finite numbers
         y : one of `classes`
         weight : float >= 0, optional
-            Only for a machine with weights of examples. An example of weight 0 is passed over, and any other counts
-            once for the scale.
+            Only for a machine with weights of examples, and, where the first examples are learned, once they have fixed
+            the scale. An example of weight 0 is passed over, and any other counts once for the scale.
 
         Raises
         ------
@@ -284,7 +245,7 @@ class Scaled(ByFirst, Around):
             self.machine.hypotheses(self._scaled(row), weight)  # refuses what it would refuse to learn
         rows, labels = [*self._rows, row], [*self._labels, y] if self._trains else []
         if len(rows) < (self.first or 0):
-            self.machine.forget()
+            self.forget()
             self._rows, self._labels = rows, labels
             return
         self._fix(rows, labels)

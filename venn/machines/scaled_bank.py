@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
 from venn.machines.bank import Bank, BankHypotheses, Member, checked_bank
 from venn.machines.base import BaseHypotheses, in_bag
 from venn.machines.checks import code_of
+from venn.machines.first_aside import FARTHEST, FirstAside
 from venn.machines.frozen import clean_rows
-from venn.machines.machine import Tuned
-from venn.machines.scaled import FirstAside, Scale, fixed_by, stacked
+from venn.machines.scaled import fixed_by, stacked
 from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, checked_keys, held_codes, saved
-
-FARTHEST = 10.0  # deviations from the centre
-
-
-class Early(NamedTuple):
-    """A bank made anew for a question, while the scale is not fixed yet."""
-
-    key: bytes
-    bank: Bank
-    scale: Scale
+from venn.saved import saved
 
 
 @saved
-class ScaledBank(FirstAside, Saved):
+class ScaledBank(FirstAside):
     """A bank whose columns may have any units: it scales each object before it learns it, or answers about it.
 
     The first 30 objects fix the centre and the spread of each column. Those examples teach the bank like all others,
@@ -91,6 +81,8 @@ class ScaledBank(FirstAside, Saved):
     ClassIntervals('no': [0.909, 1.000])
     """
 
+    held = "bank"
+
     def __init__(
         self, bank: Bank, first: int | None = None, ranges: Iterable[tuple[float, float]] | None = None
     ) -> None:
@@ -99,57 +91,23 @@ class ScaledBank(FirstAside, Saved):
             raise ValueError(f"bank must have learned nothing, got one of {bank.learned} examples, not scaled")
         self._expect_first(first, ranges)
         self._codes = {label: code for code, label in enumerate(bank.classes)}
-        self._asked: Early | None = None  # the bank for the last question
-        self._now: Early | None = None  # the bank without any new object
         self.bank.expect_scaled()
 
-    def fresh(self) -> ScaledBank:
-        """Return a bank with the same parameters that has learned nothing: no scale is known by examples."""
-        return ScaledBank(self.bank.fresh(), self.first, self.ranges)
-
     # -------------------------------------------------------------------- state
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return an object around this bank, which may have learned: `restore` says on what scale."""
-        checked_keys("parameters", parameters, ("bank", "first", "ranges"))
-        bank = checked_bank(parameters["bank"])
-        made = cls(bank.fresh(), parameters["first"], parameters["ranges"])
-        made.bank = bank
-        bank.expect_scaled()
-        return made
 
     @property
     def state(self) -> dict[str, Any]:
         """The scale by examples, or the examples so far that will fix it."""
-        codes = np.array([self._codes[label] for label in self._labels], np.int64)
-        return {"codes": codes} | self._first_state("spread")
+        return self._first_state("spread")
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
-        seen = self._restore_first(state, "spread", self.bank.n)
+        self._restore_first(state, "spread", self.bank.n)
         if self.n < 0:
             raise ValueError(f"spread must be fixed by {self.first} examples, got a bank of {self.bank.n}")
-        codes = held_codes("codes", state["codes"], (seen,), 0, len(self.classes))
-        self._labels = [self.classes[code] for code in codes]
 
     # ------------------------------------------------------------------ reading
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self.bank.classes
-
-    @property
-    def tuning(self) -> Tuned | None:
-        """The result of `tune`, if it chose the bank's parameters."""
-        return self.bank.tuning
-
-    @property
-    def deletes_exactly(self) -> bool:
-        """Whether deleted scores are those of machines solved without the example."""
-        return self.bank.deletes_exactly
 
     @property
     def learned(self) -> int:
@@ -170,15 +128,6 @@ class ScaledBank(FirstAside, Saved):
     def members(self) -> tuple[Member, ...]:
         """The members as machines. Predictors may read them; to teach one is to teach the bank."""
         return tuple(Member(self, index) for index in range(self.size))
-
-    @property
-    def current(self) -> Bank:
-        """The bank on the scale of the objects learned so far."""
-        if self.fixed is not None or not self._rows:
-            return self.bank
-        if self._now is None:
-            self._now = self._made(b"", fixed_by(self._rows))
-        return self._now.bank
 
     def member_residual(self, index: int) -> float:
         """Return the worst error of one member's equations."""
@@ -204,9 +153,8 @@ class ScaledBank(FirstAside, Saved):
 
     def member_scores(self, x: Any) -> Floats:
         """Return the (M, c) scores of `x` by the members as they are, without `x`; 0 before the first example."""
-        row = self._clean(x)
-        bank = self.current
-        return bank.member_scores(self._placed(row))
+        placed = self._placed(self._clean(x))
+        return self.current.member_scores(placed)
 
     def member_scores_many(self, X: Any) -> Floats:
         """Return the (M, c, m) scores of m objects (m, d) by the members; each as `member_scores` gives it."""
@@ -224,11 +172,8 @@ class ScaledBank(FirstAside, Saved):
 
     def answer(self, x: Any) -> BankHypotheses:
         """Return the bank's answer about `x`, in which all examples stand, those that only teach too."""
-        row = self._clean(x)
-        if self.fixed is not None:
-            return self.bank.answer(self.fixed.place(row, FARTHEST))
-        early = self._early(row)
-        return early.bank.answer(early.scale.place(row, FARTHEST))
+        bank, placed = self._to_ask(self._clean(x))
+        return bank.answer(placed)
 
     def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer for every hypothesis about `x` with the scores of the bag; solved once, remembered until it changes.
@@ -238,16 +183,6 @@ class ScaledBank(FirstAside, Saved):
         x : (d,) finite numbers, or a sparse row
         """
         return in_bag(self.answer(x), self.aside)
-
-    def forget(self) -> None:
-        """Drop the answer that is remembered; those who hold it can no longer read it."""
-        self.bank.forget()
-        if self._asked is not None:
-            self._asked.bank.forget()
-            self._asked = None
-
-    def expect_deleted(self) -> None:
-        """Do nothing: deleted scores cost the same whether they were read before or not."""
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
@@ -269,38 +204,9 @@ class ScaledBank(FirstAside, Saved):
         if self.fixed is not None:
             self.bank.learn_one(self.fixed.place(row, FARTHEST), y)
             return
-        last = len(self._rows) + 1 == self.first
-        if last:
-            early = self._early(row)
-            early.bank.learn_one(early.scale.place(row, FARTHEST), y)
-            self._asked = None
-        self.forget()
-        self._now = None
-        if last:
-            self.bank, self.fixed = early.bank, early.scale
-            self._rows, self._labels = [], []
+        rows, labels = [*self._rows, row], [*self._labels, y]
+        if len(rows) == self.first:
+            self._fix(rows, labels)
         else:
-            self._rows, self._labels = [*self._rows, row], [*self._labels, y]
-
-    # ------------------------------------------------------------------ scaling
-
-    def _early(self, row: Any) -> Early:
-        """Return a bank of the examples so far, on the scale of their objects and a new one."""
-        key = row.tobytes()
-        if self._asked is None or self._asked.key != key:
-            made = self._made(key, fixed_by([*self._rows, row]))
             self.forget()
-            self._asked = made
-        return self._asked
-
-    def _made(self, key: bytes, scale: Scale) -> Early:
-        bank = self.bank.fresh()
-        bank.expect_scaled()
-        for row, label in zip(self._rows, self._labels, strict=True):
-            bank.learn_one(scale.place(row, FARTHEST), label)
-        return Early(key, bank, scale)
-
-    def _placed(self, row: Any) -> Any:
-        """Return a clean object on the scale of the objects learned so far."""
-        scale = fixed_by(self._rows or [row]) if self.fixed is None else self.fixed
-        return scale.place(row, FARTHEST)
+            self._rows, self._labels = rows, labels

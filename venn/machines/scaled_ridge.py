@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from venn.machines.around import given
+from venn.machines.first_aside import FARTHEST, FirstAside
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernel_ridge_lines import Lines
-from venn.machines.scaled import FirstAside, Scale, Scaled, expect_scaled, fixed_by
+from venn.machines.scaled import Scaled
 from venn.prediction import Floats
 from venn.saved import saved
-
-FARTHEST = 10.0  # deviations
 
 
 @saved
@@ -71,10 +69,9 @@ class ScaledRidge(FirstAside, Scaled):
     def __init__(self, machine: KernelRidge, first: int | None = None, ranges: Any = None) -> None:
         if not isinstance(machine, KernelRidge):
             raise TypeError(f"machine must be a KernelRidge, got {machine!r}; for others there is Scaled")
-        given: Any = machine
-        super().__init__(given, first, ranges)
+        one: Any = machine
+        super().__init__(one, first, ranges)
         self._trains = True
-        self._early: tuple[bytes | None, KernelRidge, Scale] | None = None
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
@@ -84,16 +81,10 @@ class ScaledRidge(FirstAside, Scaled):
 
     # ------------------------------------------------------------------ reading
 
-    @property
-    def current(self) -> KernelRidge:
-        """The machine on the scale of the objects learned so far; its scores are forecasts."""
-        return self._now(None)[0]
-
     def scores(self, x: Any) -> Floats:
         """Return the (1,) forecast for `x` by the machine as it is, without `x`; 0 before the first example."""
-        row = self._clean(x)
-        machine, scale = self._now(None, row)
-        return machine.scores(scale.place(row, FARTHEST))
+        placed = self._placed(self._clean(x))
+        return self.current.scores(placed)
 
     def hypotheses(self, x: Any, weight: float | None = None) -> Lines:  # type: ignore[override]
         """Answer, for every label of `x`, with the residuals of all examples, of which the first ones do not count.
@@ -104,33 +95,10 @@ class ScaledRidge(FirstAside, Scaled):
         weight : float > 0, optional
             Of the new example.
         """
-        row = self._clean(x)
-        machine, scale = self._now(row)
-        lines = machine.hypotheses(scale.place(row, FARTHEST), 1.0 if weight is None else weight)
+        machine, placed = self._to_ask(self._clean(x))
+        lines: Lines = machine.hypotheses(placed, *given(weight))
         lines.aside = self.aside
         return lines
-
-    def forget(self) -> None:
-        """Drop the answer that the machine remembers."""
-        self.machine.forget()
-        if self._early is not None:
-            self._early[1].forget()
-            self._early = None
-
-    # ----------------------------------------------------------------- learning
-
-    def learn_one(self, x: Any, y: Any, weight: float | None = None) -> None:
-        """Learn one example; the last of the first ones fixes the scale.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row
-        y : finite number
-        weight : float >= 0, optional
-            Only once the scale is fixed.
-        """
-        super().learn_one(x, y, weight)
-        self.forget()
 
     unlearn_one: Any = None  # what was learned first stays
 
@@ -139,19 +107,3 @@ class ScaledRidge(FirstAside, Scaled):
     def _scaled(self, row: Any) -> Any:
         """Return a clean object as the machine inside meets it."""
         return super()._scaled(row) if self.fixed is None else self.fixed.place(row, FARTHEST)
-
-    def _now(self, row: Any, other: Any = None) -> tuple[KernelRidge, Scale]:
-        """Return the machine, and the scale: until it is fixed, that of the objects so far and of this one."""
-        if self.fixed is not None:
-            return self.machine, self.fixed
-        rows = self._rows if row is None else [*self._rows, row]
-        key = None if row is None else row.tobytes()
-        if self._early is None or self._early[0] != key:
-            machine = self.machine.fresh()
-            expect_scaled(machine)
-            known = rows or ([] if other is None else [other])
-            scale = fixed_by(known) if known else Scale(None, np.ones(0))
-            for one, label in zip(self._rows, self._labels, strict=True):
-                machine.learn_one(scale.place(one, FARTHEST), label)
-            self._early = key, machine, scale
-        return self._early[1], self._early[2]

@@ -401,10 +401,6 @@ class Storing(BaseMachine):
 class Remembering(Storing):
     """Base of machines that solve for an object once, and remember the answer."""
 
-    def _solved_for(self, x: Content, key: bytes, weight: float) -> Any:
-        """Return the answer about a clean object; `key` is its content."""
-        raise NotImplementedError
-
     def hypotheses(self, x: Any, weight: float = 1.0) -> Any:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
@@ -422,12 +418,20 @@ class Remembering(Storing):
         BaseHypotheses
             It holds this machine's arrays: read it before the next question.
         """
-        x, weight = self._store.clean(x), positive("weight", weight)
-        key = x.tobytes()
-        answer = self._remembered(key, weight)
-        if answer is None:
-            answer = self._asked = self._solved_for(x, key, weight)
-        return answer
+        return self._answered(self._store.clean(x), positive("weight", weight))
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of `x` by the machines as they are, without `x`; (1,) the forecast of a number.
+
+        Least-squares machines and ridge regression give 0 before the first example.
+        """
+        x = self._store.clean(x)
+        key, asked = x.tobytes(), self._asked
+        return asked.test_scores.copy() if asked is not None and asked.key == key else self._scores_now(x, key)
+
+    def _scores_now(self, x: Content, key: bytes) -> Floats:
+        """Return the scores of a clean object that nobody has just asked about."""
+        raise NotImplementedError
 
 
 class Weighing(Remembering):

@@ -6,7 +6,7 @@ from typing import Any
 
 from venn.machines.around import Around, given
 from venn.machines.machine import Hypotheses, Machine, NotConverged
-from venn.parameters import integer
+from venn.parameters import integer, with_methods
 from venn.prediction import Floats, Label
 from venn.saved import held_int, saved
 
@@ -82,11 +82,8 @@ class SlidingWindow(Around):
         super().__init__(machine)
         if isinstance(machine, SlidingWindow):
             raise TypeError(f"machine must be the machine itself, not a window on one, got {machine!r}")
-        if not callable(getattr(machine, "unlearn_one", None)):
-            raise TypeError(
-                "machine must be one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM, "
-                f"got {machine!r}"
-            )
+        wanted = "one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM"
+        with_methods("machine", machine, wanted, "unlearn_one")
         self.size = integer("size", size, 1)
         if machine.n > self.size:
             raise ValueError(f"machine must have learned at most size = {self.size} examples, got one of {machine.n}")

@@ -65,6 +65,7 @@ class _ByClass(Saved):
     """Base of both ways to several classes: classes, merge, and the check of examples."""
 
     held_as = (("merge", "_merge"),)
+    unnamed = 0
 
     tables: dict[tuple[int, ...], Table] | None = None  # by the codes of their classes
 
@@ -72,9 +73,6 @@ class _ByClass(Saved):
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
         self._merge = checked_merge(merge)  # of p0 and p1; `merge` is of two calibrated objects
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(classes={list(self.classes)!r}, merge={self._merge!r})"
 
     @property
     def state(self) -> dict[str, Any]:

@@ -8,10 +8,9 @@ import numpy as np
 
 from venn.covariates import CovariateShift
 from venn.labels import space_of
-from venn.machines.around import PassesOn
-from venn.machines.base import BaseHypotheses
+from venn.machines.base import Reread
 from venn.machines.frozen import ObjectRows
-from venn.machines.machine import Hypotheses, Tables, checked_machine
+from venn.machines.machine import Tables, checked_machine
 from venn.machines.views import View, taught
 from venn.prediction import Bools, Floats, Integers
 from venn.predictors.inductive_base import Inductive
@@ -88,7 +87,7 @@ def by_group(predictor: Any, by: By) -> Any:
 
 
 @saved
-class Within(PassesOn, View):
+class Within(View):
     """A view of a machine for predictors within groups: examples of other groups than the new one's do not count.
 
     The machine learns all examples. In the tables that predictors read, examples of other groups have weight 0. In a
@@ -116,8 +115,6 @@ class Within(PassesOn, View):
     array([1, 1, 0, 0])
     """
 
-    whole = False  # what counts for the machine counts here
-
     def __init__(self, machine: Any, by: By) -> None:
         self.machine: Any = checked_machine(machine)
         self.bank = taught(machine)
@@ -140,29 +137,13 @@ class Within(PassesOn, View):
         return self._asked
 
 
-class WithinHypotheses(BaseHypotheses):
+class WithinHypotheses(Reread):
     """A machine's answer in which only examples of the new one's group count."""
 
     def __init__(self, answer: Any, groups: Groups) -> None:
-        self.answer: Hypotheses = answer
-        self.key, self.weight = answer.key, answer.weight
+        super().__init__(answer)
         self._groups = groups
         self._beside: Bools | None = None
-
-    def check_current(self) -> None:
-        """Raise where the machine has changed since."""
-        checked: Any = self.answer
-        checked.check_current()
-
-    @property
-    def test_scores(self) -> Floats:  # type: ignore[override]
-        """(c,) scores of the object by the machines that have not seen it."""
-        return self.answer.test_scores
-
-    @property
-    def order(self) -> Integers:
-        """(n,) column of each example in the tables, in order of arrival, of all groups."""
-        return self.answer.order
 
     def tables(self, deleted: bool) -> Tables:
         """Return the tables of the machine; the weight of examples of other groups is 0."""

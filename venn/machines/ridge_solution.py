@@ -1,0 +1,91 @@
+"""What follows from the factor of a ridge system, and what its last example has changed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from venn.machines.machine import grown
+from venn.prediction import Floats
+from venn.saved import held_finite, held_float
+
+
+class Solution:
+    """What follows from the kernel, the ridge and the targets; a system may hold the current one and a fresh one.
+
+    Attributes
+    ----------
+    factor : (>= n (n + 1) / 2,) float64
+        Inverse Cholesky factor W of M = K + ridge, W M W' = I, packed by rows.
+    sums, diagonal : (>= n,) float64
+        M^-1 1, and the diagonal of M^-1.
+    solutions : (t, >= n) float64
+        M^-1 targets.
+    bases : (t,) float64
+        Sums of the solutions.
+    total : float
+        Sum of `sums`.
+    certified : int
+        Number of examples when all equations were checked last.
+    """
+
+    def __init__(self, room: int, outputs: int) -> None:
+        self.factor = np.empty(room * (room + 1) // 2)
+        self.sums, self.diagonal = np.zeros((2, room))
+        self.solutions = np.zeros((outputs, room))
+        self.bases = np.zeros(outputs)
+        self.total = 0.0
+        self.certified = 0
+
+    def grow(self, n: int, room: int) -> None:
+        """Make room while n examples are held."""
+        self.sums, self.diagonal = grown(self.sums, room), grown(self.diagonal, room)
+        self.solutions = grown(self.solutions, len(self.bases), room)
+        factor, used = np.empty(room * (room + 1) // 2), n * (n + 1) // 2
+        factor[:used] = self.factor[:used]
+        self.factor = factor
+
+    def trimmed(self, n: int) -> Solution:
+        """Return a copy for n examples, without spare room."""
+        copy = Solution(n, len(self.bases))
+        copy.factor[:] = self.factor[: n * (n + 1) // 2]
+        copy.take_back(self.kept(n))
+        copy.certified = self.certified
+        return copy
+
+    def kept(self, n: int) -> Kept:
+        """Return copies of everything about n examples except the factor."""
+        total = float(self.total)  # one of numpy's where the compiler is off
+        return Kept(
+            self.sums[:n].copy(), self.diagonal[:n].copy(), self.solutions[:, :n].copy(), self.bases.copy(), total
+        )
+
+    def take_back(self, kept: Kept) -> None:
+        """Take over what was kept."""
+        n = len(kept.sums)
+        self.sums[:n], self.diagonal[:n], self.solutions[:, :n] = kept.sums, kept.diagonal, kept.solutions
+        self.bases[:], self.total = kept.bases, kept.total
+
+
+class Kept(NamedTuple):
+    """What is computed from a factor and changes with every example."""
+
+    sums: Floats
+    diagonal: Floats
+    solutions: Floats
+    bases: Floats
+    total: float
+
+
+def changed_by_last(before: Any, n: int, c: int) -> Kept | None:
+    """Return what the last learned example has changed: forgetting that example restores it."""
+    if before is None:
+        return None
+    if n < 0 or not isinstance(before, list) or len(before) != 5:
+        raise ValueError(f"before must be what the last example learned has changed, got {before!r}")
+    shapes: tuple[tuple[int, ...], ...] = ((n,), (n,), (c, n), (c,))
+    sums, diagonal, solutions, bases = (
+        held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
+    )
+    return Kept(sums, diagonal, solutions, bases, held_float("before", before[4]))
