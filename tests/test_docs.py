@@ -188,6 +188,15 @@ def test_every_public_name_is_in_the_reference_once(module):
     assert sorted(rooms().get(module, [])) == sorted(set(names).difference(elsewhere))
 
 
+@pytest.mark.parametrize("module", ["venn", "streams", *ROOMS])
+def test_every_public_class_and_function_has_an_example(module):
+    """The examples run as doctests; bases that cannot be made by themselves have none."""
+    public = importlib.import_module(module)
+    things = {name: getattr(public, name) for name in public.__all__}
+    made = {name: one for name, one in things.items() if inspect.isroutine(one) or inspect.isclass(one)}
+    assert not [name for name, one in made.items() if not inspect.isabstract(one) and ">>>" not in (one.__doc__ or "")]
+
+
 def test_what_stands_in_venn_itself_fits_on_a_page():
     assert len(set(venn.__all__)) - len(ROOMS) <= 33
 
