@@ -7,7 +7,7 @@ monitor, on Gaussian data of ten features. Each question is answered at once; as
 transaction, whose end belongs to its last step. Examples are drawn outside the clock. Prints one JSON line.
 
 What is there at the start is kept from the collector of garbage (`gc.freeze`), as `venn run` does: otherwise it passes
-over all of it now and then, which took 148 ms. Single steps are timed by the clock, and in processor time of their
+over all of it now and then. Single steps are timed by the clock, and in processor time of their
 thread; everything else is processor time, which others on the machine change less:
 `cpu_us_a_step` of asking and answering, journal included; `verify_us_an_event` of the whole check of `venn verify`;
 `record_us_an_event` of `record()`, check included; `chain_us_an_event` of the checksum of one event as it is written.

@@ -42,6 +42,41 @@ STEPS, PREFIX, DELTA = 600, 500, 0.01
 RESULTS, TABLE = Path("runs/quality.jsonl"), Path("docs/quality.md")
 FIELDS = ("accuracy", "lower", "upper", "width", "log_loss", "brier")
 
+READING = (
+    "The name of a predictor says three things:",
+    "",
+    "| | name | |",
+    "|---|---|---|",
+    "| the machine | hinge, squares | a support vector machine by hinge loss, by least squares, with one kernel |",
+    "| | several widths | by least squares, with a kernel of several widths |",
+    "| | neighbours | the ten nearest |",
+    "| which machine scores an example | training | one that learned it |",
+    "| | deleted; span-deleted | one that learned all others; nearly that |",
+    "| | inductive, cross | one that learned another part of the examples, or the other folds |",
+    "| what makes probabilities of scores | argmax, margin bins, adaptive bins, dissent | taxonomies |",
+    "| | Venn-Abers | an isotonic fit under each hypothesis |",
+    "| | Platt, beta calibration, isotonic, binning | scalers |",
+    "",
+    "*Row mean*: the predicted label is the best one in the mean of all rows. *V-mix*: Venn-Abers on a mixture of"
+    " three machines, from which the forecaster takes its intervals.",
+    "",
+    "Kernel widths and penalties were chosen by leave-one-out on the examples to be replayed, with labels that "
+    "were still to come. Nobody has these in a stream. For the forecaster and the kernel of several widths "
+    "nothing was chosen; {doc}`which_predictor` compares them with machines for which nothing was chosen either.",
+    "",
+    "The columns:",
+    "",
+    "- *Lower*, *upper*: the mean bounds on the probability of the predicted label.",
+    "- *Ratio*: the log loss divided by that of the scaler that is best on the set, averaged over sets.",
+    "- *Deviation*: the number of predicted labels that were right in a run, minus the number expected, without "
+    "sign. What is expected are the probabilities of these labels in the row of the true label. Of predictors "
+    "that guarantee each class: the same for the class where it is largest.",
+    "- *Outside*: how far the accuracy so far lies outside the mean bounds so far, at the worst step.",
+    "",
+    "Deviation and outside are divided by the bound that the theorem gives with probability .99, and the largest "
+    "of all runs is shown: above 1 speaks against validity, where the column *guaranteed* has the theorem.",
+)
+
 # The machine and predictor behind each name in the table.
 PREDICTORS = {
     "published: hinge, training, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
@@ -211,30 +246,11 @@ def table(args):
     out = [
         "# Sharpness and validity, measured",
         "",
-        f"`python benchmarks/quality.py`: {len(names)} data sets, up to {longest} examples each, {shuffles} shuffles; "
-        "means over shuffles, then over sets. All steps count, the first ones too, when nobody knows anything.",
+        f"`python benchmarks/quality.py run --steps {longest} --shuffles {shuffles}`: {len(names)} data sets, up to "
+        f"{longest} examples each, {shuffles} shuffles; means over shuffles, then over sets. All steps count, the "
+        "first ones too, when nobody knows anything.",
         "",
-        "The names of the predictors say three things. *Hinge* and *squares* are support vector machines by hinge "
-        "loss and by least squares, with one kernel; *several widths* is least squares with a kernel of several "
-        "widths; *neighbours* are the ten nearest. *Training*: each example is scored by the machine that learned it; "
-        "*deleted*: by one that learned all others (*span-deleted*: nearly so); *inductive*, *cross*: by one that "
-        "learned another part of the examples, or the other folds. Then comes what makes probabilities of scores: the "
-        "taxonomies *argmax*, *margin bins*, *adaptive bins* and *dissent*, Venn-Abers, or a scaler (Platt, beta "
-        "calibration, isotonic, binning). *Row mean*: the predicted label is the best one in the mean of all rows. "
-        "*V-mix* is Venn-Abers on a mixture of three machines, from which the forecaster takes its intervals.",
-        "",
-        "Kernel widths and penalties were chosen by leave-one-out on the examples to be replayed. For the forecaster "
-        "and the kernel of several widths nothing was chosen. So here they stand beside machines whose kernel and "
-        "penalty were chosen by labels that were still to come, which nobody has in a stream; {doc}`which_predictor` "
-        "compares them with machines for which nothing was chosen either.",
-        "",
-        "*Lower*, *upper*: the mean bounds on the probability of the predicted label. *Ratio*: the log loss divided "
-        "by that of the scaler that is best on the set, averaged over sets. *Deviation*: over a run, how many "
-        "predicted labels were right, minus the sum of the probabilities of the predicted labels in the row of the "
-        "true label, without sign; for predictors that guarantee each class, the same for the class where it is "
-        "largest. *Outside*: how far the accuracy so far lies outside the mean bounds so far, at the worst step. Both "
-        "are divided by the bound that the theorem gives with probability .99, and the largest value of all runs is "
-        "shown: above 1 speaks against validity. They are theorems only where the column *guaranteed* says so.",
+        *READING,
         "",
         "| predictor | guaranteed | accuracy | lower | upper | width | log loss | ratio | Brier | deviation "
         "| outside |",

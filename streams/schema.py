@@ -129,6 +129,13 @@ class Nominal:
         Text of a missing value that counts as a value of its own, for instance "?", or several. Not
         needed where `values` already holds it. Otherwise a missing value is an error.
 
+    Raises
+    ------
+    TypeError
+        `values` is a text instead of a sequence of texts.
+    ValueError
+        No value, or one value twice.
+
     Examples
     --------
     >>> Nominal(("red", "green"))
@@ -168,6 +175,13 @@ class Ordinal:
     ----------
     values : sequence of distinct str
         The values in their natural order.
+
+    Raises
+    ------
+    TypeError
+        `values` is a text instead of a sequence of texts.
+    ValueError
+        No value, or one value twice.
 
     Examples
     --------

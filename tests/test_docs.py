@@ -19,6 +19,7 @@ import pytest
 
 import streams
 import venn
+from tools import figures
 from venn.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -131,6 +132,32 @@ def test_every_program_that_is_named_is_there_and_knows_its_options():
     assert not wrong
 
 
+@pytest.mark.parametrize("said", figures.SAID, ids=lambda said: f"{said.page}: {said.words[:40]}")
+def test_a_figure_of_a_page_is_the_kept_one(said):
+    assert figures.found((ROOT / said.page).read_text(), said) == said.numbers
+
+
+def test_a_figure_that_is_not_the_kept_one_is_found_and_written_anew(monkeypatch):
+    monkeypatch.setitem(figures.KEPT, "x.py", {"0.seconds": [0.12, 0.349, 0.35], "0.rows": [63_512.0]})
+    said = figures.Said("a page", "It takes # s; # rows", "x.py", ("0.seconds", "0.rows"))
+    page = "Rows. It takes .12\ns; 9 000 rows a second; 7 more."
+    assert figures.found(page, said) == [".12", "9 000"] != said.numbers
+    assert figures.with_kept(page, said) == "Rows. It takes .35\ns; 64 000 rows a second; 7 more."
+    for other in ("It takes .12 s.", page + page):
+        with pytest.raises(ValueError, match="must have these words once"):
+            figures.found(other, said)
+
+
+def test_the_table_of_benchmarks_has_the_kept_figures():
+    spec = importlib.util.spec_from_file_location("all_benchmarks", ROOT / "benchmarks" / "all.py")
+    module = sys.modules["all_benchmarks"] = importlib.util.module_from_spec(spec)  # a dataclass asks for its module
+    spec.loader.exec_module(module)
+    rows = [tuple(cells[1:3]) for cells in module.rows(figures.KEPT, {})]
+    table = re.findall(r"^\| (?:`.*`)? \| (.*?) \| (.*?) \|", (DOCS / "benchmarks.md").read_text(), flags=re.M)
+    assert len(rows) > 100
+    assert table == rows
+
+
 def text_of(path: Path) -> str:
     """Return the text of a page, or the docstring of a program."""
     return path.read_text() if path.suffix == ".md" else ast.get_docstring(ast.parse(path.read_text())) or ""
@@ -159,6 +186,15 @@ def test_every_public_name_is_in_the_reference_once(module):
     # What `venn` itself has too is there under the shorter name.
     elsewhere = {"venn": (), "streams": ()}.get(module, venn.__all__)
     assert sorted(rooms().get(module, [])) == sorted(set(names).difference(elsewhere))
+
+
+@pytest.mark.parametrize("module", ["venn", "streams", *ROOMS])
+def test_every_public_class_and_function_has_an_example(module):
+    """The examples run as doctests; bases that cannot be made by themselves have none."""
+    public = importlib.import_module(module)
+    things = {name: getattr(public, name) for name in public.__all__}
+    made = {name: one for name, one in things.items() if inspect.isroutine(one) or inspect.isclass(one)}
+    assert not [name for name, one in made.items() if not inspect.isabstract(one) and ">>>" not in (one.__doc__ or "")]
 
 
 def test_what_stands_in_venn_itself_fits_on_a_page():

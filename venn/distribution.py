@@ -26,6 +26,15 @@ def interval_score(lower: float, upper: float, y: float, epsilon: float) -> floa
 
     Its width, and 2 / epsilon times the distance of the label from it.
 
+    Parameters
+    ----------
+    lower, upper : float
+        Ends of the interval, in the unit of the label; they may be infinite.
+    y : float
+        The label.
+    epsilon : float in (0, 1)
+        The probability of a miss that the interval claims.
+
     References
     ----------
     Gneiting & Raftery (2007), "Strictly proper scoring rules, prediction, and estimation".

@@ -138,6 +138,14 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
     feature_names_in_ : (d,) array of str
         If the estimator has them.
 
+    Raises
+    ------
+    ValueError
+        By `fit`: another `multi_class`, one class only, weights that are not whole numbers, or objects that the
+        estimator does not take.
+    NotFittedError
+        By `predict_proba` and the like, before `fit`.
+
     Notes
     -----
     A class that is missing from a fold's calibration set has small probabilities there, above 0 as long as p1 is. A

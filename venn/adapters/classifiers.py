@@ -59,6 +59,13 @@ class VennClassifier(FromOdds, KeepsTheBag):
     feature_names_in_ : (d,) array of str
         If X had names.
 
+    Raises
+    ------
+    ValueError
+        By `fit`: C that is not a finite number above 0, one class only, or objects that are not finite.
+    NotFittedError
+        By `predict_proba` and the like, before `fit`.
+
     Notes
     -----
     No probability is 0 or 1, so that no log loss is infinite: the new example counts in its own category.

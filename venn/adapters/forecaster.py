@@ -51,6 +51,13 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     feature_names_in_ : (d,) array of str
         If X had names.
 
+    Raises
+    ------
+    ValueError
+        By `fit`: a parameter outside its range, or one class only.
+    NotFittedError
+        By `predict_proba` and the like, before `fit`.
+
     Notes
     -----
     Three things void the guarantees. An example learned w times is not exchangeable with the new one, so weights must

@@ -58,6 +58,13 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
     feature_names_in_ : (d,) array of str
         If X had names.
 
+    Raises
+    ------
+    ValueError
+        By `fit`: C that is not a finite number above 0, alpha outside [0, 1], objects or labels that are not finite.
+    NotFittedError
+        By `predict` and the like, before `fit`.
+
     Notes
     -----
     All examples are kept, in memory that grows with the square of their number; predicting one object costs about as

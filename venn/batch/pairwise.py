@@ -104,6 +104,13 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : (d,) array of str
         If X had names.
 
+    Raises
+    ------
+    ValueError
+        By `fit`: a parameter outside its range, one class only, or objects that are not finite.
+    NotFittedError
+        By `predict` and `decision_function`, before `fit`.
+
     Notes
     -----
     The solver is scikit-learn's, on kernel values that the candidates of a pair share: (n_a + n_b)^2 numbers in memory

@@ -55,6 +55,13 @@ class PosteriorSVC(TwoClassLinear):
     feature_names_in_ : (d,) array of str
         If X had names.
 
+    Raises
+    ------
+    ValueError
+        By `fit`: a parameter outside its range, one class only, or objects that are not finite.
+    NotFittedError
+        By `predict_proba` and the like, before `fit`.
+
     Notes
     -----
     The shares take O(n^2 d) time.

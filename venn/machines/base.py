@@ -25,6 +25,10 @@ class BaseHypotheses(ABC):
         Scores of the object by the machines that have not seen it.
     weight : float
         Of the new example, without that of its supposed class.
+
+    Notes
+    -----
+    The page "To add a machine" has a whole machine with its answer, which runs.
     """
 
     def __init__(self, key: bytes, test_scores: Floats, weight: float = 1.0) -> None:
@@ -153,6 +157,11 @@ class BaseMachine(ABC):
 
     A subclass may give `_solved_for`, and answer by `_answered`, which remembers. It calls `forget` before it changes
     an array that answers hold.
+
+
+    Notes
+    -----
+    The page "To add a machine" has a whole machine, which runs.
     """
 
     classes: tuple[Label, ...]

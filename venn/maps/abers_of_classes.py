@@ -168,6 +168,13 @@ class OneVsAllAbers(_ByClass):
         In the order of the columns of scores.
     merge : merge object, default LogMerge()
 
+    Raises
+    ------
+    TypeError
+        `merge` is no merge object.
+    ValueError
+        Fewer than two classes, or one class twice.
+
     References
     ----------
     Vovk, Petej & Fedorova (2015) for the pairs; Manokhin (2017) for several classes.
@@ -212,6 +219,13 @@ class OneVsOneAbers(_ByClass):
     classes : sequence of at least 2 distinct labels
         In the order of the columns of scores.
     merge : merge object, default LogMerge()
+
+    Raises
+    ------
+    TypeError
+        `merge` is no merge object.
+    ValueError
+        Fewer than two classes, or one class twice.
 
     References
     ----------

@@ -393,6 +393,13 @@ class CUSUM(ChangeDetector):
     threshold : float > 1, default 10000
         The value of gamma_n, not its logarithm; the attribute `threshold` is the logarithm.
 
+    Raises
+    ------
+    TypeError
+        `martingale` is no martingale.
+    ValueError
+        The threshold is not a finite number above 1.
+
     References
     ----------
     Page (1954); Vovk, Gammerman & Shafer (2022), chapter 8.
@@ -436,6 +443,13 @@ class ShiryaevRoberts(ChangeDetector):
         A pattern, such as `SimpleJumper()`; a fresh one is used, and another one after each alarm.
     threshold : float > 1, default 10000
         The value of R_n, not its logarithm; the attribute `threshold` is the logarithm.
+
+    Raises
+    ------
+    TypeError
+        `martingale` is no martingale.
+    ValueError
+        The threshold is not a finite number above 1.
 
     References
     ----------

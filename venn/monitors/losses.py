@@ -116,6 +116,11 @@ def sharpness(proba: Any) -> Sharpness:
     proba : (n,) or (n, c) float64 in [0, 1]
         As for `brier`: for one event (y - p)^2, for distributions the sum over the classes.
 
+    Raises
+    ------
+    ValueError
+        No row, another shape, or a number outside [0, 1].
+
     References
     ----------
     Murphy & Winkler (1992), "Diagnostic verification of probability forecasts"; Gneiting, Balabdaoui & Raftery

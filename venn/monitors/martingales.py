@@ -253,6 +253,13 @@ class SimpleJumper(Jumpers):
     ----------
     jump : float in (0, 1], default 0.01
 
+    Raises
+    ------
+    TypeError
+        `jump` is no number.
+    ValueError
+        It is outside (0, 1].
+
     References
     ----------
     Vovk et al. (2021), "Retrain or not retrain: conformal test martingales for change-point detection".

@@ -114,6 +114,11 @@ class EfficiencyTotals:
     sums : dict of str to int, optional
         Of the criteria, in units of 2^-1074; by default all 0.
 
+    Raises
+    ------
+    ValueError
+        By `merge`: totals of sets at another level.
+
     Examples
     --------
     >>> first = efficiency([[0.75, 0.25], [0.5, 0.625]], truth=[0, 0]).totals

@@ -90,6 +90,13 @@ class LAC(OnProbabilities):
         A row of scores that is a distribution (as of a `FrozenScorer` with `predict_proba`) is taken as it is; any
         other goes through softmax, divided by the temperature. The same holds of all measures on probabilities.
 
+    Raises
+    ------
+    TypeError
+        `deleted` is neither True nor False.
+    ValueError
+        The temperature is not a finite number above 0.
+
     References
     ----------
     Sadinle, Lei & Wasserman (2019), "Least ambiguous set-valued classifiers with bounded error levels".
@@ -257,6 +264,13 @@ class TopK(OnProbabilities):
     deleted : bool, default True
     temperature : float > 0, default 1
         As for `LAC`.
+
+    Raises
+    ------
+    TypeError
+        `deleted` is neither True nor False.
+    ValueError
+        The temperature is not a finite number above 0.
 
     References
     ----------

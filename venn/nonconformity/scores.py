@@ -207,6 +207,11 @@ class Margin(BesideRivals):
     deleted : bool, default True
         Use the score of each example by the machines without it.
 
+    Raises
+    ------
+    TypeError
+        `deleted` is neither True nor False.
+
     References
     ----------
     Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 3 and 4.

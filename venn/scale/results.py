@@ -27,6 +27,11 @@ class Results:
     records : bool
         Whether records are kept too.
 
+    Raises
+    ------
+    OSError
+        The folder cannot be made.
+
     Examples
     --------
     >>> import tempfile, streams, venn

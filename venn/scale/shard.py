@@ -136,10 +136,31 @@ class Owner(Protocol):
 class Shard:
     """The keys of one shard, for the process that owns it; `Shards.own` makes it, one thread uses it.
 
+    Parameters
+    ----------
+    shards : Shards
+        Whose keys these are.
+    number : int
+        Of the shard, from 0.
+
     Attributes
     ----------
     number : int
     folder : Path
+
+    Examples
+    --------
+    >>> import tempfile, venn
+    >>> from venn.scale import Shards
+    >>> def make(key):
+    ...     return venn.TransductiveVenn(venn.LeastSquaresSVM(venn.Linear(), 1.0, ("no", "yes")))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = Shards(folder, make, count=2)
+    ...     with shards.own(shards.of("shop-7")) as shard:
+    ...         prediction = shard.ask("shop-7", [0.5], id=1)
+    ...         alarms = shard.answer("shop-7", 1, "yes")
+    >>> prediction.lower, prediction.upper, alarms  # nothing was known
+    (0.0, 1.0, ())
     """
 
     def __init__(self, shards: Owner, number: int) -> None:

@@ -161,6 +161,13 @@ class Threshold(_Shares):
         Set for network outputs by its authors; scores of machines with a margin of 1 seldom reach it for
         many classes.
 
+    Raises
+    ------
+    TypeError
+        The level is no number.
+    ValueError
+        It is outside (0, 1).
+
     References
     ----------
     Papadopoulos (2013), "Reliable probabilistic classification with neural networks": taxonomy V2.
@@ -187,6 +194,13 @@ class RunnerUp(_Shares):
     level : float in (0, 1), default 0.25
         From 0.5 on no share exceeds it.
 
+    Raises
+    ------
+    TypeError
+        The level is no number.
+    ValueError
+        It is outside (0, 1).
+
     References
     ----------
     Papadopoulos (2013), "Reliable probabilistic classification with neural networks": taxonomy V3.
@@ -211,6 +225,13 @@ class Gap(_Shares):
     Parameters
     ----------
     level : float in (0, 1), default 0.5
+
+    Raises
+    ------
+    TypeError
+        The level is no number.
+    ValueError
+        It is outside (0, 1).
 
     References
     ----------
@@ -238,6 +259,11 @@ class MarginBins(Refined):
     edges : increasing numbers, default (0.5, 1.0, 1.5)
         Between the bins; a margin equal to an edge is in the upper one. They are fixed beforehand: edges
         chosen on the stream are `AdaptiveMarginBins()`.
+
+    Raises
+    ------
+    ValueError
+        No edge, or edges that do not increase.
 
     Examples
     --------
@@ -268,6 +294,11 @@ class TopScoreBins(Refined):
     ----------
     edges : increasing numbers
         Between the bins; a score equal to an edge is in the upper one.
+
+    Raises
+    ------
+    ValueError
+        No edge, or edges that do not increase.
 
     Examples
     --------

@@ -1,0 +1,149 @@
+"""Write the kept figures of the benchmarks into the pages that give them.
+
+    python -m tools.figures
+
+`benchmarks/all.py --keep` keeps what it measured in `benchmarks/kept.json`. Each line of SAID is a piece of a page,
+with # in the place of each number, and says which kept figures these numbers are. This program writes them, to two
+digits; tests/test_docs.py compares. The table of docs/benchmarks.md is written by `benchmarks/all.py` itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from typing import NamedTuple
+
+from tools import ROOT
+
+NUMBER = r"(\d[\d ]*\d|\d*\.\d+|\d+)"
+KEPT: dict[str, dict[str, list[float]]] = json.loads((ROOT / "benchmarks" / "kept.json").read_text())["figures"]
+
+
+class Said(NamedTuple):
+    """A piece of a page; the command that measures its numbers, and the place of each in what the command prints."""
+
+    page: str
+    words: str
+    command: str
+    places: tuple[str, ...]
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """What finds the piece, however its lines are broken."""
+        words = [NUMBER.join(map(re.escape, word.split("#"))) for word in self.words.split()]
+        return re.compile(r"\s+".join(words))
+
+    @property
+    def numbers(self) -> list[str]:
+        """The numbers as they should be there."""
+        return [written(kept(self.command, place)) for place in self.places]
+
+
+def kept(command: str, place: str) -> float:
+    """Return a kept figure, of repeated ones the median; of `place / 1e6`, in millions."""
+    path, _, unit = place.partition(" / ")
+    return statistics.median(KEPT[command][path]) / float(unit or 1)
+
+
+def written(value: float) -> str:
+    """Return a number to two digits, as the pages write it: .83, 2.8, 1300, 64 000."""
+    number = float(f"{value:.2g}")
+    if number >= 10:
+        return f"{number:,.0f}".replace(",", " " if number >= 10_000 else "")
+    return f"{number:g}".removeprefix("0") or "0"
+
+
+def found(text: str, said: Said) -> list[str]:
+    """Return the numbers that a page gives, where the words are there once."""
+    places = list(said.pattern.finditer(text))
+    if len(places) != 1:
+        raise ValueError(f"{said.page} must have these words once, not {len(places)} times: {said.words}")
+    return list(places[0].groups())
+
+
+def with_kept(text: str, said: Said) -> str:
+    """Return a page with the kept figures in the place of those that it gives."""
+    found(text, said)  # raises where the words are missing
+    match = said.pattern.search(text)
+    assert match
+    for place, number in reversed(list(enumerate(said.numbers, 1))):
+        text = text[: match.start(place)] + number + text[match.end(place) :]
+    return text
+
+
+CAR = "transductive.py --data car --gamma 0.1 --C 10 --samples 6"
+SQUARES = "least_squares.py --data car --gamma 0.5 --C 10 --samples 6 --no-hinge"
+WINDOW = "window.py --machine squares --steps 4000"
+ABERS = "abers.py --rounds 15 --longest 3"
+SAID = (
+    Said("README.md", "each possible label | # s | `SVC` fitted anew each step: # times", CAR,
+         ("0.ours_seconds", "0.ratio_A")),
+    Said("README.md", "by least squares | # s; with Venn-Abers # s | an inverse by LAPACK each step: # times", SQUARES,
+         ("0.machine_seconds", "0.abers_seconds", "0.ratio_refit")),
+    Said("README.md", "least squares | # steps a second | `KernelRidge` on each window: # times", WINDOW,
+         ("0.machine_steps_a_second", "0.ratio")),
+    Said("README.md", "10 000 examples | # µs a step | two isotonic regressions: # times", ABERS,
+         ("0.rows.1.us_a_step", "0.rows.1.ratio_two_refits")),
+    Said("README.md", "in blocks | # million a second | counting by hand: # times", "inductive.py --rbf 20000",
+         ("0.linear.examples_a_second / 1e6", "0.linear.ratio_scored_first")),
+    *(
+        Said("docs/speed.md", f"| {loop} | # |", "floors.py --repeat 1", (f"0.{name}.times_floor",))
+        for loop, name in {
+            "least squares, Car": "squares", "Venn-Abers by class, beside that": "classwise",
+            "hinge loss with argmax counts, Car": "hinge", "five predictors on that machine": "panel",
+            "online Venn-Abers at 10 000 examples": "abers",
+            "inductive counting in blocks, 54 features, 7 classes": "counting", "a journal, beside the step": "journal",
+        }.items()
+    ),
+    Said("docs/speed.md", "| `import venn` | # ms |", "footprint.py", ("0.import_ms",)),
+    Said("docs/speed.md", "| `venn --version` | # ms |", "footprint.py", ("0.command_ms",)),
+    Said("docs/speed.md", "afterwards | # s; # s |", "footprint.py",
+         ("0.first_replay_s.cold", "0.first_replay_s.cached")),
+    Said("docs/speed.md", "an example in a hinge-loss machine of 1000 | # kB |", "footprint.py",
+         ("0.bytes_an_example.OneVsAllSVM.1000 / 1e3",)),
+    Said("docs/speed.md", "would take 8 | # kB |", "footprint.py",
+         ("0.bytes_an_example.LeastSquaresSVM.1000 / 1e3",)),
+    Said("docs/speed.md", "an example in online Venn-Abers | # bytes |", "footprint.py",
+         ("0.bytes_an_example.VennAbers.100000",)),
+    Said("docs/speed.md", "The worst of 300 streams stands at # of its tolerance", "certificates.py --streams 300",
+         ("0.worst_over_tolerance",)),
+    Said("docs/speed.md", "up to # times as long as so many steps on Gaussians. There are # batch solves, and no step "
+         "takes longer than # medians", "lattice.py",
+         ("0.worst_ratio", "0.batch_solves", "0.worst_over_median")),
+    Said("docs/speed.md", "only the salary, takes # s, most of them in interior points. `Linear()` with C = 1 is "
+         "refused after # rows, and says why: scale the features. Scaled, it takes # s.", "raw_table.py",
+         ("0.raw.1.seconds", "0.raw.4.rows", "0.scaled.4.seconds")),
+    Said("docs/speed.md", "of 3 machines takes # times as long as on one, of 12 machines # times, on two "
+         "threads # times",
+         "bank.py", ("0.bank of 3.ratio", "0.bank of 12.ratio", "0.bank of 12, 2 threads.ratio")),
+    Said("docs/speed.md", "machine is # times as fast with 4 classes, and # times with 10", "threads.py --sizes 2000",
+         ("0.rows.0.times_faster", "0.rows.1.times_faster")),
+    Said("docs/running.md", "is written, takes # microseconds an event", "journal.py --steps 60000",
+         ("0.verify_us_an_event",)),
+    Said("docs/running.md", "takes # times what it takes in memory; if each question and each answer is a "
+         "transaction of its own, # times", "online.py --blocks 5",
+         ("0.slower_than_memory.transactions", "0.slower_than_memory.journal")),
+    Said("docs/monitoring.md", "the first reading took # ms, the layout of a viewer's page # ms, and a new point # ms",
+         "page.py --steps 100000", ("0.first look", "0.page", "0.update")),
+    Said("docs/ten_billion_rows.md", "one process, no cluster | # million", "collection.py --rows 4000000",
+         ("0.runs.here.rows_per_second / 1e6",)),
+    Said("docs/ten_billion_rows.md", "2 Dask workers | # million", "collection.py --rows 4000000",
+         ("0.runs.2 workers.rows_per_second / 1e6",)),
+    Said("docs/any_stream.md", "`Adaptive` adds # microseconds to a step", "adaptive.py", ("0.over",)),
+    Said("docs/regression.md", "takes # microseconds beside the machine's own answer; to fit one ridge anew # times",
+         "regression.py", ("0.beside_the_machine_us", "0.times_faster_than_refitting")),
+    Said("docs/weights.md", "On `wisconsin` a loop over `LinearSVC` takes # times as long, over `SVC` # times",
+         "bootstrap.py --data wisconsin", ("0.ratio_linear", "0.ratio_svc")),
+)  # fmt: skip
+
+
+def main() -> None:
+    """Write the pages."""
+    for said in SAID:
+        page = ROOT / said.page
+        page.write_text(with_kept(page.read_text(), said))
+
+
+if __name__ == "__main__":
+    main()
