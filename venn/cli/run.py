@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import click
@@ -18,41 +18,28 @@ from streams.messages import Source
 from venn.cli import numbers
 from venn.cli.config import Config, option, options, typed, with_options
 from venn.cli.errors import one_line_errors
-from venn.cli.groups import within_groups
 from venn.cli.interrupt import INTERRUPTED, Ending
 from venn.cli.output import Output
-from venn.cli.places import Place, open_place
-from venn.cli.predictors import (
-    DEFAULT_C,
-    FORECASTER,
-    INDUCTIVE,
-    MACHINES,
-    OF_KERNELS,
-    PREDICTORS,
-    WINDOWED,
-    by_default,
+from venn.cli.panels import (
+    CHOOSING,
+    Choices,
+    check_kernel,
+    choices_of_numbers,
     choose_nothing,
-    default_predictors,
-    known_choices,
-    make_kernel,
     panel_of,
     refuse_choices,
-    with_adaptive,
-    with_conformal,
+    usual_choices,
 )
+from venn.cli.places import Place, open_place
+from venn.cli.predictors import INDUCTIVE, PREDICTORS, WINDOWED, default_predictors, with_adaptive, with_conformal
 from venn.cli.serve import TOKEN, guard, holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
-from venn.cli.setting import check_kernel
 from venn.cli.words import Watching, conclude, monitors_on
-from venn.labels import Real
-from venn.machines.kernels import Kernel
 from venn.monitors.objects import ABOUT
-from venn.monitors.together import together
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.panel import Panel
 from venn.online.watch import Watch
-from venn.predictors.restarting import Restarting
 from venn.show.door import Door
 from venn.show.notify import Command as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
@@ -157,65 +144,22 @@ def made(config: Config) -> Plan:
     if "alarm_every" in config.given("monitor") and watch.on_alarm is None and watch.alarm_webhook is None:
         raise click.UsageError(f"{config.where('monitor', 'alarm_every')} belongs to --on-alarm and --alarm-webhook")
 
-    def restarting(predictor: Any) -> Restarting:
-        shares = together(names, place.classes or Real(), level=watch.level, run_length=watch.run_length)
-        return Restarting(predictor, next(iter(shares.values())), watch.keep or 0)
-
     notes: list[str] = []
-    restarts = restarting if watch.restart_on_alarm else None
-    scale = config.machine.scale
-    if place.classes:
-        choices: dict[str, tuple[Kernel, float, str]] = {}
-        if choose_nothing(names):
-            given = [key for key in config.given("machine") if key in ("kernel", *OF_KERNELS, "C")]
-            refuse_choices([config.where("machine", key) for key in given], names)
-        else:
-            choices = chosen(config, place)
-        if scale is None and place.live and FORECASTER in names and config.predictor.adaptive:
-            scale = True  # as the forecaster beside them does: nobody has chosen their machine, nor its columns
-        panel = panel_of(
-            names, choices, place.classes, notes.append, window, restarts, scale, watch.level,
-            standardised=not place.live and config.machine.scale is None,
-        )  # fmt: skip
+    choices: Choices = {}
+    if place.classes and choose_nothing(names):
+        given = [key for key in config.given("machine") if key in CHOOSING]
+        refuse_choices([config.where("machine", key) for key in given], names)
     else:
-        kernel, penalty = of_numbers(config, place)
-        scale = place.live if scale is None else scale  # nobody has scaled what comes live
-        panel = numbers.panel_of_numbers(names, kernel, penalty, notes.append, window, scale, restarts)
-    if config.predictor.groups is not None:
-        if place.features is None:
-            where = config.where("predictor", "groups")
-            raise click.UsageError(f"{where} needs the columns' names: {config.where('source', 'features')}")
-        panel = within_groups(panel, config.predictor.groups, place.features, notes.append)
+        check_kernel(config)
+        machine, width = config.machine, place.width
+        choices = usual_choices(place.data, machine, width) if place.classes else choices_of_numbers(machine, width)
+    panel = panel_of(config, names, choices, place.classes, place.features, notes.append, place.live)
     if config.run.metrics_port is not None:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
     monitors = monitors_on(panel, watch.level, watch.run_length, watch.drift)
     return Plan(place, panel, monitors, journal, notes)
-
-
-def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]:
-    """Return kernel, C and a note for each kind of machine."""
-    machine = config.machine
-    check_kernel(config)
-    known = known_choices(place.data, machine.gamma, machine.C)
-    if machine.kernel == "rbf" and known is not None:
-        return known
-    note = by_default(**{key: getattr(machine, key) for key in ("gamma", "C")[machine.kernel == "linear" :]})
-    gamma: float | Literal["auto"] | None = machine.gamma
-    if gamma is None and machine.kernel != "linear":
-        gamma = "auto" if place.width is None else 1 / place.width  # the same; the first object says how many
-    kernel = make_kernel(machine.kernel, gamma or 1.0, machine.degree, machine.coef0)
-    return {kind: (kernel, machine.C or DEFAULT_C, note) for kind in MACHINES}
-
-
-def of_numbers(config: Config, place: Place) -> tuple[Kernel | None, float | None]:
-    """Return the kernel and C that are given for labels that are numbers; None for what is not."""
-    machine = config.machine
-    if machine.kernel == "rbf" and machine.gamma is None:
-        return None, machine.C
-    kernel, _, _ = chosen(config, place)["squares"]
-    return kernel, machine.C
 
 
 def plan(config: Config, say: Callable[[str], None]) -> None:
