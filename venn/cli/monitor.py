@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, sleep
@@ -19,7 +19,7 @@ from venn.cli.output import finite
 from venn.cli.predictors import WATCHED, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, into_folder, learning, make_folder, read_by, seed
-from venn.cli.words import Watching, conclude, monitors_of, monitors_on
+from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
 from venn.monitors.objects import Drift
 from venn.monitors.together import trainings_of
 from venn.online.forecaster import watched
@@ -118,9 +118,10 @@ def monitor(
             missing = [name for name in chosen_names if name not in record]
             if missing:
                 raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
-            monitors: Watching = {**monitors_of(record, chosen_names, **settings)}
-            title, total = record.data or data, length(range(len(record)), chosen.steps)
-            steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
+            on_record = monitors_of(record, chosen_names, **settings)
+            monitors: Watching = {**on_record}
+            title, total = record.data or data, length(record, chosen.steps)
+            steps = watch_record(record, on_record, total or 0, BLOCK if speed is None else 1)
         else:
             stream = chosen.open(data, shuffle)
             chosen_names = chosen.predictors(None, stream, say)
@@ -164,7 +165,7 @@ def _refuse(refused: Callable[[str], bool], why: str) -> None:
             raise click.UsageError(f"{given.opts[0]} {why}")
 
 
-def _watch(steps: Iterator[None], monitors: Watching, pace: Pace, shown: tuple[str, int | None] | None) -> int:
+def _watch(steps: Iterator[int], monitors: Watching, pace: Pace, shown: tuple[str, int | None] | None) -> int:
     """Go through the steps, with a view if a title and a total are given; return the exit code: 0 at their end."""
 
     def snapshots() -> dict[str, Any]:
@@ -188,27 +189,16 @@ def _watch(steps: Iterator[None], monitors: Watching, pace: Pace, shown: tuple[s
     return interrupt.status
 
 
-def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[None]:
-    """Predict, learn and watch; yield after every step."""
-    for _, x, predictions, y in steps:
+def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[int]:
+    """Predict, learn and watch; yield the number of each step."""
+    for n, x, predictions, y in steps:
         record.update(predictions, y)
         for name, one in monitors.items():
             if isinstance(one, Drift):
                 one.update(x)
             else:
                 one.update(predictions[name], y)
-        yield
-
-
-def _recorded(record: Record, monitors: Mapping[str, Any], total: int, one_by_one: bool) -> Iterator[None]:
-    """Watch what a record holds; yield after every step, or every few."""
-    steps = {name: record.outcomes(name) for name in monitors}
-    block = 1 if one_by_one else BLOCK
-    for first in range(0, total, block):
-        part = slice(first, min(first + block, total))
-        for name, one in monitors.items():
-            one.follow(steps[name].part(part), record.kind(name).name, record.guaranteed[name])
-        yield
+        yield n
 
 
 class Pace:
