@@ -70,7 +70,7 @@ STUDY = "Lambrou, Papadopoulos and Gammerman (2012)"
 STUDIED = ("car", "wine_red")
 PUBLISHED = ("venn", "platt", "binning", "isotonic")
 WINDOWED = ("abers", "deleted", "conformal")  # what stands on a window: a forecaster does not forget
-INDUCTIVE = ("inductive_abers", "inductive", "inductive_conformal")
+INDUCTIVE = ("inductive_abers", "inductive", "inductive_conformal", "inductive_adaptive")
 ALSO_ADAPTIVE = (
     "Also predict sets, or intervals for numbers, whose long-run error rate holds on any stream, from conformal ones."
 )

@@ -6,7 +6,7 @@ import gc
 import os
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -125,22 +125,7 @@ def made(config: Config) -> Plan:
         names = with_conformal(names)
     if config.predictor.adaptive:
         names = with_adaptive(names) if place.classes else numbers.with_adaptive(names)
-    inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive", *numbers.INDUCTIVE)]
-    if window is not None and inductive:
-        raise click.UsageError(
-            f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
-        )
-    for key in ("restart_on_alarm", "keep"):
-        given = getattr(watch, key)
-        if given not in (None, False) and window is None:
-            raise click.UsageError(f"{config.where('monitor', key)} needs a window, machine's key window or --window")
-    if watch.keep is not None and not watch.restart_on_alarm:
-        raise click.UsageError(f"{config.where('monitor', 'keep')} belongs to --restart-on-alarm")
-    if watch.keep is not None and window is not None and watch.keep > window:
-        raise click.UsageError(
-            f"{config.where('monitor', 'keep')} must be at most the window, {window} examples, got {watch.keep}"
-        )
-
+    _check_window(config, names)
     if "alarm_every" in config.given("monitor") and watch.on_alarm is None and watch.alarm_webhook is None:
         raise click.UsageError(f"{config.where('monitor', 'alarm_every')} belongs to --on-alarm and --alarm-webhook")
 
@@ -160,6 +145,25 @@ def made(config: Config) -> Plan:
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
     monitors = monitors_on(panel, watch.level, watch.run_length, watch.drift)
     return Plan(place, panel, monitors, journal, notes)
+
+
+def _check_window(config: Config, names: Sequence[str]) -> None:
+    """Refuse predictors that need no window, and what needs one where there is none."""
+    window, watch = config.machine.window, config.monitor
+    inductive = [name for name in names if name in (*INDUCTIVE, *numbers.INDUCTIVE)]
+    if window is not None and inductive:
+        raise click.UsageError(
+            f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
+        )
+    for key in ("restart_on_alarm", "keep"):
+        if window is None and getattr(watch, key) not in (None, False):
+            raise click.UsageError(f"{config.where('monitor', key)} needs a window, machine's key window or --window")
+    if watch.keep is not None and not watch.restart_on_alarm:
+        raise click.UsageError(f"{config.where('monitor', 'keep')} belongs to --restart-on-alarm")
+    if watch.keep is not None and window is not None and watch.keep > window:
+        raise click.UsageError(
+            f"{config.where('monitor', 'keep')} must be at most the window, {window} examples, got {watch.keep}"
+        )
 
 
 def plan(config: Config, say: Callable[[str], None]) -> None:
@@ -225,7 +229,7 @@ def serve(config: Config, voice: Voice) -> int:
         source: Source = stack.enter_context(plan.place.source)
         notifier = stack.enter_context(notifying(config, voice))
         online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=keep.patience))
-        _check_source(config, online, plan.journal, source)
+        _check_source(config, plan.journal, source)
         if settings.metrics_port is not None:
             _serve_metrics(plan.journal.path, config, voice, stack)
         limits = Limits(settings.batch, settings.linger, keep.patience_seconds, settings.skip_bad, settings.skip_lost)
@@ -258,7 +262,7 @@ def notifying(config: Config, voice: Voice) -> Notifier:
     return Notifier(receivers, voice.warn, watch.alarm_every)
 
 
-def _check_source(config: Config, online: Online, journal: Journal, source: Source) -> None:
+def _check_source(config: Config, journal: Journal, source: Source) -> None:
     """Refuse to read another source into a run by mistake: everything might be learned twice."""
     known = known_sources(journal)
     if known and source.name not in known and not config.source.new:
