@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import takewhile
 from time import monotonic, time
 from typing import Any, NamedTuple
 
@@ -207,8 +208,7 @@ class Service:
         self._output.note(self.online)
         for line in self._crier.rest():
             self._voice.say(f"alarm: {line}")
-        online = self.online
-        online.reach(ENDED, {"time": time(), "events": online.asked + online.answered + online.expired})
+        self.online.reach(ENDED, {"time": time(), "events": self._journal.events})
 
     def _commit(self, held: list[Message], ending: Ending) -> None:
         """Process the messages, in several transactions where they take long; an end may come between two."""
@@ -245,7 +245,7 @@ class Service:
                 raise
         self._reached = reached
         if lines:
-            self._output.write(lines, online.asked + online.answered + online.expired)
+            self._output.write(lines, self._journal.events)
         for text in news:
             self._voice.say(text)
         self._notify()
@@ -258,7 +258,7 @@ class Service:
     def _happen(self, message: Message, lines: list[str], news: list[str]) -> None:
         online, id = self.online, message.id
         if message.x is not None:
-            event = online.asked + online.answered + online.expired + 1
+            event = self._journal.events + 1
             try:
                 predictions = online.ask(message.x, id)
             except REFUSED as error:
@@ -288,11 +288,10 @@ class Service:
         """Report the alarms and restarts after a question or an answer."""
         for name, monitor in self.online.monitors.items():
             rung = monitor.count - self._alarms[name]
-            if rung:
-                self._alarms[name] = monitor.count
-                for alarm in monitor.alarms[-rung:]:
-                    self._rung.append((name, alarm))
-                    news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
+            self._alarms[name] = monitor.count
+            for alarm in monitor.alarms[-rung:] if rung else ():
+                self._rung.append((name, alarm))
+                news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
         for name, known in self._restarts.items():
             one = self.online.panel[name]
             if isinstance(one, Restarting) and len(one.restarts) > known:
@@ -329,12 +328,7 @@ class Service:
         if self.limits.patience is None:
             return []
         since = time() - self.limits.patience
-        late = []
-        for id, asked in self._asked_at.items():
-            if asked > since:
-                break
-            late.append(id)
-        return late
+        return [id for id, _ in takewhile(lambda one: one[1] <= since, self._asked_at.items())]
 
     def _expire(self, id: int | str) -> None:
         del self._asked_at[id]
@@ -360,12 +354,9 @@ class Service:
         return ", ".join([*parts, *self._figures()])
 
     def _figures(self) -> list[str]:
+        each = {name: told.snapshot()["curves"] for name, told in self.online.told.items()}
+        accuracies = [f"{name} {curves['accuracy']:.4f}" for name, curves in each.items() if "accuracy" in curves]
         parts = []
-        accuracies = []
-        for name, told in self.online.told.items():
-            curves = told.snapshot()["curves"]
-            if "accuracy" in curves:
-                accuracies.append(f"{name} {curves['accuracy']:.4f}")
         if accuracies:
             what = "accuracy" if self.online.panel.classes else "inside the interval at 0.05"
             parts.append(f"{what} {' '.join(accuracies)}")

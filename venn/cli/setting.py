@@ -169,16 +169,50 @@ class Learning:
             given += [key for key in CHOOSING[1:] if getattr(config.machine, key) is not None]
             refuse_choices([f"--{key}" for key in given], names)
         else:
-            choices, tuning = _choose(data, stream, self, say)
+            choices, tuning = self._choose(data, stream, say)
         return panel_of(config, names, choices, classes, stream.features, say), tuning
 
-
-def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = True) -> streams.Stream:
-    """Return the stream that DATA names; `whole` standardises its columns over the whole file."""
-    stream = _open(data, columns, shuffle, whole)
-    if len(stream.classes) == 1:
-        raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
-    return stream
+    def _choose(self, data: str, stream: streams.Stream, say: Callable[[str], None]) -> tuple[Choices, Tuning | None]:
+        """Return what is chosen for machines of classes; and the tuning, if examples went into one."""
+        machine, tuned_on = self.config.machine, self.tuned_on
+        C, width = machine.C, len(stream.features)
+        known = known_choices(data, machine)
+        if tuned_on is None and known is not None:
+            return known, None
+        fixed = given_kernel(machine, width)
+        if fixed is not None and C is not None:
+            if tuned_on:
+                raise click.UsageError("--tune has nothing to choose: the kernel and C are given")
+            return dict.fromkeys(MACHINES, Choice(fixed, C)), None
+        if tuned_on is None:
+            tuned_on = min(MOST_TO_TUNE, len(stream) // SHARE_TO_TUNE)
+            if tuned_on < FEWEST_TO_TUNE:
+                tuned_on = 0
+            elif len(set(stream.take(tuned_on).y.tolist())) < 2:  # as of a file sorted by class
+                say(f"the first {tuned_on} examples are of one class: kernel and C are not chosen on them")
+                tuned_on = 0
+        if tuned_on == 0:
+            usual = Choice(fixed or RBF(usual_gamma(width)), C or DEFAULT_C, ", by default")
+            return dict.fromkeys(MACHINES, usual), None
+        if tuned_on >= len(stream):
+            raise click.UsageError(f"--tune must leave one of the {len(stream)} examples, got {tuned_on}")
+        prefix: Any = stream.take(tuned_on)
+        if machine.scale:  # as they will come to the machines, nearly: these are scaled by other examples
+            prefix = streams.Stream(
+                streams.Scaling.whole(prefix.X)(prefix.X), prefix.y, stream.classes, stream.features, stream.name
+            )
+        with Progress(None, self.progress) as bar:
+            tuning = tune(
+                prefix,
+                kernels=None if fixed is None else [fixed],
+                penalties=PENALTIES if C is None else [C],
+                progress=lambda done, total: bar.count(done, total, "choosing kernel and C"),
+            )
+        say(
+            f"chose {tuning.kernel!r}, C={tuning.C:g} on the first {tuning.n} examples, by leave-one-out: log loss "
+            f"{tuning.best.log_loss:.3f}, error {tuning.best.error:.3f}; they belong to no bag"
+        )
+        return dict.fromkeys(MACHINES, Choice(tuning.kernel, tuning.C, ", tuned")), tuning
 
 
 def is_named(data: str) -> bool:
@@ -186,23 +220,27 @@ def is_named(data: str) -> bool:
     return data in (info.name for info in streams.datasets())
 
 
-def _open(data: str, columns: Columns, shuffle: int | None, whole: bool) -> streams.Stream:
-    named = [info.name for info in streams.datasets()]
-    if data in named:
+def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = True) -> streams.Stream:
+    """Return the stream that DATA names; `whole` standardises its columns over the whole file."""
+    if is_named(data):
         for key in columns.config.given("source"):
             if key in KEYS:
                 raise click.UsageError(f"{columns.where(key)} belongs to a CSV file, and {data} is a named data set")
-        return streams.load(data, shuffle=shuffle, progress=_announce_once(data), scale=whole)
-    if not Path(data).exists():
-        if os.sep in data or "." in data:
-            raise click.ClickException(f"no such file: {data}")
-        raise click.ClickException(
-            f"no data set and no file has the name {data!r}{did_you_mean(data, named)}; "
-            "`venn datasets` lists the data sets"
-        )
-    if Path(data).is_dir():
+        stream = streams.load(data, shuffle=shuffle, progress=_announce_once(data), scale=whole)
+    elif Path(data).is_dir():
         raise click.ClickException(f"{data} is a folder: give a CSV file or a name that `venn datasets` lists")
-    return columns.open(data, shuffle, whole)
+    elif Path(data).exists():
+        stream = columns.open(data, shuffle, whole)
+    elif os.sep in data or "." in data:
+        raise click.ClickException(f"no such file: {data}")
+    else:
+        near = did_you_mean(data, [info.name for info in streams.datasets()])
+        raise click.ClickException(
+            f"no data set and no file has the name {data!r}{near}; `venn datasets` lists the data sets"
+        )
+    if len(stream.classes) == 1:
+        raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
+    return stream
 
 
 def _announce_once(data: str) -> Callable[[int, int], None]:
@@ -216,48 +254,3 @@ def _announce_once(data: str) -> Callable[[int, int], None]:
             click.echo(f"downloading {data} ({size})", err=True)
 
     return announce
-
-
-def _choose(
-    data: str, stream: streams.Stream, options: Learning, say: Callable[[str], None]
-) -> tuple[Choices, Tuning | None]:
-    """Return kernel, C and a note for each kind of machine; and the tuning, if examples went into one."""
-    machine, tuned_on = options.config.machine, options.tuned_on
-    C, width = machine.C, len(stream.features)
-    known = known_choices(data, machine)
-    if tuned_on is None and known is not None:
-        return known, None
-    fixed = given_kernel(machine, width)
-    if fixed is not None and C is not None:
-        if tuned_on:
-            raise click.UsageError("--tune has nothing to choose: the kernel and C are given")
-        return dict.fromkeys(MACHINES, Choice(fixed, C)), None
-    if tuned_on is None:
-        tuned_on = min(MOST_TO_TUNE, len(stream) // SHARE_TO_TUNE)
-        if tuned_on < FEWEST_TO_TUNE:
-            tuned_on = 0
-        elif len(set(stream.take(tuned_on).y.tolist())) < 2:  # as of a file sorted by class
-            say(f"the first {tuned_on} examples are of one class: kernel and C are not chosen on them")
-            tuned_on = 0
-    if tuned_on == 0:
-        usual = Choice(fixed or RBF(usual_gamma(width)), C or DEFAULT_C, ", by default")
-        return dict.fromkeys(MACHINES, usual), None
-    if tuned_on >= len(stream):
-        raise click.UsageError(f"--tune must leave one of the {len(stream)} examples, got {tuned_on}")
-    prefix: Any = stream.take(tuned_on)
-    if machine.scale:  # as they will come to the machines, nearly: these are scaled by other examples
-        prefix = streams.Stream(
-            streams.Scaling.whole(prefix.X)(prefix.X), prefix.y, stream.classes, stream.features, stream.name
-        )
-    with Progress(None, options.progress) as bar:
-        tuning = tune(
-            prefix,
-            kernels=None if fixed is None else [fixed],
-            penalties=PENALTIES if C is None else [C],
-            progress=lambda done, total: bar.count(done, total, "choosing kernel and C"),
-        )
-    say(
-        f"chose {tuning.kernel!r}, C={tuning.C:g} on the first {tuning.n} examples, by leave-one-out: log loss "
-        f"{tuning.best.log_loss:.3f}, error {tuning.best.error:.3f}; they belong to no bag"
-    )
-    return dict.fromkeys(MACHINES, Choice(tuning.kernel, tuning.C, ", tuned")), tuning
