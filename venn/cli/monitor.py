@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -111,34 +111,15 @@ def monitor(
         _refuse(lambda name: name == "once", "belongs to a journal")
         if _holds_record(data):
             _refuse(lambda name: name not in OF_RECORDS, "does not go with a record, whose predictions are made")
-            record = Record.load(data)
-            if not len(record):
-                raise click.ClickException(f"{data} holds no step: there is nothing to watch")
-            chosen_names = list(chosen.config.predictor.names or watched(record.names))
-            missing = [name for name in chosen_names if name not in record]
-            if missing:
-                raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
-            on_record = monitors_of(record, chosen_names, **settings)
-            monitors: Watching = {**on_record}
-            title, total = record.data or data, length(record, chosen.steps)
-            steps = watch_record(record, on_record, total or 0, BLOCK if speed is None else 1)
+            shown = _of_record(data, chosen, settings, BLOCK if speed is None else 1)
         else:
-            stream = chosen.open(data, shuffle)
-            chosen_names = chosen.predictors(None, stream, say)
-            if watch.conformal:
-                chosen_names = list(with_conformal(chosen_names))
-            panel, tuning = chosen.panel(data, stream, chosen_names, say)
-            if tuning is not None:
-                stream = stream.drop(tuning.n)
-            record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
-            monitors = monitors_on(panel, drift=watch.drift, **settings)
-            title, total = stream.name, length(stream, chosen.steps)
-            steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
+            shown = _of_stream(data, shuffle, chosen, settings, say)
+        record, monitors = shown.record, shown.monitors
         if out is not None:
             make_folder(out)
-        status = _watch(steps, monitors, Pace(speed), None if as_json else (title, total))
+        status = _watch(shown, Pace(speed), view=not as_json)
         if status:
-            click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {total}", err=True)
+            click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {shown.total}", err=True)
         snapshots = {name: one.snapshot() for name, one in monitors.items()}
         if as_json:
             click.echo(json.dumps(finite(snapshots), allow_nan=False))
@@ -153,6 +134,45 @@ def monitor(
         click.get_current_context().exit(status)
 
 
+class Shown(NamedTuple):
+    """What is watched."""
+
+    title: str
+    total: int | None  #: number of steps, if it is known
+    record: Record
+    monitors: Watching
+    steps: Iterator[int]  #: each takes the monitors a step further, or several
+
+
+def _of_record(data: str, chosen: Learning, settings: Mapping[str, Any], every: int) -> Shown:
+    """Return what a record holds, to be watched again, `every` so many steps at once."""
+    record = Record.load(data)
+    if not len(record):
+        raise click.ClickException(f"{data} holds no step: there is nothing to watch")
+    names = chosen.config.predictor.names or watched(record.names)
+    missing = [name for name in names if name not in record]
+    if missing:
+        raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
+    monitors, total = monitors_of(record, names, **settings), length(record, chosen.steps)
+    steps = watch_record(record, monitors, total or 0, every)
+    return Shown(record.data or data, total, record, {**monitors}, steps)
+
+
+def _of_stream(
+    data: str, shuffle: int | None, chosen: Learning, settings: Mapping[str, Any], say: Callable[[str], None]
+) -> Shown:
+    """Return predictors that will learn a stream, and what watches them."""
+    watch, stream = chosen.config.monitor, chosen.open(data, shuffle)
+    names = chosen.predictors(None, stream, say)
+    panel, tuning = chosen.panel(data, stream, with_conformal(names) if watch.conformal else names, say)
+    if tuning is not None:
+        stream = stream.drop(tuning.n)
+    record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
+    monitors = monitors_on(panel, drift=watch.drift, **settings)
+    steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
+    return Shown(stream.name, length(stream, chosen.steps), record, monitors, steps)
+
+
 def _holds_record(data: str) -> bool:
     """Whether DATA can only be meant as a record; a damaged one may no longer be a zip archive."""
     return Path(data).is_file() and (Path(data).suffix == ".npz" or zipfile.is_zipfile(data))
@@ -165,27 +185,28 @@ def _refuse(refused: Callable[[str], bool], why: str) -> None:
             raise click.UsageError(f"{given.opts[0]} {why}")
 
 
-def _watch(steps: Iterator[int], monitors: Watching, pace: Pace, shown: tuple[str, int | None] | None) -> int:
-    """Go through the steps, with a view if a title and a total are given; return the exit code: 0 at their end."""
+def _watch(shown: Shown, pace: Pace, view: bool) -> int:
+    """Go through the steps, with a view of them or without; return the exit code: 0 at their end."""
+    monitors = shown.monitors
 
     def snapshots() -> dict[str, Any]:
         return {name: one.snapshot() for name, one in monitors.items()}
 
-    view: Live | None = None
+    live: Live | None = None
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
-        if shown is not None:
+        if view:
             from venn.show.live import Live  # slow to import: only if there is a view
 
-            view = stack.enter_context(Live(*shown, tuple(monitors)))
-        for _ in steps:
-            if view is not None and view.due():
-                view.show(snapshots())
+            live = stack.enter_context(Live(shown.title, shown.total, tuple(monitors)))
+        for _ in shown.steps:
+            if live is not None and live.due():
+                live.show(snapshots())
             pace.wait(interrupt)
             if interrupt.pressed:
                 break
-        if view is not None:
-            view.show(snapshots())
+        if live is not None:
+            live.show(snapshots())
     return interrupt.status
 
 

@@ -151,7 +151,7 @@ class Learning:
             return []
 
     def panel(
-        self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]
+        self, data: str, stream: streams.Stream, predictors: Sequence[str], say: Callable[[str], None]
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
         config, classes, width = self.config, stream.classes, len(stream.features)
