@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -123,7 +122,7 @@ def follow(run: str, as_json: bool, once: bool = False) -> None:
         over = False
         while not (over or interrupt.pressed):
             if monotonic() >= look:
-                over = once or (ends and held(f"{os.path.realpath(run)}-lock") is False)  # before the last look
+                over = once or (ends and held(run) is False)  # before the last look
                 found = _snapshots(watch)
                 if found:
                     view.show(found)

@@ -169,7 +169,7 @@ class Journal:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         there = self._file.exists()
         try:
-            self._lock = lock.take(f"{self._file}-lock")
+            self._lock = lock.take(lock.beside(self._file))
             if self._file.exists() and not os.access(self._file, os.W_OK):
                 raise JournalError(f"{self.path} must be writable, and is read-only")
             self._owned = lock.Owned(self._file)
@@ -179,7 +179,7 @@ class Journal:
         if not there and self._word is not None:
             self._word.say("none", 0)  # what the owner of an earlier file said is of no account
         elif there and self._file.is_file() and not self._file.stat().st_size:
-            chain.check_end(self.path, chain.last_word(self.path), 0)
+            chain.check_end(self.path, lock.last_word(self.path), 0)
         if self._file.exists() and self._file.stat().st_nlink > 1:
             # SQLite's log belongs to one name, so that by the other the last transactions would not be there.
             raise JournalError(
@@ -213,7 +213,7 @@ class Journal:
         self._seals = self._written = chain.read_seals(self.connection, self.path)
         chain.check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
-        chain.check_end(self.path, chain.last_word(self.path, self.token), self.events)
+        chain.check_end(self.path, lock.last_word(self.path, self.token), self.events)
         for key, value in header.items():
             if key == "created" or found.get(key) == json.loads(json.dumps(value)):
                 continue
@@ -488,13 +488,6 @@ class Journal:
             " EXISTS (SELECT 1 FROM expired WHERE question = q.event) FROM questions q WHERE id = ?", (id,)
         ).fetchone()  # fmt: skip
         return None if row is None else Found(row[0], row[1], bool(row[2]))
-
-    def status_of(self, id: int | str) -> str:
-        """Return "pending", "answered", "expired" or "unknown"."""
-        found = self.found(id)
-        if found is None:
-            return "unknown"
-        return "expired" if found.expired else "pending" if found.truth is None else "answered"
 
 
 def checked_id(id: Any) -> int | str:

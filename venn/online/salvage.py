@@ -16,7 +16,7 @@ from venn.online import archive
 from venn.online.chain import BESIDE, Place, Question, Walk, checked_rows, read_seals, root_of, whole
 from venn.online.journal import Journal
 from venn.online.journal_file import UNREADABLE, JournalError, check_tables, open_to_read, read_header
-from venn.online.keeper import Keeper
+from venn.online.keeper import state_file, state_files
 from venn.parameters import path_of
 
 TOGETHER = 10_000  # events of a transaction
@@ -80,7 +80,7 @@ def verify(path: str | os.PathLike[str]) -> Verified:
             for event in whole(db, file, pages=True)
         )
     good, bad = 0, []
-    for one in _states(file):
+    for one in state_files(file.resolve()):
         try:
             with one.open("rb") as content:
                 archive.read(content)
@@ -90,10 +90,6 @@ def verify(path: str | os.PathLike[str]) -> Verified:
         except Exception:
             bad.append(one.name)
     return Verified(held["asked"], held["answered"], held["expired"], good, tuple(bad))
-
-
-def _states(file: Path) -> list[Path]:
-    return Keeper(Path(os.path.realpath(file)), 1, 1.0, 0).files()
 
 
 def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) -> Salvaged:
@@ -138,10 +134,10 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
         db = stack.enter_context(_readable(source))
         walk, damage = _copy(db, source, target)
     place = walk.place
-    for state in _states(source):
+    for state in state_files(source.resolve()):
         event = int(state.name.rpartition("-")[2])
         if event <= place.events:
-            shutil.copy2(state, target.with_name(f"{target.name}-state-{event:012d}"))
+            shutil.copy2(state, state_file(target, event))
     return Salvaged(place.asked, place.answered, place.expired, damage, not damage)
 
 
