@@ -349,17 +349,29 @@ class Journal:
 
     def answer(self, step: int, event: int, question: int, time: float, truth: Any) -> None:
         """Write the answer to a question."""
-        with self:
-            checksum = Answer(event, step, question, truth, time).checksum(self.chain)
-            self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", (step, event, question, time, truth, checksum))
-            self._link(checksum)
+        self._reveal(Answer(event, step, question, truth, time))
 
     def expire(self, number: int, event: int, question: int, time: float) -> None:
         """Write that a question has expired."""
+        self._reveal(Answer(event, number, question, None, time))
+
+    def _reveal(self, answer: Answer) -> None:
+        event, number, question, truth, time = answer
         with self:
-            checksum = Answer(event, number, question, None, time).checksum(self.chain)
-            self._run("INSERT INTO expired VALUES (?, ?, ?, ?, ?)", (number, event, question, time, checksum))
+            checksum = answer.checksum(self.chain)
+            if truth is None:
+                self._run("INSERT INTO expired VALUES (?, ?, ?, ?, ?)", (number, event, question, time, checksum))
+            else:
+                values = (number, event, question, time, truth, checksum)
+                self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", values)
             self._link(checksum)
+
+    def write(self, event: Question | Answer) -> None:
+        """Write an event that another journal holds."""
+        if isinstance(event, Question):
+            self.ask(event)
+        else:
+            self._reveal(event)
 
     def ring(self, predictor: str, number: int, step: int, time: float, alarm: Alarm) -> None:
         """Write an alarm; the same one again changes nothing."""
@@ -376,15 +388,6 @@ class Journal:
     def reach(self, source: str, position: Any) -> None:
         """Write how far a source has been read."""
         self.put("positions", (source, json.dumps(position)))
-
-    def write(self, event: Question | Answer) -> None:
-        """Write an event that another journal holds."""
-        if isinstance(event, Question):
-            self.ask(event)
-        elif event.truth is None:
-            self.expire(event.number, event.event, event.question, event.time)
-        else:
-            self.answer(event.number, event.event, event.question, event.time, event.truth)
 
     def put(self, table: str, values: tuple[Any, ...]) -> None:
         """Write a row of a table beside the chain.

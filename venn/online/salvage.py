@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from venn.online import archive
-from venn.online.chain import BESIDE, Place, Question, Walk, checked_rows, read_seals, root_of, whole
+from venn.online.chain import BESIDE, Answer, Place, Question, Seal, Walk, checked_rows, read_seals, root_of, whole
 from venn.online.journal import Journal
 from venn.online.journal_file import UNREADABLE, JournalError, check_tables, open_to_read, read_header
 from venn.online.keeper import state_file, state_files
@@ -132,8 +132,7 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
         raise JournalError(f"{target} must be a new file, and exists")
     with ExitStack() as stack:
         db = stack.enter_context(_readable(source))
-        walk, damage = _copy(db, source, target)
-    place = walk.place
+        place, damage = _copy(db, source, target)
     for state in state_files(source.resolve()):
         event = int(state.name.rpartition("-")[2])
         if event <= place.events:
@@ -141,7 +140,7 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     return Salvaged(place.asked, place.answered, place.expired, damage, not damage)
 
 
-def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Walk, str]:
+def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Place, str]:
     """Write the whole part of a journal to a new one; return where it ends, and why."""
     try:
         texts = dict(db.execute("SELECT key, value FROM run"))
@@ -153,27 +152,27 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Walk, str
         sealed = read_seals(db, source)["events"]
     except JournalError as error:
         damage = error.what or str(error)
-    events = iter(walk)
-    first, ended = _next(events, "")
-    if first is None and (damage or ended):
-        raise JournalError(f"nothing of {source} can be saved: {damage or ended}")
+    sound = Sound(walk)
+    events = iter(sound)
+    event = next(events, None)
+    if event is None and (damage or sound.damage):
+        raise JournalError(f"nothing of {source} can be saved: {damage or sound.damage}")
     target.parent.mkdir(parents=True, exist_ok=True)
     journal = Journal(target)
     try:
         journal.open_as(texts)
-        event = first
         while event is not None:
             with journal:
                 for _ in range(TOGETHER):
                     journal.write(event)
-                    event, damage = _next(events, damage)
+                    event = next(events, None)
                     if event is None:
                         break
-        place = walk.place
-        if not damage and sealed is not None and (sealed.rows, sealed.checksum) != (place.events, place.checksum):
+        place, damage = walk.place, sound.damage or damage
+        if not damage and sealed is not None and sealed != Seal(place.events, place.checksum):
             damage = f"events after {place.events} are missing, of {sealed.rows}"
         with journal:
-            for table in BESIDE if not damage else ("alarms", "series"):
+            for table in ("alarms", "series") if damage else BESIDE:
                 for row in _good_rows(db, source, table, place.answered):
                     journal.put(table, row)
         if journal.chain != place.checksum:
@@ -184,15 +183,21 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Walk, str
             left.unlink(missing_ok=True)
         raise
     journal.close()
-    return walk, damage
+    return place, damage
 
 
-def _next(events: Iterator[Any], damage: str) -> tuple[Any, str]:
-    """Return the next event, or None and what ended it."""
-    try:
-        return next(events, None), damage
-    except JournalError as error:
-        return None, error.what or str(error)
+class Sound:
+    """The events of a walk as far as they are as written; `damage` then says what ended them, if anything did."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.damage = ""
+        self._walk = walk
+
+    def __iter__(self) -> Iterator[Question | Answer]:
+        try:
+            yield from self._walk
+        except JournalError as error:
+            self.damage = error.what or str(error)
 
 
 def _good_rows(db: sqlite3.Connection, path: Path, table: str, answered: int) -> Iterator[Any]:
