@@ -16,7 +16,7 @@ from venn.cli.config import POSITIVE, of_option, on_command_line, option, typed,
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
-from venn.cli.predictors import WATCHED, with_conformal
+from venn.cli.predictors import FORECASTER, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, into_folder, learning, make_folder, read_by, seed
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
@@ -51,7 +51,7 @@ OF_RECORDS = (
     metavar="SEED",
     help="Seed of the order; none keeps the order of the data, in which it may change.  [default: none]",
 )
-@read_by(WATCHED)
+@read_by(FORECASTER)
 @click.option(
     "--speed", callback=lambda _, option, text: None if text is None else of_option(POSITIVE, option.opts[0], text),
     metavar="NUMBER", help="Examples a second.  [default: as fast as possible]",

@@ -76,7 +76,6 @@ ALSO_ADAPTIVE = (
 )
 LANDMARKS = 1000  # objects that a defensive forecaster keeps
 LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
-WATCHED = FORECASTER
 DEFAULTS = f"{FORECASTER}; on {' and '.join(STUDIED)} also {', '.join(PUBLISHED)}, of the published study"
 KERNELS = ("rbf", "linear", "poly")
 
