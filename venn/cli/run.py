@@ -19,7 +19,6 @@ from venn.cli import numbers
 from venn.cli.config import Config, option, options, typed, with_options
 from venn.cli.errors import one_line_errors
 from venn.cli.interrupt import INTERRUPTED, Ending
-from venn.cli.output import Output
 from venn.cli.panels import (
     CHOOSING,
     Choices,
@@ -33,7 +32,7 @@ from venn.cli.panels import (
 from venn.cli.places import Place, open_place
 from venn.cli.predictors import INDUCTIVE, PREDICTORS, WINDOWED, default_predictors, with_adaptive, with_conformal
 from venn.cli.serve import TOKEN, guard, holds_journal
-from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
+from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.monitors.objects import ABOUT
 from venn.online.journal import Journal
@@ -221,19 +220,17 @@ def compared(plan: Plan) -> Counts:
 def serve(config: Config, voice: Voice) -> int:
     """Run until the source ends or an end is requested; return the exit code."""
     plan = made(config)
-    settings, keep = config.run, config.journal
     if holds_journal(str(plan.journal.path)) and not is_blank(plan.journal.path):
         compared(plan)
     with ExitStack() as stack:
         ending = stack.enter_context(Ending())
         source: Source = stack.enter_context(plan.place.source)
         notifier = stack.enter_context(notifying(config, voice))
-        online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=keep.patience))
+        online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=config.journal.patience))
         _check_source(config, plan.journal, source)
-        if settings.metrics_port is not None:
+        if config.run.metrics_port is not None:
             _serve_metrics(plan.journal.path, config, voice, stack)
-        limits = Limits(settings.batch, settings.linger, keep.patience_seconds, settings.skip_bad, settings.skip_lost)
-        service = Service(online, plan.journal, source, Output(settings.out, keep.durable), voice, limits, notifier)
+        service = Service(config, online, plan.journal, source, voice, notifier)
         plan.place.handlers.bad, plan.place.handlers.lost = service.bad, service.lost
         for note in plan.notes:
             voice.say(note)
