@@ -58,7 +58,7 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
 # Sets with a long-run error rate on any stream, made from those of another predictor.
 ADAPTIVE = {"adaptive": "conformal", "inductive_adaptive": "inductive_conformal"}
 PREDICTORS |= {name: PREDICTORS[of] for name, of in ADAPTIVE.items()}
-# What ranks how well labels fit their objects, beside those that count how often events happen.
+# Beside a predictor that counts how often events happen, one on the same machine that ranks how well labels fit.
 CONFORMAL = {
     "abers": "conformal", "deleted": "conformal", "inductive": "inductive_conformal",
     "inductive_abers": "inductive_conformal",

@@ -43,6 +43,7 @@ FEWEST_TO_TUNE, MOST_TO_TUNE, SHARE_TO_TUNE = 20, 200, 5
 
 
 def seed(text: str) -> int | None:
+    """Return the seed that an option's text shows; None for the order of the data."""
     if text == "none":
         return None
     if not (text.isascii() and text.isdigit()):
