@@ -153,7 +153,7 @@ def panel_of(
     choices : dict
         For each kind of machine that they read.
     classes : sequence of labels
-        None where labels are numbers.
+        Empty where labels are numbers.
     features : sequence of str, optional
         Names of the encoded features, if they are known.
     say : callable
@@ -169,14 +169,12 @@ def panel_of(
     """
     scale, window = config.machine.scale, config.machine.window
     standardised = scale is None and not live
-    if scale is None and live:
-        # Nobody has scaled what comes live. Of classes, the forecaster scales by itself, and sets beside it as it does:
-        # nobody has chosen their machine, nor its columns.
-        scale = True if not classes or (FORECASTER in names and config.predictor.adaptive) else None
-    columns = f"scaled by the first {FIRST}"
-    if standardised or scale is False:
-        columns = "standardised beforehand" if standardised else "taken as they are"
+    if scale is None and live and (not classes or (FORECASTER in names and config.predictor.adaptive)):
+        # Nobody has scaled what comes live. The forecaster does so by itself; adaptive sets beside it do as it does.
+        scale = True
     first = 0 if standardised or scale is False else FIRST
+    unscaled = "standardised beforehand" if standardised else "taken as they are"
+    columns = f"scaled by the first {first}" if first else unscaled
     machines: dict[str, Any] = {"classes": (classes, first)}  # what predictors read, by kind
     if FORECASTER in names:
         if window is not None:
