@@ -12,7 +12,7 @@ import streams
 from streams.messages import ErrorHandler, Reader
 from venn.cli.columns import KEYS, Columns
 from venn.cli.config import Config, SourceTable
-from venn.cli.errors import did_you_mean
+from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.setting import open_stream
 
 EVERY = ("url", "name", "new")
@@ -144,13 +144,14 @@ def _data(config: Config, data: str) -> Place:
 
 def _form(config: Config) -> streams.Form:
     given, columns = config.source, Columns(config)
-    for key in ("nominal", "fill"):
+    for key, lacks, whole, form in (
+        ("nominal", None, "the values of", "VALUE,VALUE"), ("fill", "median", "a number for", "NUMBER"),
+    ):  # fmt: skip
         for column, told in (getattr(given, key) or {}).items():
-            if told is None or told == "median":
+            if told == lacks:
                 raise click.UsageError(
-                    f"{config.where('source', key)} must declare {'the values of' if told is None else 'a number for'} "
-                    f"{column!r}, as the stream has not come yet: --{key} {column}="
-                    f"{'VALUE,VALUE' if told is None else 'NUMBER'}"
+                    f"{config.where('source', key)} must declare {whole} {column!r}, as the stream has not come yet: "
+                    f"--{key} {in_shell(f'{column}={form}')}"
                 )
     schema = columns.schema()
     scaling = None if given.scaling is None else streams.Scaling(given.scaling["mean"], given.scaling["deviation"])
