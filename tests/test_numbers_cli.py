@@ -151,6 +151,13 @@ def test_what_does_not_suit_numbers_is_refused(housing, tmp_path, arguments, mes
     assert message in output
 
 
+def test_a_run_refuses_a_parameter_that_the_kernel_lacks(housing, tmp_path):
+    where = ["--source", housing, "--label", "price", "--journal", tmp_path / "run.db", "--check"]
+    code, output = said("run", *where, "--degree", 3)
+    assert code != 0
+    assert "--degree belongs to the kernel poly, not to rbf" in output
+
+
 def test_predictors_of_numbers_do_not_suit_classes(tmp_path):
     code, output = said("replay", "car", "--predictors", "distribution", "--out", tmp_path / "out")
     assert code != 0

@@ -127,6 +127,7 @@ words = st.one_of(st.text(max_size=6), st.sampled_from(["a", "b=u,v", "b=1", "y"
 )
 @example(b"a,b,y\n1,u,n\n2,v,p\n", [("--label", "y"), ("--nominal", "b=u,v")])
 @example(b"a;b;y\n1;;n\n2;1,5;p\n", [("--label", "y"), ("--delimiter", ";"), ("--fill", "b=1")])
+@example(b"", [("--ordinal", "\n")])
 def test_columns_of_anything(folder, content, found):
     (folder / "rows.csv").write_bytes(content)
     given = [part for pair in found for part in pair]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import click
@@ -17,7 +16,7 @@ from streams.form import BadValue
 from streams.schema import DECIMAL_COMMA, MISSING, WITH_COMMA, Refused
 from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
 from venn.cli.config import Config, option, with_options
-from venn.cli.errors import did_you_mean
+from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.numbers import MOST_CLASSES, holds_numbers
 
 FILLED = (*MISSING, "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None")  #: texts that --fill takes as missing
@@ -77,7 +76,7 @@ class Columns:
             if values is None:
                 raise click.UsageError(
                     f"{self.where('ordinal')} must declare the values of {column!r} from low to high: "
-                    f"--ordinal {quote(f'{column}=LOW,HIGH')}"
+                    f"--ordinal {in_shell(f'{column}=LOW,HIGH')}"
                 )
 
     def where(self, key: str) -> str:
@@ -116,7 +115,7 @@ class Columns:
                 scale=whole, classes="numbers" if numbers else None,
             )  # fmt: skip
         except OtherDelimiter as error:
-            other = "tab" if error.delimiter == "\t" else quote(error.delimiter)
+            other = "tab" if error.delimiter == "\t" else in_shell(error.delimiter)
             raise click.ClickException(f"{error.what}\ntry: --delimiter {other}") from None
         except BadColumns as error:
             raise click.ClickException(self._advice(data, error)) from None
@@ -157,7 +156,7 @@ class Columns:
         if column in (source.nominal or {}):
             return f"add it to {self.where('nominal')}, or name the column without values"
         if column in (source.ordinal or {}):
-            return f"add it to {self.where('ordinal')} in its place, or give --nominal {quote(column)} instead"
+            return f"add it to {self.where('ordinal')} in its place, or give --nominal {in_shell(column)} instead"
         option = _option(trouble, rows)
         if column in (source.fill or {}):
             return f"instead of {self.where('fill')} give {option}"
@@ -171,12 +170,12 @@ def _option(trouble: Trouble, rows: int) -> str:
     column, strange = trouble.column, trouble.strange
     if all(map(_is_missing, strange)):
         numbers = trouble.values > len(strange)
-        return f"--fill {quote(f'{column}=median')}" if numbers else f"--skip {quote(column)}"
+        return f"--fill {in_shell(f'{column}=median')}" if numbers else f"--skip {in_shell(column)}"
     # A name with = would be taken for a column with values.
     words = trouble.values <= min(MANY, rows // 2) and not _almost_numbers(trouble) and not _infinite(trouble)
     if words and "=" not in column:
-        return f"--nominal {quote(column)}"
-    return f"--skip {quote(column)}"
+        return f"--nominal {in_shell(column)}"
+    return f"--skip {in_shell(column)}"
 
 
 def _is_missing(text: str) -> bool:
@@ -199,7 +198,7 @@ def live_advice(error: streams.BadMessage) -> str:
     bad = error.error
     if not isinstance(bad, BadValue) or not bad.remedy or bad.feature is None:
         return str(error)
-    column = quote(bad.feature)
+    column = in_shell(bad.feature)
     options = [f"--skip {column}"]
     # A name with = would be taken for a column with values.
     if isinstance(bad.kind, streams.Numeric) and "=" not in bad.feature and not WITH_COMMA.fullmatch(bad.text):

@@ -19,7 +19,7 @@ from venn import __version__
 from venn.cli.config import typed
 from venn.cli.errors import one_line_errors
 from venn.cli.predictors import DEFAULTS
-from venn.cli.setting import Learning, into_folder, learning, make_folder, read_by
+from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, read_by
 from venn.online.panel import Panel
 from venn.show import terminal
 
@@ -134,9 +134,7 @@ def _unsaid(text: str) -> None:
 def _content(data: str) -> str | None:
     """Return a digest of a CSV file; a named data set has its own."""
     path = Path(data)
-    if data in {info.name for info in streams.datasets()} or not path.is_file():
-        return None
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return None if is_named(data) or not path.is_file() else hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _titles(data: Sequence[str]) -> Sequence[str]:

@@ -480,16 +480,18 @@ def merge(file: Mapping[str, Any], path: str, given: Mapping[str, Any]) -> Confi
     """
     for table, value in file.items():
         if table not in TABLES:
-            raise click.ClickException(f"{path} must have tables of {_list(TABLES)}, got {_short(table)}{_near(table)}")
+            raise click.ClickException(
+                f"{path} must have tables of {', '.join(TABLES)}, got {_short(table)}{_near(table)}"
+            )
         if not isinstance(value, dict):
             raise click.ClickException(f"{path}: {table} must be a table, [{table}], got {_short(value)}")
         known = [one.name for one in fields(TABLES[table])]
         for key in value:
             if key not in known:
-                hint = did_you_mean(key, known) or f"; there is {_list(known)}"
+                hint = did_you_mean(key, known) or f"; there is {', '.join(known)}"
                 raise click.ClickException(f"{path}, [{table}] has no key {_short(key)}{hint}")
     origin: dict[tuple[str, str], str] = {}
-    tables: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for table, declared in TABLES.items():
         values = {}
         for one in fields(declared):
@@ -506,8 +508,8 @@ def merge(file: Mapping[str, Any], path: str, given: Mapping[str, Any]) -> Confi
                 values[one.name] = one.default
                 continue
             origin[table, one.name] = where
-        tables[table] = declared(**values)
-    return Config(**tables, origin=origin)
+        found[table] = declared(**values)
+    return Config(**found, origin=origin)
 
 
 def of_option(kind: Kind, where: str, given: Any) -> Any:
@@ -539,10 +541,6 @@ def _near(table: str) -> str:
     """Return a hint at what an unknown table may mean: another table, or a key of one."""
     homes = [name for name, declared in TABLES.items() if table in {one.name for one in fields(declared)}]
     return f"; the key {table} belongs in [{' or ['.join(homes)}]" if homes else did_you_mean(table, TABLES)
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names)
 
 
 def _short(value: Any) -> str:

@@ -22,6 +22,20 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
+def in_shell(text: str) -> str:
+    """Return text as a shell takes it, on one line whatever is in it.
+
+    Examples
+    --------
+    >>> print(in_shell("a b"), in_shell("two\\nlines"))
+    'a b' $'two\\nlines'
+    """
+    if text.isprintable():
+        return quote(text)
+    escaped = text.encode("unicode_escape").decode().replace("'", "\\'")
+    return f"$'{escaped}'"
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Turn the errors of our own checks into one line for the terminal, exit code 1; our own warning into one, too."""
@@ -42,7 +56,7 @@ def warned(warning: Any) -> str:
     """Return what a warning says, with an option in place of the remedy in a program."""
     if not isinstance(warning, Doubtful):
         return f"warning: {warning}"
-    return f"warning: {warning.what}{f'; --skip {quote(warning.skip)} leaves it out' if warning.skip else ''}"
+    return f"warning: {warning.what}{f'; --skip {in_shell(warning.skip)} leaves it out' if warning.skip else ''}"
 
 
 def _show(usual: Any, message: Any, category: type[Warning], *place: Any) -> None:

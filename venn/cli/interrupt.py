@@ -43,9 +43,9 @@ class Interrupt:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-                self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._take)
-            self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._terminate)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._take)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -54,13 +54,13 @@ class Interrupt:
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.pressed:
-            raise KeyboardInterrupt
+            self._again(number)
         self.pressed = True
+        self.terminated = self.terminated or number == signal.SIGTERM
 
-    def _terminate(self, number: int, frame: FrameType | None) -> None:
-        if self.pressed:
-            raise SystemExit(TERMINATED)
-        self.pressed = self.terminated = True
+    def _again(self, number: int) -> None:
+        """End the program: a signal has come before."""
+        raise SystemExit(TERMINATED) if number == signal.SIGTERM else KeyboardInterrupt
 
 
 class Ending(Interrupt):
@@ -75,10 +75,6 @@ class Ending(Interrupt):
     (False, False)
     """
 
-    def _terminate(self, number: int, frame: FrameType | None) -> None:
-        self.pressed = self.terminated = True
-
-    def _take(self, number: int, frame: FrameType | None) -> None:
-        if self.pressed and not self.terminated:
+    def _again(self, number: int) -> None:
+        if number == signal.SIGINT and not self.terminated:
             os._exit(INTERRUPTED)
-        self.pressed = True

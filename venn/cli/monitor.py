@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -16,10 +16,10 @@ from venn.cli.config import POSITIVE, of_option, on_command_line, option, typed,
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
-from venn.cli.predictors import WATCHED, with_conformal
+from venn.cli.predictors import FORECASTER, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, into_folder, learning, make_folder, read_by, seed
-from venn.cli.words import Watching, conclude, monitors_of, monitors_on
+from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
 from venn.monitors.objects import Drift
 from venn.monitors.together import trainings_of
 from venn.online.forecaster import watched
@@ -51,7 +51,7 @@ OF_RECORDS = (
     metavar="SEED",
     help="Seed of the order; none keeps the order of the data, in which it may change.  [default: none]",
 )
-@read_by(WATCHED)
+@read_by(FORECASTER)
 @click.option(
     "--speed", callback=lambda _, option, text: None if text is None else of_option(POSITIVE, option.opts[0], text),
     metavar="NUMBER", help="Examples a second.  [default: as fast as possible]",
@@ -111,33 +111,15 @@ def monitor(
         _refuse(lambda name: name == "once", "belongs to a journal")
         if _holds_record(data):
             _refuse(lambda name: name not in OF_RECORDS, "does not go with a record, whose predictions are made")
-            record = Record.load(data)
-            if not len(record):
-                raise click.ClickException(f"{data} holds no step: there is nothing to watch")
-            chosen_names = list(chosen.config.predictor.names or watched(record.names))
-            missing = [name for name in chosen_names if name not in record]
-            if missing:
-                raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
-            monitors: Watching = {**monitors_of(record, chosen_names, **settings)}
-            title, total = record.data or data, length(range(len(record)), chosen.steps)
-            steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
+            shown = _of_record(data, chosen, settings, BLOCK if speed is None else 1)
         else:
-            stream = chosen.open(data, shuffle)
-            chosen_names = chosen.predictors(None, stream, say)
-            if watch.conformal:
-                chosen_names = list(with_conformal(chosen_names))
-            panel, tuning = chosen.panel(data, stream, chosen_names, say)
-            if tuning is not None:
-                stream = stream.drop(tuning.n)
-            record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
-            monitors = monitors_on(panel, drift=watch.drift, **settings)
-            title, total = stream.name, length(stream, chosen.steps)
-            steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
+            shown = _of_stream(data, shuffle, chosen, settings, say)
+        record, monitors = shown.record, shown.monitors
         if out is not None:
             make_folder(out)
-        status = _watch(steps, monitors, Pace(speed), None if as_json else (title, total))
+        status = _watch(shown, Pace(speed), view=not as_json)
         if status:
-            click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {total}", err=True)
+            click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {shown.total}", err=True)
         snapshots = {name: one.snapshot() for name, one in monitors.items()}
         if as_json:
             click.echo(json.dumps(finite(snapshots), allow_nan=False))
@@ -152,6 +134,45 @@ def monitor(
         click.get_current_context().exit(status)
 
 
+class Shown(NamedTuple):
+    """What is watched."""
+
+    title: str
+    total: int | None  #: number of steps, if it is known
+    record: Record
+    monitors: Watching
+    steps: Iterator[int]  #: each takes the monitors a step further, or several
+
+
+def _of_record(data: str, chosen: Learning, settings: Mapping[str, Any], every: int) -> Shown:
+    """Return what a record holds, to be watched again, `every` so many steps at once."""
+    record = Record.load(data)
+    if not len(record):
+        raise click.ClickException(f"{data} holds no step: there is nothing to watch")
+    names = chosen.config.predictor.names or watched(record.names)
+    missing = [name for name in names if name not in record]
+    if missing:
+        raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
+    monitors, total = monitors_of(record, names, **settings), length(record, chosen.steps)
+    steps = watch_record(record, monitors, total or 0, every)
+    return Shown(record.data or data, total, record, {**monitors}, steps)
+
+
+def _of_stream(
+    data: str, shuffle: int | None, chosen: Learning, settings: Mapping[str, Any], say: Callable[[str], None]
+) -> Shown:
+    """Return predictors that will learn a stream, and what watches them."""
+    watch, stream = chosen.config.monitor, chosen.open(data, shuffle)
+    names = chosen.predictors(None, stream, say)
+    panel, tuning = chosen.panel(data, stream, with_conformal(names) if watch.conformal else names, say)
+    if tuning is not None:
+        stream = stream.drop(tuning.n)
+    record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
+    monitors = monitors_on(panel, drift=watch.drift, **settings)
+    steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
+    return Shown(stream.name, length(stream, chosen.steps), record, monitors, steps)
+
+
 def _holds_record(data: str) -> bool:
     """Whether DATA can only be meant as a record; a damaged one may no longer be a zip archive."""
     return Path(data).is_file() and (Path(data).suffix == ".npz" or zipfile.is_zipfile(data))
@@ -164,51 +185,41 @@ def _refuse(refused: Callable[[str], bool], why: str) -> None:
             raise click.UsageError(f"{given.opts[0]} {why}")
 
 
-def _watch(steps: Iterator[None], monitors: Watching, pace: Pace, shown: tuple[str, int | None] | None) -> int:
-    """Go through the steps, with a view if a title and a total are given; return the exit code: 0 at their end."""
+def _watch(shown: Shown, pace: Pace, view: bool) -> int:
+    """Go through the steps, with a view of them or without; return the exit code: 0 at their end."""
+    monitors = shown.monitors
 
     def snapshots() -> dict[str, Any]:
         return {name: one.snapshot() for name, one in monitors.items()}
 
-    view: Live | None = None
+    live: Live | None = None
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
-        if shown is not None:
+        if view:
             from venn.show.live import Live  # slow to import: only if there is a view
 
-            view = stack.enter_context(Live(*shown, tuple(monitors)))
-        for _ in steps:
-            if view is not None and view.due():
-                view.show(snapshots())
+            live = stack.enter_context(Live(shown.title, shown.total, tuple(monitors)))
+        for _ in shown.steps:
+            if live is not None and live.due():
+                live.show(snapshots())
             pace.wait(interrupt)
             if interrupt.pressed:
                 break
-        if view is not None:
-            view.show(snapshots())
+        if live is not None:
+            live.show(snapshots())
     return interrupt.status
 
 
-def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[None]:
-    """Predict, learn and watch; yield after every step."""
-    for _, x, predictions, y in steps:
+def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[int]:
+    """Predict, learn and watch; yield the number of each step."""
+    for n, x, predictions, y in steps:
         record.update(predictions, y)
         for name, one in monitors.items():
             if isinstance(one, Drift):
                 one.update(x)
             else:
                 one.update(predictions[name], y)
-        yield
-
-
-def _recorded(record: Record, monitors: Mapping[str, Any], total: int, one_by_one: bool) -> Iterator[None]:
-    """Watch what a record holds; yield after every step, or every few."""
-    steps = {name: record.outcomes(name) for name in monitors}
-    block = 1 if one_by_one else BLOCK
-    for first in range(0, total, block):
-        part = slice(first, min(first + block, total))
-        for name, one in monitors.items():
-            one.follow(steps[name].part(part), record.kind(name).name, record.guaranteed[name])
-        yield
+        yield n
 
 
 class Pace:

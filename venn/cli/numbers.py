@@ -12,34 +12,26 @@ import click
 
 from streams.schema import with_point
 from streams.tables import opened
-from venn.cli.predictors import DEFAULT_C, LAST_TRAINING, with_around
-from venn.machines.kernel_ridge import KernelRidge
-from venn.machines.kernels import Kernel, MultiscaleRBF
-from venn.machines.scaled import Scaled
-from venn.machines.scaled_ridge import ScaledRidge
-from venn.online.panel import Panel
+from venn.cli.predictors import LAST_TRAINING
 from venn.predictors.adaptive_intervals import AdaptiveIntervals
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.learning import Predictor
 from venn.schedules import PrefixRestart
 
-PREDICTORS: dict[str, Callable[[Any], Predictor]] = {
-    "distribution": ConformalDistribution,
-    "intervals": ConformalIntervals,
-    "inductive_distribution": lambda machine: InductiveDistribution(
-        machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)
-    ),
+
+def _inductive(machine: Any) -> Predictor:
+    return InductiveDistribution(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING))
+
+
+# The machine that a predictor reads, and how to make it. Adaptive intervals have a long-run error rate on any stream.
+PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
+    "distribution": ("ridge", ConformalDistribution),
+    "intervals": ("ridge", ConformalIntervals),
+    "inductive_distribution": ("ridge", _inductive),
+    "adaptive_intervals": ("ridge", lambda machine: AdaptiveIntervals(ConformalIntervals(machine))),
+    "inductive_adaptive_intervals": ("ridge", lambda machine: AdaptiveIntervals(_inductive(machine))),
 }
-#: Intervals with a long-run error rate on any stream, made from those of another predictor.
-ADAPTIVE = {"adaptive_intervals": "intervals", "inductive_adaptive_intervals": "inductive_distribution"}
-
-
-def _adaptive(of: str) -> Callable[[Any], Predictor]:
-    return lambda machine: AdaptiveIntervals(PREDICTORS[of](machine))
-
-
-PREDICTORS |= {name: _adaptive(of) for name, of in ADAPTIVE.items()}
 INDUCTIVE = ("inductive_distribution", "inductive_adaptive_intervals")
 FEW, MANY = ("distribution", "intervals"), ("inductive_distribution",)
 MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
@@ -99,40 +91,3 @@ def check_names(predictors: Sequence[str], numbers: bool) -> None:
                 if numbers
                 else f"labels are classes here, and {name} predicts numbers: --numbers takes them as numbers"
             )
-
-
-def panel_of_numbers(
-    predictors: Sequence[str],
-    kernel: Kernel | None,
-    C: float | None,
-    say: Callable[[str], None],
-    window: int | None = None,
-    scale: bool = False,
-    restarting: Callable[[Any], Predictor] | None = None,
-) -> Panel:
-    """Return a panel of predictors of numbers, which share one machine; it says what it is.
-
-    Parameters
-    ----------
-    predictors : sequence of str
-        Of `PREDICTORS`.
-    kernel : Kernel, optional
-        By default one of several widths.
-    C : float, optional
-    say : callable
-        Receives a text that says which predictors read which machine.
-    window : int, optional
-        Number of latest examples that the machine holds.
-    scale : bool, default False
-        Whether the first examples fix the scale of the columns.
-    restarting : callable, optional
-        Turns a predictor into one that restarts its window; each then has its own window.
-    """
-    solver, penalty = MultiscaleRBF() if kernel is None else kernel, DEFAULT_C if C is None else C
-    scaling = ScaledRidge if window is None else Scaled  # a window forgets the first examples, too
-    machine, scaled, windowed = with_around(KernelRidge(solver, penalty), scale, window, scaling)
-    note = "" if kernel is not None and C is not None else ", by default"
-    say(f"{', '.join(predictors)}: kernel ridge regression with {solver!r}, C={penalty:g}{note}{scaled}{windowed}")
-    if restarting is None:
-        return Panel(**{name: PREDICTORS[name](machine) for name in predictors})
-    return Panel(**{name: restarting(PREDICTORS[name](machine.fresh())) for name in predictors})

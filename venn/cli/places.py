@@ -12,7 +12,7 @@ import streams
 from streams.messages import ErrorHandler, Reader
 from venn.cli.columns import KEYS, Columns
 from venn.cli.config import Config, SourceTable
-from venn.cli.errors import did_you_mean
+from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.setting import open_stream
 
 EVERY = ("url", "name", "new")
@@ -75,7 +75,15 @@ def open_place(config: Config) -> Place:
             raise click.UsageError(f"{config.where('source', key)} does not go with {_name(given.url, kind)}{meant}")
     if kind == "data":
         return _data(config, given.url)
-    numbers = config.where("source", "numbers")
+    path = rest if colon else given.url
+    if kind in ("jsonl", "csv") and not path:
+        raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")
+    return _live(config, kind, path)
+
+
+def _live(config: Config, kind: str, path: str) -> Place:
+    """Return a source of messages; `path` is what stands after the scheme."""
+    given, numbers = config.source, config.where("source", "numbers")
     if given.classes is None and not given.numbers:
         raise click.UsageError(
             f"{config.where('source', 'classes')} must be declared for a live source, such as no,yes; {numbers} where "
@@ -83,8 +91,6 @@ def open_place(config: Config) -> Place:
         )
     if given.classes is not None and given.numbers:
         raise click.UsageError(f"{numbers} does not go with {config.where('source', 'classes')}")
-    if kind in ("jsonl", "csv") and not (rest if colon else given.url):
-        raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")
     handlers = Handlers()
     common: dict[str, Any] = {
         "form": _form(config),
@@ -93,12 +99,11 @@ def open_place(config: Config) -> Place:
         "bad": lambda error: handlers.bad(error),
         "lost": lambda error: handlers.lost(error),
     }
-    path = rest if colon else given.url
     source: Reader
     if kind == "redis":
-        source = _redis(given.url, where, common)
+        source = _redis(config, common)
     elif kind == "kafka":
-        source = _kafka(given, where, common)
+        source = _kafka(config, path, common)
     elif kind == "jsonl":
         source = streams.JSONLines(path, follow=not given.end, **common)
     else:
@@ -139,13 +144,14 @@ def _data(config: Config, data: str) -> Place:
 
 def _form(config: Config) -> streams.Form:
     given, columns = config.source, Columns(config)
-    for key in ("nominal", "fill"):
+    for key, lacks, whole, form in (
+        ("nominal", None, "the values of", "VALUE,VALUE"), ("fill", "median", "a number for", "NUMBER"),
+    ):  # fmt: skip
         for column, told in (getattr(given, key) or {}).items():
-            if told is None or told == "median":
+            if told == lacks:
                 raise click.UsageError(
-                    f"{config.where('source', key)} must declare {'the values of' if told is None else 'a number for'} "
-                    f"{column!r}, as the stream has not come yet: --{key} {column}="
-                    f"{'VALUE,VALUE' if told is None else 'NUMBER'}"
+                    f"{config.where('source', key)} must declare {whole} {column!r}, as the stream has not come yet: "
+                    f"--{key} {in_shell(f'{column}={form}')}"
                 )
     schema = columns.schema()
     scaling = None if given.scaling is None else streams.Scaling(given.scaling["mean"], given.scaling["deviation"])
@@ -182,9 +188,10 @@ def _features(given: SourceTable) -> tuple[str, ...] | None:
     )
 
 
-def _redis(url: str, where: str, common: dict[str, Any]) -> Reader:
+def _redis(config: Config, common: dict[str, Any]) -> Reader:
+    where = config.where("source", "url")
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(config.source.url or "")
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
         raise click.UsageError(f"{where} must be redis://HOST:PORT/DB?stream=NAME, got another") from None
@@ -195,8 +202,9 @@ def _redis(url: str, where: str, common: dict[str, Any]) -> Reader:
     return streams.RedisStream(rest.geturl(), names[0], **common)
 
 
-def _kafka(given: SourceTable, where: str, common: dict[str, Any]) -> Reader:
-    servers, _, topic = (given.url or "").removeprefix("kafka://").partition("/")
-    if not servers or not topic or "?" in topic:
+def _kafka(config: Config, path: str, common: dict[str, Any]) -> Reader:
+    given, where = config.source, config.where("source", "url")
+    servers, _, topic = path.removeprefix("//").partition("/")
+    if not path.startswith("//") or not servers or not topic or "?" in topic:
         raise click.UsageError(f"{where} must be kafka://HOST:PORT[,HOST:PORT]/TOPIC, got {given.url!r}")
     return streams.KafkaTopic(servers, topic, group=given.group, config=given.kafka, **common)

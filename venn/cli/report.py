@@ -10,7 +10,7 @@ import click
 
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.serve import holds_journal, no_page
-from venn.cli.words import conclude, monitors_of
+from venn.cli.words import conclude, monitors_of, watch_record
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
@@ -41,15 +41,11 @@ class Recorded:
         self.monitors = {name: repr(monitor) for name, monitor in monitors.items()}
         watching = {name: monitors.get(name) or Monitor(record.space, sources=()) for name in record.names}
         self._points: list[Point] = []
-        every = max(1, len(record) // ROUND)
-        steps = self._steps = {name: record.outcomes(name) for name in record.names}
-        for first in range(0, len(record), every):
-            part = slice(first, min(first + every, len(record)))
-            for name, monitor in watching.items():
-                monitor.follow(steps[name].part(part), record.kind(name).name, record.guaranteed[name])
+        self._steps = {name: record.outcomes(name) for name in record.names}
+        for step in watch_record(record, watching, len(record), max(1, len(record) // ROUND)):
             self._last = {name: monitor.snapshot() for name, monitor in watching.items()}
             figures = {name: figures_of(seen, self._watched(name)) for name, seen in self._last.items()}
-            self._points.append(Point(part.stop, 0.0, figures))
+            self._points.append(Point(step, 0.0, figures))
 
     def counts(self) -> Counts:
         """Return the number of steps; each question had its answer."""

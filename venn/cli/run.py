@@ -6,10 +6,10 @@ import gc
 import os
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import click
@@ -18,41 +18,27 @@ from streams.messages import Source
 from venn.cli import numbers
 from venn.cli.config import Config, option, options, typed, with_options
 from venn.cli.errors import one_line_errors
-from venn.cli.groups import within_groups
 from venn.cli.interrupt import INTERRUPTED, Ending
-from venn.cli.output import Output
-from venn.cli.places import Place, open_place
-from venn.cli.predictors import (
-    DEFAULT_C,
-    FORECASTER,
-    INDUCTIVE,
-    MACHINES,
-    OF_KERNELS,
-    PREDICTORS,
-    WINDOWED,
-    by_default,
+from venn.cli.panels import (
+    CHOOSING,
+    Choices,
+    check_kernel,
+    choices_of_numbers,
     choose_nothing,
-    default_predictors,
-    known_choices,
-    make_kernel,
     panel_of,
     refuse_choices,
-    with_adaptive,
-    with_conformal,
+    usual_choices,
 )
+from venn.cli.places import Place, open_place
+from venn.cli.predictors import INDUCTIVE, PREDICTORS, WINDOWED, default_predictors, with_adaptive, with_conformal
 from venn.cli.serve import TOKEN, guard, holds_journal
-from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
-from venn.cli.setting import check_kernel
+from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
-from venn.labels import Real
-from venn.machines.kernels import Kernel
 from venn.monitors.objects import ABOUT
-from venn.monitors.together import together
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.panel import Panel
 from venn.online.watch import Watch
-from venn.predictors.restarting import Restarting
 from venn.show.door import Door
 from venn.show.notify import Command as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
@@ -138,54 +124,20 @@ def made(config: Config) -> Plan:
         names = with_conformal(names)
     if config.predictor.adaptive:
         names = with_adaptive(names) if place.classes else numbers.with_adaptive(names)
-    inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive", *numbers.INDUCTIVE)]
-    if window is not None and inductive:
-        raise click.UsageError(
-            f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
-        )
-    for key in ("restart_on_alarm", "keep"):
-        given = getattr(watch, key)
-        if given not in (None, False) and window is None:
-            raise click.UsageError(f"{config.where('monitor', key)} needs a window, machine's key window or --window")
-    if watch.keep is not None and not watch.restart_on_alarm:
-        raise click.UsageError(f"{config.where('monitor', 'keep')} belongs to --restart-on-alarm")
-    if watch.keep is not None and window is not None and watch.keep > window:
-        raise click.UsageError(
-            f"{config.where('monitor', 'keep')} must be at most the window, {window} examples, got {watch.keep}"
-        )
-
+    _check_window(config, names)
     if "alarm_every" in config.given("monitor") and watch.on_alarm is None and watch.alarm_webhook is None:
         raise click.UsageError(f"{config.where('monitor', 'alarm_every')} belongs to --on-alarm and --alarm-webhook")
 
-    def restarting(predictor: Any) -> Restarting:
-        shares = together(names, place.classes or Real(), level=watch.level, run_length=watch.run_length)
-        return Restarting(predictor, next(iter(shares.values())), watch.keep or 0)
-
     notes: list[str] = []
-    restarts = restarting if watch.restart_on_alarm else None
-    scale = config.machine.scale
-    if place.classes:
-        choices: dict[str, tuple[Kernel, float, str]] = {}
-        if choose_nothing(names):
-            given = [key for key in config.given("machine") if key in ("kernel", *OF_KERNELS, "C")]
-            refuse_choices([config.where("machine", key) for key in given], names)
-        else:
-            choices = chosen(config, place)
-        if scale is None and place.live and FORECASTER in names and config.predictor.adaptive:
-            scale = True  # as the forecaster beside them does: nobody has chosen their machine, nor its columns
-        panel = panel_of(
-            names, choices, place.classes, notes.append, window, restarts, scale, watch.level,
-            standardised=not place.live and config.machine.scale is None,
-        )  # fmt: skip
+    choices: Choices = {}
+    if place.classes and choose_nothing(names):
+        given = [key for key in config.given("machine") if key in CHOOSING]
+        refuse_choices([config.where("machine", key) for key in given], names)
     else:
-        kernel, penalty = of_numbers(config, place)
-        scale = place.live if scale is None else scale  # nobody has scaled what comes live
-        panel = numbers.panel_of_numbers(names, kernel, penalty, notes.append, window, scale, restarts)
-    if config.predictor.groups is not None:
-        if place.features is None:
-            where = config.where("predictor", "groups")
-            raise click.UsageError(f"{where} needs the columns' names: {config.where('source', 'features')}")
-        panel = within_groups(panel, config.predictor.groups, place.features, notes.append)
+        check_kernel(config)
+        machine, width = config.machine, place.width
+        choices = usual_choices(place.data, machine, width) if place.classes else choices_of_numbers(machine, width)
+    panel = panel_of(config, names, choices, place.classes, place.features, notes.append, place.live)
     if config.run.metrics_port is not None:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal
@@ -194,28 +146,23 @@ def made(config: Config) -> Plan:
     return Plan(place, panel, monitors, journal, notes)
 
 
-def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]:
-    """Return kernel, C and a note for each kind of machine."""
-    machine = config.machine
-    check_kernel(config)
-    known = known_choices(place.data, machine.gamma, machine.C)
-    if machine.kernel == "rbf" and known is not None:
-        return known
-    note = by_default(**{key: getattr(machine, key) for key in ("gamma", "C")[machine.kernel == "linear" :]})
-    gamma: float | Literal["auto"] | None = machine.gamma
-    if gamma is None and machine.kernel != "linear":
-        gamma = "auto" if place.width is None else 1 / place.width  # the same; the first object says how many
-    kernel = make_kernel(machine.kernel, gamma or 1.0, machine.degree, machine.coef0)
-    return {kind: (kernel, machine.C or DEFAULT_C, note) for kind in MACHINES}
-
-
-def of_numbers(config: Config, place: Place) -> tuple[Kernel | None, float | None]:
-    """Return the kernel and C that are given for labels that are numbers; None for what is not."""
-    machine = config.machine
-    if machine.kernel == "rbf" and machine.gamma is None:
-        return None, machine.C
-    kernel, _, _ = chosen(config, place)["squares"]
-    return kernel, machine.C
+def _check_window(config: Config, names: Sequence[str]) -> None:
+    """Refuse predictors that need no window, and what needs one where there is none."""
+    window, watch = config.machine.window, config.monitor
+    inductive = [name for name in names if name in (*INDUCTIVE, *numbers.INDUCTIVE)]
+    if window is not None and inductive:
+        raise click.UsageError(
+            f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
+        )
+    for key in ("restart_on_alarm", "keep"):
+        if window is None and getattr(watch, key) not in (None, False):
+            raise click.UsageError(f"{config.where('monitor', key)} needs a window, machine's key window or --window")
+    if watch.keep is not None and not watch.restart_on_alarm:
+        raise click.UsageError(f"{config.where('monitor', 'keep')} belongs to --restart-on-alarm")
+    if watch.keep is not None and window is not None and watch.keep > window:
+        raise click.UsageError(
+            f"{config.where('monitor', 'keep')} must be at most the window, {window} examples, got {watch.keep}"
+        )
 
 
 def plan(config: Config, say: Callable[[str], None]) -> None:
@@ -273,19 +220,17 @@ def compared(plan: Plan) -> Counts:
 def serve(config: Config, voice: Voice) -> int:
     """Run until the source ends or an end is requested; return the exit code."""
     plan = made(config)
-    settings, keep = config.run, config.journal
     if holds_journal(str(plan.journal.path)) and not is_blank(plan.journal.path):
         compared(plan)
     with ExitStack() as stack:
         ending = stack.enter_context(Ending())
         source: Source = stack.enter_context(plan.place.source)
         notifier = stack.enter_context(notifying(config, voice))
-        online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=keep.patience))
-        _check_source(config, online, plan.journal, source)
-        if settings.metrics_port is not None:
+        online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=config.journal.patience))
+        _check_source(config, plan.journal, source)
+        if config.run.metrics_port is not None:
             _serve_metrics(plan.journal.path, config, voice, stack)
-        limits = Limits(settings.batch, settings.linger, keep.patience_seconds, settings.skip_bad, settings.skip_lost)
-        service = Service(online, plan.journal, source, Output(settings.out, keep.durable), voice, limits, notifier)
+        service = Service(config, online, plan.journal, source, voice, notifier)
         plan.place.handlers.bad, plan.place.handlers.lost = service.bad, service.lost
         for note in plan.notes:
             voice.say(note)
@@ -314,7 +259,7 @@ def notifying(config: Config, voice: Voice) -> Notifier:
     return Notifier(receivers, voice.warn, watch.alarm_every)
 
 
-def _check_source(config: Config, online: Online, journal: Journal, source: Source) -> None:
+def _check_source(config: Config, journal: Journal, source: Source) -> None:
     """Refuse to read another source into a run by mistake: everything might be learned twice."""
     known = known_sources(journal)
     if known and source.name not in known and not config.source.new:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from venn.cli.config import with_options
 from venn.cli.errors import listening, one_line_errors
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
@@ -33,7 +32,6 @@ TOKEN = "VENN_TOKEN"  # of the environment
 GUARD = ("allow_host", "token", "token_file", "no_token")
 
 port = click.IntRange(0, 65535)
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def holds_journal(data: str) -> bool:
@@ -52,43 +50,35 @@ def refuse_other(run: str) -> None:
         raise click.ClickException(f"{run} must be a journal, as `venn run` writes it, and is not")
 
 
-def guarded(command: Command) -> Command:
-    """Add the options that say who may read; they come as `allow_host`, `token`, `token_file` and `no_token`."""
-    for option in (
-        click.option("--no-token", is_flag=True, help="Ask for no token even where other machines can connect."),
-        click.option(
-            "--token-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-            help="The same, from the first line of a file.",
-        ),
-        click.option(
-            "--token", metavar="TEXT", envvar=TOKEN, show_envvar=True,
-            help="Who does not know it reads nothing. Other users of this machine can see it in a command line.",
-        ),
-        click.option(
-            "--allow-host", multiple=True, metavar="NAME[:PORT]",
-            help="Another name under which it may be asked, as behind a proxy, repeatable.  [default: localhost, "
-            "127.0.0.1, [::1] and --host, with the port]",
-        ),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+#: Adds the options that say who may read; they come as `allow_host`, `token`, `token_file` and `no_token`.
+guarded = with_options(
+    click.option(
+        "--allow-host", multiple=True, metavar="NAME[:PORT]",
+        help="Another name under which it may be asked, as behind a proxy, repeatable.  [default: localhost, "
+        "127.0.0.1, [::1] and --host, with the port]",
+    ),
+    click.option(
+        "--token", metavar="TEXT", envvar=TOKEN, show_envvar=True,
+        help="Who does not know it reads nothing. Other users of this machine can see it in a command line.",
+    ),
+    click.option(
+        "--token-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+        help="The same, from the first line of a file.",
+    ),
+    click.option("--no-token", is_flag=True, help="Ask for no token even where other machines can connect."),
+)  # fmt: skip
 
 
 def guard(allow_host: tuple[str, ...], token: str | None, token_file: Path | None, no_token: bool) -> dict[str, Any]:
     """Return who may read, as servers take it; a file of the token goes before the environment."""
-    if token_file is not None:
-        token = first_line(token_file)
     if no_token and token_file is not None:
         raise click.UsageError("--no-token does not go with --token-file")
+    if token_file is not None:
+        try:
+            token = token_file.read_text("utf-8").partition("\n")[0].strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.ClickException(f"--token-file must be a file that can be read: {error}") from None
     return {"allowed": allow_host, "token": None if no_token else token, "unguarded": no_token}
-
-
-def first_line(file: str | Path) -> str:
-    """Return the token in a file."""
-    try:
-        return Path(file).read_text("utf-8").partition("\n")[0].strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.ClickException(f"--token-file must be a file that can be read: {error}") from None
 
 
 def serve_page(run: str, host: str, at: int, guard: dict[str, Any]) -> None:
@@ -132,7 +122,7 @@ def follow(run: str, as_json: bool, once: bool = False) -> None:
         over = False
         while not (over or interrupt.pressed):
             if monotonic() >= look:
-                over = once or (ends and held(f"{os.path.realpath(run)}-lock") is False)  # before the last look
+                over = once or (ends and held(run) is False)  # before the last look
                 found = _snapshots(watch)
                 if found:
                     view.show(found)

@@ -8,13 +8,15 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import takewhile
 from time import monotonic, time
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from streams.messages import BadMessage, Message, Source
 from venn.cli.columns import live_advice
+from venn.cli.config import Config
 from venn.cli.errors import warned
 from venn.cli.interrupt import Ending
 from venn.cli.output import KEY, Output, prediction_line
@@ -31,16 +33,6 @@ from venn.show.telling import Crier
 PLAIN = 30.0  # seconds between two lines of progress
 LIVELY = 0.25  # the same for a line that changes in a terminal
 REFUSED = (ValueError, TypeError, NotConverged)
-
-
-class Limits(NamedTuple):
-    """How the loop runs."""
-
-    batch: int
-    linger: float
-    patience: float | None  #: seconds
-    skip_bad: bool
-    skip_lost: bool
 
 
 class Voice:
@@ -129,22 +121,25 @@ class Service:
 
     Parameters
     ----------
+    config : Config
+        How the loop runs, where predictions go, how long a question waits.
     online : Online
-        With a journal.
+        With the journal.
+    journal : Journal
     source : Source
-    output : Output
     voice : Voice
-    limits : Limits
     notifier : Notifier, optional
-        Is told of the alarms of labels that are learned from now on.
+        Receives the alarms of labels that are learned from now on.
     """
 
     def __init__(
-        self, online: Online, journal: Journal, source: Source, output: Output, voice: Voice, limits: Limits,
+        self, config: Config, online: Online, journal: Journal, source: Source, voice: Voice,
         notifier: Notifier | None = None,
     ) -> None:  # fmt: skip
-        self.online, self.source, self.limits = online, source, limits
-        self._journal, self._output, self._voice = journal, output, voice
+        self._settings, self._patience = config.run, config.journal.patience_seconds
+        self._output = Output(config.run.out, config.journal.durable)
+        self.online, self.source = online, source
+        self._journal, self._voice = journal, voice
         self._place: Any = None  # the position up to which the source has been read
         self._reached: Any = None  # the position that has been written
         self._asked_at: dict[int | str, float] = {}
@@ -161,7 +156,7 @@ class Service:
 
     def bad(self, error: Exception) -> None:
         """Handle a message that cannot be read."""
-        if not self.limits.skip_bad:
+        if not self._settings.skip_bad:
             if isinstance(error, BadMessage):
                 raise BadMessage(live_advice(error), error.position) from None
             raise error
@@ -171,7 +166,7 @@ class Service:
 
     def lost(self, error: Exception) -> None:
         """Handle the report that messages are lost."""
-        if not self.limits.skip_lost:
+        if not self._settings.skip_lost:
             raise error
         self._voice.complain("messages were lost", str(error))
 
@@ -180,7 +175,7 @@ class Service:
         cut_off = self._output.catch_up(self.online, self._journal)
         if cut_off:
             self._voice.say(f"wrote {cut_off} predictions again that may have been cut off")
-        if self.limits.patience is not None:
+        if self._patience is not None:
             self._remember()
         self._place = self._reached = self.online.position(self.source.name)
         held: list[Message] = []
@@ -199,7 +194,7 @@ class Service:
                     since = monotonic()
                 held.append(message)
                 self._place = message.position
-                if len(held) < self.limits.batch and monotonic() - since < self.limits.linger:
+                if len(held) < self._settings.batch and monotonic() - since < self._settings.linger:
                     continue
             self._commit(held, ending)
             held = []
@@ -207,8 +202,7 @@ class Service:
         self._output.note(self.online)
         for line in self._crier.rest():
             self._voice.say(f"alarm: {line}")
-        online = self.online
-        online.reach(ENDED, {"time": time(), "events": online.asked + online.answered + online.expired})
+        self.online.reach(ENDED, {"time": time(), "events": self._journal.events})
 
     def _commit(self, held: list[Message], ending: Ending) -> None:
         """Process the messages, in several transactions where they take long; an end may come between two."""
@@ -227,7 +221,7 @@ class Service:
             return start
         lines: list[str] = []
         news: list[str] = []
-        online, stop, until = self.online, start, monotonic() + self.limits.linger
+        online, stop, until = self.online, start, monotonic() + self._settings.linger
         with online.transaction():
             try:
                 for id in overdue:
@@ -245,7 +239,7 @@ class Service:
                 raise
         self._reached = reached
         if lines:
-            self._output.write(lines, online.asked + online.answered + online.expired)
+            self._output.write(lines, self._journal.events)
         for text in news:
             self._voice.say(text)
         self._notify()
@@ -258,7 +252,7 @@ class Service:
     def _happen(self, message: Message, lines: list[str], news: list[str]) -> None:
         online, id = self.online, message.id
         if message.x is not None:
-            event = online.asked + online.answered + online.expired + 1
+            event = self._journal.events + 1
             try:
                 predictions = online.ask(message.x, id)
             except REFUSED as error:
@@ -267,7 +261,7 @@ class Service:
             id = online.asked if id is None else id
             self._listen(id, news)  # what watches objects rings now
             lines.append(prediction_line(event, id, predictions))
-            if self.limits.patience is not None:
+            if self._patience is not None:
                 self._asked_at[id] = time()
         if message.y is None or id is None:
             return
@@ -288,11 +282,10 @@ class Service:
         """Report the alarms and restarts after a question or an answer."""
         for name, monitor in self.online.monitors.items():
             rung = monitor.count - self._alarms[name]
-            if rung:
-                self._alarms[name] = monitor.count
-                for alarm in monitor.alarms[-rung:]:
-                    self._rung.append((name, alarm))
-                    news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
+            self._alarms[name] = monitor.count
+            for alarm in monitor.alarms[-rung:] if rung else ():
+                self._rung.append((name, alarm))
+                news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
         for name, known in self._restarts.items():
             one = self.online.panel[name]
             if isinstance(one, Restarting) and len(one.restarts) > known:
@@ -326,15 +319,10 @@ class Service:
                 self._asked_at[id] = asked
 
     def _overdue(self) -> list[int | str]:
-        if self.limits.patience is None:
+        if self._patience is None:
             return []
-        since = time() - self.limits.patience
-        late = []
-        for id, asked in self._asked_at.items():
-            if asked > since:
-                break
-            late.append(id)
-        return late
+        since = time() - self._patience
+        return [id for id, _ in takewhile(lambda one: one[1] <= since, self._asked_at.items())]
 
     def _expire(self, id: int | str) -> None:
         del self._asked_at[id]
@@ -360,12 +348,9 @@ class Service:
         return ", ".join([*parts, *self._figures()])
 
     def _figures(self) -> list[str]:
+        each = {name: told.snapshot()["curves"] for name, told in self.online.told.items()}
+        accuracies = [f"{name} {curves['accuracy']:.4f}" for name, curves in each.items() if "accuracy" in curves]
         parts = []
-        accuracies = []
-        for name, told in self.online.told.items():
-            curves = told.snapshot()["curves"]
-            if "accuracy" in curves:
-                accuracies.append(f"{name} {curves['accuracy']:.4f}")
         if accuracies:
             what = "accuracy" if self.online.panel.classes else "inside the interval at 0.05"
             parts.append(f"{what} {' '.join(accuracies)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,22 +15,23 @@ from venn.cli import numbers
 from venn.cli.columns import KEYS, Columns, of_columns
 from venn.cli.config import Config, option, with_options
 from venn.cli.errors import did_you_mean, writing
-from venn.cli.groups import within_groups
-from venn.cli.predictors import (
+from venn.cli.panels import (
+    CHOOSING,
     DEFAULT_C,
-    KERNELS,
     MACHINES,
-    OF_KERNELS,
-    PREDICTORS,
+    Choice,
+    Choices,
+    check_kernel,
+    choices_of_numbers,
     choose_nothing,
-    default_predictors,
+    given_kernel,
     known_choices,
-    make_kernel,
     panel_of,
     refuse_choices,
-    with_adaptive,
+    usual_gamma,
 )
-from venn.machines.kernels import RBF, Kernel
+from venn.cli.predictors import KERNELS, PREDICTORS, default_predictors, with_adaptive
+from venn.machines.kernels import RBF
 from venn.machines.tuning import PENALTIES, Tuning, tune
 from venn.online.panel import Panel
 from venn.online.record import Record
@@ -42,6 +43,7 @@ FEWEST_TO_TUNE, MOST_TO_TUNE, SHARE_TO_TUNE = 20, 200, 5
 
 
 def seed(text: str) -> int | None:
+    """Return the seed that an option's text shows; None for the order of the data."""
     if text == "none":
         return None
     if not (text.isascii() and text.isdigit()):
@@ -96,15 +98,6 @@ def into_folder(help: str, default: Path | None = None) -> Callable[[Command], C
     return click.option("--out", type=kind, default=default, metavar="FOLDER", help=help)
 
 
-def check_kernel(config: Config) -> None:
-    """Refuse parameters that the kernel does not have."""
-    machine = config.machine
-    for key, kernels in OF_KERNELS.items():
-        if getattr(machine, key) is not None and machine.kernel not in kernels:
-            where = config.where("machine", key)
-            raise click.UsageError(f"{where} belongs to the kernel {' or '.join(kernels)}, not to {machine.kernel}")
-
-
 def make_folder(out: Path) -> None:
     """Make the folder of `--out` where there is none: better an error now than after an hour."""
     with writing("--out", out):
@@ -148,14 +141,6 @@ class Learning:
         """Return the stream that DATA names."""
         return open_stream(data, Columns(self.config), shuffle, whole=self.config.machine.scale is None)
 
-    def fixed(self, stream: streams.Stream) -> Kernel | None:
-        """Return the kernel if it is given."""
-        machine = self.config.machine
-        if machine.gamma is None and machine.kernel == "rbf":
-            return None
-        gamma = machine.gamma or 1 / len(stream.features)
-        return make_kernel(machine.kernel, gamma, machine.degree, machine.coef0)
-
     def drawn(self, record: Record, folder: Path) -> list[Path]:
         """Draw the figures of a record into a folder; return them, or say what they need."""
         if shows_progress(self.progress):
@@ -167,46 +152,68 @@ class Learning:
             return []
 
     def panel(
-        self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]
+        self, data: str, stream: streams.Stream, predictors: Sequence[str], say: Callable[[str], None]
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
-        if not stream.classes:
-            return self._grouped(self._of_numbers(stream, predictors, say), stream, say), None
-        config, scale = self.config, self.config.machine.scale
+        config, classes, width = self.config, stream.classes, len(stream.features)
+        names: Sequence[str] = predictors
         if config.predictor.adaptive:
-            predictors = list(with_adaptive(predictors))
-        choices: dict[str, tuple[Kernel, float, str]] = {}
+            names = with_adaptive(names) if classes else numbers.with_adaptive(names)
+        choices: Choices = {}
         tuning: Tuning | None = None
-        if choose_nothing(predictors):
+        if not classes:
+            if self.tuned_on:
+                raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
+            choices = choices_of_numbers(config.machine, width)
+        elif choose_nothing(names):
             given = ["kernel"] * (config.machine.kernel != KERNELS[0]) + ["tune"] * (self.tuned_on is not None)
-            given += [key for key in (*OF_KERNELS, "C") if getattr(config.machine, key) is not None]
-            refuse_choices([f"--{key}" for key in given], predictors)
+            given += [key for key in CHOOSING[1:] if getattr(config.machine, key) is not None]
+            refuse_choices([f"--{key}" for key in given], names)
         else:
-            choices, tuning = _choose(data, stream, self, say)
-        level, whole = config.monitor.level, scale is None
-        made = panel_of(predictors, choices, stream.classes, say, scale=scale, level=level, standardised=whole)
-        return self._grouped(made, stream, say), tuning
+            choices, tuning = self._choose(data, stream, say)
+        return panel_of(config, names, choices, classes, stream.features, say), tuning
 
-    def _grouped(self, made: Panel, stream: streams.Stream, say: Callable[[str], None]) -> Panel:
-        groups = self.config.predictor.groups
-        return made if groups is None else within_groups(made, groups, stream.features, say)
-
-    def _of_numbers(self, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]) -> Panel:
-        """Return a panel of predictors of numbers."""
-        if self.tuned_on:
-            raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
-        if self.config.predictor.adaptive:
-            predictors = list(numbers.with_adaptive(predictors))
-        machine = self.config.machine
-        return numbers.panel_of_numbers(predictors, self.fixed(stream), machine.C, say, scale=bool(machine.scale))
-
-
-def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = True) -> streams.Stream:
-    """Return the stream that DATA names; `whole` standardises its columns over the whole file."""
-    stream = _open(data, columns, shuffle, whole)
-    if len(stream.classes) == 1:
-        raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
-    return stream
+    def _choose(self, data: str, stream: streams.Stream, say: Callable[[str], None]) -> tuple[Choices, Tuning | None]:
+        """Return what is chosen for machines of classes; and the tuning, if examples went into one."""
+        machine, tuned_on = self.config.machine, self.tuned_on
+        C, width = machine.C, len(stream.features)
+        known = known_choices(data, machine)
+        if tuned_on is None and known is not None:
+            return known, None
+        fixed = given_kernel(machine, width)
+        if fixed is not None and C is not None:
+            if tuned_on:
+                raise click.UsageError("--tune has nothing to choose: the kernel and C are given")
+            return dict.fromkeys(MACHINES, Choice(fixed, C)), None
+        if tuned_on is None:
+            tuned_on = min(MOST_TO_TUNE, len(stream) // SHARE_TO_TUNE)
+            if tuned_on < FEWEST_TO_TUNE:
+                tuned_on = 0
+            elif len(set(stream.take(tuned_on).y.tolist())) < 2:  # as of a file sorted by class
+                say(f"the first {tuned_on} examples are of one class: kernel and C are not chosen on them")
+                tuned_on = 0
+        if tuned_on == 0:
+            usual = Choice(fixed or RBF(usual_gamma(width)), C or DEFAULT_C, ", by default")
+            return dict.fromkeys(MACHINES, usual), None
+        if tuned_on >= len(stream):
+            raise click.UsageError(f"--tune must leave one of the {len(stream)} examples, got {tuned_on}")
+        prefix: Any = stream.take(tuned_on)
+        if machine.scale:  # as they will come to the machines, nearly: these are scaled by other examples
+            prefix = streams.Stream(
+                streams.Scaling.whole(prefix.X)(prefix.X), prefix.y, stream.classes, stream.features, stream.name
+            )
+        with Progress(None, self.progress) as bar:
+            tuning = tune(
+                prefix,
+                kernels=None if fixed is None else [fixed],
+                penalties=PENALTIES if C is None else [C],
+                progress=lambda done, total: bar.count(done, total, "choosing kernel and C"),
+            )
+        say(
+            f"chose {tuning.kernel!r}, C={tuning.C:g} on the first {tuning.n} examples, by leave-one-out: log loss "
+            f"{tuning.best.log_loss:.3f}, error {tuning.best.error:.3f}; they belong to no bag"
+        )
+        return dict.fromkeys(MACHINES, Choice(tuning.kernel, tuning.C, ", tuned")), tuning
 
 
 def is_named(data: str) -> bool:
@@ -214,23 +221,27 @@ def is_named(data: str) -> bool:
     return data in (info.name for info in streams.datasets())
 
 
-def _open(data: str, columns: Columns, shuffle: int | None, whole: bool) -> streams.Stream:
-    named = [info.name for info in streams.datasets()]
-    if data in named:
+def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = True) -> streams.Stream:
+    """Return the stream that DATA names; `whole` standardises its columns over the whole file."""
+    if is_named(data):
         for key in columns.config.given("source"):
             if key in KEYS:
                 raise click.UsageError(f"{columns.where(key)} belongs to a CSV file, and {data} is a named data set")
-        return streams.load(data, shuffle=shuffle, progress=_announce_once(data), scale=whole)
-    if not Path(data).exists():
-        if os.sep in data or "." in data:
-            raise click.ClickException(f"no such file: {data}")
-        raise click.ClickException(
-            f"no data set and no file has the name {data!r}{did_you_mean(data, named)}; "
-            "`venn datasets` lists the data sets"
-        )
-    if Path(data).is_dir():
+        stream = streams.load(data, shuffle=shuffle, progress=_announce_once(data), scale=whole)
+    elif Path(data).is_dir():
         raise click.ClickException(f"{data} is a folder: give a CSV file or a name that `venn datasets` lists")
-    return columns.open(data, shuffle, whole)
+    elif Path(data).exists():
+        stream = columns.open(data, shuffle, whole)
+    elif os.sep in data or "." in data:
+        raise click.ClickException(f"no such file: {data}")
+    else:
+        near = did_you_mean(data, [info.name for info in streams.datasets()])
+        raise click.ClickException(
+            f"no data set and no file has the name {data!r}{near}; `venn datasets` lists the data sets"
+        )
+    if len(stream.classes) == 1:
+        raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
+    return stream
 
 
 def _announce_once(data: str) -> Callable[[int, int], None]:
@@ -244,47 +255,3 @@ def _announce_once(data: str) -> Callable[[int, int], None]:
             click.echo(f"downloading {data} ({size})", err=True)
 
     return announce
-
-
-def _choose(
-    data: str, stream: streams.Stream, options: Learning, say: Callable[[str], None]
-) -> tuple[dict[str, tuple[Kernel, float, str]], Tuning | None]:
-    """Return kernel, C and a note for each kind of machine; and the tuning, if examples went into one."""
-    machine, tuned_on = options.config.machine, options.tuned_on
-    C, known = machine.C, known_choices(data, machine.gamma, machine.C)
-    if machine.kernel == "rbf" and tuned_on is None and known is not None:
-        return known, None
-    fixed = options.fixed(stream)
-    if fixed is not None and C is not None:
-        if tuned_on:
-            raise click.UsageError("--tune has nothing to choose: the kernel and C are given")
-        return {kind: (fixed, C, "") for kind in MACHINES}, None
-    if tuned_on is None:
-        tuned_on = min(MOST_TO_TUNE, len(stream) // SHARE_TO_TUNE)
-        if tuned_on < FEWEST_TO_TUNE:
-            tuned_on = 0
-        elif len(set(stream.take(tuned_on).y.tolist())) < 2:  # as of a file sorted by class
-            say(f"the first {tuned_on} examples are of one class: kernel and C are not chosen on them")
-            tuned_on = 0
-    if tuned_on == 0:
-        solver, penalty = fixed or RBF(1 / len(stream.features)), C or DEFAULT_C
-        return {kind: (solver, penalty, ", by default") for kind in MACHINES}, None
-    if tuned_on >= len(stream):
-        raise click.UsageError(f"--tune must leave one of the {len(stream)} examples, got {tuned_on}")
-    prefix: Any = stream.take(tuned_on)
-    if machine.scale:  # as they will come to the machines, nearly: these are scaled by other examples
-        prefix = streams.Stream(
-            streams.Scaling.whole(prefix.X)(prefix.X), prefix.y, stream.classes, stream.features, stream.name
-        )
-    with Progress(None, options.progress) as bar:
-        tuning = tune(
-            prefix,
-            kernels=None if fixed is None else [fixed],
-            penalties=PENALTIES if C is None else [C],
-            progress=lambda done, total: bar.count(done, total, "choosing kernel and C"),
-        )
-    say(
-        f"chose {tuning.kernel!r}, C={tuning.C:g} on the first {tuning.n} examples, by leave-one-out: log loss "
-        f"{tuning.best.log_loss:.3f}, error {tuning.best.error:.3f}; they belong to no bag"
-    )
-    return {kind: (tuning.kernel, tuning.C, ", tuned") for kind in MACHINES}, tuning

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,12 +89,22 @@ def monitors_on(panel: Panel, level: float, run_length: float, drift: bool, **se
     return together(parts, panel.space, level=level, run_length=run_length, objects=objects, **settings)
 
 
+def watch_record(record: Record, monitors: Mapping[str, Monitor], total: int, every: int) -> Iterator[int]:
+    """Let monitors watch the first steps of a record; yield how many they have seen, after every few and at last."""
+    steps = {name: record.outcomes(name) for name in monitors}
+    for first in range(0, total, every):
+        part = slice(first, min(first + every, total))
+        for name, monitor in monitors.items():
+            monitor.follow(steps[name].part(part), record.kind(name).name, record.guaranteed[name])
+        yield part.stop
+
+
 def verdicts_of(record: Record) -> dict[str, Verdict]:
     """Return the verdicts of monitors that watch a record from its first step to its last, sharing one level."""
-    return {
-        name: record.monitor(name, level=one.level, run_length=one.run_length, restarts=one.restarts).verdict()
-        for name, one in monitors_of(record).items()
-    }
+    monitors = monitors_of(record)
+    for _ in watch_record(record, monitors, len(record), max(1, len(record))):
+        pass
+    return {name: monitor.verdict() for name, monitor in monitors.items()}
 
 
 def verdict_on(panel: Panel, verdicts: Mapping[str, Verdict]) -> Verdict:

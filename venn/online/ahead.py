@@ -10,7 +10,7 @@ AT_A_TIME = 512  # events; a call of a hundred trees then costs little for each,
 
 
 def at_hand(events: object) -> bool:
-    """Whether all events have arrived, so that reading them ahead waits for nothing: a list, or what says so."""
+    """Whether all events have arrived, so that reading ahead waits for nothing: a list, or `arrived` is True."""
     return isinstance(events, list | tuple) or getattr(events, "arrived", False) is True
 
 

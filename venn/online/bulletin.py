@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from venn.monitors.alarms import Alarm
-from venn.monitors.monitor import Monitor
-from venn.monitors.objects import Drift
 from venn.online.journal import Journal
+from venn.online.run import Run, Rung
 from venn.show.snapshots import figures_of
 
 FINEST, OCTAVE = 8, 512  # the curves have a point every FINEST steps, after OCTAVE of them half as many, and so on
 FRESH = 0.5  # least seconds between two writes of the latest figures, where points of the curves are rarer
-
-
-class Rung(NamedTuple):
-    """An alarm of a run."""
-
-    predictor: str
-    number: int  #: place among the predictor's alarms, from 1
-    alarm: Alarm
 
 
 def spacing(step: int) -> int:
@@ -30,21 +20,27 @@ def spacing(step: int) -> int:
 
 
 class Bulletin:
-    """Gathers what viewers see, and writes it into the journal when something is due."""
+    """Gathers what viewers see of a run, and writes it into the journal when something is due.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    run : Run
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._alarms: list[tuple[str, int, int, float, Alarm]] = []  # not yet written
         self._points: list[tuple[int, float, dict[str, Any]]] = []
         self._shown = -FRESH  # when the latest figures were written, by a clock that is never set
 
-    def note(
-        self, step: int, now: float, rung: list[Rung], told: Mapping[str, Monitor], monitors: Mapping[str, Monitor]
-    ) -> None:
-        """Record the alarms of a step, and its point of the curves if it has one."""
+    def note(self, now: float, rung: list[Rung]) -> None:
+        """Record the alarms of the latest answer, and its point of the curves if it has one."""
+        run, step = self._run, self._run.answered
         self.ring(step, now, rung)
         if step % spacing(step) == 0:
-            seen = {name: one.figures() for name, one in monitors.items()}
-            self._points.append((step, now, {name: figures_of(told[name].figures(), seen.get(name)) for name in told}))
+            seen = {name: one.figures() for name, one in run.by_predictor.items()}
+            figures = {name: figures_of(told.figures(), seen.get(name)) for name, told in run.told.items()}
+            self._points.append((step, now, figures))
 
     def ring(self, step: int, now: float, rung: list[Rung]) -> None:
         """Record the alarms of a step."""
@@ -54,11 +50,9 @@ class Bulletin:
         """Whether there is something to write."""
         return bool(self._alarms or self._points) or time.monotonic() - self._shown >= FRESH
 
-    def write(
-        self, journal: Journal, step: int, now: float, told: Mapping[str, Monitor],
-        monitors: Mapping[str, Monitor | Drift], last: bool = False,
-    ) -> None:  # fmt: skip
+    def write(self, journal: Journal, now: float, last: bool = False) -> None:
         """Write what is due, or everything at the `last` moment of a run; what cannot be written waits."""
+        told, monitors = self._run.told, self._run.monitors
         # With an alarm always: nothing may come after it for long, and the verdict must not be older than it.
         late = last or bool(self._alarms) or time.monotonic() - self._shown >= FRESH
         with journal:
@@ -69,7 +63,7 @@ class Bulletin:
             for name in (*told, *(monitors.keys() - told.keys())) if late else ():
                 said = told[name].snapshot() if name in told else None
                 watched = monitors[name].snapshot() if name in monitors else None
-                journal.show(name, step, now, {"told": said, "monitor": watched})
+                journal.show(name, self._run.answered, now, {"told": said, "monitor": watched})
         if late:
             self._shown = time.monotonic()
         self._alarms.clear()

@@ -12,7 +12,6 @@ There is no key: this shows accidents, and not who computes all checksums again.
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
@@ -191,11 +190,6 @@ def check_beside(db: sqlite3.Connection, path: Path, table: str, seal: Seal) -> 
         raise damage(path, f"{table} must have the {seal.rows} rows that were written, and has {found.rows} or others")
 
 
-def last_word(path: Path, token: str | None = None) -> tuple[int, bool]:
-    """Return how many events the last owner of a run had committed, and whether the system has been up since then."""
-    return lock.last_word(f"{os.path.realpath(path)}-lock", token)
-
-
 def check_end(path: Path, word: tuple[int, bool], events: int) -> None:
     """Refuse a journal that has lost its end since the system started; if it may have gone down, warn.
 
@@ -350,7 +344,7 @@ def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[Q
         Something is not as written; all events that were yielded before are.
     """
     within = db.in_transaction
-    word = last_word(path, str(read_header(db, path).get("token")))  # before the snapshot: a run may go on
+    word = lock.last_word(path, str(read_header(db, path).get("token")))  # before the snapshot: a run may go on
     try:
         if not within:
             db.execute("BEGIN")

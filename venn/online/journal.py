@@ -169,7 +169,7 @@ class Journal:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         there = self._file.exists()
         try:
-            self._lock = lock.take(f"{self._file}-lock")
+            self._lock = lock.take(lock.beside(self._file))
             if self._file.exists() and not os.access(self._file, os.W_OK):
                 raise JournalError(f"{self.path} must be writable, and is read-only")
             self._owned = lock.Owned(self._file)
@@ -179,7 +179,7 @@ class Journal:
         if not there and self._word is not None:
             self._word.say("none", 0)  # what the owner of an earlier file said is of no account
         elif there and self._file.is_file() and not self._file.stat().st_size:
-            chain.check_end(self.path, chain.last_word(self.path), 0)
+            chain.check_end(self.path, lock.last_word(self.path), 0)
         if self._file.exists() and self._file.stat().st_nlink > 1:
             # SQLite's log belongs to one name, so that by the other the last transactions would not be there.
             raise JournalError(
@@ -213,7 +213,7 @@ class Journal:
         self._seals = self._written = chain.read_seals(self.connection, self.path)
         chain.check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
-        chain.check_end(self.path, chain.last_word(self.path, self.token), self.events)
+        chain.check_end(self.path, lock.last_word(self.path, self.token), self.events)
         for key, value in header.items():
             if key == "created" or found.get(key) == json.loads(json.dumps(value)):
                 continue
@@ -349,17 +349,29 @@ class Journal:
 
     def answer(self, step: int, event: int, question: int, time: float, truth: Any) -> None:
         """Write the answer to a question."""
-        with self:
-            checksum = Answer(event, step, question, truth, time).checksum(self.chain)
-            self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", (step, event, question, time, truth, checksum))
-            self._link(checksum)
+        self._reveal(Answer(event, step, question, truth, time))
 
     def expire(self, number: int, event: int, question: int, time: float) -> None:
         """Write that a question has expired."""
+        self._reveal(Answer(event, number, question, None, time))
+
+    def _reveal(self, answer: Answer) -> None:
+        event, number, question, truth, time = answer
         with self:
-            checksum = Answer(event, number, question, None, time).checksum(self.chain)
-            self._run("INSERT INTO expired VALUES (?, ?, ?, ?, ?)", (number, event, question, time, checksum))
+            checksum = answer.checksum(self.chain)
+            if truth is None:
+                self._run("INSERT INTO expired VALUES (?, ?, ?, ?, ?)", (number, event, question, time, checksum))
+            else:
+                values = (number, event, question, time, truth, checksum)
+                self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", values)
             self._link(checksum)
+
+    def write(self, event: Question | Answer) -> None:
+        """Write an event that another journal holds."""
+        if isinstance(event, Question):
+            self.ask(event)
+        else:
+            self._reveal(event)
 
     def ring(self, predictor: str, number: int, step: int, time: float, alarm: Alarm) -> None:
         """Write an alarm; the same one again changes nothing."""
@@ -376,15 +388,6 @@ class Journal:
     def reach(self, source: str, position: Any) -> None:
         """Write how far a source has been read."""
         self.put("positions", (source, json.dumps(position)))
-
-    def write(self, event: Question | Answer) -> None:
-        """Write an event that another journal holds."""
-        if isinstance(event, Question):
-            self.ask(event)
-        elif event.truth is None:
-            self.expire(event.number, event.event, event.question, event.time)
-        else:
-            self.answer(event.number, event.event, event.question, event.time, event.truth)
 
     def put(self, table: str, values: tuple[Any, ...]) -> None:
         """Write a row of a table beside the chain.
@@ -488,13 +491,6 @@ class Journal:
             " EXISTS (SELECT 1 FROM expired WHERE question = q.event) FROM questions q WHERE id = ?", (id,)
         ).fetchone()  # fmt: skip
         return None if row is None else Found(row[0], row[1], bool(row[2]))
-
-    def status_of(self, id: int | str) -> str:
-        """Return "pending", "answered", "expired" or "unknown"."""
-        found = self.found(id)
-        if found is None:
-            return "unknown"
-        return "expired" if found.expired else "pending" if found.truth is None else "answered"
 
 
 def checked_id(id: Any) -> int | str:

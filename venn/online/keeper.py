@@ -6,9 +6,7 @@ import glob
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
-from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -18,6 +16,17 @@ from venn.online import checkpoint
 
 KEPT = 2  # checkpoints
 log = logging.getLogger("venn")
+
+
+def state_file(journal: Path, event: int) -> Path:
+    """Return the path of the checkpoint after an event, beside a journal."""
+    return journal.with_name(f"{journal.name}-state-{event:012d}")
+
+
+def state_files(journal: Path) -> list[Path]:
+    """Return the checkpoints beside a journal, newest first."""
+    name = f"{glob.escape(journal.name)}-state-{'[0-9]' * 12}"
+    return sorted(journal.parent.glob(name), reverse=True)
 
 
 class Keeper:
@@ -89,7 +98,7 @@ class Keeper:
         where = f"file:{quote(str(self._file))}?mode=rw"  # rw: makes no file where this one is gone
         with suppress(sqlite3.Error), closing(sqlite3.connect(where, uri=True, timeout=0)) as db:
             db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        taken.write(self._name(event))
+        taken.write(state_file(self._file, event))
         self._written = event
         for old in self.files()[KEPT:]:
             old.unlink(missing_ok=True)
@@ -105,18 +114,9 @@ class Keeper:
             self._writer.join()
             self._writer = None
 
-    def _name(self, event: int) -> Path:
-        return self._file.with_name(f"{self._file.name}-state-{event:012d}")
-
     def files(self) -> list[Path]:
         """Return the checkpoints, newest first."""
-        name = f"{glob.escape(self._file.name)}-state-{'[0-9]' * 12}"
-        return sorted(self._file.parent.glob(name), reverse=True)
-
-    def states(self, models: Sequence[Any]) -> Iterator[tuple[Callable[[], Any], Callable[[], None]]]:
-        """Yield for each checkpoint, newest first, a function that reads it and one that drops it."""
-        for file in self.files():
-            yield partial(checkpoint.load, file, models), partial(file.unlink, missing_ok=True)
+        return state_files(self._file)
 
     def clear(self) -> None:
         """Remove what a process left that died while it wrote."""

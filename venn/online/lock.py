@@ -36,12 +36,17 @@ def take(path: str | os.PathLike[str]) -> int | None:
     return _locked(os.open(Path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
 
 
-def held(path: str | os.PathLike[str]) -> bool | None:
-    """Return whether a process has locked a file; None where that cannot be known."""
+def beside(journal: str | os.PathLike[str]) -> str:
+    """Return the path of a journal's lock file, the same by whatever name of the journal."""
+    return f"{os.path.realpath(journal)}-lock"
+
+
+def held(journal: str | os.PathLike[str]) -> bool | None:
+    """Return whether a process has locked a journal; None where that cannot be known."""
     if fcntl is None:
         return None  # type: ignore[unreachable]
     try:
-        handle = os.open(Path(path), os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(beside(journal), os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     except OSError:
@@ -154,13 +159,13 @@ class Word:
             os.pwrite(self._handle, f"{text} {_sum(text)}\n".encode(), 0)
 
 
-def last_word(path: str | os.PathLike[str], token: str | None = None) -> tuple[int, bool]:
-    """Return how many events the owner of a run has committed, and whether the system has been up since; else 0.
+def last_word(journal: str | os.PathLike[str], token: str | None = None) -> tuple[int, bool]:
+    """Return how many events the last owner of a run had committed, and whether the system has been up since; else 0.
 
-    With a token of that run only.
+    With a token, only if it is that of the run.
     """
     try:
-        with open(path, "rb") as file:
+        with open(beside(journal), "rb") as file:
             text, _, found = file.read(200).decode("ascii").splitlines()[0].rpartition(" ")
         name, events, start = text.split(" ")
         if found == _sum(text) and token in (None, name):

@@ -125,7 +125,7 @@ class Online:
         self._run = Run(panel_of(predictor), monitor)
         self.patience = None if patience is None else integer("patience", patience, 1)
         self._owner = os.getpid()
-        self._bulletin = Bulletin()
+        self._bulletin = Bulletin(self._run)
         if not isinstance(journal, Journal | str | os.PathLike | None):
             raise TypeError(f"journal must be a Journal, a path or None, got {journal!r}")
         self.journal = Journal(journal) if isinstance(journal, str | os.PathLike) else journal
@@ -311,7 +311,7 @@ class Online:
                 journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.panel.space.encode(y))
             rung, failure = run.learn(id, y, current, now, noted)
         if journal is not None:
-            self._bulletin.note(run.answered, now, rung, run.told, run.by_predictor)
+            self._bulletin.note(now, rung)
             self._publish(journal, now)
         self._keep()
         if failure is not None:
@@ -325,8 +325,8 @@ class Online:
             return waiting
         if self.journal is None:
             raise ValueError(f"id must be that of a question that waits, got {id!r}: never asked, answered or given up")
-        status = self.journal.status_of(checked)
-        said = {"unknown": "was never asked", "answered": "is answered", "expired": "was given up"}[status]
+        found = self.journal.found(checked)
+        said = "was never asked" if found is None else "was given up" if found.expired else "is answered"
         raise ValueError(f"id must be that of a question that waits, got {id!r}, which {said}")
 
     def follow(self, events: Iterable[Any], *, again: bool = False) -> Iterator[Any]:
@@ -465,7 +465,7 @@ class Online:
             return
         try:
             with self._sound:
-                self._bulletin.write(journal, self.answered, now, self.told, self.monitors)
+                self._bulletin.write(journal, now)
         except JournalError:
             if self._sound.broken is not None:
                 raise
@@ -549,7 +549,7 @@ class Online:
             return
         try:
             if self._sound.broken is None and not journal.within:
-                self._bulletin.write(journal, self.answered, time.time(), self.told, self.monitors, last=True)
+                self._bulletin.write(journal, time.time(), last=True)
                 self._keep(0)
         finally:
             self._sound.broken = CLOSED

@@ -17,7 +17,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import Outcomes
 from venn.monitors.sources import usual_sources
 from venn.online import figures, record_file
-from venn.online.record_file import Saved, SavedTrack
+from venn.online.record_file import Saved
 from venn.online.tracks import Track
 from venn.parameters import ascending, by_name, integer, is_number, members
 from venn.prediction import NOTHING, Floats, Label, Prediction
@@ -396,10 +396,7 @@ class Record(HasLabels):
             "parameters": self.parameters, "clip": self.clip, "before": self.before,
             "restarts": self.restarts,
         }  # fmt: skip
-        tracks = [
-            SavedTrack(self.kinds[name], track.scorer.guaranteed, *track.saved(self._n))
-            for name, track in self._tracks.items()
-        ]
+        tracks = [track.saved(self._n) for track in self._tracks.values()]
         record_file.write(Path(path), Saved(parameters, self.seconds, self._truth[: self._n], tracks))
 
     @classmethod
@@ -427,8 +424,7 @@ class Record(HasLabels):
     def _take_over(self, saved: Saved) -> None:
         self.seconds = saved.seconds
         for track, held in zip(self._tracks.values(), saved.tracks, strict=True):
-            track.restore(held.rows, held.tails, held.kind)
-            track.scorer.guaranteed = held.guaranteed
+            track.restore(held)
         self._n = len(saved.truth)
         if self._n:  # else there is nothing to double
             self._truth = saved.truth

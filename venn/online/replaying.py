@@ -65,21 +65,14 @@ def replay(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from venn.prediction import Forecast
-    >>> from venn.predictors import Predictor
-    >>> class Frequencies(Predictor):
-    ...     classes = ("no", "yes")
-    ...     def __init__(self):
-    ...         self.counts = np.ones(2)
-    ...     def predict_one(self, x):
-    ...         return Forecast(self.counts / self.counts.sum(), self.classes)
-    ...     def after_learning(self, x, y, noted=None):
-    ...         self.counts[self.classes.index(y)] += 1
-    >>> stream = [([0.0], "yes"), ([1.0], "yes"), ([2.0], "no")]
-    >>> record = replay(stream, Frequencies())
-    >>> record["Frequencies"]
-    Curves(3 steps: accuracy 0.333 in [0.639, 0.639])
+    >>> import streams, venn
+    >>> stream = streams.gaussians(40, seed=0)
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=stream.classes)
+    >>> record = replay(stream, venn.Panel(abers=venn.TransductiveVennAbers(machine), sets=venn.Conformal(machine)))
+    >>> len(record), record.names
+    (40, ('abers', 'sets'))
+    >>> bool((record["abers"].lower <= record["abers"].upper).all())
+    True
     """
     _check(stream, steps)
     panel = panel_of(default_for(stream) if predictor is None else predictor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from venn.online import checkpoint
@@ -32,9 +32,10 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
         The journal does not hold what this run would have done.
     """
     complaint: Exception | None = None
-    for read, drop in journal.checkpoints.states(checkpoint.models(run.panel)):
+    models = checkpoint.models(run.panel)
+    for file in journal.checkpoints.files():
         try:
-            _take(run, journal, read(), drop)
+            _take(run, journal, file, models)
             break
         except (OSError, ValueError) as error:
             complaint = complaint or error
@@ -49,14 +50,15 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
         happen_again(run, journal, bulletin, event, ids)
 
 
-def _take(run: Run, journal: Journal, state: Any, drop: Callable[[], None]) -> None:
+def _take(run: Run, journal: Journal, file: Path, models: list[Any]) -> None:
     """Take over a checkpoint, or raise ValueError and change nothing."""
+    state = checkpoint.load(file, models)
     if not isinstance(state, dict) or state.keys() != run.state().keys():
         raise ValueError("it is no checkpoint of a run")
     events = state["asked"] + state["answered"] + state["expired"]
     found = journal.checksum_at(events, state["answered"])
     if state["run"] != journal.token or found is None or found != state["chain"]:
-        drop()  # of another run, or of events that this one lost in a power failure
+        file.unlink(missing_ok=True)  # of another run, or of events that this one lost in a power failure
         raise ValueError(f"it is that of another run, after {events} events")
     if {name: plain(one) for name, one in state["panel"].items()} != {n: plain(p) for n, p in run.panel.items()}:
         raise ValueError(f"it holds {state['panel']!r}")
@@ -98,4 +100,4 @@ def happen_again(
     waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
     noted = run.note(waiting, y)
     rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, noted)
-    bulletin.note(run.answered, time.time(), rung, run.told, run.by_predictor)
+    bulletin.note(time.time(), rung)

@@ -10,12 +10,19 @@ from venn.monitors.alarms import Alarm
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.objects import ABOUT, Drift
-from venn.online.bulletin import Rung
 from venn.online.panel import Panel
 from venn.prediction import Label, Prediction
 
 # Refusals, and errors that come again when the event is repeated.
 REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
+
+
+class Rung(NamedTuple):
+    """An alarm of a run."""
+
+    predictor: str
+    number: int  #: place among the predictor's alarms, from 1
+    alarm: Alarm
 
 
 class Waiting(NamedTuple):

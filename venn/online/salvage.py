@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from venn.online import archive
-from venn.online.chain import BESIDE, Place, Question, Walk, checked_rows, read_seals, root_of, whole
+from venn.online.chain import BESIDE, Answer, Place, Question, Seal, Walk, checked_rows, read_seals, root_of, whole
 from venn.online.journal import Journal
 from venn.online.journal_file import UNREADABLE, JournalError, check_tables, open_to_read, read_header
-from venn.online.keeper import Keeper
+from venn.online.keeper import state_file, state_files
 from venn.parameters import path_of
 
 TOGETHER = 10_000  # events of a transaction
@@ -80,7 +80,7 @@ def verify(path: str | os.PathLike[str]) -> Verified:
             for event in whole(db, file, pages=True)
         )
     good, bad = 0, []
-    for one in _states(file):
+    for one in state_files(file.resolve()):
         try:
             with one.open("rb") as content:
                 archive.read(content)
@@ -90,10 +90,6 @@ def verify(path: str | os.PathLike[str]) -> Verified:
         except Exception:
             bad.append(one.name)
     return Verified(held["asked"], held["answered"], held["expired"], good, tuple(bad))
-
-
-def _states(file: Path) -> list[Path]:
-    return Keeper(Path(os.path.realpath(file)), 1, 1.0, 0).files()
 
 
 def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) -> Salvaged:
@@ -136,16 +132,15 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
         raise JournalError(f"{target} must be a new file, and exists")
     with ExitStack() as stack:
         db = stack.enter_context(_readable(source))
-        walk, damage = _copy(db, source, target)
-    place = walk.place
-    for state in _states(source):
+        place, damage = _copy(db, source, target)
+    for state in state_files(source.resolve()):
         event = int(state.name.rpartition("-")[2])
         if event <= place.events:
-            shutil.copy2(state, target.with_name(f"{target.name}-state-{event:012d}"))
+            shutil.copy2(state, state_file(target, event))
     return Salvaged(place.asked, place.answered, place.expired, damage, not damage)
 
 
-def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Walk, str]:
+def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Place, str]:
     """Write the whole part of a journal to a new one; return where it ends, and why."""
     try:
         texts = dict(db.execute("SELECT key, value FROM run"))
@@ -157,27 +152,27 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Walk, str
         sealed = read_seals(db, source)["events"]
     except JournalError as error:
         damage = error.what or str(error)
-    events = iter(walk)
-    first, ended = _next(events, "")
-    if first is None and (damage or ended):
-        raise JournalError(f"nothing of {source} can be saved: {damage or ended}")
+    sound = Sound(walk)
+    events = iter(sound)
+    event = next(events, None)
+    if event is None and (damage or sound.damage):
+        raise JournalError(f"nothing of {source} can be saved: {damage or sound.damage}")
     target.parent.mkdir(parents=True, exist_ok=True)
     journal = Journal(target)
     try:
         journal.open_as(texts)
-        event = first
         while event is not None:
             with journal:
                 for _ in range(TOGETHER):
                     journal.write(event)
-                    event, damage = _next(events, damage)
+                    event = next(events, None)
                     if event is None:
                         break
-        place = walk.place
-        if not damage and sealed is not None and (sealed.rows, sealed.checksum) != (place.events, place.checksum):
+        place, damage = walk.place, sound.damage or damage
+        if not damage and sealed is not None and sealed != Seal(place.events, place.checksum):
             damage = f"events after {place.events} are missing, of {sealed.rows}"
         with journal:
-            for table in BESIDE if not damage else ("alarms", "series"):
+            for table in ("alarms", "series") if damage else BESIDE:
                 for row in _good_rows(db, source, table, place.answered):
                     journal.put(table, row)
         if journal.chain != place.checksum:
@@ -188,15 +183,21 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Walk, str
             left.unlink(missing_ok=True)
         raise
     journal.close()
-    return walk, damage
+    return place, damage
 
 
-def _next(events: Iterator[Any], damage: str) -> tuple[Any, str]:
-    """Return the next event, or None and what ended it."""
-    try:
-        return next(events, None), damage
-    except JournalError as error:
-        return None, error.what or str(error)
+class Sound:
+    """The events of a walk as far as they are as written; `damage` then says what ended them, if anything did."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.damage = ""
+        self._walk = walk
+
+    def __iter__(self) -> Iterator[Question | Answer]:
+        try:
+            yield from self._walk
+        except JournalError as error:
+            self.damage = error.what or str(error)
 
 
 def _good_rows(db: sqlite3.Connection, path: Path, table: str, answered: int) -> Iterator[Any]:

@@ -15,7 +15,8 @@ from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.losses import CLIP
 from venn.monitors.outcomes import Outcomes, outcomes
-from venn.prediction import Floats, Prediction
+from venn.online.record_file import SavedTrack
+from venn.prediction import Prediction
 
 START = 256
 
@@ -61,21 +62,23 @@ class Track:
         self._summed = len(truth)
         return self.kind.running(self.kind.finished({name: sum_ / len(truth) for name, sum_ in self._sums.items()}))
 
-    def saved(self, n: int) -> tuple[NDArray[Any], Floats]:
-        """Return the first n steps as the file holds them: (n,) rows, and one array of everything beside them."""
+    def saved(self, n: int) -> SavedTrack:
+        """Return the first n steps as the file holds them."""
         table = np.column_stack([self._predicted[:n], self._numbers[:n]])
-        return unstructured_to_structured(table, self.kind.row), self._rows[:n].ravel()
+        rows = unstructured_to_structured(table, self.kind.row)
+        return SavedTrack(self.kind.name if n else None, self.scorer.guaranteed, rows, self._rows[:n].ravel())
 
-    def restore(self, rows: NDArray[Any], tails: Floats, kind: str | None) -> None:
+    def restore(self, held: SavedTrack) -> None:
         """Take over what `saved` gave, or say what is wrong with it."""
-        if not (kind in KINDS or (kind is None and not len(rows))):
-            raise ValueError(f"its header says {kind!r} where a kind of prediction belongs")
-        self.scorer.kind = None if kind is None else KINDS[kind]
-        if not self.kind.possible(rows, tails):
+        rows, n = held.rows, len(held.rows)
+        if not (held.kind in KINDS or (held.kind is None and not n)):
+            raise ValueError(f"its header says {held.kind!r} where a kind of prediction belongs")
+        self.scorer.kind = None if held.kind is None else KINDS[held.kind]
+        self.scorer.guaranteed = held.guaranteed
+        if not self.kind.possible(rows, held.tails):
             raise ValueError(f"the rows of {self.scorer.name} hold numbers that are no probabilities")
-        n, room = len(rows), max(START, len(rows))
+        room, breadth = max(START, n), self.kind.breadth(self.scorer.space)
         table = structured_to_unstructured(rows, np.float64)
         self._predicted = grown(table[:, 0].astype(self._predicted.dtype), room)
         self._numbers = grown(table[:, 1:], room, WIDTH)
-        breadth = self.kind.breadth(self.scorer.space)
-        self._rows = grown(tails.reshape(n, breadth), room, breadth)
+        self._rows = grown(held.tails.reshape(n, breadth), room, breadth)

@@ -145,24 +145,21 @@ class Watch(HasLabels):
 
     def counts(self) -> Counts:
         """Return the progress of the run."""
-        with self._making():
-            return self._counts()
-
-    def _counts(self) -> Counts:
         question = self._rows("SELECT event, time FROM questions ORDER BY event DESC LIMIT 1")
         answer = self._rows("SELECT event, time, step FROM answers ORDER BY step DESC LIMIT 1")
         given_up = self._rows("SELECT event, time, number FROM expired ORDER BY number DESC LIMIT 1")
         rows = question + answer + given_up
-        events, last = max((row[0] for row in rows), default=0), max((row[1] for row in rows), default=0.0)
-        answered = answer[0][2] if answer else 0
-        expired = given_up[0][2] if given_up else 0
-        asked = events - answered - expired
-        rate = 0.0
-        if answered > 1:
-            first = max(1, answered - RECENT)
-            start = self._rows("SELECT time FROM answers WHERE step = ?", (first,))[0][0]
-            rate = (answered - first) / max(answer[0][1] - start, 1e-9)
-        return Counts(asked, answered, expired, asked - answered - expired, rate, last)
+        with self._making():
+            events, last = max((row[0] for row in rows), default=0), max((row[1] for row in rows), default=0.0)
+            answered = answer[0][2] if answer else 0
+            expired = given_up[0][2] if given_up else 0
+            asked = events - answered - expired
+            rate = 0.0
+            if answered > 1:
+                first = max(1, answered - RECENT)
+                (start,) = self._times("answers WHERE step = ?", first)
+                rate = (answered - first) / max(answer[0][1] - start, 1e-9)
+            return Counts(asked, answered, expired, asked - answered - expired, rate, last)
 
     def ended(self) -> float | None:
         """Return when the run came to its end, in seconds since 1970; None while it goes on, and if it was killed.
@@ -170,10 +167,10 @@ class Watch(HasLabels):
         Known of runs of `venn run`: at their end they write so, under `ENDED`, beside the positions of sources.
         """
         rows = self._checked("positions", "WHERE source = ?", (ENDED,))
-        if not rows or held(f"{os.path.realpath(self.path)}-lock"):
+        if not rows or held(self.path):
             return None
         with self._making():
-            said, counts = json.loads(rows[0][1]), self._counts()
+            said, counts = json.loads(rows[0][1]), self.counts()
             gone_on = said["events"] != counts.asked + counts.answered + counts.expired
             return None if gone_on else float(said["time"])
 
@@ -257,13 +254,15 @@ class Watch(HasLabels):
 
     def asked_at(self, number: int) -> float | None:
         """Return when a question came, in seconds since 1970; None if there is no such question."""
-        rows = self._rows("SELECT time FROM questions ORDER BY event LIMIT 1 OFFSET ?", (number - 1,))
-        return rows[0][0] if rows else None
+        return next(iter(self._times("questions ORDER BY event LIMIT 1 OFFSET ?", number - 1)), None)
 
     def answered_at(self, step: int) -> float | None:
         """Return when the answer of a step came, in seconds since 1970; None if there is no such step."""
-        rows = self._rows("SELECT time FROM answers WHERE step = ?", (step,))
-        return rows[0][0] if rows else None
+        return next(iter(self._times("answers WHERE step = ?", step)), None)
+
+    def _times(self, rows: str, number: int) -> list[float]:
+        """Return the times of some rows."""
+        return [time for (time,) in self._rows(f"SELECT time FROM {rows}", (number,))]
 
     def record(self) -> Record:
         """Return all answered questions as a `Record`: predictions as they were made, in the order of their answers.

@@ -1,0 +1,235 @@
+"""From a configuration to a panel: the machines that predictors read, what is chosen for these, what stands around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import click
+
+from venn.cli import numbers
+from venn.cli.config import Config, MachineTable
+from venn.cli.groups import within_groups
+from venn.cli.predictors import ADAPTIVE, DEFENSIVE, FORECASTER, LANDMARKS, PREDICTORS, WINDOWED
+from venn.labels import Real
+from venn.machines.kernel_ridge import KernelRidge
+from venn.machines.kernels import RBF, Kernel, Linear, MultiscaleRBF, Polynomial
+from venn.machines.least_squares import LeastSquaresSVM
+from venn.machines.one_vs_all import OneVsAllSVM
+from venn.machines.scaled import FIRST, Scaled
+from venn.machines.scaled_ridge import ScaledRidge
+from venn.machines.window import SlidingWindow
+from venn.monitors.together import together
+from venn.online.forecaster import Forecaster
+from venn.online.panel import Panel
+from venn.predictors.adaptive import Adaptive
+from venn.predictors.learning import Predictor
+from venn.predictors.restarting import Restarting
+
+Gamma = float | Literal["auto"]
+
+#: Title of each kind of machine that is chosen, and how it is made of a kernel, C and classes.
+MACHINES: dict[str, tuple[str, Callable[[Kernel, float, Any], Any]]] = {
+    "squares": ("least-squares SVM", LeastSquaresSVM),
+    "hinge": ("one-vs-all SVM", OneVsAllSVM),
+    "ridge": ("kernel ridge regression", lambda kernel, C, _: KernelRidge(kernel, C)),
+}
+# gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the width but
+# print no value: these are ours.
+SETTINGS = {
+    "car": {"squares": (0.5, 10.0), "hinge": (0.1, 10.0)},
+    "wine_red": {"squares": (0.1, 1.0), "hinge": (0.1, 1.0)},
+}
+DEFAULT_C, DEFAULT_DEGREE = 10.0, 3
+#: For each parameter of kernels, the kernels that have it.
+OF_KERNELS = {"gamma": ("rbf", "poly"), "degree": ("poly",), "coef0": ("poly",)}
+CHOOSING = ("kernel", *OF_KERNELS, "C")  # the keys that choose a machine
+
+
+class Choice(NamedTuple):
+    """What is chosen for a kind of machine."""
+
+    kernel: Kernel
+    C: float
+    note: str = ""  #: on how it was chosen
+
+
+Choices = dict[str, Choice]  # by kind of machine
+
+
+def check_kernel(config: Config) -> None:
+    """Refuse parameters that the kernel does not have."""
+    machine = config.machine
+    for key, kernels in OF_KERNELS.items():
+        if getattr(machine, key) is not None and machine.kernel not in kernels:
+            where = config.where("machine", key)
+            raise click.UsageError(f"{where} belongs to the kernel {' or '.join(kernels)}, not to {machine.kernel}")
+
+
+def usual_gamma(width: int | None) -> Gamma:
+    """Return 1 / encoded features; "auto" is the same, where the first object says how many there are."""
+    return "auto" if width is None else 1 / width
+
+
+def given_kernel(machine: MachineTable, width: int | None) -> Kernel | None:
+    """Return the kernel that was given, for objects of `width` encoded features; None if its width is to be chosen."""
+    if machine.kernel == "linear":
+        return Linear()
+    if machine.kernel == "poly":
+        degree = DEFAULT_DEGREE if machine.degree is None else machine.degree
+        coef0 = 1.0 if machine.coef0 is None else machine.coef0
+        return Polynomial(degree, machine.gamma or usual_gamma(width), coef0)
+    return None if machine.gamma is None else RBF(machine.gamma)
+
+
+def known_choices(data: str, machine: MachineTable) -> Choices | None:
+    """Return what is known to suit a data set; None where nothing is known, or another kernel was given."""
+    if machine.kernel != "rbf" or data not in SETTINGS:
+        return None
+    found, note = SETTINGS[data], _by_default(machine)
+    return {kind: Choice(RBF(machine.gamma or gamma), machine.C or C, note) for kind, (gamma, C) in found.items()}
+
+
+def usual_choices(data: str, machine: MachineTable, width: int | None) -> Choices:
+    """Return what is chosen for classes where nothing is tuned: known to suit the data, given, or the default."""
+    kernel = given_kernel(machine, width) or RBF(usual_gamma(width))
+    usual = Choice(kernel, machine.C or DEFAULT_C, _by_default(machine))
+    return known_choices(data, machine) or dict.fromkeys(MACHINES, usual)
+
+
+def choices_of_numbers(machine: MachineTable, width: int | None) -> Choices:
+    """Return what is chosen where labels are numbers: by default a kernel of several widths."""
+    kernel = given_kernel(machine, width)
+    note = ", by default" if kernel is None or machine.C is None else ""
+    return {"ridge": Choice(kernel or MultiscaleRBF(), machine.C or DEFAULT_C, note)}
+
+
+def _by_default(machine: MachineTable) -> str:
+    """Return a note on which parameters were not given."""
+    keys = ("C",) if machine.kernel == "linear" else ("gamma", "C")
+    free = [key for key in keys if getattr(machine, key) is None]
+    return f", by default: {', '.join(free)}" if free else ""
+
+
+def choose_nothing(names: Sequence[str]) -> bool:
+    """Whether none of the predictors stands on a machine whose kernel and C are chosen.
+
+    Examples
+    --------
+    >>> choose_nothing(["forecaster", "defensive"]), choose_nothing(["forecaster", "abers"])
+    (True, False)
+    """
+    return not any(PREDICTORS[name][0] in MACHINES for name in names)
+
+
+def refuse_choices(given: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse options that choose a machine where no predictor has anything to choose."""
+    if given:
+        default = ", the default" if list(names) == [FORECASTER] else ""
+        told = {FORECASTER: f"a {FORECASTER}", DEFENSIVE: f"a {DEFENSIVE} {FORECASTER}"}
+        alone = " or ".join(told[name] for name in names)
+        raise click.UsageError(
+            f"{given[0]} chooses nothing of {alone}{default}: leave it out, or name predictors that it is for, such as "
+            "--predictors abers"
+        )
+
+
+def panel_of(
+    config: Config,
+    names: Sequence[str],
+    choices: Choices,
+    classes: Sequence[Any],
+    features: Sequence[str] | None,
+    say: Callable[[str], None],
+    live: bool = False,
+) -> Panel:
+    """Return a panel of the predictors, as a configuration wants them.
+
+    Parameters
+    ----------
+    config : Config
+    names : sequence of str
+        Of the predictors: all of classes, or all of numbers.
+    choices : dict
+        For each kind of machine that they read.
+    classes : sequence of labels
+        Empty where labels are numbers.
+    features : sequence of str, optional
+        Names of the encoded features, if they are known.
+    say : callable
+        Receives a text that says which predictors read which machine.
+    live : bool, default False
+        Whether objects come as they are; else, unless the configuration says otherwise, they were standardised over
+        the whole data.
+
+    Raises
+    ------
+    click.UsageError
+        Settings do not go together.
+    """
+    scale, window = config.machine.scale, config.machine.window
+    standardised = scale is None and not live
+    if scale is None and live and (not classes or (FORECASTER in names and config.predictor.adaptive)):
+        # Nobody has scaled what comes live. The forecaster does so by itself; adaptive sets beside it do as it does.
+        scale = True
+    first = 0 if standardised or scale is False else FIRST
+    unscaled = "standardised beforehand" if standardised else "taken as they are"
+    columns = f"scaled by the first {first}" if first else unscaled
+    machines: dict[str, Any] = {"classes": (classes, first)}  # what predictors read, by kind
+    if FORECASTER in names:
+        if window is not None:
+            raise click.UsageError(
+                f"--window does not go with {FORECASTER}, which forgets nothing: name others, such as --predictors "
+                f"{','.join(WINDOWED)}"
+            )
+        say(f"{FORECASTER}: forecast, intervals and sets, with nothing to choose; columns {columns}")
+    for kind, (title, make) in MACHINES.items():
+        readers = [name for name in names if _behind(name)[0] == kind]
+        if readers:
+            kernel, C, note = choices[kind]
+            machines[kind], around = _with_around(make(kernel, C, classes), bool(scale), window)
+            say(f"{', '.join(readers)}: {title} with {kernel!r}, C={C:g}{note}{around}")
+    if DEFENSIVE in names:
+        if window is not None:
+            raise click.UsageError(f"--window does not go with {DEFENSIVE}")
+        say(f"{DEFENSIVE}: a theorem on any sequence, by a kernel and {LANDMARKS} landmarks; columns {columns}")
+
+    def one(name: str) -> Predictor:
+        if name in ADAPTIVE:  # the predictor itself may restart: its p-values tell when, adaptive ones do not
+            return Adaptive(one(ADAPTIVE[name]))
+        kind, make = _behind(name)
+        if not config.monitor.restart_on_alarm:
+            return make(machines[kind])
+        return _restarting(make(machines[kind].fresh()), config, names, classes)  # each has its own window
+
+    beside = {name: one(name) for name in names if name != FORECASTER}
+    level, groups = config.monitor.level, config.predictor.groups
+    panel = Forecaster(classes, beside=beside, level=level, first=first) if FORECASTER in names else Panel(**beside)
+    if groups is not None and features is None:
+        where = config.where("predictor", "groups")
+        raise click.UsageError(f"{where} needs the columns' names: {config.where('source', 'features')}")
+    return panel if groups is None else within_groups(panel, groups, features or (), say)
+
+
+def _behind(name: str) -> tuple[str, Callable[[Any], Predictor]]:
+    """Return the kind of machine that a predictor reads, and how to make it."""
+    return PREDICTORS[name] if name in PREDICTORS else numbers.PREDICTORS[name]
+
+
+def _with_around(machine: Any, scale: bool, window: int | None) -> tuple[Any, str]:
+    """Return a machine with what is to stand around it, and a note on that."""
+    note = ""
+    if scale:
+        # In a window the first examples are forgotten, too.
+        machine = ScaledRidge(machine) if isinstance(machine, KernelRidge) and window is None else Scaled(machine)
+        note = f", scaled by the first {machine.first} examples"
+    if window is not None:
+        machine, note = SlidingWindow(machine, window), f"{note}, the latest {window} examples"
+    return machine, note
+
+
+def _restarting(predictor: Any, config: Config, names: Sequence[str], classes: Sequence[Any]) -> Restarting:
+    """Return a predictor that restarts its window by a monitor, one of as many as there are names."""
+    watch = config.monitor
+    shares = together(names, classes or Real(), level=watch.level, run_length=watch.run_length)
+    return Restarting(predictor, next(iter(shares.values())), watch.keep or 0)
