@@ -158,7 +158,6 @@ class BaseMachine(ABC):
     A subclass may give `_solved_for`, and answer by `_answered`, which remembers. It calls `forget` before it changes
     an array that answers hold.
 
-
     Notes
     -----
     The page "To add a machine" has a whole machine, which runs.
