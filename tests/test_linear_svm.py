@@ -206,8 +206,8 @@ X2, S2 = np.array([[0.0], [1.0]]), np.array([-1.0, 1.0])
 BAD = [
     (lambda: LinearSVM(0.0), ValueError, r"C must be a finite number > 0, got 0\.0"),
     (lambda: LinearSVM("1"), TypeError, r"C must be a finite number > 0, got '1'"),
-    (lambda: LinearSVM(1.0, 1.0), ValueError, r"tolerance must be < 1, got 1\.0"),
-    (lambda: LinearSVM(1.0, 0.0), ValueError, r"tolerance must be a finite number > 0"),
+    (lambda: LinearSVM(1.0, 1.0), ValueError, r"tolerance must be a number in \(0, 1\), got 1\.0"),
+    (lambda: LinearSVM(1.0, 0.0), ValueError, r"tolerance must be a number in \(0, 1\), got 0\.0"),
     (lambda: LinearSVM().fit([1.0], [1]), ValueError, r"X must have shape \(n, d\) with n >= 1, got \(1,\)"),
     (lambda: LinearSVM().fit(np.zeros((0, 2)), []), ValueError, r"X must have shape .* got \(0, 2\)"),
     (lambda: LinearSVM().fit([[np.nan], [1.0]], S2), ValueError, "X must hold finite numbers"),

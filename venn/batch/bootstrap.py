@@ -9,13 +9,12 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.checks import validate_data, whole
 from venn.batch.resamples import Draw, Fitted, Linear, resampled
+from venn.batch.two_classes import TwoClasses, two_classes
 from venn.parameters import integer, positive, share
 from venn.prediction import Floats, Integers
 
@@ -24,7 +23,7 @@ CHUNK = 2_000_000  # scores at a time
 ROUNDING = 1e-12  # sums of votes closer to 1/2 count as 1/2; scores relatively closer to the threshold count as on it
 
 
-class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BootstrapSVC(TwoClasses):
     """Probabilities of two classes by the bootstrap of linear support vector machines, for scikit-learn.
 
     Algorithm 1 of the reference. For each C a machine is trained on each of `resamples` samples of the examples with
@@ -121,11 +120,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.progress = progress
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
-        return {"binary_only": True, "non_deterministic": self.random_state is None}
+        return {"non_deterministic": self.random_state is None}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.non_deterministic = self.random_state is None
         return tags
 
@@ -154,15 +152,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         Cs, resamples, epsilon, jobs, wanted = self._checked()
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {type_of_target(y)}, "
-                f"and y must hold 2 classes, got {len(classes)}"
-            )
-        if len(classes) < 2:
-            raise ValueError(f"y must hold 2 classes, got {len(classes)} class")
+        classes = two_classes(y)
+        codes = (y == classes[1]).astype(np.int64)
         signs = np.where(codes == 1, 1.0, -1.0)
         draws = list(resampled(codes, resamples, check_random_state(self.random_state)))
         if all(len(draw.out) == 0 for draw in draws):

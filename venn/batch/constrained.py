@@ -21,7 +21,7 @@ from venn.batch.mixed_integer import (
 )
 from venn.batch.two_classes import Signed, TwoClassLinear
 from venn.machines.machine import NotConverged
-from venn.parameters import positive, share
+from venn.parameters import positive, share, with_methods
 from venn.prediction import Floats, Label
 
 __all__ = ["Attained", "ClassWeightScan", "ConstrainedSVC", "Infeasible", "Scip"]
@@ -151,12 +151,8 @@ class ConstrainedSVC(TwoClassLinear):
 
     def _solver(self) -> Solver:
         if self.solver is not None:
-            if isinstance(self.solver, type) or not callable(getattr(self.solver, "solve", None)):
-                raise TypeError(
-                    f"solver must be an object with a method 'solve', such as Scip() or ClassWeightScan(), "
-                    f"got {self.solver!r}"
-                )
-            return self.solver
+            wanted = "an object with a method 'solve', such as Scip() or ClassWeightScan()"
+            return with_methods("solver", self.solver, wanted, "solve")
         try:
             Scip.module()
         except ImportError:

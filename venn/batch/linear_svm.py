@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from venn._compiled.linear_svm import Room, Rows, fit
 from venn.machines.machine import NotConverged
-from venn.parameters import positive
+from venn.parameters import fraction, positive
 from venn.prediction import Floats, Integers
 
 WIDTH = 2.0  # of the first zone without a start, in units of the largest level
@@ -189,9 +189,7 @@ class LinearSVM:
 
     def __init__(self, C: float = 1.0, tolerance: float = 1e-12) -> None:
         self.C = positive("C", C)
-        self.tolerance = positive("tolerance", tolerance)
-        if self.tolerance >= 1:
-            raise ValueError(f"tolerance must be < 1, got {tolerance!r}")
+        self.tolerance = fraction("tolerance", tolerance)
 
     def fit(
         self,

@@ -8,7 +8,6 @@ import numpy as np
 
 from venn.batch.linear_svm import LinearSVM
 from venn.batch.two_classes import Signed, TwoClassLinear
-from venn.machines.checks import checked_weight
 from venn.parameters import positive
 from venn.prediction import Floats, Label
 
@@ -88,10 +87,7 @@ class PosteriorSVC(TwoClassLinear):
 
     def _train(self, examples: Signed) -> tuple[Floats, float]:
         C = positive("C", self.C)
-        try:
-            radius = checked_weight(self.radius)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"radius must be a finite number >= 0, got {self.radius!r}") from None
+        radius = positive("radius", self.radius, zero=True)
         objects, signs, weights = examples
         targets = signs if radius == 0 else balance_within(radius, objects, signs, weights)
         size = np.abs(targets)

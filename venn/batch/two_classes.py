@@ -24,7 +24,35 @@ class Signed(NamedTuple):
     weights: Floats
 
 
-class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TwoClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of classifiers of two classes: it says so to scikit-learn."""
+
+    def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
+        return {"binary_only": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def two_classes(y: Any, weights: Floats | None = None) -> Any:
+    """Return the (2,) sorted labels of the examples, of those with weight > 0 if there are weights, or refuse them."""
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    classes = np.unique(y if weights is None else y[weights > 0])
+    if len(classes) > 2:
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}, "
+            f"and y must hold 2 classes, got {len(classes)}"
+        )
+    if len(classes) < 2:
+        counted = "" if weights is None else " of examples with weight > 0"
+        raise ValueError(f"y must hold 2 classes{counted}, got {len(classes)} class")
+    return classes
+
+
+class TwoClassLinear(TwoClasses):
     """Base of linear classifiers of two classes.
 
     A subclass has `_train`, and may have a parameter `positive`.
@@ -43,14 +71,6 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     positive: Label | None = None
-
-    def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
-        return {"binary_only": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
     def _train(self, examples: Signed) -> tuple[Floats, float]:
         """Return coefficients and bias, and set further attributes of the fit."""
@@ -79,18 +99,9 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The solver does not reach its tolerance.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y")
         weights = example_weights(sample_weight, len(X))
         present = weights > 0
-        classes = np.unique(y[present])
-        if len(classes) > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}, "
-                f"and y must hold 2 classes, got {len(classes)}"
-            )
-        if len(classes) < 2:
-            raise ValueError(f"y must hold 2 classes of examples with weight > 0, got {len(classes)} class")
+        classes = two_classes(y, weights)
         names = classes.tolist()
         if self.positive is not None and self.positive not in names:
             raise ValueError(f"positive must be one of the classes {names!r}, got {self.positive!r}")

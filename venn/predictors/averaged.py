@@ -15,7 +15,7 @@ from venn.saved import saved
 
 
 @saved
-class Averaged(Combined):
+class Averaged(Combined[Forecast]):
     """The mean of several predictors' probabilities: a point forecast that is often better than each of them.
 
     Errors of different kinds cancel: V-mix, `TransductiveVennAbers` on a `Mixture`, and beta calibration on deleted
@@ -103,15 +103,6 @@ class Averaged(Combined):
     def of(self, parts: Sequence[Any]) -> Averaged:
         """Return the mean of other predictors."""
         return Averaged(parts)
-
-    def predict_one(self, x: Any) -> Forecast:
-        """Return the mean forecast for `x`; leaves no trace.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        """
-        return self.combined([one.predict_one(x) for one in self.predictors])
 
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Teach the predictors an example that their machine has learned."""

@@ -12,7 +12,7 @@ from venn.saved import checked_keys, saved
 
 
 @saved
-class HandOver(HasLabels, Combined):
+class HandOver(HasLabels, Combined[Any]):
     """Answers by a transductive predictor while examples are few, by an inductive one from its first training on.
 
     Both learn from the beginning. The inductive one says nothing before its first training; until then the other one
@@ -144,7 +144,3 @@ class HandOver(HasLabels, Combined):
         if done:
             self.early = None
         return done
-
-    def predict_one(self, x: Any) -> Any:
-        """Return the prediction for `x`; leaves no trace."""
-        return self.asked[0].predict_one(x)

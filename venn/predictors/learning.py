@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, Self
+from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from venn.parameters import has_methods, with_methods
 from venn.prediction import Label
 from venn.saved import Saved
+
+Said = TypeVar("Said")
 
 
 class Predictor(Saved):
@@ -145,7 +147,7 @@ class AroundPredictor(Predictor):
         )
 
 
-class Combined(Predictor):
+class Combined(Predictor, Generic[Said]):
     """Base of predictors that combine the predictions of others, their parts.
 
     By itself it asks and teaches its parts; a `Panel` does that for it, each part once, whoever else holds it.
@@ -168,13 +170,23 @@ class Combined(Predictor):
         """Drop parts that are not needed any more, after all have learned; return whether there were any."""
         return any([part.settle() for part in self.predictors if isinstance(part, Combined)])
 
-    def combined(self, predictions: Sequence[Any]) -> Any:
+    def combined(self, predictions: Sequence[Any]) -> Said:
         """Return the prediction made of the predictions of those asked, in their order."""
         raise NotImplementedError
 
     def combined_many(self, blocks: Sequence[Any]) -> Any:
         """Return the predictions for many objects, made of those of each predictor asked, one for each object."""
         return [self.combined(each) for each in zip(*blocks, strict=True)]
+
+    def predict_one(self, x: Any) -> Said:
+        """Return the prediction for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : object
+            Any object that the parts take.
+        """
+        return self.combined([one.predict_one(x) for one in self.asked])
 
     def note(self, x: Any, y: Label) -> list[Any]:
         """Return what each part must know from before it learns, or refuse the example."""

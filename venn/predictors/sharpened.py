@@ -26,7 +26,7 @@ def powers(proba: Floats) -> Floats:
 
 
 @saved
-class Sharpened(HasLabels, Combined):
+class Sharpened(HasLabels, Combined[Forecast]):
     """Forecasts of a predictor, made as bold as was right so far: for means of forecasts, which are too timid.
 
     Where two predictors that are calibrated differ, their mean is too close to the middle. Raising it to a power and
@@ -117,15 +117,6 @@ class Sharpened(HasLabels, Combined):
     def combined(self, predictions: Sequence[Any]) -> Forecast:
         """Return the sharper forecast made of the predictor's only prediction."""
         return self.combined_many([list(predictions)])[0]
-
-    def predict_one(self, x: Any) -> Forecast:
-        """Return the forecast for `x`; leaves no trace.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        """
-        return self.combined([self.predictor.predict_one(x)])
 
     def losses_of(self, x: Any, y: Label) -> Floats:
         """Return (3,) log losses of the powers on one example."""
