@@ -287,6 +287,17 @@ def test_a_hand_over_needs_two_of_a_kind():
     assert HandOver(early, late).over is False
 
 
+def test_a_part_that_must_know_what_was_said_before_gets_no_note_made_afterwards():
+    machine = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES)
+    late = venn.InductiveConformal(machine.fresh(), schedule=PrefixRestart())
+    model = HandOver(venn.predictors.Adaptive(venn.Conformal(machine)), late)
+    machine.learn_one([0.0], CLASSES[0])
+    with pytest.raises(RuntimeError, match="after_learning needs what note"):
+        model.after_learning([0.0], CLASSES[0])
+    assert model.early.n == 0
+    assert late.n == 1
+
+
 @pytest.mark.parametrize("classes", ["yes", 5])
 def test_classes_that_are_no_sequence_of_labels_are_named(classes):
     with pytest.raises(TypeError, match="classes must be a sequence of"):

@@ -10,7 +10,7 @@ import numpy as np
 from venn.machines.views import taught
 from venn.prediction import Floats, Forecast, Label
 from venn.predictors.blocks import ManyForecasts
-from venn.predictors.learning import Combined, checked_predictor, teach_all
+from venn.predictors.learning import Combined, checked_predictor
 from venn.saved import saved
 
 
@@ -103,10 +103,6 @@ class Averaged(Combined[Forecast]):
     def of(self, parts: Sequence[Any]) -> Averaged:
         """Return the mean of other predictors."""
         return Averaged(parts)
-
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
-        """Teach the predictors an example that their machine has learned."""
-        teach_all(self.predictors, x, y, [None] * len(self.predictors) if noted is None else noted)
 
 
 def probabilities_of(block: Any, c: int) -> Floats:

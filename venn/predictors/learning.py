@@ -195,7 +195,7 @@ class Combined(Predictor, Generic[Said]):
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Teach the parts what the machine does not hold."""
         try:
-            teach_all(self.predictors, x, y, self.note(x, y) if noted is None else noted)
+            teach_all(self.predictors, x, y, [None] * len(self.predictors) if noted is None else noted)
         finally:
             self.settle()
 
