@@ -1,9 +1,6 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
 from .adaptive import Adaptive as Adaptive
-from .adaptive import Certificate as Certificate
-from .adaptive import ConstantSteps as ConstantSteps
-from .adaptive import DecayingSteps as DecayingSteps
 from .adaptive_intervals import AdaptiveIntervals as AdaptiveIntervals
 from .averaged import Averaged as Averaged
 from .balanced import Balanced as Balanced
@@ -33,6 +30,9 @@ from .inductive_abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers
 from .inductive_abers import InductiveVennAbers as InductiveVennAbers
 from .inductive_conformal import InductiveConformal as InductiveConformal
 from .learning import Predictor as Predictor
+from .long_run import Certificate as Certificate
+from .long_run import ConstantSteps as ConstantSteps
+from .long_run import DecayingSteps as DecayingSteps
 from .multicalibration import InductiveMulticalibration as InductiveMulticalibration
 from .multicalibration import TransductiveMulticalibration as TransductiveMulticalibration
 from .protected import BrierLoss as BrierLoss

@@ -4,123 +4,25 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
 from venn._compiled.levels import move, on_levels
-from venn.labels import HasLabels, label_space
-from venn.machines.machine import NotConverged
-from venn.parameters import Parameters, fraction, integer, members, positive, with_methods
-from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
-from venn.predictors.learning import AroundPredictor
+from venn.labels import label_space
+from venn.parameters import integer, members
+from venn.prediction import LONG_RUN, Floats, PredictionSet
+from venn.predictors.long_run import LEVELS, Certificate, ConstantSteps, LongRun, Steps
 from venn.predictors.restarting import SEEDS, Watcher, checked_monitor
 from venn.saved import held_array, held_float, held_int, saved
 
-LEVELS = (0.01, 0.05, 0.1, 0.2)  # those at which records and monitors count errors
 EVERYONE = np.ones(1)
 
-
-class Steps(Protocol):
-    """How far the levels move."""
-
-    def at(self, t: int) -> float:
-        """Return the size > 0 of step t >= 1, never larger than that of the step before."""
+Asked = tuple[PredictionSet, PredictionSet, Floats, int]  # told of an object, the predictor's, groups, restarts so far
 
 
 @saved
-class ConstantSteps(Parameters):
-    """Every step has the same size: levels follow changes for ever, and never settle.
-
-    After N labels the errors at the k-th level are within k + 1 / size of N times the level, whatever N is. A larger
-    step keeps this promise sooner; its sets waver more, and so are larger.
-
-    Parameters
-    ----------
-    size : float > 0, default 0.01
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not as described.
-
-    References
-    ----------
-    Gibbs & Candès (2021), arXiv:2106.00170.
-
-    Examples
-    --------
-    >>> ConstantSteps(0.02).at(1000)
-    0.02
-    """
-
-    def __init__(self, size: float = 0.01) -> None:
-        self.size = positive("size", size)
-
-    def at(self, t: int) -> float:
-        """Return the size."""
-        return self.size
-
-
-@saved
-class DecayingSteps(Parameters):
-    """Step t has the size first * t^-power: on independent draws of one distribution the levels settle.
-
-    After a change they follow slowly, unless the clock starts anew: see `Adaptive`.
-
-    Parameters
-    ----------
-    first : float > 0, default 0.5
-    power : float in (0, 1), default 0.6
-        Settling is proved for more than 0.5.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not as described.
-
-    References
-    ----------
-    Angelopoulos, Foygel Barber & Bates (2024), arXiv:2402.01139.
-
-    Examples
-    --------
-    >>> DecayingSteps(0.5, 0.5).at(100)
-    0.05
-    """
-
-    def __init__(self, first: float = 0.5, power: float = 0.6) -> None:
-        self.first = positive("first", first)
-        self.power = fraction("power", power)
-
-    def at(self, t: int) -> float:
-        """Return the size of step t >= 1."""
-        return self.first * t**-self.power
-
-
-class Certificate(NamedTuple):
-    """What happened to the sets of one level so far, and what must have happened, whatever the stream.
-
-    Examples
-    --------
-    >>> Certificate(level=0.1, n=1000, errors=104, bound=12.0, size=1.3).errors - 0.1 * 1000
-    4.0
-    """
-
-    level: float
-    n: int  #: labels that came
-    errors: int  #: sets that missed the label
-    bound: float  #: the errors are within this of n times the level
-    size: float  #: mean number of labels in a set; NaN before the first
-
-
-Asked = tuple[PredictionSet, PredictionSet, Floats]  # what was told of an object, what the predictor said, the groups
-Noted = tuple[Asked, int, int, Any]  # what was said, the label's code, how late it came, what the predictor noted
-
-
-@saved
-class Adaptive(HasLabels, AroundPredictor):
+class Adaptive(LongRun):
     """Sets of labels whose long-run error rate is the level on any stream, made from another predictor's sets.
 
     It compares the p-values of a predictor of sets with a threshold of its own for each level. After a set that missed
@@ -216,6 +118,7 @@ class Adaptive(HasLabels, AroundPredictor):
     """
 
     held_as = (("monitor", "_pattern"),)
+    tells = PredictionSet
 
     def __init__(
         self,
@@ -226,18 +129,16 @@ class Adaptive(HasLabels, AroundPredictor):
         groups: Sequence[int] | Callable[[Any], Sequence[bool]] | None = None,
         seed: int = 0,
     ) -> None:
-        self.levels = _checked_levels(levels)
-        self.steps: Steps = ConstantSteps() if steps is None else checked_steps(steps)
+        super().__init__(predictor, levels, steps)
         self.groups = _checked_groups(groups, self.levels, self.steps)
         self.seed = integer("seed", seed, 0)
-        self._hold(predictor)
         self.space = label_space(tuple(predictor.classes))
         self._pattern = monitor
         self.monitor = None if monitor is None else checked_monitor(monitor).fresh(seed=self.seed)
         m = 1 if groups is None or callable(groups) else 1 + len(self.groups)
         self._open(m)
         self._theta[:, 0] = self.levels
-        self._clock = self.n = self._late = 0
+        self._clock = 0
         self._spent = 0.0  # sum of 1 / size of the last step before each new start of the clock
         self._rung: list[tuple[int, tuple[Any, ...]]] = []
         self._may_restart = hasattr(self.predictor, "restarts")
@@ -341,12 +242,10 @@ class Adaptive(HasLabels, AroundPredictor):
     def _bound(self, k: int) -> float:
         if self.n == 0:
             return 0.0
-        s, delay = self.steps.at(1), self._late
         if self.groups is None:
-            last = 1.0 / self.steps.at(self._clock) if self._clock else 0.0
-            return (1.0 + (k + 1) * s * (1 + delay)) * (self._spent + last)
-        e, m = self.levels[k], len(self._counts)
-        grown = self.n * (2 * s * e + s * s * m * (1 + 2 * delay))
+            return self._within(k, self._spent + (1.0 / self.steps.at(self._clock) if self._clock else 0.0))
+        e, m, s = self.levels[k], len(self._counts), self.steps.at(1)
+        grown = self.n * (2 * s * e + s * s * m * (1 + 2 * self._late))
         return float((e + np.sqrt(e * e + grown)) / s)
 
     # --------------------------------------------------------------- predicting
@@ -380,7 +279,8 @@ class Adaptive(HasLabels, AroundPredictor):
         g = EVERYONE if self.groups is None else self._groups_of(x)
         values = np.empty(len(now.p_values))
         on_levels(self._books, g, now.p_values, values)
-        asked = PredictionSet.of_p_values(values, self.space.labels, now.smoothed, LONG_RUN), now, g
+        told = PredictionSet.of_p_values(values, self.space.labels, now.smoothed, LONG_RUN)
+        asked = told, now, g, len(self.predictor.restarts) if self._may_restart else 0
         self._kept = key, asked
         return asked
 
@@ -419,75 +319,26 @@ class Adaptive(HasLabels, AroundPredictor):
 
     # ----------------------------------------------------------------- learning
 
-    def note(self, x: Any, y: Label) -> Noted:
-        """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
-        truth = self.space.encode(y)
-        inner = self.predictor.note(x, y)
-        return self._ask(x), truth, 0, inner
-
-    def note_late(self, noted: Noted, told: PredictionSet, late: int) -> Noted:
-        """Return the same with the set that was told: its error is the one that counts.
-
-        Raises
-        ------
-        TypeError, ValueError
-            `noted` is not what `note` returned, or `told` is no prediction of this predictor.
-        """
-        asked, truth, _, inner = _checked_noted(noted)
-        late = integer("late", late, 1)
-        if not isinstance(told, PredictionSet) or told.guaranteed != LONG_RUN or told.classes != self.space.labels:
-            raise TypeError(f"told must be a prediction of this predictor, got {told!r}")
-        return (told, *asked[1:]), truth, late, inner
-
-    def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
-        """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
-
-        Raises
-        ------
-        RuntimeError
-            `noted` is missing, so the set from before the machine learned is unknown. The predictor has learned the
-            example, the thresholds have not moved.
-        NotConverged
-            The predictor's own fit fails, or its window cannot restart; all have learned the example.
-        """
-        given = self._noted(x, y, noted)
+    def _learn(self, said: Any, truth: int) -> None:
+        told, now, g, restarts = said
         self._kept = None
-        asked, truth, late, inner = _checked_noted(given)
-        restarts = len(self.predictor.restarts) if self._may_restart else 0
-        refused = self.machine is None  # a predictor whose machine has learned can only fail to fit
-        try:
-            self.predictor.after_learning(x, y, inner)
-            refused = False
-        except NotConverged:
-            refused = False
-            raise
-        finally:
-            if not refused:
-                self._move(asked, truth, late)
-                if self.monitor is not None or self._may_restart:
-                    self._hear(asked[1], y, restarts)
+        if len(g) != len(self._counts):
+            before = self._theta, self._errors, self._sizes, self._counts
+            self._open(len(g))
+            self._theta[:], self._errors[:], self._sizes[:], self._counts[:] = (self._widened(one, g) for one in before)
+        self._clock += 1
+        move(self._books, g, self.steps.at(self._clock), told.p_values, truth)
+        if self.monitor is not None or self._may_restart:
+            self._hear(now, truth, restarts)
 
-    def _hear(self, now: PredictionSet, y: Label, restarts: int) -> None:
+    def _hear(self, now: PredictionSet, truth: int, restarts: int) -> None:
         """Start the clock anew if a monitor rings, here or in the predictor."""
-        rung = () if self.monitor is None else tuple(self.monitor.update(now, y))
+        rung = () if self.monitor is None else tuple(self.monitor.update(now, self.space.labels[truth]))
         if rung and self._pattern is not None:
             self._rung.append((self.n, rung))
             self.monitor = self._pattern.fresh(seed=self.seed + SEEDS * len(self._rung))
         if rung or (self._may_restart and len(self.predictor.restarts) > restarts):
             self._start_clock()
-
-    def _move(self, asked: Asked, truth: int, late: int) -> None:
-        """Move the thresholds, and write errors and sizes into the books."""
-        told, _, g = asked
-        if len(g) != len(self._counts):
-            before = self._theta, self._errors, self._sizes, self._counts
-            self._open(len(g))
-            self._theta[:], self._errors[:], self._sizes[:], self._counts[:] = (self._widened(one, g) for one in before)
-        self.n += 1
-        self._clock += 1
-        if late > self._late:
-            self._late = late
-        move(self._books, g, self.steps.at(self._clock), told.p_values, truth)
 
     def _start_clock(self) -> None:
         """Let steps be large again; where they have not become smaller, nothing changes."""
@@ -495,25 +346,6 @@ class Adaptive(HasLabels, AroundPredictor):
         if last < self.steps.at(1):
             self._spent += 1.0 / last
             self._clock = 0
-
-
-def _checked_noted(noted: Any) -> Noted:
-    if not isinstance(noted, tuple) or len(noted) != 4 or not isinstance(noted[0], tuple):
-        raise TypeError(f"noted must be what note(x, y) returned, got {noted!r}")
-    return noted
-
-
-def _checked_levels(levels: Any) -> tuple[float, ...]:
-    """Return the levels, or say what is wrong with them."""
-    given = tuple(fraction("levels", level) for level in members("levels", levels, "numbers in (0, 1)"))
-    if not given or any(one >= other for one, other in pairwise(given)):
-        raise ValueError(f"levels must be rising numbers in (0, 1), at least one, got {levels!r}")
-    return given
-
-
-def checked_steps(steps: Any) -> Steps:
-    """Return the steps, or say what is wrong with them."""
-    return with_methods("steps", steps, "ConstantSteps() or DecayingSteps()", "at")
 
 
 def _checked_groups(groups: Any, levels: tuple[float, ...], steps: Steps) -> Any:

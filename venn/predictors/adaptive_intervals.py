@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from venn.distribution import HAIR, NestedIntervals, NumberPrediction
-from venn.labels import HasLabels, Real, space_of
-from venn.machines.machine import NotConverged
-from venn.parameters import fraction, integer, members
+from venn.labels import Real, space_of
 from venn.prediction import LONG_RUN, Floats
-from venn.predictors.adaptive import LEVELS, Certificate, ConstantSteps, Steps, checked_steps
-from venn.predictors.learning import AroundPredictor
+from venn.predictors.long_run import LEVELS, Certificate, LongRun, Steps
 from venn.saved import held_array, held_int, saved
 
 PARTS = 1_000_000  # levels are told apart down to one over this
 
 
-class Noted(NamedTuple):
-    """What must be known of a step before anything learns."""
-
-    told: NestedIntervals  #: what was said when it was asked
-    late: int
-    inner: Any
-
-
 @saved
-class AdaptiveIntervals(HasLabels, AroundPredictor):
+class AdaptiveIntervals(LongRun):
     """Intervals for a number whose long-run error rate is the level on any stream, made from another predictor's.
 
     Each level has a threshold: the interval told at the level is the predictor's interval at the threshold. After an
@@ -102,14 +91,15 @@ class AdaptiveIntervals(HasLabels, AroundPredictor):
     (True, True)
     """
 
+    tells = NestedIntervals
+
     def __init__(self, predictor: Any, levels: Sequence[float] = LEVELS, steps: Steps | None = None) -> None:
-        self._hold(predictor)
+        super().__init__(predictor, levels, steps)
+        if not (np.diff([0, *map(_rank, self.levels), PARTS]) > 0).all():
+            raise ValueError(f"levels must be rising numbers in (0, 1), 1e-6 apart, got {levels!r}")
         self.space = space_of(predictor)
         if not isinstance(self.space, Real):
             raise TypeError(f"predictor must predict numbers, as ConformalIntervals does, got {predictor!r}")
-        self.levels = _checked_levels(levels)
-        self.steps: Steps = ConstantSteps() if steps is None else checked_steps(steps)
-        self.n = self._late = 0
         self._theta = np.array(self.levels)
         self._errors, self._widths, self._finite = np.zeros((3, len(self.levels)))
 
@@ -146,9 +136,8 @@ class AdaptiveIntervals(HasLabels, AroundPredictor):
     def certificates(self) -> tuple[Certificate, ...]:
         """For each level the number of labels and errors so far, the bound, and the mean width of finite intervals."""
         found = []
-        first, last = self.steps.at(1), self.steps.at(max(self.n, 1))
         for k, level in enumerate(self.levels):
-            bound = (1.0 + (k + 1) * first * (1 + self._late)) / last if self.n else 0.0
+            bound = self._within(k, 1.0 / self.steps.at(self.n)) if self.n else 0.0
             width = float(self._widths[k] / self._finite[k]) if self._finite[k] else math.nan
             found.append(Certificate(level, self.n, int(self._errors[k]), bound, width))
         return tuple(found)
@@ -194,54 +183,14 @@ class AdaptiveIntervals(HasLabels, AroundPredictor):
 
     # ----------------------------------------------------------------- learning
 
-    def note(self, x: Any, y: Any) -> Noted:
-        """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
-        self.space.check(y)
-        inner = self.predictor.note(x, y)
-        return Noted(self.predict_one(x), 0, inner)
+    def _ask(self, x: Any) -> tuple[NestedIntervals]:
+        return (self.predict_one(x),)
 
-    def note_late(self, noted: Noted, told: NestedIntervals, late: int) -> Noted:
-        """Return the same with the intervals that were told: their errors are those that count.
-
-        Raises
-        ------
-        TypeError, ValueError
-            `noted` is not what `note` returned, or `told` is no prediction of this predictor.
-        """
-        _check_noted(noted)
-        late = integer("late", late, 1)
-        if not isinstance(told, NestedIntervals) or told.guaranteed != LONG_RUN:
-            raise TypeError(f"told must be a prediction of this predictor, got {told!r}")
-        return noted._replace(told=told, late=late)
-
-    def after_learning(self, x: Any, y: Any, noted: Noted | None = None) -> None:
-        """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
-
-        Raises
-        ------
-        RuntimeError
-            `noted` is missing, so the intervals from before the machine learned are unknown. The predictor has learned
-            the example, the thresholds have not moved.
-        NotConverged
-            The predictor's own fit fails; all have learned the example.
-        """
-        noted = self._noted(x, y, noted)
-        _check_noted(noted)
-        try:
-            self.predictor.after_learning(x, y, noted.inner)
-        except NotConverged:
-            self._move(noted, y)
-            raise
-        self._move(noted, y)
-
-    def _move(self, noted: Noted, y: Any) -> None:
-        label = self.space.encode(y)
-        self.n += 1
-        self._late = max(self._late, noted.late)
+    def _learn(self, said: tuple[Any, ...], truth: float) -> None:
         size = self.steps.at(self.n)
         for k, level in enumerate(self.levels):
-            lower, upper = noted.told.interval(level)
-            missed = not lower <= label <= upper
+            lower, upper = said[0].interval(level)
+            missed = not lower <= truth <= upper
             self._theta[k] += size * (level - missed)
             self._errors[k] += missed
             if math.isfinite(upper - lower):
@@ -261,17 +210,3 @@ def _at(prediction: Any, cut: float) -> tuple[float, float]:
 def _rank(level: float) -> int:
     """Return the rank at which nested intervals have the one of this level."""
     return math.floor(level * PARTS + HAIR)
-
-
-def _check_noted(noted: Any) -> None:
-    if not isinstance(noted, Noted):
-        raise TypeError(f"noted must be what note(x, y) returned, got {noted!r}")
-
-
-def _checked_levels(levels: Any) -> tuple[float, ...]:
-    """Return the levels, or say what is wrong with them."""
-    given = tuple(fraction("levels", level) for level in members("levels", levels, "numbers in (0, 1)"))
-    ranks = [0, *map(_rank, given), PARTS]
-    if not given or not (np.diff(ranks) > 0).all():
-        raise ValueError(f"levels must be rising numbers in (0, 1), at least one, 1e-6 apart, got {levels!r}")
-    return given
