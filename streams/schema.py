@@ -230,7 +230,7 @@ def is_number(text: str, comma: bool = False) -> bool:
 
 def check_decimal(decimal: object) -> None:
     """Raise ValueError unless it is a sign that may stand before decimals."""
-    if decimal not in (".", ","):
+    if not isinstance(decimal, str) or decimal not in (".", ","):
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}")
 
 
