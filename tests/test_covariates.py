@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from naive import covariates as naive
 from scipy import stats
+from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -267,6 +268,14 @@ def test_what_cannot_be_weighed_is_refused():
         estimated_shift(np.full((3, 1), np.inf), X)
     with pytest.raises(TypeError, match="shift must be a PriorShift"):
         venn.InductiveVenn(AsGiven(), schedule=NoTraining(), shift=TILT)
+
+
+def test_sparse_objects_are_not_weighed_from_the_first_one_on():
+    model = venn.Conformal(squares(), shift=TILT)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="sparse ones are not weighed"):
+            model.predict_one(csr_array([[1.0, 2.0]]))
+        model.learn_one(csr_array([[1.0, 2.0]]), 0)
 
 
 def test_an_object_that_cannot_come_has_full_sets():
