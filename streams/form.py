@@ -224,7 +224,7 @@ class Decoder:
         if text in MISSING:
             return None
         if self._numeric:
-            return finite_label(text, float)
+            return finite_label(text, lambda text: PLAIN.read(text, {}))
         if self._classes:
             raise ValueError(f"y must be one of the classes {self._form.classes!r}, got {_short(text)}")
         return text

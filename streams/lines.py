@@ -7,9 +7,9 @@ import os
 from typing import Literal
 
 from streams.checks import are_numbers, distinct_names
-from streams.form import Form, Parts, check_id, utf8
+from streams.form import BadValue, Form, Parts, check_id, utf8
 from streams.messages import ErrorHandler
-from streams.schema import Numeric, Skip, check_decimal, with_point
+from streams.schema import PLAIN, Numeric, Refused, Skip, check_decimal, with_point
 from streams.tables import check_delimiter
 from streams.tailing import LineReader
 
@@ -178,15 +178,23 @@ class CSVRows(LineReader):
         identity = check_id(row[self.id]) if self.id is not None and row[self.id] else None
         schema = self.form.schema or {}
         if self.decimal == ",":
-            number = {
-                name
-                for name in row
-                if name not in (self.label, self.id) and isinstance(schema.get(name, Numeric()), Numeric)
-            }
-            if self.label is not None and are_numbers(self.form.classes):
-                number.add(self.label)
-            row = {name: with_point(text, schema.get(name)) if name in number else text for name, text in row.items()}
+            self._put_points(row)
         label = None if self.label is None else self._decoder.text_label(row[self.label])
         values = {name: row[name] for name in self._decoder.features or ()}
         known = any(value for name, value in values.items() if not isinstance(schema.get(name), Skip))
         return self._decoder.parts(identity, self._decoder.point(values, textual=True) if known else None, label)
+
+    def _put_points(self, row: dict[str, str]) -> None:
+        """Write the numbers of the features, and a label that is a number, as Python does."""
+        if self.label is not None and are_numbers(self.form.classes):
+            try:
+                row[self.label] = with_point(row[self.label])
+            except Refused as error:
+                raise Refused(f"y {error.what}", error.remedy) from None
+        for name in self._decoder.features or ():
+            kind = (self.form.schema or {}).get(name, PLAIN)
+            if isinstance(kind, Numeric):
+                try:
+                    row[name] = with_point(row[name], kind)
+                except Refused as error:
+                    raise BadValue(f"x, feature {name!r} {error.what}", error.remedy, name, kind, row[name]) from None

@@ -233,10 +233,10 @@ def _finite_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
 
 
-def is_number(text: str) -> bool:
-    """Whether a numeric column takes the text as it is."""
+def is_number(text: str, comma: bool = False) -> bool:
+    """Whether a numeric column takes the text as it is, perhaps one whose decimals stand after a comma."""
     try:
-        PLAIN.read(text, {})
+        PLAIN.read(with_point(text) if comma else text, {})
     except ValueError:
         return False
     return True
@@ -244,7 +244,7 @@ def is_number(text: str) -> bool:
 
 def check_decimal(decimal: object) -> None:
     """Raise ValueError unless it is a sign that may stand before decimals."""
-    if decimal not in (".", ","):
+    if not isinstance(decimal, str) or decimal not in (".", ","):
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}")
 
 
@@ -266,7 +266,7 @@ def with_point(text: str, kind: object = None) -> str:
     if WITH_COMMA.fullmatch(text) or ("." in text and is_number(text)):
         raise Refused(
             f"must be a number with a decimal comma, as decimal=',' says, and no point, got {text!r}",
-            ": mend the file, or declare Skip()",
+            f": mend the file{', or declare Skip()' if isinstance(kind, Numeric) else ''}",
         )
     return text
 

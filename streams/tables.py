@@ -217,13 +217,10 @@ class _Number:
     """The label where it is a number."""
 
     def read(self, text: str, found: dict[str, int]) -> float:
-        try:
-            number = float(text)
-        except ValueError:
-            number = float("nan")
-        if not isfinite(number):
-            raise Refused(f"is the label and must be a finite number, got {text!r}", "; drop the row")
-        return number
+        if not is_number(text):
+            comma = ", or give decimal=',' where it stands before decimals" if DECIMAL_COMMA.fullmatch(text) else ""
+            raise Refused(f"is the label and must be a finite number, got {text!r}", f"; drop the row{comma}")
+        return float(text)
 
 
 @dataclass
@@ -460,9 +457,7 @@ def _troubles(path: Path, columns: list[_Column], bad: dict[int, tuple[int, Refu
                         continue
                     if len(values[j]) <= MANY:
                         values[j].add(text)
-                    if len(strange[j]) <= MANY and not (
-                        is_number(text) or (columns[j].comma and DECIMAL_COMMA.fullmatch(text))
-                    ):
+                    if len(strange[j]) <= MANY and not is_number(text, columns[j].comma):
                         strange[j].add(text)
     troubles = []
     for j, (row, error) in sorted(bad.items(), key=lambda one: (one[1][0], one[0])):

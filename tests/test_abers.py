@@ -457,3 +457,17 @@ def test_one_number_may_come_in_many_forms():
 
 
 # Merges ---------------------------------------------------------------------------------------------------
+
+
+def test_a_state_holds_as_many_examples_as_can_be_counted_and_no_more():
+    """Two blocks of equal counts: with the largest number of examples, and with one more."""
+    half = hulls.LIMIT // 2
+    calibrator = VennAbers()
+    for more, fits in ((1, True), (2, False)):
+        counts = np.array([half, half + more], np.int64)
+        state = calibrator.state | {"scores": np.array([0.0, 1.0]), "blocks": counts << 32 | counts // 2}
+        if fits:
+            calibrator.restore(state)
+        else:
+            with pytest.raises(ValueError, match=f"at most {hulls.LIMIT} examples"):
+                calibrator.restore(state)

@@ -401,6 +401,8 @@ def test_bad_questions_are_refused_and_change_nothing():
     with pytest.raises(TypeError, match="must predict sets of labels"):
         Adaptive(venn.TransductiveVennAbers(machine())).predict_one([0.0])
     model = Adaptive(venn.Conformal(machine()), [0.1], groups=[1])
+    with pytest.raises(ValueError, match="x must be a row of numbers with the features"):
+        model.learn_one([0.0], "a")
     model.learn_one([0.0, 1.0], "a")
     before = model.certificates, model.thresholds.tolist()
     for x, y, error in (([0.0, 1.0], "z", ValueError), ([0.0], "a", ValueError), ([np.nan, 0], "a", ValueError)):

@@ -333,3 +333,12 @@ def test_threads_change_no_bit():
         for bank in (one, two) if one.n % 7 == 0 else ():
             bank.unlearn_one(2)
         assert np.array_equal(one.member_bags(True), two.member_bags(True))
+
+
+def test_a_member_that_is_not_there_has_no_residual():
+    bank_ = bank(3)
+    members = len(bank_.members)
+    assert bank_.member_residual(members - 1) <= bank_.residual
+    for bad, error in ((-1, ValueError), (-(2**63), ValueError), (members, ValueError), ("first", TypeError)):
+        with pytest.raises(error, match="index must be"):
+            bank_.member_residual(bad)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import streams
 from venn import cli
-from venn.cli.columns import FILLED, Columns, of_columns
+from venn.cli.columns import FILLED, Columns, live_advice, of_columns
 from venn.cli.config import typed
 
 ORDERS = """id;name;age;size;colour;paid;outcome
@@ -366,6 +366,54 @@ def test_a_growing_file_may_have_decimal_commas(tmp_path):
     rows = streams.CSVRows(path, "y", id="key", delimiter=";", decimal=",", form=form, follow=False)
     (message,) = rows.messages()
     assert (message.id, message.x.tolist(), message.y) == ("k,1", [1.5, 1.0, 0.0], 2.25)
+
+
+def test_a_point_among_decimal_commas_is_mended_in_the_file(tmp_path):
+    """No filling and no names help: the number is there, and nobody knows which of two it is."""
+    path = tmp_path / "mixed.csv"
+    path.write_text(COMMAS.replace("1,1", "1.1"))
+    with pytest.raises(click.ClickException) as caught:
+        told("--label", "kind", "--delimiter", ";", "--skip", "row", "--decimal", ",").open(str(path), None)
+    assert caught.value.message.endswith("and no point, got '1.1': mend the file, or --skip width")
+
+
+def test_a_number_as_label_with_a_decimal_comma_advises_the_option(tmp_path):
+    path = tmp_path / "commas.csv"
+    path.write_text("a;y\n1;2,5\n2;3,5\n")
+    with pytest.raises(ValueError, match="got '2,5'; drop the row, or give decimal=','"):
+        streams.from_csv(path, "y", delimiter=";", classes="numbers")
+    with pytest.raises(click.ClickException) as caught:
+        told("--label", "y", "--delimiter", ";", "--numbers").open(str(path), None)
+    assert caught.value.message.endswith("give --decimal ,; else drop the row")
+
+
+@pytest.mark.parametrize("text", ["1_000", "\u0661"])
+def test_a_label_is_a_number_as_a_feature_is(tmp_path, text):
+    """Python reads underlines and digits of other scripts in numbers; a column of a file with them is no such one."""
+    path = tmp_path / "odd.csv"
+    path.write_text(f"a;y\n1.5;{text}\n2.5;3\n")
+    with pytest.raises(ValueError, match="row 2, column 'y' is the label and must be a finite number"):
+        streams.from_csv(path, "y", delimiter=";", classes="numbers")
+    rows = streams.CSVRows(path, "y", delimiter=";", form=streams.Form(classes="numbers"), follow=False)
+    with pytest.raises(streams.BadMessage, match="line 2: y must be a finite number"):
+        next(rows.messages())
+
+
+def test_a_growing_file_may_hold_points_in_columns_that_are_not_read(tmp_path):
+    path = tmp_path / "live.csv"
+    path.write_text("size;seen;y\n1,5;2.5;u\n")
+    form = streams.Form(["size"], ["u", "v"])
+    (message,) = streams.CSVRows(path, "y", delimiter=";", decimal=",", form=form, follow=False).messages()
+    assert message.x.tolist() == [1.5]
+
+
+def test_a_point_among_decimal_commas_of_a_growing_file_is_named(tmp_path):
+    path = tmp_path / "live.csv"
+    path.write_text("size;y\n1.5;u\n")
+    rows = streams.CSVRows(path, "y", delimiter=";", decimal=",", follow=False)
+    with pytest.raises(streams.BadMessage, match="x, feature 'size' must be a number with a decimal comma") as caught:
+        next(rows.messages())
+    assert live_advice(caught.value).endswith("got '1.5': --skip size")
 
 
 def rows_of(columns):

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from naive import covariates as naive
 from scipy import stats
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 import venn
 from venn.covariates import CovariateShift, LogLinear, estimated_shift
@@ -171,6 +174,32 @@ def test_estimated_weights_come_near_known_ones():
     assert constant.weights(np.ones((2, 1))) == pytest.approx([1.0, 1.0])
 
 
+@pytest.mark.parametrize("value", [0.1, -0.3, 1234.567, 1e-7])
+def test_a_constant_feature_has_no_weight(value):
+    """Its mean and deviation, as they are computed, are not exactly its value and 0."""
+    rng = np.random.default_rng(3)
+    old, new = rng.normal(size=(70, 1)), rng.normal(1.0, size=(41, 1))
+    shift = estimated_shift(*(np.column_stack([rows, np.full(len(rows), value)]) for rows in (old, new)))
+    alone = estimated_shift(old, new)
+    assert shift.weight.coefficients == pytest.approx((*alone.weight.coefficients, 0.0), abs=1e-12)
+    assert shift.weight.intercept == pytest.approx(alone.weight.intercept, abs=1e-9)
+
+
+@pytest.mark.parametrize("penalty", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("apart", [0.0, 1.0, 50.0])
+def test_estimated_weights_are_those_of_logistic_regression(penalty, apart):
+    """Also where a line separates old from new, and where these are fewer."""
+    rng = np.random.default_rng(4)
+    old, new = rng.normal(size=(80, 2)), rng.normal([apart, 0.0], size=(30, 2))
+    scale = StandardScaler().fit(np.vstack([old, new]))
+    model = LogisticRegression(C=1 / penalty, tol=1e-12, max_iter=10000)
+    model.fit(scale.transform(np.vstack([old, new])), np.repeat([0, 1], [80, 30]))
+    found = estimated_shift(old, new, penalty=penalty).weight
+    assert found.coefficients == pytest.approx(model.coef_[0] / scale.scale_, rel=1e-4, abs=1e-6)
+    odds = model.decision_function(scale.transform(np.zeros((1, 2))))[0]
+    assert found.intercept == pytest.approx(odds + np.log(80 / 30), rel=1e-4, abs=1e-5)
+
+
 @pytest.mark.parametrize("name", MAKE)
 def test_equal_weights_change_nothing(name):
     X, y = data(30, seed=2)
@@ -239,6 +268,14 @@ def test_what_cannot_be_weighed_is_refused():
         estimated_shift(np.full((3, 1), np.inf), X)
     with pytest.raises(TypeError, match="shift must be a PriorShift"):
         venn.InductiveVenn(AsGiven(), schedule=NoTraining(), shift=TILT)
+
+
+def test_sparse_objects_are_not_weighed_from_the_first_one_on():
+    model = venn.Conformal(squares(), shift=TILT)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="sparse ones are not weighed"):
+            model.predict_one(csr_array([[1.0, 2.0]]))
+        model.learn_one(csr_array([[1.0, 2.0]]), 0)
 
 
 def test_an_object_that_cannot_come_has_full_sets():

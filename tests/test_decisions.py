@@ -217,3 +217,10 @@ def test_nothing_answered_says_nothing():
     assert error_among_answered(100, 0, 0.1) == 1.0
     assert answer_threshold([], np.zeros(0, bool), 0.1) == np.inf
     assert repr(eval(repr(COSTS), {"CostTable": CostTable})) == repr(COSTS)
+
+
+def test_where_there_is_one_action_it_is_chosen():
+    costs = CostTable({"only": {"no": 1.0, "yes": 3.0}})
+    decision = decide(costs, ClassIntervals(np.array([[0.25, 0.5], [0.5, 0.75]]), ("no", "yes")))
+    assert decision.action == "only"
+    assert (decision.lower, decision.upper) == (2.0, 2.5)

@@ -248,3 +248,9 @@ def test_coefficients_go_to_the_ends_of_their_states():
     send_to_ends(K, n, positive, positive + negative, C, state, beta, score)
     assert beta == pytest.approx(expected, abs=1e-12)
     assert score == pytest.approx(K @ expected, abs=1e-9)
+
+
+def test_one_bin_holds_all_forecasts():
+    card = venn.monitors.Scorecard([0, 1], bins=1)
+    card.update_many(ManyForecasts(np.array([[0.9, 0.1], [0.2, 0.8]]), [0, 1]), [0, 0])
+    assert card.ece == pytest.approx(0.85 - 0.5)  # mean probability of the predicted label, and share of hits

@@ -351,6 +351,7 @@ def test_a_chosen_method_of_several_classes_is_read_whoever_reads_it(method):
         ("width", "'width': a loop over a data frame gives names of columns"),
         ({"a": 1.0}, r"the mapping \{'a': 1.0\}: give the values alone"),
         ([1.0, "Oslo"], r"'Oslo' at feature 1: encode text first.*pipe\[-1\] is the scorer"),
+        (np.array("Oslo"), r"array\('Oslo'"),
     ],
 )
 def test_what_is_no_row_of_numbers_says_what_to_give(x, said):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -316,8 +317,8 @@ def test_it_refuses_what_has_no_groups(predictor, by, error, match):
 
 
 def test_bad_groups_are_refused_before_anything_is_learned():
-    for make in (venn.Conformal, venn.InductiveConformal):
-        model = by_group(make(squares()), 5)
+    for make, by in product((venn.Conformal, venn.InductiveConformal), (5, (0, 5), (5, 0))):
+        model = by_group(make(squares()), by)
         with pytest.raises(ValueError, match="by must be a feature's position below 2"):
             model.predict_one([0.0, 1.0])
     assert isinstance(by_group(venn.InductiveVenn(squares()), 0), InductiveByGroup)

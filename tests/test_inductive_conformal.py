@@ -23,6 +23,7 @@ from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
 from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_conformal import InductiveConformal
+from venn.priors import PriorShift
 from venn.schedules import FixedCalibration, FreshSplit, NoTraining, PrefixRestart
 
 
@@ -508,3 +509,17 @@ def test_repr_shows_the_parameters():
         "label_conditional=True, smoothed=False, seed=3)"
     )
     assert "Margin(deleted=False), schedule=NoTraining()" in repr(InductiveConformal(frozen()))
+
+
+def test_a_large_block_by_the_priors_is_as_one_by_one():
+    """Each class has a multiset of its own, which must have room for its examples of the whole block."""
+    rng = np.random.default_rng(6)
+    n = 20 * WIDTH
+    X, y = rng.normal(size=(n, 2)), rng.integers(0, 10, n) // 9  # one of ten is of class 1
+    shift = PriorShift((0.5, 0.5), (0.9, 0.1))
+    whole, one_by_one = (InductiveConformal(AsGiven(), schedule=NoTraining(), shift=shift) for _ in range(2))
+    block = whole.replay_many(X, y.tolist())
+    for i in range(n):
+        assert np.array_equal(one_by_one.predict_one(X[i]).p_values, block[i].p_values)
+        one_by_one.learn_one(X[i], int(y[i]))
+    assert np.array_equal(one_by_one.predict_one(X[0]).p_values, whole.predict_one(X[0]).p_values)

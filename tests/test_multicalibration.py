@@ -276,3 +276,24 @@ def test_functions_that_nearly_depend_on_each_other_raise_or_hold():
         return
     left = g.T @ (np.append(y[:-1], 1) - X[:, 1] - g @ fitted[1, 1])
     assert abs(left).max() < 1e-9
+
+
+def attribute(x):
+    return [x[2], 1.0]
+
+
+@pytest.mark.parametrize("groups", [[2], attribute], ids=["feature", "function"])
+@pytest.mark.parametrize("far", [1e155, -1e308])
+def test_a_function_whose_squares_overflow_is_refused_and_leaves_no_trace(groups, far):
+    """Learned, it would make the sums infinite for ever: no later prediction, and a file that nobody can read."""
+    X, y = examples(np.random.default_rng(5), 30)
+    model = InductiveMulticalibration(Given("ab"), groups=groups)
+    for x, code in zip(X, y, strict=True):
+        model.learn_one(x, "ab"[code])
+    before = model.predict_one(X[0])
+    odd = [*X[0][:2], far]
+    for call in (model.predict_one, lambda x: model.learn_one(x, "a"), lambda x: model.learn_many([x], ["a"])):
+        with pytest.raises(ValueError, match=r"groups must be functions of size at most 1e\+100"):
+            call(odd)
+    assert np.array_equal(model.predict_one(X[0]).values, before.values)
+    assert pickle.loads(pickle.dumps(model)).n == 30

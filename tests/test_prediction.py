@@ -12,6 +12,7 @@ from venn.prediction import (
     CategoryClass,
     ClassIntervals,
     Forecast,
+    GroupIntervals,
     Maximin,
     Multiprobability,
     PredictionSet,
@@ -171,6 +172,22 @@ def test_predictions_are_read_only_and_copy(prediction):
         assert twin.classes == prediction.classes
         assert (twin.lower, twin.upper, twin.width) == (prediction.lower, prediction.upper, prediction.width)
         assert np.array_equal(twin.proba, prediction.proba)
+
+
+@pytest.mark.parametrize(
+    "prediction",
+    [
+        Forecast(np.array([0.25, 0.75]), ("a", "b")), Multiprobability(np.eye(2), ("a", "b"), Maximin()),
+        ClassIntervals(np.array([[0.25, 0.5], [0.5, 0.75]]), ("a", "b")),
+        GroupIntervals(np.array([[0.25, 1.5], [-0.5, 0.75]]), ("a", "b")), PredictionSet([0.25, 0.5], ("a", "b")),
+    ],
+    ids=lambda prediction: type(prediction).__name__,
+)  # fmt: skip
+def test_no_array_that_a_prediction_holds_can_be_written(prediction):
+    """A prediction is shared by monitors and records: what one of them wrote would be another's answer."""
+    held = [value for value in vars(prediction).values() if isinstance(value, np.ndarray)]
+    assert held
+    assert not any(array.flags.writeable for array in held)
 
 
 def test_rules_are_equal_by_their_parameters():

@@ -373,6 +373,17 @@ def test_estimated_priors_where_classes_look_alike():
     assert naive.likelihood(found, proba, train) > naive.likelihood(plain, proba, train)
 
 
+@pytest.mark.parametrize("apart", [1e-2, 1e-3, 1e-5])
+def test_estimated_priors_where_classes_can_hardly_be_told_apart(apart):
+    """The likelihood is nearly flat: without extrapolation that helps, ten thousand rounds do not get there."""
+    rng = np.random.default_rng(1)
+    train = np.full(2, 0.5)
+    proba = 0.5 + 0.5 * apart * rng.normal(size=2000)
+    proba = np.column_stack([proba, 1 - proba])
+    found = operational_priors(proba, train)
+    assert (naive.one_round(found, proba, train) <= (1 + 2e-9) * found).all()
+
+
 def test_estimated_priors_where_the_answer_is_known():
     train = (0.25, 0.75)
     assert operational_priors([[0.25, 0.75]] * 9, train).tolist() == [0.25, 0.75]  # nothing is said

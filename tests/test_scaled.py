@@ -291,6 +291,18 @@ def test_a_refused_training_leaves_no_trace():
     assert (machine.n, machine.learned) == (2, 2)
 
 
+@pytest.mark.parametrize("bad", [-1, len(CLASSES)])
+def test_a_state_with_one_code_of_no_class_is_refused(bad):
+    machine = Scaled(venn.LeastSquaresSVM(venn.RBF("auto"), 5.0, CLASSES), 5)
+    machine.expect_training()
+    for x in range(3):
+        machine.learn_one([float(x)], "a")
+    state = machine.state
+    state["codes"][1] = bad
+    with pytest.raises(ValueError, match="codes must be those of"):
+        Scaled(machine.machine.fresh(), 5).restore(state)
+
+
 # Windows -------------------------------------------------------------------------------------------------------------
 
 

@@ -145,6 +145,9 @@ def test_dissent_counts_the_votes_of_others():
         Dissent().categories(np.array([[1.0, -1.0]]))
     with pytest.raises(ValueError, match="votes"):
         Dissent().categories(np.array([[1.0, 0.5]]))
+    for odd in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="scores must be"):
+            Dissent().categories(np.array([[1.0, 2.0], [odd, 1.0]]))
 
 
 # Against the definition: tables to counts ----------------------------------------------------------------------------

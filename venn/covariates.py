@@ -181,7 +181,8 @@ def estimated_shift(old: Any, new: Any, penalty: float = 1.0) -> CovariateShift:
         raise ValueError(f"new must have {first.shape[1]} features, as old has, got {second.shape[1]}")
     penalty = positive("penalty", penalty)
     rows = np.concatenate([first, second])
-    mean, deviation = rows.mean(axis=0), rows.std(axis=0)
+    constant = rows.min(axis=0) == rows.max(axis=0)  # to the bit, while mean and deviation are rounded
+    mean, deviation = np.where(constant, rows[0], rows.mean(axis=0)), np.where(constant, 1.0, rows.std(axis=0))
     deviation[deviation == 0] = 1.0
     X = np.column_stack([(rows - mean) / deviation, np.ones(len(rows))])
     target = np.repeat([0.0, 1.0], [len(first), len(second)])

@@ -11,7 +11,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.checks import FromProbabilities, example_weights, refuse_fractions, validate_data, whole
+from venn.adapters.checks import (
+    FromProbabilities,
+    example_weights,
+    refuse_fractions,
+    refuse_mixtures,
+    validate_data,
+    whole,
+)
 from venn.adapters.cross_fitting import Abers, Categories, CrossVennAbers, Fold, Mapped, Scorer, disjoint_splits
 from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
@@ -190,6 +197,7 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         """
         a_map = _is_map(self.method)
         self._svc()._validate_params()  # noqa: SLF001 -- scikit-learn's own check of its parameters
+        refuse_mixtures("y", y)  # before numpy makes strings of numbers
         X, y = self._validated(X, y)
         check_classification_targets(y)
         weights = example_weights(sample_weight, X.shape[0])

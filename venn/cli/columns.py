@@ -13,7 +13,7 @@ import click
 import streams
 from streams.checks import MANY
 from streams.form import BadValue
-from streams.schema import DECIMAL_COMMA, MISSING, WITH_COMMA, Refused
+from streams.schema import DECIMAL_COMMA, MISSING, WITH_COMMA, Refused, is_number
 from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
 from venn.cli.config import Config, option, with_options
 from venn.cli.errors import did_you_mean, in_shell
@@ -151,8 +151,10 @@ class Columns:
     def _by_hand(self, trouble: Trouble, rows: int) -> str:
         """Return what to do if more options do not help: empty if they do."""
         source, column = self.config.source, trouble.column
+        commas = source.decimal == "." and bool(trouble.strange) and all(map(DECIMAL_COMMA.fullmatch, trouble.strange))
         if trouble.kind is None:
-            return "drop the row"
+            option = "drop the row"
+            return self._decimals(option) if commas and source.numbers else option
         if column in (source.nominal or {}):
             return f"add it to {self.where('nominal')}, or name the column without values"
         if column in (source.ordinal or {}):
@@ -160,9 +162,12 @@ class Columns:
         option = _option(trouble, rows)
         if column in (source.fill or {}):
             return f"instead of {self.where('fill')} give {option}"
-        if source.decimal == "." and all(map(DECIMAL_COMMA.fullmatch, trouble.strange)):
-            return f"where the comma stands before decimals, give {self.where('decimal')} ,; else {option}"
+        if commas:
+            return self._decimals(option)
         return f"mend the file, or {option}" if _almost_numbers(trouble) else ""
+
+    def _decimals(self, instead: str) -> str:
+        return f"where the comma stands before decimals, give {self.where('decimal')} ,; else {instead}"
 
 
 def _option(trouble: Trouble, rows: int) -> str:
@@ -188,9 +193,14 @@ def _infinite(trouble: Trouble) -> bool:
 
 
 def _almost_numbers(trouble: Trouble) -> bool:
-    """Whether a column would hold numbers without its commas and signs of percent."""
+    """Whether a column would hold numbers without its commas, points and signs of percent."""
     numbers = [text for text in trouble.strange if not _is_missing(text)]
-    return bool(numbers) and all(WITH_COMMA.fullmatch(text) or PERCENT.fullmatch(text) for text in numbers)
+    return bool(numbers) and all(map(_almost_number, numbers))
+
+
+def _almost_number(text: str) -> bool:
+    """Whether a text that was refused is a number to a reader; one with a point is refused among decimal commas."""
+    return bool(WITH_COMMA.fullmatch(text) or PERCENT.fullmatch(text)) or is_number(text)
 
 
 def live_advice(error: streams.BadMessage) -> str:
@@ -201,6 +211,6 @@ def live_advice(error: streams.BadMessage) -> str:
     column = in_shell(bad.feature)
     options = [f"--skip {column}"]
     # A name with = would be taken for a column with values.
-    if isinstance(bad.kind, streams.Numeric) and "=" not in bad.feature and not WITH_COMMA.fullmatch(bad.text):
+    if isinstance(bad.kind, streams.Numeric) and "=" not in bad.feature and not _almost_number(bad.text):
         options.insert(0, f"--fill {column}=NUMBER" if _is_missing(bad.text) else f"--nominal {column}=VALUE,VALUE")
     return f"{str(error).removesuffix(bad.remedy)}: {', or '.join(options)}"

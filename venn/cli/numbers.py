@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from streams.schema import with_point
+from streams.schema import is_number, with_point
 from streams.tables import opened
 from venn.cli.predictors import LAST_TRAINING
 from venn.predictors.adaptive_intervals import AdaptiveIntervals
@@ -69,12 +68,9 @@ def holds_numbers(path: Path, label: str, delimiter: str, decimal: str = ".") ->
             text = row[place] if place < len(row) else ""
             if text in seen:
                 continue
-            try:
-                number = float(with_point(text) if decimal == "," else text)
-            except ValueError:
+            if not is_number(text, decimal == ","):
                 return False
-            if not math.isfinite(number):
-                return False
+            number = float(with_point(text) if decimal == "," else text)
             if len(seen) <= MOST_CLASSES:
                 seen.add(text)
             whole = whole and number.is_integer()

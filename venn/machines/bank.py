@@ -193,8 +193,9 @@ class Bank(KeptMachine, Storing):
 
     def member_residual(self, index: int) -> float:
         """Return the worst error of one member's equations."""
+        member = self.systems[integer("index", index, 0, len(self.systems) - 1)]
         self._shared.begin()
-        return self.systems[index].residual
+        return member.residual
 
     @property
     def labels(self) -> Integers:

@@ -121,7 +121,7 @@ def _strange(x: Any) -> str:
         return f"{x!r}: a loop over a data frame gives names of columns, one over streams.from_arrays(X, y) gives rows"
     if isinstance(x, Mapping):
         return f"the mapping {x!r}: give the values alone, list(x.values()), always in the same order"
-    if isinstance(x, Iterable):
+    if isinstance(x, Iterable) and not (isinstance(x, np.ndarray) and not x.ndim):
         for j, value in enumerate(x):
             if isinstance(value, str):
                 return f"{value!r} at feature {j}: {ENCODE}"

@@ -191,7 +191,7 @@ class FrozenScorer(Saved):
         method: str | None = None,
     ) -> None:
         estimator = _unwrapped(estimator)
-        if method is not None and (method not in METHODS or not _has(estimator, method)):
+        if method is not None and (not isinstance(method, str) or method not in METHODS or not _has(estimator, method)):
             raise ValueError(f"method must be one of {METHODS} that the estimator has, or None, got {method!r}")
         self._wanted = method
         methods = METHODS if method is None else (method,)

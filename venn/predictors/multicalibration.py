@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from venn._compiled.multicalibration import add_many, fit_bag, replay_multicalibration
+from venn.labels import LARGEST
 from venn.machines.around import inside
 from venn.machines.frozen import FrozenScorer, ObjectRows
 from venn.machines.logistic import KernelLogisticRegression
@@ -65,16 +66,24 @@ class Functions:
         Raises
         ------
         ValueError, TypeError
-            The objects have no such feature, or the function returned what is not a row of numbers.
+            The objects have no such feature, or the function returned what is not a row of numbers of size at most
+            1e100.
         """
         values = np.ones((len(rows), self.m or 1))
         if not callable(self.groups):
             if max(self.groups) >= rows.shape[1]:
                 raise ValueError(f"groups must be features' positions below {rows.shape[1]}, got {self.groups}")
             values[:, 1:] = rows[:, list(self.groups)]
-            return values
-        found = [self._asked(row) for row in rows]
-        return np.column_stack([np.ones(len(rows)), found]) if found else values
+        elif len(rows):
+            values = np.column_stack([np.ones(len(rows)), [self._asked(row) for row in rows]])
+        far = np.argwhere(~(np.abs(values) <= LARGEST))  # NaN, too
+        if len(far):
+            i, j = far[0].tolist()
+            raise ValueError(
+                f"groups must be functions of size at most {LARGEST:g}, as squares are summed, got {values[i, j]:g} "
+                f"for {rows[i]}"
+            )
+        return values
 
     def _asked(self, row: Floats) -> Floats:
         answer = self.groups(row.copy())

@@ -342,7 +342,8 @@ class Dissent(Refined):
         ValueError
             The scores are not votes, whole numbers >= 0.
         """
-        if (np.abs(grid - GRID * np.rint(grid / GRID)) > 1).any() or grid.min(initial=0) < 0:
+        known = np.isfinite(grid).all() and grid.min(initial=0) >= 0
+        if not known or (np.abs(grid - GRID * np.rint(grid / GRID)) > 1).any():
             raise ValueError("scores must be votes, whole numbers >= 0, as of NearestNeighbours, for Dissent()")
         top, _, best, _ = compiled.best_two(grid)
         return top + len(grid) * np.rint((grid.sum(axis=0) - best) / GRID).astype(np.int64)
