@@ -53,7 +53,7 @@ def objective(model, X, y, weights=1.0):
 @pytest.mark.parametrize("seed", range(5))
 def test_equals_the_best_of_all_choices(scip, seed, C):
     rng = np.random.default_rng(seed)
-    n = 7
+    n = 6
     X, y = examples(seed, n, d=1 + seed % 3, grid=seed % 2 == 0)
     weights = rng.integers(1, 4, n).astype(float) if C == 10 else np.ones(n)
     shares = SHARES[seed]

@@ -158,7 +158,7 @@ def metrics(tmp_path):
 def asked(port, path="/", headers=(), method="GET", version="HTTP/1.1"):
     """Return status, headers and text of the answer to a request written by hand."""
     lines = [f"{method} {path} {version}", *(f"{name}: {value}" for name, value in headers), "Connection: close"]
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode("latin1"))
         answer = http.client.HTTPResponse(connection, method=method)
         answer.begin()
@@ -171,7 +171,7 @@ def upgrade(port, host=None, origin=None, extra=()):
         ("Host", host or f"localhost:{port}"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"),
         ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="), *([("Origin", origin)] if origin else ()), *extra,
     ]  # fmt: skip
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         lines = ["GET /ws HTTP/1.1", "Connection: Upgrade", *(f"{name}: {value}" for name, value in headers), "", ""]
         connection.sendall("\r\n".join(lines).encode("latin1"))
         return int(connection.recv(2000).split()[1])
@@ -345,7 +345,7 @@ class Hand:
     def __init__(self, port):
         page = asked(port, "/", [("Host", f"localhost:{port}")]).text
         token = json.loads(re.search(r'id="items">(.*?)</script>', page).group(1))[0]["token"]
-        self.connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.connection = socket.create_connection(("127.0.0.1", port), timeout=60)
         lines = [
             "GET /ws HTTP/1.1", f"Host: localhost:{port}", "Upgrade: websocket", "Connection: Upgrade",
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
@@ -382,7 +382,7 @@ NONSENSE = {
 def test_what_is_no_message_makes_one_line_and_the_page_goes_on(pages, capfd, what):
     made = pages()
     Hand(made.port).sends(*NONSENSE[what])
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not made.lines and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(0.1)

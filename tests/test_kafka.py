@@ -27,7 +27,7 @@ def broker():
     quiet = logging.getLogger("quiet")
     quiet.propagate = False
     producer = kafka.Producer({"test.mock.num.brokers": 1, "linger.ms": 0}, logger=quiet)
-    found = producer.list_topics(timeout=10)
+    found = producer.list_topics(timeout=60)
     yield producer, ",".join(f"{node.host}:{node.port}" for node in found.brokers.values())
     producer.flush(5)
 
@@ -37,7 +37,7 @@ def topic(broker, request):
     """A topic of the test's own."""
     producer, servers = broker
     name = "".join(character if character.isalnum() else "_" for character in request.node.name)
-    assert len(producer.list_topics(name, timeout=10).topics[name].partitions) == PARTITIONS
+    assert len(producer.list_topics(name, timeout=60).topics[name].partitions) == PARTITIONS
 
     def put(*values, partition=-1):
         for value in values:

@@ -315,13 +315,14 @@ def of_everything(machine, X):
     return [*arrays, machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes(), machine.residual]
 
 
-@pytest.mark.parametrize(("kind", "class_weights"), [("few", None), ("repeats", (1.0, 2.0, 0.5, 1.0))])
-def test_any_number_of_threads_gives_the_same_last_bit(kind, class_weights):
+@pytest.mark.parametrize(("kind", "class_weights", "several"), [("few", None, 3), ("repeats", (1.0, 2.0, 0.5, 1.0), 2)])
+def test_any_number_of_threads_gives_the_same_last_bit(kind, class_weights, several):
     rng = np.random.default_rng(8)
     X = objects(kind, rng, 64)  # past the refresh of the inverses
     y, w = labels("late", rng, X, 3).tolist(), rng.choice([0.5, 1.0, 2.0], 64)  # the last class never comes
     machines = [
-        KernelLogisticRegression(venn.RBF(0.5), 5.0, range(4), class_weights, threads=threads) for threads in (1, 2, 3)
+        KernelLogisticRegression(venn.RBF(0.5), 5.0, range(4), class_weights, threads=threads)
+        for threads in (1, several)
     ]
     for i, x in enumerate(X):
         for machine in machines:

@@ -188,14 +188,14 @@ def test_two_viewers_follow_a_run_over_its_death(browser, served):
 
 def handshake(url, origin):
     """Return the status of the answer to a browser that would open the page's socket from another origin."""
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         assert answer.status == 200
     port = int(url.rsplit(":", 1)[1])
     lines = [
         "GET /ws HTTP/1.1", f"Host: 127.0.0.1:{port}", "Upgrade: websocket", "Connection: Upgrade",
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13", f"Origin: {origin}",
     ]  # fmt: skip
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
         return int(connection.recv(1000).split()[1])
 
@@ -220,7 +220,7 @@ def test_it_listens_at_the_loopback_only(served):
             with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
                 socket.create_connection((address, port), timeout=2).close()
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"{served.url}/none", timeout=10)
+        urllib.request.urlopen(f"{served.url}/none", timeout=60)
 
 
 # ------------------------------------------------------------------------ names that would be scripts

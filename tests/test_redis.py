@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from ports import free_port
 
 from streams.form import Form
 from streams.messages import BadMessage, MessagesLost, Source, Tally
@@ -31,9 +31,7 @@ class Server:
     """A redis-server of our own, whose data outlive it."""
 
     def __init__(self, folder):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.folder, self.process = folder, None
         self.url = f"redis://127.0.0.1:{self.port}/0"
 
@@ -43,7 +41,7 @@ class Server:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             with redis.Redis(port=self.port) as client:
                 try:

@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import sqlite3
 import struct
 import subprocess
@@ -20,6 +19,7 @@ from urllib.request import urlopen
 
 import pytest
 from click.testing import CliRunner
+from ports import free_port
 from run_cases import CLASSES, LIVING, OPTIONS, Life, counts, events, left, line, parts, printed, until
 
 import streams
@@ -104,9 +104,7 @@ class Server:
     """A redis-server of our own, whose data outlive it."""
 
     def __init__(self, folder):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.folder = folder
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.start()
@@ -181,9 +179,7 @@ def test_redis_and_the_run_are_killed_and_each_message_counts_once(tmp_path, und
 
 
 def test_a_growing_file_in_a_process_of_its_own_with_metrics_and_sigterm(tmp_path, undisturbed):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     path, journal, wanted = tmp_path / "in.jsonl", tmp_path / "run.db", events(N)
     path.write_text("".join(map(line, wanted[:50])))
     arguments = ["--source", "jsonl:in.jsonl", "--journal", "run.db", "--metrics-port", str(port), *OPTIONS]

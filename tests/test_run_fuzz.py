@@ -20,7 +20,7 @@ from venn.cli.config import TABLES, options
 WIDTH = 2
 OF_FILES = ("rows.csv, row ", "try: ")  # the lines after the first of what is wrong with a CSV file
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-SEVERAL = settings(QUICK, max_examples=12)  # of whole runs; `tools.campaign` tries as many as one likes
+SEVERAL = settings(QUICK, max_examples=8)  # of whole runs; `tools.campaign` tries as many as one likes
 
 values = st.one_of(
     st.booleans(),

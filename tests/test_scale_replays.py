@@ -378,7 +378,7 @@ def test_threads_write_one_file_without_harm(tmp_path, monkeypatch):
 
     def together(file):
         if not os.path.isdir(f"/proc/self/fd/{file}") and not ready.broken:
-            ready.wait(timeout=10)
+            ready.wait(timeout=60)
         sync(file)
 
     def write(content):

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from browsing import LAST, Viewer, browser, chromium  # noqa: F401
+from ports import free_port
 from run_cases import CLASSES, OPTIONS, counts, events, until
 from test_run import Server, produce
 
@@ -60,9 +61,7 @@ def listens(port):
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 def test_the_page_goes_on_whoever_is_killed(browser, tmp_path):  # noqa: F811
     pytest.importorskip("redis", reason="the package redis is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     journal, host = tmp_path / "run.db", f"127.0.0.1:{port}"
     sent, enough = [], threading.Event()
 

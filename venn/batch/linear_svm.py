@@ -141,7 +141,7 @@ class Design:
 
 def _column(name: str, values: Any, n: int) -> Floats:
     """Return (n,) finite numbers, or say what is wrong with them."""
-    column: Floats = np.asarray(values, np.float64)
+    column: Floats = np.asarray(values, np.float64, order="C")  # else loops are compiled once more
     if column.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), one number for each example, got {column.shape}")
     if not np.isfinite(column).all():

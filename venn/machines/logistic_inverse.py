@@ -97,7 +97,8 @@ class Change(NamedTuple):
 def made_anew(kernel: Floats, levels: Integers, weights: Floats) -> Change:
     """Return the change to the inverse for these weights, whatever the inverse was before."""
     full = dense_inverse(kernel, weights)
-    return Change(levels, weights, full.sum(axis=1), full.diagonal(), full=full)
+    # Copied, since loops would be compiled once more for a view that nobody may write to.
+    return Change(levels, weights, full.sum(axis=1), full.diagonal().copy(), full=full)
 
 
 class Standing(NamedTuple):
