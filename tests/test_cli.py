@@ -440,10 +440,10 @@ def test_plain_words():
             y,
         )
     assert plain_words(record) == [
-        "in: the accuracy, 0.667, ends inside its band [0.500, 0.750]; it was inside at 1 of 3 steps.",
-        "out: the accuracy, 0.667, ends outside its band [0.900, 0.950]; it was inside at 0 of 3 steps.",
+        "in: the accuracy, 0.667, ends inside its band [0.500, 0.750]; inside at 1 of 3 steps.",
+        "out: the accuracy, 0.667, ends outside its band [0.900, 0.950]; inside at 0 of 3 steps.",
         "safe: the accuracy, 0.667, ends outside its band [0.900, 0.950] by 0.2333, within the 0.784 that chance "
-        "allows; it was inside at 0 of 3 steps.",
+        "allows; inside at 0 of 3 steps.",
         "Mean claim minus accuracy: sure +0.333, unsure +0.167.",
     ]
     sets = Record(classes, ["conformal"])

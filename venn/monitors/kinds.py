@@ -123,7 +123,7 @@ class ProbabilityKind(Kind):
         if not inside[-1] and guaranteed == PREDICTED_LABEL:
             gap, chance = max(lower - accuracy, accuracy - upper), deviation_radius(len(curves)) / len(curves)
             end += f" by {gap:.4f}, {'within' if gap <= chance else 'BEYOND'} the {chance:.3f} that chance allows"
-        return f"{name}: the accuracy, {accuracy:.3f}, ends {end}; it was inside {share}."
+        return f"{name}: the accuracy, {accuracy:.3f}, ends {end}; inside {share}."
 
     def plain(self, prediction: Any) -> dict[str, Any]:
         """Return the label and its bounds, the class of the largest probability, the point forecast, as JSON."""
