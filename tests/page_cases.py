@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn.monitors.alarms import Alarm
+from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
-from venn.monitors.objects import Drift
 from venn.online.codec import encode
 from venn.online.journal import Journal, Question
 from venn.online.watch import ENDED

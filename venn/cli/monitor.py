@@ -20,7 +20,7 @@ from venn.cli.predictors import FORECASTER, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, into_folder, learning, make_folder, read_by, seed
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
-from venn.monitors.objects import Drift
+from venn.monitors.drift import Drift
 from venn.monitors.together import trainings_of
 from venn.online.forecaster import watched
 from venn.online.record import Record

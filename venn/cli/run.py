@@ -34,7 +34,7 @@ from venn.cli.predictors import INDUCTIVE, PREDICTORS, WINDOWED, default_predict
 from venn.cli.serve import TOKEN, guard, holds_journal
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
-from venn.monitors.objects import ABOUT
+from venn.monitors.drift import ABOUT
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.panel import Panel

@@ -10,8 +10,9 @@ from scipy.special import bdtrc as binomial_tail
 
 from venn.machines.scaled import FIRST
 from venn.monitors.curves import SetCurves
+from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
-from venn.monitors.objects import AmongAll, Drift
+from venn.monitors.rankings import AmongAll
 from venn.monitors.together import together
 from venn.monitors.verdict import Verdict, worst
 from venn.online.forecaster import INTERVALS, SETS, Forecaster, watched

@@ -11,6 +11,7 @@ from .calibration import ece as ece
 from .calibration import hosmer_lemeshow as hosmer_lemeshow
 from .calibration import reliability as reliability
 from .change import ChangePoint as ChangePoint
+from .drift import Drift as Drift
 from .losses import brier as brier
 from .losses import log_loss as log_loss
 from .losses import sharpness as sharpness
@@ -22,9 +23,8 @@ from .martingales import SimpleJumper as SimpleJumper
 from .martingales import SimpleMixture as SimpleMixture
 from .martingales import Sleeper as Sleeper
 from .monitor import Monitor as Monitor
-from .objects import AgainstFirst as AgainstFirst
-from .objects import AmongAll as AmongAll
-from .objects import Drift as Drift
+from .rankings import AgainstFirst as AgainstFirst
+from .rankings import AmongAll as AmongAll
 from .scorecard import Scorecard as Scorecard
 from .scorecard import SetScorecard as SetScorecard
 from .sequences import BettingBound as BettingBound

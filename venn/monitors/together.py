@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from venn.labels import LabelSpace
+from venn.monitors.drift import ABOUT, Drift
 from venn.monitors.monitor import Monitor
-from venn.monitors.objects import ABOUT, Drift
 from venn.parameters import above_one, by_name, fraction, integer, members
 from venn.prediction import Label
 from venn.predictors.learning import elementary

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from venn.monitors.alarms import Alarm
+from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
-from venn.monitors.objects import Drift
 from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
 from venn.online.ahead import ahead

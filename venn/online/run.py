@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from venn.monitors.alarms import Alarm
+from venn.monitors.drift import ABOUT, Drift
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import Monitor
-from venn.monitors.objects import ABOUT, Drift
 from venn.online.panel import Panel
 from venn.prediction import Label, Prediction
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from venn.monitors.alarms import PER_DECADE
-from venn.monitors.objects import ABOUT
+from venn.monitors.drift import ABOUT
 from venn.show.snapshots import Snapshot
 
 APART = 1000  # steps: alarms of one detector that are less apart belong together
