@@ -10,7 +10,7 @@ from scipy import integrate, stats
 from sklearn.linear_model import LinearRegression
 
 import venn
-from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
+from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution, interval_score
 from venn.machines import FrozenRegressor, KernelRidge, MultiscaleRBF, ScaledRidge
 from venn.predictors import (
     AdaptiveIntervals,
@@ -127,6 +127,13 @@ def test_scores_are_their_definitions(seed):
         if np.isfinite(score):
             both = prediction.pinball(y, 0.75) if prediction.quantile(0.75) == upper else None
             assert both is None or both >= 0
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 2.0, math.nan, "0.1", True])
+def test_a_level_that_no_interval_can_claim_has_no_score(level):
+    """At 0 the score of a missed label would be infinite, and beyond 1 or below 0 a miss would count too little."""
+    with pytest.raises((TypeError, ValueError), match=r"epsilon must be a number in \(0, 1\), got "):
+        interval_score(1.0, 3.0, 3.5, level)
 
 
 def test_normal_scores_are_their_integrals():

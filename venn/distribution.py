@@ -35,6 +35,11 @@ def interval_score(lower: float, upper: float, y: float, epsilon: float) -> floa
     epsilon : float in (0, 1)
         The probability of a miss that the interval claims.
 
+    Raises
+    ------
+    ValueError, TypeError
+        `epsilon` is not as described.
+
     References
     ----------
     Gneiting & Raftery (2007), "Strictly proper scoring rules, prediction, and estimation".
@@ -44,7 +49,7 @@ def interval_score(lower: float, upper: float, y: float, epsilon: float) -> floa
     >>> interval_score(1.0, 3.0, 3.5, 0.1)
     12.0
     """
-    return (upper - lower) + 2 / epsilon * max(lower - y, y - upper, 0.0)
+    return (upper - lower) + 2 / fraction("epsilon", epsilon) * max(lower - y, y - upper, 0.0)
 
 
 class NumberPrediction(ABC):
@@ -95,7 +100,7 @@ class NumberPrediction(ABC):
 
     def interval_score(self, y: float, epsilon: float) -> float:
         """Return the interval score of the interval at a significance level in (0, 1): smaller is better."""
-        return interval_score(*self.interval(epsilon), REAL.encode(y), fraction("epsilon", epsilon))
+        return interval_score(*self.interval(epsilon), REAL.encode(y), epsilon)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in vars(self):

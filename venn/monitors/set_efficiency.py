@@ -9,7 +9,9 @@ import numpy as np
 
 from venn.monitors.checks import class_codes, p_value_rows
 from venn.monitors.sums import rounded, total
+from venn.parameters import integer
 from venn.prediction import Floats, significance
+from venn.saved import checked_keys
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,8 +118,8 @@ class EfficiencyTotals:
 
     Raises
     ------
-    ValueError
-        By `merge`: totals of sets at another level.
+    TypeError, ValueError
+        A parameter is not as described; by `merge`, totals of sets at another level.
 
     Examples
     --------
@@ -131,6 +133,11 @@ class EfficiencyTotals:
     epsilon: float = 0.05
     n: int = 0
     sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CRITERIA, 0))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", significance(self.epsilon))
+        object.__setattr__(self, "n", integer("n", self.n, 0))
+        checked_keys("sums", self.sums, CRITERIA)
 
     @property
     def means(self) -> dict[str, float]:
