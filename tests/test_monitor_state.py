@@ -218,3 +218,31 @@ def test_scores_are_taken_from_a_monitor_only(other):
     with pytest.raises(TypeError, match="other must be a Monitor, got"):
         monitor.update_like(other, next(iter(predictions("ClassIntervals", np.random.default_rng(1), 1))), CLASSES[0])
     assert monitor.state == state
+
+
+class NotedMonitor(venn.Monitor):
+    """A user's own, whose constructor passes on what it does not know."""
+
+    def __init__(self, classes, note="", **kwargs):
+        super().__init__(classes, **kwargs)
+        self.note = note
+
+
+class PassesAll(venn.Monitor):
+    """Another one, with nothing of its own."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+
+
+@pytest.mark.parametrize(("kind", "own"), [(NotedMonitor, {"note": "mine"}), (PassesAll, {})])
+def test_a_subclass_that_passes_arguments_on_gives_fresh_ones(kind, own):
+    """`Restarting`, `Adaptive` and `together` ask their monitors for fresh ones."""
+    monitor = kind(CLASSES, level=0.2, window=7, **own)
+    for prediction in predictions("Forecast", np.random.default_rng(1), 5):
+        monitor.update(prediction, CLASSES[0])
+    again = monitor.fresh(seed=5)
+    assert type(again) is kind
+    assert repr(again) == repr(monitor).replace("seed=0", "seed=5")
+    assert {name: getattr(again, name) for name in own} == own
+    assert (again.level, again.window, again.n) == (0.2, 7, 0)

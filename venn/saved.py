@@ -110,13 +110,18 @@ class Saved:
         return super().__reduce_ex__(protocol)
 
 
+def _arguments_of(kind: Any) -> tuple[str, ...]:
+    """Return the names of a constructor's parameters; what `*args` and `**kwargs` pass on are those of the base."""
+    parameters = inspect.signature(kind).parameters.values()
+    named = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    if len(named) < len(parameters):
+        making = [one for one in kind.__mro__ if "__init__" in vars(one)]
+        named += [name for name in arguments_of(making[1]) if name not in named]
+    return tuple(named)
+
+
 # A class keeps its constructor, and a checkpoint asks for it hundreds of times.
-_signature: Callable[[Any], inspect.Signature] = cache(inspect.signature)
-
-
-def arguments_of(kind: Any) -> tuple[str, ...]:
-    """Return the names of a constructor's parameters."""
-    return tuple(_signature(kind).parameters)
+arguments_of: Callable[[Any], tuple[str, ...]] = cache(_arguments_of)
 
 
 def taken_apart(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:
