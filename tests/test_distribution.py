@@ -109,6 +109,22 @@ def test_groups_are_compared_among_themselves():
         ConformalDistribution(model.machine, group=2).predict_one(X[0])
 
 
+@pytest.mark.parametrize("kind", [ConformalDistribution, ConformalIntervals])
+def test_groups_within_groups_are_those_of_both(kind):
+    """As for predictors of classes; the outer ones must not take the place of the inner ones without a word."""
+    X, y = examples(6, 40)
+    both, twice = kind(KernelRidge(venn.RBF(GAMMA), C), group=(0, 1)), kind(KernelRidge(venn.RBF(GAMMA), C), group=0)
+    twice = by_group(twice, [1])
+    for x, value in zip(X, y, strict=True):
+        assert twice.predict_one(x).p_value(value) == both.predict_one(x).p_value(value)
+        both.learn_one(x, value)
+        twice.learn_one(x, value)
+    with pytest.raises(TypeError, match="by must be positions of features, not a function"):
+        by_group(kind(KernelRidge(venn.RBF(GAMMA), C)), lambda x: x[0])
+    with pytest.raises(TypeError, match="by must be a feature's position"):
+        by_group(kind(KernelRidge(venn.RBF(GAMMA), C)), "kind")
+
+
 # Values ------------------------------------------------------------------------------------------------------------
 
 

@@ -11,12 +11,17 @@ from test_contract import BAD_OBJECTS
 
 import venn
 from venn.machines import FrozenRegressor, KernelRidge, Scaled, ScaledRidge
+from venn.maps import Softmax
 from venn.predictors import (
     AdaptiveIntervals,
     ConformalDistribution,
     ConformalIntervals,
+    CrossFittedScores,
+    CrossVenn,
     GaussianProcess,
+    HeldOutScores,
     InductiveDistribution,
+    InductiveMulticalibration,
     by_group,
 )
 
@@ -158,3 +163,22 @@ def test_blocks_are_the_predictions_one_by_one(name):
     assert np.array_equal([spoken(block[i]) for i in range(len(X))], expected)
     many = at_once.predict_many(X[::-1])
     assert np.array_equal([spoken(many[i]) for i in range(len(X))], [said(one_by_one, x) for x in X[::-1]])
+
+
+OF_CLASSES = {
+    "venn": venn.InductiveVenn,
+    "abers": venn.InductiveVennAbers,
+    "conformal": venn.InductiveConformal,
+    "cross": CrossVenn,
+    "multicalibration": lambda machine: InductiveMulticalibration(machine, [0]),
+    "held out": lambda machine: venn.Scaler(machine, Softmax(), HeldOutScores()),
+    "cross-fitted": lambda machine: venn.Scaler(machine, Softmax(), CrossFittedScores()),
+}
+
+
+@pytest.mark.parametrize("make", OF_CLASSES.values(), ids=OF_CLASSES)
+@pytest.mark.parametrize("machine", [ridge, lambda: ScaledRidge(ridge())])
+def test_predictors_of_classes_refuse_a_machine_of_numbers_at_once(make, machine):
+    """Not at the first training, which may come a thousand examples later."""
+    with pytest.raises(TypeError, match="machine must have classes for this predictor, got one of numbers"):
+        make(machine())

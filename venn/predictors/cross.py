@@ -11,7 +11,7 @@ from venn.prediction import NOTHING, Bools, Label, Multiprobability, RowMean
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
-from venn.predictors.inductive_base import Inductive, schedule_for
+from venn.predictors.inductive_base import Inductive, schedule_of_classes
 from venn.predictors.learning import Predictor, teach_all
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import checked_keys, saved
@@ -107,7 +107,7 @@ class CrossVenn(Predictor):
     ) -> None:
         self.folds = integer("folds", folds, 2)
         schedules = [Fold(k, self.folds, seed, first, growth, last) for k in range(self.folds)]
-        schedule_for(machine, schedules[0])
+        schedule_of_classes(machine, schedules[0])
         self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))
         self.given = machine
         fold = schedules[0]

@@ -74,13 +74,24 @@ def by_group(predictor: Any, by: By) -> Any:
             )
         return InductiveByGroup(predictor, by)
     if isinstance(predictor, OnMachine) and "group" in predictor.parameters:  # of numbers: it ranks no table
-        return type(predictor).made_of(predictor.parameters | {"group": by})
+        return type(predictor).made_of(predictor.parameters | {"group": _beside(predictor.parameters["group"], by)})
     if not isinstance(predictor, OnMachine) or not space_of(predictor).labels:
         raise TypeError(
             "predictor must be a conformal, Venn or Venn-Abers predictor, such as Conformal(machine), to stand within "
             f"groups, got {predictor!r}"
         )
     return type(predictor).made_of(predictor.parameters | {"machine": Within(predictor.machine, by)})
+
+
+def _beside(group: int | tuple[int, ...] | None, by: By) -> int | tuple[int, ...]:
+    """Return the positions of features that name groups together with those that named them before."""
+    clean = checked_by(by)
+    if callable(clean):
+        raise TypeError(f"by must be positions of features, not a function, for a predictor of numbers, got {by!r}")
+    if group is None:
+        return clean
+    before, named = (one if isinstance(one, tuple) else (one,) for one in (group, clean))
+    return tuple(dict.fromkeys((*before, *named)))
 
 
 # Transductive ----------------------------------------------------------------------------------------------------

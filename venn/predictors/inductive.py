@@ -9,7 +9,7 @@ import numpy as np
 from venn.prediction import NOTHING, CategoryClass, Multiprobability, RowMean, Rule, checked_rule
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
-from venn.predictors.inductive_base import Inductive, schedule_for
+from venn.predictors.inductive_base import Inductive, schedule_of_classes
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import saved
 from venn.schedules import NoTraining, Schedule
@@ -115,7 +115,7 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
         rule: Rule | None = None,
         shift: PriorShift | None = None,
     ) -> None:
-        schedule = schedule_for(machine, schedule)
+        schedule = schedule_of_classes(machine, schedule)
         self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))
         if rule is not None:
             checked_rule(rule)

@@ -17,7 +17,7 @@ from venn.maps.abers_of_classes import coupled
 from venn.maps.merges import Merge, checked_merge
 from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts
-from venn.predictors.inductive_base import Inductive, schedule_for
+from venn.predictors.inductive_base import Inductive, schedule_of_classes
 from venn.predictors.merging import Mergeable
 from venn.saved import held_finite, held_rows, saved
 from venn.schedules import Schedule
@@ -282,7 +282,7 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     """
 
     def __init__(self, machine: Any, *, schedule: Schedule | None = None, shift: CovariateShift | None = None) -> None:
-        schedule = schedule_for(machine, schedule)
+        schedule = schedule_of_classes(machine, schedule)
         if isinstance(machine, FrozenScorer):
             machine = machine.by_probabilities()
         self.shift = checked_covariates(shift)
@@ -368,6 +368,6 @@ class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
     held_as = (("machine", "given"), ("merge", "_merge"))
 
     def __init__(self, machine: Any, merge: Merge | None = None, *, schedule: Schedule | None = None) -> None:
-        schedule = schedule_for(machine, schedule)
+        schedule = schedule_of_classes(machine, schedule)
         self._merge = checked_merge(merge)  # of p0 and p1; `merge` is of two predictors
         super().__init__(machine, PairwiseAbers(tuple(machine.classes), self._merge), schedule)

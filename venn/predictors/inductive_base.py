@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from venn.covariates import CovariateShift
-from venn.labels import HasLabels, space_of
+from venn.labels import HasLabels, Real, space_of
 from venn.machines import frozen
 from venn.machines.frozen import clean_row, clean_rows
 from venn.parameters import has_methods
@@ -433,6 +433,16 @@ def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
     if not (isinstance(codes, np.ndarray) and isinstance(classes, tuple) and hasattr(X, "X")):
         raise TypeError(f"y must be given, or a stream of `streams` for X, which has labels, got {X!r} alone")
     return X.X, [classes[code] for code in codes.tolist()] if classes else codes.tolist()
+
+
+def schedule_of_classes(machine: Any, schedule: Schedule | None) -> Schedule:
+    """Return the schedule for a machine of classes, or say what is wrong with either."""
+    schedule = schedule_for(machine, schedule)
+    if isinstance(getattr(machine, "space", None), Real):
+        raise TypeError(
+            f"machine must have classes for this predictor, got one of numbers, {machine!r}: use InductiveDistribution"
+        )
+    return schedule
 
 
 def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:

@@ -16,7 +16,7 @@ from venn.nonconformity.scores import checked_measure
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
-from venn.predictors.inductive_base import Inductive, schedule_for
+from venn.predictors.inductive_base import Inductive, schedule_of_classes
 from venn.predictors.merging import Mergeable
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import held_array, held_rows, saved
@@ -375,7 +375,7 @@ class InductiveConformal(Inductive[Any]):
         seed: int = 0,
         shift: PriorShift | CovariateShift | None = None,
     ) -> None:
-        schedule = schedule_for(machine, schedule)
+        schedule = schedule_of_classes(machine, schedule)
         c = len(machine.classes)
         self.measure = pointwise_measure(measure, c)
         self.measure.check_machine(machine)

@@ -19,7 +19,7 @@ from venn.machines.sparse import SparseRows
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
-from venn.predictors.inductive_base import Inductive, schedule_for
+from venn.predictors.inductive_base import Inductive, schedule_of_classes
 from venn.predictors.learning import OnMachine
 from venn.predictors.merging import Reader
 from venn.saved import checked_keys, held_finite, saved
@@ -254,7 +254,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     """
 
     def __init__(self, machine: Any, groups: Of, *, schedule: Schedule | None = None) -> None:
-        schedule = schedule_for(machine, schedule)
+        schedule = schedule_of_classes(machine, schedule)
         self._functions = Functions(groups)
         self.groups = checked_by(groups)
         sums = Sums(tuple(machine.classes), self._functions.m, meaning_of(machine))

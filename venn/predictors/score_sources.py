@@ -19,7 +19,7 @@ from venn.parameters import Parameters, integer, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.counts import ScoredExamples
 from venn.predictors.cross import Fold
-from venn.predictors.inductive_base import Inductive, schedule_for
+from venn.predictors.inductive_base import Inductive, schedule_of_classes
 from venn.predictors.learning import teach_all
 from venn.saved import saved
 from venn.schedules import Schedule, checked_schedule
@@ -302,7 +302,7 @@ class HeldOutScores(Parameters):
 
     def feed(self, machine: Any) -> HeldOutFeed:
         """Attach to a machine that has learned nothing, or a `FrozenScorer`; its `fresh()` copies are taught."""
-        return HeldOutFeed(machine, [schedule_for(machine, self.schedule)])
+        return HeldOutFeed(machine, [schedule_of_classes(machine, self.schedule)])
 
 
 class CrossFittedFeed(MachineFeed):
@@ -382,7 +382,7 @@ class CrossFittedScores(Parameters):
             The machine has learned something already.
         """
         folds = [Fold(k, self.folds, self.seed, self.first, self.growth, self.last) for k in range(self.folds)]
-        schedule_for(machine, folds[0])
+        schedule_of_classes(machine, folds[0])
         if isinstance(machine, SlidingWindow):
             raise TypeError(
                 f"machine must hold all that it learns, as the folds do, for {self!r}, got {machine!r}: "
