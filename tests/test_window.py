@@ -14,6 +14,7 @@ from scipy import stats
 import venn
 from venn.machines.window import SlidingWindow
 from venn.predictors.conformal import p_values
+from venn.predictors.groups import by_group
 from venn.predictors.restarting import SEEDS, Restarting
 
 CLASSES = ("a", "b", "c")
@@ -363,6 +364,8 @@ BASES = {
     "abers": venn.TransductiveVennAbers,
     "platt": lambda m: venn.Scaler(m, venn.maps.Platt()),
     "protected": lambda m: venn.predictors.Protected(venn.Scaler(m, venn.maps.Platt())),
+    "conformal within groups": lambda m: by_group(venn.Conformal(m), lambda x: bool(abs(x[0]) > 1)),
+    "abers within groups": lambda m: by_group(venn.TransductiveVennAbers(m), lambda x: bool(abs(x[0]) > 1)),
 }
 
 

@@ -26,8 +26,8 @@ class ScaledRidge(FirstAside, Scaled):
     - Until then the bag holds all examples and the new one, and the scale is that of all their objects, the new one's
       included. It is another for each question, so the machine is made anew for each: cheap while there are few.
 
-    A value beyond 10 deviations counts as 10: a column that was constant at first, or one that drifts away, does not
-    drown all others. It forgets nothing; in a window `Scaled(KernelRidge(...))` stands.
+    A value beyond 10 deviations counts as 10, among the first examples too: a column that was constant at first, or one
+    that drifts away, does not drown all others. It forgets nothing; in a window `Scaled(KernelRidge(...))` stands.
 
     Parameters
     ----------

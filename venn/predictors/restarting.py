@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from venn.labels import HasLabels, space_of
+from venn.machines.views import taught
 from venn.parameters import has_methods, integer, with_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.learning import AroundPredictor, checked_predictor
@@ -56,8 +57,9 @@ class Restarting(HasLabels, AroundPredictor):
 
     Parameters
     ----------
-    It reads a `SlidingWindow`, and nobody else teaches it. It is copied, but its window is not, so other predictors of
-    a `Panel` may read the window too; they find it restarted.
+    predictor : predictor
+        It reads a `SlidingWindow`, within groups if `by_group` made it, and nobody else teaches it. It is copied, but
+        its window is not, so other predictors of a `Panel` may read the window too; they find it restarted.
     monitor : Watcher
         A pattern, such as `Monitor(classes)`; fresh copies are used.
     keep : int >= 0, default 0
@@ -105,11 +107,12 @@ class Restarting(HasLabels, AroundPredictor):
 
     def __init__(self, predictor: Any, monitor: Watcher, keep: int = 0, seed: int = 0) -> None:
         checked_predictor(predictor)
-        if not has_methods(getattr(predictor, "machine", None), "restart"):
+        window = taught(getattr(predictor, "machine", None))
+        if not has_methods(window, "restart"):
             raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {predictor!r}")
         checked_monitor(monitor)
         self.keep, self.seed = integer("keep", keep, 0), integer("seed", seed, 0)
-        size = getattr(predictor.machine, "size", self.keep)
+        size = getattr(window, "size", self.keep)
         if self.keep > size:
             raise ValueError(f"keep must be at most the size of the window, {size}, got {self.keep}")
         self.space = space_of(predictor)
@@ -186,6 +189,6 @@ class Restarting(HasLabels, AroundPredictor):
                     self._restart(tuple(rung))
 
     def _restart(self, rung: tuple[Any, ...]) -> None:
-        self.machine.restart(self.keep)  # first: if it fails, there is no restart
+        taught(self.machine).restart(self.keep)  # first: if it fails, there is no restart
         self._restarts.append((self.n, rung))
         self.monitor = self._pattern.fresh(seed=self.seed + SEEDS * len(self._restarts))
