@@ -191,13 +191,30 @@ def test_estimated_weights_are_those_of_logistic_regression(penalty, apart):
     """Also where a line separates old from new, and where these are fewer."""
     rng = np.random.default_rng(4)
     old, new = rng.normal(size=(80, 2)), rng.normal([apart, 0.0], size=(30, 2))
-    scale = StandardScaler().fit(np.vstack([old, new]))
+    assert_logistic_regression(old, new, penalty)
+
+
+@pytest.mark.parametrize("where", ["old", "new"])
+@pytest.mark.parametrize("penalty", [1e-3, 1e-2])
+def test_estimated_weights_beside_an_object_far_from_all_others(penalty, where):
+    """Some steps to the minimum make the coefficient smaller."""
+    old, new = np.linspace(0.0, 1.0, 30)[:, None], np.linspace(0.3, 2.0, 15)[:, None]
+    if where == "old":
+        old = np.append(old, [[-1000.0]], axis=0)
+    else:
+        new = np.append(new, [[1000.0]], axis=0)
+    assert_logistic_regression(old, new, penalty)
+
+
+def assert_logistic_regression(old, new, penalty):
+    together, sizes = np.vstack([old, new]), [len(old), len(new)]
+    scale = StandardScaler().fit(together)
     model = LogisticRegression(C=1 / penalty, tol=1e-12, max_iter=10000)
-    model.fit(scale.transform(np.vstack([old, new])), np.repeat([0, 1], [80, 30]))
+    model.fit(scale.transform(together), np.repeat([0, 1], sizes))
     found = estimated_shift(old, new, penalty=penalty).weight
     assert found.coefficients == pytest.approx(model.coef_[0] / scale.scale_, rel=1e-4, abs=1e-6)
-    odds = model.decision_function(scale.transform(np.zeros((1, 2))))[0]
-    assert found.intercept == pytest.approx(odds + np.log(80 / 30), rel=1e-4, abs=1e-5)
+    odds = model.decision_function(scale.transform(np.zeros((1, old.shape[1]))))[0]
+    assert found.intercept == pytest.approx(odds + np.log(sizes[0] / sizes[1]), rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", MAKE)
