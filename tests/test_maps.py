@@ -345,7 +345,7 @@ def test_beta_2_meets_the_rate_of_positives():
     assert sum(fitted.outer) == pytest.approx(fitted.outer[0] / y.mean(), rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["normal", "heavy tails", "far out", "wrong"])
+@pytest.mark.parametrize("kind", ["normal", "heavy tails", "far out", "tie", "wrong"])
 def test_beta_2_of_many_scores_has_the_least_error(kind):
     """Log-odds are interpolated in the search, not in the error here."""
     rng = np.random.default_rng(2)
@@ -353,6 +353,9 @@ def test_beta_2_of_many_scores_has_the_least_error(kind):
     f = rng.standard_cauchy(300) + y if kind == "heavy tails" else rng.normal(1.4 * y - 0.7, 1.0)
     if kind == "far out":
         f[:6] = [1e6, -1e6, 300.0, -50.0, 100.0, 30.0]
+    if kind == "tie":  # a third of the weight on one score, with one below it and many above
+        f[:100] = -0.5
+        f = np.append(np.maximum(f, -1.0 - f)[:-1], -3.0)
     if kind == "wrong":
         f = -f
     fitted = Beta2().fit(f, y)
