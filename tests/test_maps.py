@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 import warnings
 from functools import partial
@@ -237,10 +238,14 @@ def test_beta_scaling_by_hand():
     rows = [[high, (1 - high) / 2, (1 - high) / 2], [low, (1 - low) / 2, (1 - low) / 2]]
     rows += [[0.2, 0.5, 0.3], [0.3, 0.1, 0.6], [0.2, 0.1, 0.7]]
     # Class 1: one example, right, so CR = 1: m - 0.5 + 1. Class 2: none right: the rates of the labels.
-    fitted = BetaScaling().fit(np.log(rows), [0, 1, 1, 0, 0])
-    found = fitted(np.log([[0.6, 0.3, 0.1], [0.3, 0.45, 0.25], [0.1, 0.6, 0.3], [0.1, 0.2, 0.7]]))
-    expected = [[0.36, 0.48, 0.16], [0.3 * 0.05 / 0.55, 0.95, 0.25 * 0.05 / 0.55], [0, 1, 0], [0.6, 0.4, 0]]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    y = np.array([0, 1, 1, 0, 0])
+    fitted = BetaScaling().fit(np.log(rows), y)
+    new = np.log([[0.6, 0.3, 0.1], [0.3, 0.45, 0.25], [0.1, 0.6, 0.3], [0.1, 0.2, 0.7]])
+    expected = np.array([[0.36, 0.48, 0.16], [0.3 * 0.05 / 0.55, 0.95, 0.25 * 0.05 / 0.55], [0, 1, 0], [0.6, 0.4, 0]])
+    np.testing.assert_allclose(fitted(new), expected, rtol=0, atol=1e-12)
+    for order in itertools.permutations(range(3)):  # no class is before another
+        permuted = BetaScaling().fit(np.log(rows)[:, order], np.argsort(order)[y])
+        np.testing.assert_allclose(permuted(new[:, order]), expected[:, order], rtol=0, atol=1e-12)
     assert fitted.prior.tolist() == [0.6, 0.4, 0.0]
     # A membership of 1: others share equally what is left.
     assert fitted([[1e6, 0.0, -5.0]]).tolist() == [[1.0, 0.0, 0.0]]

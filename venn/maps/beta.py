@@ -153,8 +153,7 @@ def _nodes(z: Floats, weights: Floats, among: Integers) -> Integers:
     cells = [cell(0, len(z) - 1)]
     while len(cells) < NODES - 1:
         _, first, last = heappop(cells)
-        middle = int(np.searchsorted(z, 0.5 * (z[first] + z[last])))
-        middle = min(max(middle, first + 1), last - 1)
+        middle = min(int(np.searchsorted(z, 0.5 * (z[first] + z[last]))), last - 1)
         heappush(cells, cell(first, middle))
         heappush(cells, cell(middle, last))
     return among[np.append(sorted(first for _, first, _ in cells), len(z) - 1)]
