@@ -511,6 +511,16 @@ def test_repr_shows_the_parameters():
     assert "Margin(deleted=False), schedule=NoTraining()" in repr(InductiveConformal(frozen()))
 
 
+def test_before_the_first_training_p_values_by_the_priors_are_the_coin():
+    """There is nothing to compare with; a class that cannot come has 0."""
+    X = np.random.default_rng(18).normal(size=(4, 2))
+    shift = PriorShift((0.5, 0.3, 0.2), (0.25, 0.0, 0.75))
+    model = InductiveConformal(Centroids((0, 1, 2)), schedule=FixedCalibration(20, 5), shift=shift, seed=3)
+    expected = [[coin(3, 0, x), 0.0, coin(3, 0, x)] for x in X]
+    assert model.predict_many(X).p_values.tolist() == expected
+    assert [model.predict_one(x).p_values.tolist() for x in X] == expected
+
+
 def test_a_large_block_by_the_priors_is_as_one_by_one():
     """Each class has a multiset of its own, which must have room for its examples of the whole block."""
     rng = np.random.default_rng(6)
