@@ -450,7 +450,7 @@ def test_a_checkpoint_is_of_its_moment_however_long_it_takes(tmp_path, monkeypat
     live(online, EVENTS)  # while the first checkpoint is being written
     expected = state(online)
     assert len(list(tmp_path.glob("run.db-state-*"))) == 1  # of the beginning
-    go_on.set()
+    threading.Timer(0.2, go_on.set).start()  # closing waits for it
     abandon(online)
     assert len(list(tmp_path.glob("run.db-state-*"))) == 2
     monkeypatch.undo()
