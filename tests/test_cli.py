@@ -312,7 +312,7 @@ def test_a_forecaster_needs_no_choice_and_tunes_nothing(run, table):
     assert alone.exit_code == 0, alone.output
     assert "chose" not in alone.stdout
     assert [row.split()[0] for row in alone.stdout.splitlines() if row.startswith(("forecast ", "intervals ", "sets "))]
-    for option in (["--gamma", "1"], ["--C", "1"], ["--tune", "20"], ["--kernel", "linear"]):
+    for option in (["--gamma", "1"], ["--C", "1"], ["--tune", "20"], ["--kernel", "linear"], ["--kernel", "rbf"]):
         for named in (asked, asked[:-2]):
             refused = run(*named, *option)
             assert refused.exit_code == 2

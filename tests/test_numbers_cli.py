@@ -9,8 +9,11 @@ from scipy import stats
 
 import streams
 import venn
+from venn.cli.config import merge
 from venn.cli.main import main
 from venn.cli.numbers import holds_numbers
+from venn.cli.panels import choices_of_numbers
+from venn.machines import RBF, Linear, MultiscaleRBF
 
 
 def said(*arguments):
@@ -114,6 +117,19 @@ def test_a_label_that_is_no_number_is_named(messages, line, message):
     where = ["--journal", messages / "run.db", "--out", messages / "out.jsonl", "--predictors", "distribution"]
     _, output = said("run", "--source", f"jsonl:{messages}/in.jsonl", "--numbers", "--end", *where)
     assert message in output
+
+
+def test_of_numbers_the_default_is_several_widths_and_a_kernel_that_is_given_is_taken():
+    def chosen(**machine):
+        given = {f"machine_{key}": text for key, text in machine.items()}
+        return choices_of_numbers(merge({}, "", given), 4)["ridge"]
+
+    assert chosen() == (MultiscaleRBF(), 10.0, ", by default")
+    assert chosen(kernel="rbf") == (RBF(0.25), 10.0, ", by default: gamma, C")
+    assert chosen(gamma="2", C="3") == chosen(kernel="rbf", gamma="2", C="3") == (RBF(2.0), 3.0, "")
+    assert chosen(kernel="linear", C="3") == (Linear(), 3.0, "")
+    in_file = merge({"machine": {"kernel": "rbf"}}, "run.toml", {})
+    assert choices_of_numbers(in_file, None)["ridge"].kernel == RBF("auto")
 
 
 def test_numbers_or_classes_of_a_live_source(messages):

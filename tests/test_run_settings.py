@@ -80,8 +80,11 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "car", "--journal", "run.db", "--out", "."), 1, "Is a directory"),
         (("--source", "car", "--journal", "run.db", "--C", "2"), 2, "--C chooses nothing of a forecaster, the default"),
         (("--source", "car", *LIVE[:2], "--window", "9", "--predictors", "forecaster"), 2, "which forgets nothing"),
+        (("--source", "car", *LIVE[:2], "--kernel", "rbf"), 2, "--kernel chooses nothing of a forecaster"),
+        (("--source", "car", *LIVE[:2], "--metrics-host", "::1"), 2, "--metrics-host needs --metrics-port"),
+        (("--source", "car", *LIVE[:2], "--metrics-no-token"), 2, "--metrics-no-token needs --metrics-port"),
     ],
-    ids=range(25),
+    ids=range(28),
 )  # fmt: skip
 def test_what_is_wrong_is_one_line(run, arguments, code, said):
     result = run(*arguments)

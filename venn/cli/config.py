@@ -313,7 +313,7 @@ class PredictorTable:
 class MachineTable:
     """What the predictors read."""
 
-    kernel: str = declare(choice(*KERNELS), "[default: rbf]", "rbf")
+    kernel: str = declare(choice(*KERNELS), "[default: rbf; of several widths for numbers]", "rbf")
     gamma: float | None = declare(POSITIVE, "For the rbf and poly kernels.  [default: 1 / encoded features]")
     degree: int | None = declare(whole(1, 100), "For the poly kernel.  [default: 3]")
     coef0: float | None = declare(NOT_NEGATIVE, "For the poly kernel.  [default: 1]")

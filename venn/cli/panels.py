@@ -97,11 +97,13 @@ def usual_choices(data: str, machine: MachineTable, width: int | None) -> Choice
     return known_choices(data, machine) or dict.fromkeys(MACHINES, usual)
 
 
-def choices_of_numbers(machine: MachineTable, width: int | None) -> Choices:
+def choices_of_numbers(config: Config, width: int | None) -> Choices:
     """Return what is chosen where labels are numbers: by default a kernel of several widths."""
+    machine = config.machine
     kernel = given_kernel(machine, width)
-    note = ", by default" if kernel is None or machine.C is None else ""
-    return {"ridge": Choice(kernel or MultiscaleRBF(), machine.C or DEFAULT_C, note)}
+    if kernel is not None or "kernel" in config.given("machine"):
+        return {"ridge": Choice(kernel or RBF(usual_gamma(width)), machine.C or DEFAULT_C, _by_default(machine))}
+    return {"ridge": Choice(MultiscaleRBF(), machine.C or DEFAULT_C, ", by default")}
 
 
 def _by_default(machine: MachineTable) -> str:
@@ -122,8 +124,13 @@ def choose_nothing(names: Sequence[str]) -> bool:
     return not any(PREDICTORS[name][0] in MACHINES for name in names)
 
 
-def refuse_choices(given: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse options that choose a machine where no predictor has anything to choose."""
+def refuse_choices(config: Config, names: Sequence[str], others: Sequence[str] = ()) -> None:
+    """Refuse options that choose a machine, `others` among them, where no predictor has anything to choose.
+
+    A value that was given counts also where it is the default one: nobody would obey it.
+    """
+    given = [config.where("machine", key) for key in CHOOSING if key in config.given("machine")]
+    given += others
     if given:
         default = ", the default" if list(names) == [FORECASTER] else ""
         told = {FORECASTER: f"a {FORECASTER}", DEFENSIVE: f"a {DEFENSIVE} {FORECASTER}"}

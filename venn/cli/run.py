@@ -20,7 +20,6 @@ from venn.cli.config import Config, option, options, typed, with_options
 from venn.cli.errors import one_line_errors
 from venn.cli.interrupt import INTERRUPTED, Ending
 from venn.cli.panels import (
-    CHOOSING,
     Choices,
     check_kernel,
     choices_of_numbers,
@@ -127,16 +126,18 @@ def made(config: Config) -> Plan:
     _check_window(config, names)
     if "alarm_every" in config.given("monitor") and watch.on_alarm is None and watch.alarm_webhook is None:
         raise click.UsageError(f"{config.where('monitor', 'alarm_every')} belongs to --on-alarm and --alarm-webhook")
+    of_metrics = [key for key in config.given("run") if key.startswith("metrics_")]
+    if of_metrics and config.run.metrics_port is None:
+        raise click.UsageError(f"{config.where('run', of_metrics[0])} needs {config.where('run', 'metrics_port')}")
 
     notes: list[str] = []
     choices: Choices = {}
     if place.classes and choose_nothing(names):
-        given = [key for key in config.given("machine") if key in CHOOSING]
-        refuse_choices([config.where("machine", key) for key in given], names)
+        refuse_choices(config, names)
     else:
         check_kernel(config)
         machine, width = config.machine, place.width
-        choices = usual_choices(place.data, machine, width) if place.classes else choices_of_numbers(machine, width)
+        choices = usual_choices(place.data, machine, width) if place.classes else choices_of_numbers(config, width)
     panel = panel_of(config, names, choices, place.classes, place.features, notes.append, place.live)
     if config.run.metrics_port is not None:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs

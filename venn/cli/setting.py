@@ -16,7 +16,6 @@ from venn.cli.columns import KEYS, Columns, of_columns
 from venn.cli.config import Config, option, with_options
 from venn.cli.errors import did_you_mean, writing
 from venn.cli.panels import (
-    CHOOSING,
     DEFAULT_C,
     MACHINES,
     Choice,
@@ -30,7 +29,7 @@ from venn.cli.panels import (
     refuse_choices,
     usual_gamma,
 )
-from venn.cli.predictors import KERNELS, PREDICTORS, default_predictors, with_adaptive
+from venn.cli.predictors import PREDICTORS, default_predictors, with_adaptive
 from venn.machines.kernels import RBF
 from venn.machines.tuning import PENALTIES, Tuning, tune
 from venn.online.panel import Panel
@@ -164,11 +163,9 @@ class Learning:
         if not classes:
             if self.tuned_on:
                 raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
-            choices = choices_of_numbers(config.machine, width)
+            choices = choices_of_numbers(config, width)
         elif choose_nothing(names):
-            given = ["kernel"] * (config.machine.kernel != KERNELS[0]) + ["tune"] * (self.tuned_on is not None)
-            given += [key for key in CHOOSING[1:] if getattr(config.machine, key) is not None]
-            refuse_choices([f"--{key}" for key in given], names)
+            refuse_choices(config, names, [] if self.tuned_on is None else ["--tune"])
         else:
             choices, tuning = self._choose(data, stream, say)
         return panel_of(config, names, choices, classes, stream.features, say), tuning
