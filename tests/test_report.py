@@ -95,6 +95,7 @@ def test_what_is_no_run_is_refused_and_nothing_written(command, tmp_path):
     for arguments, said in (
         (("none.db",), "no such file: none.db"),
         (("empty.npz",), "holds no step"),
+        (("folder",), "folder is a folder: give a journal, or the record.npz of a replay"),
         (("bad.npz",), "bad.npz is not a readable record"),
         (("bad.db",), "bad.db"),
         (("run.db", "--out", "folder"), "folder"),
@@ -109,6 +110,24 @@ def test_what_is_no_run_is_refused_and_nothing_written(command, tmp_path):
         assert "Traceback" not in result.output
     assert (tmp_path / "report.html").read_text() == "before"
     assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_report_never_takes_the_place_of_a_journal_or_record(command, tmp_path):
+    write(tmp_path / "run.db", 5)
+    write(tmp_path / "other.db", 5)
+    recorded(5, names="conformal").save(tmp_path / "record.npz")
+    (tmp_path / "link.db").symlink_to("run.db")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for run, out, said in (
+        ("run.db", "run.db", "--out must be another file than run.db, got run.db"),
+        ("run.db", "link.db", "--out must be another file than run.db, got link.db"),
+        ("record.npz", "record.npz", "--out must be another file than record.npz"),
+        ("run.db", "other.db", "--out must not be a journal, which the report would replace, got other.db"),
+    ):
+        result = command(run, "--out", out)
+        assert result.exit_code == 2, result.output
+        assert said in result.output
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_without_bokeh_one_line_says_what_to_install(command, tmp_path, monkeypatch):

@@ -83,8 +83,10 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "car", *LIVE[:2], "--kernel", "rbf"), 2, "--kernel chooses nothing of a forecaster"),
         (("--source", "car", *LIVE[:2], "--metrics-host", "::1"), 2, "--metrics-host needs --metrics-port"),
         (("--source", "car", *LIVE[:2], "--metrics-no-token"), 2, "--metrics-no-token needs --metrics-port"),
+        (("--source", "jsonl:x", *LIVE, "--out", "./x"), 2, "--out must be another file than x, got ./x"),
+        (("--source", "csv:x", *LIVE, "--label", "l", "--out", "run.db"), 2, "--out must be another file than run.db"),
     ],
-    ids=range(28),
+    ids=range(30),
 )  # fmt: skip
 def test_what_is_wrong_is_one_line(run, arguments, code, said):
     result = run(*arguments)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import errno
+import os
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -78,6 +80,14 @@ def writing(option: str, path: object) -> Iterator[None]:
         raise click.ClickException(
             f"{option} must be a place that can be written, got {path}: {error.strerror or error}"
         ) from error
+
+
+def spared(option: str, path: str | Path, *read: str) -> None:
+    """Refuse to write into a file that is read, whatever name it has: what it holds would be lost."""
+    for one in read:
+        same = os.path.realpath(path) == os.path.realpath(one)
+        if same or (os.path.exists(path) and os.path.exists(one) and os.path.samefile(path, one)):
+            raise click.UsageError(f"{option} must be another file than {one}, got {path}")
 
 
 @contextmanager

@@ -100,11 +100,14 @@ def monitor(
 
     with one_line_errors():
         if serve or holds_journal(data):
-            why = "does not go with a journal, whose predictions are made elsewhere"
+            what = "a journal" if holds_journal(data) else "--serve, which shows a journal"
+            why = f"does not go with {what}, whose predictions are made elsewhere"
             _refuse(lambda name: name not in OF_JOURNALS, why)
             if serve:
+                _refuse(lambda name: name in ("once", "as_json"), "does not go with --serve")
                 serve_page(data, host, at, guard(**{name: options[name] for name in GUARD}))
             else:
+                _refuse(lambda name: name in OF_PAGES, "belongs to --serve")
                 follow(data, as_json, once)
             return
         _refuse(lambda name: name in OF_PAGES, "belongs to --serve")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from venn.cli.errors import one_line_errors, writing
+from venn.cli.errors import one_line_errors, spared, writing
 from venn.cli.serve import holds_journal, no_page
 from venn.cli.words import conclude, monitors_of, watch_record
 from venn.monitors.monitor import Monitor
@@ -109,8 +109,13 @@ def report(run: str, out: Path, title: str | None) -> None:
     first compared with its checksums, as by `venn verify`.
     """
     with one_line_errors():
+        if Path(run).is_dir():
+            raise click.ClickException(f"{run} is a folder: give a journal, or the record.npz of a replay")
         if not Path(run).is_file():
             raise click.ClickException(f"no such file: {run}")
+        spared("--out", out, run)
+        if holds_journal(str(out)):
+            raise click.UsageError(f"--out must not be a journal, which the report would replace, got {out}")
         if holds_journal(run):
             verify(run)
             with Watch(run) as watch:

@@ -17,7 +17,7 @@ import click
 from streams.messages import Source
 from venn.cli import numbers
 from venn.cli.config import Config, option, options, typed, with_options
-from venn.cli.errors import one_line_errors
+from venn.cli.errors import one_line_errors, spared
 from venn.cli.interrupt import INTERRUPTED, Ending
 from venn.cli.panels import (
     Choices,
@@ -113,6 +113,9 @@ def made(config: Config) -> Plan:
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
     place = open_place(config)
+    if config.run.out != "-":
+        url = config.source.url or ""
+        spared(config.where("run", "out"), config.run.out, config.journal.path, url, url.partition(":")[2] or url)
     window, watch = config.machine.window, config.monitor
     if place.classes:
         names = config.predictor.names or (default_predictors(None) if window is None else WINDOWED)
