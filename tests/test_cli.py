@@ -472,8 +472,17 @@ def test_a_class_that_sets_miss_more_often_than_all_together_is_named():
     assert overall.startswith("conformal: 4 of 400 sets at significance 0.05 missed the true label")
     assert named == (
         "conformal: classes missed more often: 'rare' (4 of 5). The promise is one over all classes "
-        "together; Conformal(..., label_conditional=True) keeps it within each."
+        "together; the predictors conformal_by_class and inductive_conformal_by_class keep it within each."
     )
+
+
+def test_of_sets_by_class_nobody_says_that_their_promise_is_one_over_all_classes():
+    sets = Record(("often", "rare"), ["conformal", "conformal_by_class"])
+    for step in range(400):
+        rare = step % 80 == 79
+        prediction = PredictionSet(np.array([0.5, 0.03] if rare else [0.5, 0.3]), sets.classes)
+        sets.update({"conformal": prediction, "conformal_by_class": prediction}, sets.classes[rare])
+    assert [line.partition(":")[0] for line in plain_words(sets)] == ["conformal", "conformal", "conformal_by_class"]
 
 
 def test_of_many_classes_that_sets_miss_the_worst_three_are_named():

@@ -33,6 +33,7 @@ SCALED: dict[str, Callable[[], ScoreMap]] = {
 }  # fmt: skip
 TRAINED: dict[str, Callable[..., Predictor]] = {
     "inductive": InductiveVenn, "inductive_abers": InductiveVennAbers, "inductive_conformal": InductiveConformal,
+    "inductive_conformal_by_class": partial(InductiveConformal, label_conditional=True),
 }  # fmt: skip
 
 
@@ -52,6 +53,7 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "venn": ("hinge", lambda machine: TransductiveVenn(machine, Argmax())),
     **{name: ("hinge", partial(_scaled, map)) for name, map in SCALED.items()},
     "conformal": ("squares", Conformal),
+    "conformal_by_class": ("squares", partial(Conformal, label_conditional=True)),
     "defensive": ("classes", lambda given: Defensive(MultiscaleRBF(), given[0], landmarks=LANDMARKS, first=given[1])),
     **{name: ("squares", partial(_inductive, kind)) for name, kind in TRAINED.items()},
 }
@@ -69,8 +71,9 @@ DEFENSIVE = "defensive"
 STUDY = "Lambrou, Papadopoulos and Gammerman (2012)"
 STUDIED = ("car", "wine_red")
 PUBLISHED = ("venn", "platt", "binning", "isotonic")
-WINDOWED = ("abers", "deleted", "conformal")  # what stands on a window: a forecaster does not forget
-INDUCTIVE = ("inductive_abers", "inductive", "inductive_conformal", "inductive_adaptive")
+BY_CLASS = ("conformal_by_class", "inductive_conformal_by_class")  # whose risk holds within each class
+WINDOWED = ("abers", "deleted", "conformal", BY_CLASS[0])  # what stands on a window: a forecaster does not forget
+INDUCTIVE = ("inductive_abers", "inductive", "inductive_conformal", BY_CLASS[1], "inductive_adaptive")
 ALSO_ADAPTIVE = (
     "Also predict sets, or intervals for numbers, whose long-run error rate holds on any stream, from conformal ones."
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtrc as binomial_tail
 
+from venn.cli.predictors import BY_CLASS
 from venn.machines.scaled import FIRST
 from venn.monitors.curves import SetCurves
 from venn.monitors.drift import Drift
@@ -38,7 +39,7 @@ def plain_words(record: Record) -> list[str]:
             claims.append(f"{name} {curves.lower[-1] - curves.accuracy[-1]:+.3f}")
         else:
             lines.append(said)
-        if isinstance(curves, SetCurves):
+        if isinstance(curves, SetCurves) and name not in BY_CLASS:
             lines += missed_classes(name, curves, record.classes)
     sharp = next((name for name in SHARP if name in record), None)
     if sharp is not None and PUBLISHED in record:
@@ -64,7 +65,7 @@ def missed_classes(name: str, sets: SetCurves, classes: Sequence[Label]) -> list
     more = f" and {len(named) - MOST} others" if len(named) > MOST else ""
     return [
         f"{name}: classes missed more often: {worst}{more}. The promise is one over all classes together; "
-        "Conformal(..., label_conditional=True) keeps it within each."
+        f"the predictors {' and '.join(BY_CLASS)} keep it within each."
     ]
 
 
