@@ -243,8 +243,13 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
             ("--fill", "a=median"),
             ["row 2, column 'a' must be a number, got 'S'", ": instead of --fill give --nominal a"],
         ),
+        (
+            "a,y\n1,n\n2,p\n",
+            ("--numbers",),
+            ["got 'n': drop the row; where labels are classes, give --classes instead of --numbers"],
+        ),
     ],
-    ids=range(16),
+    ids=range(17),
 )
 def test_what_is_wrong_with_the_file(run, tmp_path, text, words, said):
     (tmp_path / "rows.csv").write_text(text)

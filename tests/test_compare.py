@@ -159,13 +159,15 @@ def test_a_replay_that_fails_is_told_and_the_others_are_printed(run, fruit, monk
         (["car", "--shuffles", 0], "0 is not in the range"),
         (["car", "--predictors", "ven"], "must be distinct names of"),
         ([], "Missing argument 'DATA...'"),
+        (["car", "--predictors", "forecaster", "--kernel", "linear"], "--kernel chooses nothing of a forecaster"),
     ],
-    ids=[f"{i}" for i in range(6)],
+    ids=[f"{i}" for i in range(7)],
 )
 def test_what_is_refused(run, words, reason):
     done = run(*words)
     assert done.exit_code != 0
     assert reason in done.output
+    assert "replays failed" not in done.output  # it is refused once, before any of them
 
 
 def test_other_versions_and_files_of_a_worker_are_refused(fruit, tmp_path, monkeypatch):

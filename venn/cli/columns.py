@@ -154,6 +154,8 @@ class Columns:
         commas = source.decimal == "." and bool(trouble.strange) and all(map(DECIMAL_COMMA.fullmatch, trouble.strange))
         if trouble.kind is None:
             option = "drop the row"
+            if source.numbers and not commas and not all(map(_is_missing, trouble.strange)):
+                option += f"; where labels are classes, give --classes instead of {self.where('numbers')}"
             return self._decimals(option) if commas and source.numbers else option
         if column in (source.nominal or {}):
             return f"add it to {self.where('nominal')}, or name the column without values"

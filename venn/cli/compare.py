@@ -74,7 +74,8 @@ def compare(
     with one_line_errors():
         if cluster is None:
             for one in data:  # better an error now than in each replay
-                chosen.open(one, None)
+                stream = chosen.open(one, None)
+                chosen.standing(stream, chosen.predictors(one, stream, _unsaid))
         make_folder(out)
         quiet = replace(chosen, no_progress=True)
         titles = _titles(data)

@@ -154,21 +154,26 @@ class Learning:
         self, data: str, stream: streams.Stream, predictors: Sequence[str], say: Callable[[str], None]
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
-        config, classes, width = self.config, stream.classes, len(stream.features)
-        names: Sequence[str] = predictors
-        if config.predictor.adaptive:
-            names = with_adaptive(names) if classes else numbers.with_adaptive(names)
+        config, classes = self.config, stream.classes
+        names = self.standing(stream, predictors)
         choices: Choices = {}
         tuning: Tuning | None = None
         if not classes:
-            if self.tuned_on:
-                raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
-            choices = choices_of_numbers(config, width)
-        elif choose_nothing(names):
-            refuse_choices(config, names, [] if self.tuned_on is None else ["--tune"])
-        else:
+            choices = choices_of_numbers(config, len(stream.features))
+        elif not choose_nothing(names):
             choices, tuning = self._choose(data, stream, say)
         return panel_of(config, names, choices, classes, stream.features, say), tuning
+
+    def standing(self, stream: streams.Stream, predictors: Sequence[str]) -> Sequence[str]:
+        """Return the predictors and those beside them, or refuse options that choose nothing of any of them."""
+        if not stream.classes:
+            if self.tuned_on:
+                raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
+            return numbers.with_adaptive(predictors) if self.config.predictor.adaptive else predictors
+        names = with_adaptive(predictors) if self.config.predictor.adaptive else predictors
+        if choose_nothing(names):
+            refuse_choices(self.config, names, [] if self.tuned_on is None else ["--tune"])
+        return names
 
     def _choose(self, data: str, stream: streams.Stream, say: Callable[[str], None]) -> tuple[Choices, Tuning | None]:
         """Return what is chosen for machines of classes; and the tuning, if examples went into one."""
