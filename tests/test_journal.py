@@ -336,10 +336,31 @@ def test_values_that_nobody_has_written_are_the_named_error(table, column, read,
         opened(path).journal.close()
 
 
-def test_a_viewer_who_asks_with_what_sqlite_does_not_hold(tmp_path):
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda watch: watch.alarms("TransductiveVenn", 2**63), f"last must be at most {2**63 - 1}, got {2**63}"),
+        (lambda watch: watch.alarms("TransductiveVenn", -1), "last must be an integer >= 0, got -1"),
+        (lambda watch: watch.latest([3]), r"questions must be an integer >= 0, got \[3\]"),
+        (lambda watch: watch.outcomes("3"), "answers must be an integer >= 0, got '3'"),
+        (lambda watch: watch.series(after=0.5), "after must be an integer >= 0, got 0.5"),
+        (lambda watch: watch.series(0), "points must be an integer >= 1, got 0"),
+        (lambda watch: watch.asked_at("1"), "number must be an integer >= 1, got '1'"),
+        (lambda watch: watch.answered_at(None), "step must be an integer >= 1, got None"),
+    ],
+    ids=range(8),
+)
+def test_a_viewer_who_asks_with_a_bad_number_is_not_told_that_the_journal_is(tmp_path, ask, said):
     opened(tmp_path / "run.db").close()
-    with (
-        venn.online.Watch(tmp_path / "run.db") as watch,
-        pytest.raises(venn.online.JournalError, match=r"run\.db cannot be read"),
-    ):
-        watch.alarms("TransductiveVenn", 2**63)
+    with venn.online.Watch(tmp_path / "run.db") as watch, pytest.raises((TypeError, ValueError), match=said) as caught:
+        ask(watch)
+    assert caught.type is not venn.online.JournalError
+
+
+@pytest.mark.parametrize("number", [-1, 0, 3, 2**63])
+def test_there_is_no_time_of_what_has_no_number(tmp_path, number):
+    with opened(tmp_path / "run.db") as online:
+        happen(online, events_of(2))
+        with venn.online.Watch(tmp_path / "run.db") as watch:
+            assert watch.asked_at(1) is not None
+            assert watch.asked_at(number) is watch.answered_at(number) is None

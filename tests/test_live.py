@@ -377,9 +377,9 @@ def test_ascii_pipes_take_names_they_cannot_spell():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"names": "venn"}, "names must be a sequence of at least one str, got 'venn'"),
-        ({"names": []}, r"names must be a sequence of at least one str, got \[\]"),
-        ({"names": ["a", 3]}, r"names must be a sequence of at least one str, got \['a', 3\]"),
+        ({"names": "venn"}, "names must be a sequence of str, such as a panel, got 'venn'"),
+        ({"names": []}, r"names must be different, at least one, got \[\]"),
+        ({"names": ["a", 3]}, r"names must be a sequence of str, such as a panel, got \['a', 3\]"),
         ({"total": 0}, "total must be an integer >= 1, got 0"),
         ({"total": True}, "total must be an integer >= 1, got True"),
         ({"total": 1.5}, "total must be an integer >= 1, got 1.5"),

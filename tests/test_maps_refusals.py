@@ -25,6 +25,7 @@ BAD = {
     "label None": ([0.0, 1.0], [None, 1], None, "labels must be"),
     "label string": ([0.0, 1.0], ["0", "1"], None, "labels must be"),
     "label NaN": ([0.0, 1.0], [0.0, np.nan], None, "labels must be"),
+    "ragged labels": ([0.0, 1.0], [[1], [0, 1]], None, r"labels must be .* got \[\[1\], \[0, 1\]\]"),
     "masked label": ([0.0, 1.0], np.ma.array([0, 1], mask=[True, False]), None, "labels must have no masked values"),
     "negative weight": ([0.0, 1.0], [0, 1], [1.0, -0.5], "weights must be >= 0, got -0.5 at 1"),
     "NaN weight": ([0.0, 1.0], [0, 1], [1.0, np.nan], "weights must be finite, got nan at 1"),

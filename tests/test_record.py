@@ -329,7 +329,7 @@ def test_bad_parameters():
         with pytest.raises(ValueError, match=match):
             Record(classes, ["venn"])
     for names in ((), ("venn", "venn")):
-        with pytest.raises(ValueError, match="names must be at least one name"):
+        with pytest.raises(ValueError, match="names must be different, at least one"):
             Record(CLASSES, names)
     with pytest.raises(TypeError, match="names must be a sequence of str"):
         Record(CLASSES, "venn")

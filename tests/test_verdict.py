@@ -454,7 +454,7 @@ def test_monitors_together_divide_the_level():
         together(["a", "a"], CLASSES)
     with pytest.raises(ValueError, match="names must be different, at least one"):
         together([], CLASSES)
-    with pytest.raises(TypeError, match="names must be several names"):
+    with pytest.raises(TypeError, match="names must be a sequence of str, such as a panel"):
         together("ab", CLASSES)
     with pytest.raises(ValueError, match="level must be"):
         together(["a"], CLASSES, level=2)

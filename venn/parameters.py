@@ -105,6 +105,22 @@ def members(name: str, values: Any, of: str) -> tuple[Any, ...]:
     return tuple(given)
 
 
+def several_names(name: str, values: Any) -> tuple[str, ...]:
+    """Return different names, at least one, as a tuple; or say what is wrong with them.
+
+    Examples
+    --------
+    >>> several_names("names", {"abers": 1, "conformal": 2})
+    ('abers', 'conformal')
+    """
+    found = members(name, values, "str")
+    if isinstance(values, str | bytes) or not all(isinstance(one, str) for one in found):
+        raise TypeError(f"{name} must be a sequence of str, such as a panel, got {values!r}")
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"{name} must be different, at least one, got {values!r}")
+    return found
+
+
 def by_name(name: str, value: Any, of: str, known: Collection[str] | None = None) -> dict[str, Any]:
     """Return a mapping of names, if given those of `known` predictors, as a dict, empty for None; or say it is none."""
     if not isinstance(value, Mapping | None) or not all(isinstance(key, str) for key in value or ()):

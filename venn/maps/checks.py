@@ -40,7 +40,10 @@ def _labels(name: str, labels: Any, shape: tuple[int, int], kinds: str, each: st
     n, c = shape
     if np.ma.isMaskedArray(labels):
         raise TypeError(f"{name} must have no masked values, got {labels!r}")
-    array = np.asarray(labels)
+    try:
+        array = np.asarray(labels)
+    except ValueError:
+        raise ValueError(f"{name} must be {wanted}, got {labels!r}") from None
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"{name} must have shape ({n},), one label for each {each}, got {array.shape}")
     with np.errstate(invalid="ignore"):  # NaN

@@ -8,7 +8,7 @@ from typing import Any, overload
 from venn.labels import LabelSpace
 from venn.monitors.drift import ABOUT, Drift
 from venn.monitors.monitor import Monitor
-from venn.parameters import above_one, by_name, fraction, integer, members
+from venn.parameters import above_one, by_name, fraction, integer, several_names
 from venn.prediction import Label
 from venn.predictors.learning import elementary
 from venn.schedules import periods
@@ -85,11 +85,7 @@ def together(
     >>> print(worst({name: monitor.verdict() for name, monitor in monitors.items()}))
     abers: too early to say: no example of 300
     """
-    if isinstance(names, str):
-        raise TypeError(f"names must be several names, such as a panel, got {names!r}")
-    each = members("names", names, "str")
-    if not each or len(set(each)) < len(each):
-        raise ValueError(f"names must be different, at least one, got {each!r}")
+    each = several_names("names", names)
     if not isinstance(objects, Drift | None):
         raise TypeError(f"objects must be a Drift, or None, got {objects!r}")
     shares = len(each) + (objects is not None) + integer("spare", spare, 0, 10**6)

@@ -18,13 +18,21 @@ from venn.online import chain, lock
 from venn.online.chain import Answer as Answer
 from venn.online.chain import Place, Seal
 from venn.online.chain import Question as Question
-from venn.online.journal_file import APPLICATION, FORMAT, SCHEMA, UNREADABLE, VERSION, check_tables, read_header
+from venn.online.journal_file import (
+    APPLICATION,
+    FORMAT,
+    LARGEST,
+    SCHEMA,
+    UNREADABLE,
+    VERSION,
+    check_tables,
+    read_header,
+)
 from venn.online.journal_file import JournalError as JournalError
 from venn.online.keeper import Keeper
 from venn.parameters import flag, integer, path_of
 
 LARGEST_LOG = 1 << 26  # bytes that the log keeps when no reader needs more
-LARGEST = 2**63 - 1  # largest integer that SQLite holds
 REPLACING = {"latest": "predictor", "positions": "source"}  # tables beside the chain with one row for a key
 
 

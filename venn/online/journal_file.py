@@ -14,6 +14,7 @@ from urllib.parse import quote
 FORMAT, VERSION = "vennstream.journal", 4
 # What sqlite3 raises for a damaged file: the second if its message quotes bytes that are not text.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+LARGEST = 2**63 - 1  # largest integer that SQLite holds
 APPLICATION = 0x76656E6E  # SQLite's mark of the application that owns a file
 
 # `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers. What the

@@ -19,7 +19,7 @@ from venn.monitors.sources import usual_sources
 from venn.online import figures, record_file
 from venn.online.record_file import Saved
 from venn.online.tracks import Track
-from venn.parameters import ascending, by_name, integer, is_number, members
+from venn.parameters import ascending, by_name, integer, is_number, several_names
 from venn.prediction import NOTHING, Floats, Label, Prediction
 from venn.show import terminal
 from venn.smoothing import Smoothing
@@ -99,12 +99,8 @@ class Record(HasLabels):
         before: Mapping[str, int] | None = None,
         restarts: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        if isinstance(names, str):
-            raise TypeError(f"names must be a sequence of str, got {names!r}")
         self.space = label_space(classes)
-        self.names = members("names", names, "str")
-        if not self.names or len(set(self.names)) < len(self.names):
-            raise ValueError(f"names must be at least one name, each once, got {self.names!r}")
+        self.names = several_names("names", names)
         if not is_number(clip):
             raise TypeError(f"clip must be a number in [0, 1), got {clip!r}")
         if not 0 <= clip < 1:

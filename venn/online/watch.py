@@ -14,10 +14,10 @@ from venn.labels import HasLabels, read_labels
 from venn.monitors.verdict import Verdict
 from venn.online.chain import Question, checked_rows, read_seals, whole
 from venn.online.codec import decode
-from venn.online.journal_file import UNREADABLE, JournalError, open_to_read, read_header
+from venn.online.journal_file import LARGEST, UNREADABLE, JournalError, open_to_read, read_header
 from venn.online.lock import held
 from venn.online.record import Record
-from venn.parameters import path_of
+from venn.parameters import integer, path_of
 from venn.prediction import Label, Prediction
 from venn.show.snapshots import Counts, overall
 
@@ -128,7 +128,7 @@ class Watch(HasLabels):
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:
             return self._open.execute(statement, values).fetchall()
-        except (*UNREADABLE, OverflowError) as error:  # an integer of more than 64 bits
+        except UNREADABLE as error:
             raise JournalError(f"{self.path} cannot be read: {error}") from error
 
     def _checked(self, table: str, more: str, values: tuple[Any, ...]) -> list[Any]:
@@ -157,7 +157,7 @@ class Watch(HasLabels):
             rate = 0.0
             if answered > 1:
                 first = max(1, answered - RECENT)
-                (start,) = self._times("answers WHERE step = ?", first)
+                ((start,),) = self._rows("SELECT time FROM answers WHERE step = ?", (first,))
                 rate = (answered - first) / max(answer[0][1] - start, 1e-9)
             return Counts(asked, answered, expired, asked - answered - expired, rate, last)
 
@@ -176,10 +176,11 @@ class Watch(HasLabels):
 
     def series(self, points: int = 1000, after: int = 0) -> list[Point]:
         """Return the points of the curves after a step, evenly thinned to about `points`, always with the last one."""
+        points, after = integer("points", points, 1), integer("after", after, 0, LARGEST)
         steps = [row[0] for row in self._rows("SELECT step FROM series WHERE step > ? ORDER BY step", (after,))]
         if not steps:
             return []
-        apart = max(1, (steps[-1] - after) // max(1, points))
+        apart = max(1, (steps[-1] - after) // points)
         kept, previous = [], after - apart
         for step in steps:
             if step - previous >= apart or step == steps[-1]:
@@ -221,7 +222,8 @@ class Watch(HasLabels):
 
         The `step` of an alarm about objects is the number of the question.
         """
-        rows = self._checked("alarms", "WHERE predictor = ? ORDER BY number DESC LIMIT ?", (name, last))
+        at_most = integer("last", last, 0, LARGEST)
+        rows = self._checked("alarms", "WHERE predictor = ? ORDER BY number DESC LIMIT ?", (name, at_most))
         with self._making():
             told = [(json.loads(alarm), step, when) for _, _, step, when, alarm in reversed(rows)]
             asked = name in self.objects
@@ -229,10 +231,12 @@ class Watch(HasLabels):
 
     def latest(self, questions: int = 20) -> list[Seen]:
         """Return the latest questions, newest first."""
+        integer("questions", questions, 0, LARGEST)
         return self._seen("q.time", "questions q LEFT JOIN answers a ON a.question = q.event", "q.event", questions)
 
     def outcomes(self, answers: int = 20) -> list[Seen]:
         """Return the latest questions that were answered, the latest answer first; `time` is when the answer came."""
+        integer("answers", answers, 0, LARGEST)
         return self._seen("a.time", "answers a JOIN questions q ON q.event = a.question", "a.step", answers)
 
     def _seen(self, time: str, tables: str, order: str, most: int) -> list[Seen]:
@@ -254,15 +258,18 @@ class Watch(HasLabels):
 
     def asked_at(self, number: int) -> float | None:
         """Return when a question came, in seconds since 1970; None if there is no such question."""
-        return next(iter(self._times("questions ORDER BY event LIMIT 1 OFFSET ?", number - 1)), None)
+        return self._time("questions ORDER BY event LIMIT 1 OFFSET ? - 1", "number", number)
 
     def answered_at(self, step: int) -> float | None:
         """Return when the answer of a step came, in seconds since 1970; None if there is no such step."""
-        return next(iter(self._times("answers WHERE step = ?", step)), None)
+        return self._time("answers WHERE step = ?", "step", step)
 
-    def _times(self, rows: str, number: int) -> list[float]:
-        """Return the times of some rows."""
-        return [time for (time,) in self._rows(f"SELECT time FROM {rows}", (number,))]
+    def _time(self, rows: str, name: str, number: int) -> float | None:
+        """Return the time of the row with a number from 1 on; None if there is none."""
+        if isinstance(number, int) and not 1 <= number <= LARGEST:
+            return None
+        found = self._rows(f"SELECT time FROM {rows}", (integer(name, number, 1),))
+        return found[0][0] if found else None
 
     def record(self) -> Record:
         """Return all answered questions as a `Record`: predictions as they were made, in the order of their answers.

@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live as RichLive
 from rich.text import Text
 
-from venn.parameters import integer
+from venn.parameters import integer, several_names
 from venn.show import layout
 from venn.show.history import ERROR, LEVEL, SIZE, WIDTH, History
 from venn.show.snapshots import Snapshot, verdicts
@@ -68,8 +68,7 @@ class Live:
         interval: float = 0.1,
         waiting: str = FIRST_STEPS,
     ) -> None:
-        if isinstance(names, str) or not names or not all(isinstance(name, str) for name in names):
-            raise TypeError(f"names must be a sequence of at least one str, got {names!r}")
+        several_names("names", names)
         if total is not None:
             integer("total", total, 1)
         if not interval >= 0:
