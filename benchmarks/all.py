@@ -365,14 +365,15 @@ def rows(found, kept):
             )  # fmt: skip
 
 
-def markdown(found, kept, on):
+def markdown(found, kept, on, repeat):
     """Return the page of the documentation."""
     packages = ", ".join(f"{name} {on[name]}" for name in PACKAGES)
     lines = [
         "# Benchmarks",
         "",
-        "Made by `python benchmarks/all.py --keep --markdown docs/benchmarks.md`: each benchmark in its own process,",
-        "one thread, compilation excluded unless it is what is measured. Each docstring says what is compared.",
+        f"Made by `python benchmarks/all.py --repeat {repeat} --keep --markdown docs/benchmarks.md`: each benchmark in",
+        "its own process, one thread, compilation excluded unless it is what is measured. Each docstring says what is",
+        "compared.",
         f"Measured on {on['date']}: {on['processor']}, {on['cores']} cores, Python {on['python']}, {packages}.",
         "*Moved* is against the figures kept before.",
         "",
@@ -419,7 +420,7 @@ def main():
         last = command
     Console(width=None if sys.stdout.isatty() else 160).print(table)
     if args.markdown is not None:
-        args.markdown.write_text(markdown({**kept.get("figures", {}), **found}, kept, on))
+        args.markdown.write_text(markdown({**kept.get("figures", {}), **found}, kept, on, args.repeat))
     if args.keep:
         good = {command: measured for command, measured in found.items() if isinstance(measured, dict)}
         KEPT.write_text(json.dumps({"on": on, "figures": {**kept.get("figures", {}), **good}}, indent=1) + "\n")
