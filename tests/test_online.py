@@ -178,7 +178,7 @@ def test_a_machine_without_check_is_refused():
         Panel(a=OneCategory(CountingMachine()), b=OneCategory(UncheckedMachine()))
 
 
-@pytest.mark.parametrize("noted", [[], [None, None], "noted", 0])
+@pytest.mark.parametrize("noted", [[], [None, None], [True, True, True], "noted", 0])
 def test_notes_that_are_not_the_panels_are_refused(noted):
     machine, panel = shared()
     with pytest.raises(ValueError, match=r"noted must be what note\(x, y\) returned, got"):

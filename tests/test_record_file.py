@@ -211,7 +211,7 @@ def npy(shape, body=b"", dtype="<i4"):
         ({"header": {"steps": True}}, "True as steps"),
         ({"header": {"names": ["venn"]}}, "not those its header names"),
         ({"header": {"names": ["venn", 3]}}, "3 where text belongs"),
-        ({"header": {"names": ["venn", "venn"]}}, "each once"),
+        ({"header": {"names": ["venn", "venn"]}}, "names must be different, at least one"),
         ({"header": {"parameters": {"venn": 3}}}, "3 where text belongs"),
         ({"header": {"classes": ["no", "yes", None]}}, "classes must be str"),
         ({"header": {"classes": ["no"]}}, "18 rows where the header says 6"),

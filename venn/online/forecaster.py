@@ -17,7 +17,7 @@ from venn.maps.beta_calibration import BetaCalibration
 from venn.monitors.monitor import Monitor
 from venn.monitors.together import together
 from venn.monitors.verdict import Verdict, worst
-from venn.online.panel import Panel
+from venn.online.panel import Noted, Panel
 from venn.parameters import by_name, fraction, integer
 from venn.prediction import Floats, Label
 from venn.predictors.averaged import Averaged
@@ -364,7 +364,7 @@ class Forecaster(Panel):
                 )
         return type(self).made_of(self.parameters | {"predictors": predictors})
 
-    def learn_one(self, x: Any, y: Label, noted: list[Any] | None = None) -> None:
+    def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
         noted, n = self.note(x, y) if noted is None else noted, self.n
         said = {name: self[name].predict_one(x) for name in self.monitors}

@@ -15,6 +15,10 @@ from venn.predictors.learning import Combined, Predictor, checked_predictor, ele
 from venn.saved import Saved, saved
 
 
+class Noted(list[Any]):
+    """What the predictors of a panel have noted of an example: theirs alone, so that no other list passes for it."""
+
+
 @saved
 class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     """Several predictors on one stream.
@@ -234,7 +238,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         """
         expect_all(self._learners, objects)
 
-    def note(self, x: Any, y: Label, told: Mapping[str, Prediction] | None = None, late: int = 0) -> list[Any]:
+    def note(self, x: Any, y: Label, told: Mapping[str, Prediction] | None = None, late: int = 0) -> Noted:
         """Return what the predictors note before anything learns; raise what `learn_one(x, y)` would raise.
 
         All machines solve their problems, so that learning can begin.
@@ -258,13 +262,13 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             machine.hypotheses(x)
         return noted
 
-    def _noted(self, x: Any, y: Label) -> list[Any]:
+    def _noted(self, x: Any, y: Label) -> Noted:
         self.space.check(y)
         for machine in self.machines:
             machine.check(x, y)
-        return [predictor.note(x, y) for predictor in self._learners]
+        return Noted([predictor.note(x, y) for predictor in self._learners])
 
-    def learn_one(self, x: Any, y: Label, noted: list[Any] | None = None) -> None:
+    def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Teach every distinct machine once, then every predictor.
 
         Parameters
@@ -283,7 +287,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             other predictors have learned the example.
         """
         # Only solving can still fail: several machines solve before any learns; a single one solves as it learns.
-        if noted is not None and (type(noted) is not list or len(noted) != len(self._learners)):
+        if noted is not None and (type(noted) is not Noted or len(noted) != len(self._learners)):
             raise ValueError(f"noted must be what note(x, y) returned, got {noted!r}")
         if noted is None:
             noted = self.note(x, y) if len(self.machines) > 1 else self._noted(x, y)

@@ -10,7 +10,7 @@ from venn.monitors.alarms import Alarm
 from venn.monitors.drift import ABOUT, Drift
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import Monitor
-from venn.online.panel import Panel
+from venn.online.panel import Noted, Panel
 from venn.prediction import Label, Prediction
 
 # Refusals, and errors that come again when the event is repeated.
@@ -102,7 +102,7 @@ class Run:
         del self.waiting[id]
         self.expired += 1
 
-    def note(self, waiting: Waiting, y: Label) -> list[Any]:
+    def note(self, waiting: Waiting, y: Label) -> Noted:
         """Return what the panel notes before it learns the answer to a question."""
         return self.panel.note(waiting.x, y, waiting.predictions, self.answered - waiting.step)
 
@@ -117,7 +117,7 @@ class Run:
         }
 
     def learn(
-        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float, noted: list[Any]
+        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float, noted: Noted
     ) -> tuple[list[Rung], Exception | None]:
         """Learn the answer to a question; return the alarms, and what failed after all had learned.
 
