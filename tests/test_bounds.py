@@ -16,7 +16,7 @@ from scipy import stats
 from test_validity import OneCategory
 
 import venn
-from venn.monitors.bounds import BETS, DeviationBand, ForwardEProcess, deviation_radius
+from venn.monitors.bounds import BETS, DeviationBand, ForwardEProcess, binomial_limits, deviation_radius
 from venn.monitors.sequences import BettingBound, EmpiricalBernstein, StitchedBound
 
 LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6
@@ -474,3 +474,10 @@ def test_for_venn_intervals_the_hypothesis_is_false_though_the_predictor_is_vali
         fixed += ForwardEProcess().update_many(hits, lower, upper).max() >= np.log(20)
     assert too_many(knowing, 200, 0.05) < 1e-6
     assert fixed <= 10  # an observation of the fixed bets, no theorem
+
+
+@pytest.mark.parametrize("p", [1e-6, 0.01, 0.05, 1 / 7, 0.5, 0.98])
+def test_limits_of_a_binomial_number_are_its_quantiles(p):
+    for n in (1, 2, 7, 40, 999, 20_000, 1_000_000):
+        for share in (0.5, 0.95, 0.99, 1 - 1e-9):
+            assert binomial_limits(share, n, p) == stats.binom.interval(share, n, p)

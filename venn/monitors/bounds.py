@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import ceil, log, sqrt
 from typing import Any
 
 import numpy as np
+from scipy.special import bdtr
 
 from venn._compiled import bounds as compiled
 from venn.monitors.checks import number, numbers
@@ -15,6 +16,34 @@ from venn.prediction import Floats
 from venn.saved import saved
 
 BETS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the forward e-process, mixed with equal weights
+
+
+def binomial_limits(share: float, n: int, p: float) -> tuple[int, int]:
+    """Return the counts between which a binomial number lies with this probability, half of the rest on each side.
+
+    They are quantiles: the number lies below the first with probability less than (1 - share) / 2, and above the second
+    with at most that.
+
+    Parameters
+    ----------
+    share : float from 0.5 to 1 - 1e-9
+    n : int >= 1
+        Number of trials.
+    p : float in (0, 1)
+        Probability of each.
+
+    Examples
+    --------
+    >>> binomial_limits(0.95, 100, 0.05)
+    (1, 10)
+    """
+    # Beyond these counts lies less than 1e-12, by Bernstein's inequality; `scipy.stats`, which has the quantiles too,
+    # takes half a second to import.
+    far = ceil(8 * sqrt(n * p * (1 - p))) + 20
+    least = max(0, int(n * p) - far)
+    below = bdtr(np.arange(least, min(n, ceil(n * p) + far) + 1.0), n, p)
+    low, high = np.searchsorted(below, [(1 - share) / 2, (1 + share) / 2])
+    return least + int(low), least + int(high)
 
 
 def deviation_radius(n: int, delta: float = 0.05) -> float:

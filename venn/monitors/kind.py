@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from venn._compiled.outcomes import FINE
 from venn.labels import LabelSpace
+from venn.monitors.bounds import binomial_limits
 from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.evidence import Evidence
 from venn.monitors.outcomes import Outcomes
@@ -236,13 +237,11 @@ class ErrorKind(Kind):
 
         There is no chance in a long-run error rate.
         """
-        from scipy.stats import binom
-
         n, errors = len(curves), int(curves.errors(LEVEL)[-1])
         if guaranteed == LONG_RUN:
             kept = f"{errors / n:.3f}: on any stream the rate tends to {LEVEL}"
         else:
-            low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
+            low, high = binomial_limits(0.95, n, LEVEL)
             low = 0 if self.may_err_less(guaranteed) else low
             kept = f"{'within' if low <= errors <= high else 'BEYOND'} the {low} to {high} that chance allows"
         missed = f"{errors} of {n} {self.what} at significance {LEVEL} missed the true label"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from venn.monitors.bounds import binomial_limits
 from venn.show.plot.panels import (
     BAND,
     CLAIM,
@@ -232,12 +233,10 @@ def p_values(panels: Mapping[str, Any], title: str, path: Path | None = None) ->
 
 def _histogram(axis: Axes, name: str, values: Floats) -> float:
     """Draw one panel; return its height."""
-    from scipy.stats import binom
-
     n = len(values)
     n_bins = min(MOST_BINS, max(5, n // 10))
     counts, edges = np.histogram(values, bins=n_bins, range=(0.0, 1.0))
-    low, high = binom.interval(BAND_LEVEL, n, 1 / n_bins)
+    low, high = binomial_limits(BAND_LEVEL, n, 1 / n_bins)
     unit = n_bins / n  # a count in units of the expected count
     outside = (counts < low) | (counts > high)
     axis.axhspan(low * unit, high * unit, color=BAND, alpha=0.15, linewidth=0, zorder=0)
