@@ -288,7 +288,10 @@ def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
     ("imported", "slow"),
     [
         ("venn.cli", ("numpy", "numba", "scipy", "streams", "rich")),  # what `venn --version` needs
-        ("venn.cli.run, venn.cli.monitor, venn.cli.report", ("rich", "matplotlib", "sklearn", "scipy.stats")),
+        (
+            "venn.cli.run, venn.cli.monitor, venn.cli.report",
+            ("rich", "matplotlib", "sklearn", "scipy.stats", "scipy.optimize"),
+        ),
     ],
 )
 def test_commands_import_what_they_need(imported, slow):

@@ -8,7 +8,6 @@ from heapq import heappop, heappush
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaincc, betaincinv, betaln
 
 from venn._compiled.beta import squared_error
@@ -166,6 +165,8 @@ def _log_density(shapes: Shapes, log_q: Floats, log_rest: Floats) -> Floats:
 
 def _least(error: Callable[[float], float], low: float, high: float) -> float:
     """Return the N in [low, high] of least error: each minimum on a grid is improved between its neighbours."""
+    from scipy.optimize import minimize_scalar  # here: to import it takes every command an eighth of a second
+
     grid = np.linspace(np.log(low), np.log(high), 2 + int(np.log(high / low) / np.log(FACTOR)))
     found = [(error(np.exp(x)), x) for x in grid]
     errors = np.array([value for value, _ in found])
