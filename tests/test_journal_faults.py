@@ -67,7 +67,7 @@ def test_a_disk_that_is_really_full(tmp_path):
     disk.mkdir()
     if shutil.which("mount") is None or os.geteuid() != 0:
         pytest.skip("only root may mount a small disk")
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=500k", "none", disk], capture_output=True).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=420k", "none", disk], capture_output=True).returncode:
         pytest.skip("this machine allows no mount")
     try:
         online = opened(disk / "run.db", every=4)

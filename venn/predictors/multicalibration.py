@@ -76,9 +76,8 @@ class Functions:
             values[:, 1:] = rows[:, list(self.groups)]
         elif len(rows):
             values = np.column_stack([np.ones(len(rows)), [self._asked(row) for row in rows]])
-        far = np.argwhere(~(np.abs(values) <= LARGEST))  # NaN, too
-        if len(far):
-            i, j = far[0].tolist()
+        if not abs(values).max(initial=0.0) <= LARGEST:  # NaN, too
+            i, j = np.argwhere(~(abs(values) <= LARGEST))[0].tolist()
             raise ValueError(
                 f"groups must be functions of size at most {LARGEST:g}, as squares are summed, got {values[i, j]:g} "
                 f"for {rows[i]}"
