@@ -75,6 +75,15 @@ def test_a_sum_is_exact_and_rounded_once(values, groups, random):
             assert sum(map(Fraction, terms(found))) == Fraction(found, 1 << 1074)
 
 
+@pytest.mark.parametrize("kinds", [1, 2, 30, 5000])
+def test_numbers_that_count_several_times_are_added_as_often(kinds):
+    rng = np.random.default_rng(kinds)
+    values, places = rng.normal(size=400) * 10.0 ** rng.integers(-9, 9, 400), rng.integers(0, 3, 400)
+    times = rng.integers(0, kinds, 400)  # few that count equally often, and many
+    each = np.repeat(np.arange(400), times)
+    assert totals(values, places, 3, times) == totals(values[each], places[each], 3)
+
+
 def test_extreme_numbers_and_none():
     tiny, huge = 5e-324, math.ldexp(1.0, 1023)
     assert rounded(total([huge, tiny, -huge])) == tiny

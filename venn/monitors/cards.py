@@ -54,11 +54,11 @@ class Card(Running):
         """Counts and exact sums, by name."""
         return self._counts, self._sums
 
-    def gather(self, counts: dict[str, list[int]], sums: dict[str, list[int]], times: int = 1) -> None:
-        """Add counts and exact sums, those of all names, so many times."""
+    def gather(self, counts: dict[str, list[int]], sums: dict[str, list[int]]) -> None:
+        """Add counts and exact sums, those of all names."""
         for own, more in ((self._counts, counts), (self._sums, sums)):
             for name, values in own.items():
-                own[name] = [a + times * b for a, b in zip(values, more[name], strict=True)]
+                own[name] = [a + b for a, b in zip(values, more[name], strict=True)]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Card) and self.state == other.state

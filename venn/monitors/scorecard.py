@@ -15,7 +15,7 @@ from venn.monitors.checks import class_codes
 from venn.monitors.losses import CLIP, MeanLogLoss
 from venn.monitors.outcomes import LEVELS
 from venn.monitors.set_efficiency import CRITERIA, EfficiencyTotals, efficiency
-from venn.monitors.sums import rounded, total, totals, units
+from venn.monitors.sums import rounded, totals, units
 from venn.parameters import LARGEST, fraction, integer, is_number
 from venn.prediction import Integers, Label, significance
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
@@ -105,28 +105,29 @@ class Scorecard(Card):
         predicted, scored = np.asarray(block.index, np.int64), np.empty((WIDTH, n))
         proba, (lower, upper) = np.ascontiguousarray(block.proba), block.bounds
         score_rows(proba, lower, upper, predicted, truth, self.clip, scored)
-        places, hit = np.searchsorted(self._cuts, scored[CONFIDENCE], side="right"), predicted == truth
+        places, right = np.searchsorted(self._cuts, scored[CONFIDENCE], side="right"), predicted == truth
         clipped = proba[np.arange(n), truth] < self.clip
-        news = self.fresh()
-        for number in [1] if often is None else np.unique(often).tolist():
-            part = slice(None) if often is None else often == number  # these are added up together
-            where, scores = places[part], scored[:, part]
-            counts = {
-                "n": [len(where)],
-                "clipped": [int(clipped[part].sum())],
-                "labels": np.bincount(truth[part], minlength=c).tolist(),
-                "forecasts": np.bincount(where, minlength=self.bins).tolist(),
-                "hits": np.bincount(where[hit[part]], minlength=self.bins).tolist(),
-            }
-            sums = {
-                "log_loss": totals(scores[LOG_LOSS]),
-                "brier": totals(scores[BRIER]),
-                "class_lower": [total(column) for column in lower[part].T],
-                "class_upper": [total(column) for column in upper[part].T],
-                **{name: totals(scores[column], where, self.bins) for name, column in BY_BIN.items()},
-            }
-            news.gather(counts, sums, number)
-        self.gather(*news.gathered)
+
+        def tally(which: Integers, groups: int, of: Any = slice(None)) -> list[int]:
+            counted = np.zeros(groups, np.int64)
+            np.add.at(counted, which[of], 1 if often is None else often[of])
+            return counted.tolist()
+
+        counts = {
+            "n": [n if often is None else int(often.sum())],
+            "clipped": tally(np.zeros(n, np.int64), 1, clipped),
+            "labels": tally(truth, c),
+            "forecasts": tally(places, self.bins),
+            "hits": tally(places, self.bins, right),
+        }
+        sums = {
+            "log_loss": totals(scored[LOG_LOSS], times=often),
+            "brier": totals(scored[BRIER], times=often),
+            "class_lower": [totals(column, times=often)[0] for column in lower.T],
+            "class_upper": [totals(column, times=often)[0] for column in upper.T],
+            **{name: totals(scored[column], places, self.bins, often) for name, column in BY_BIN.items()},
+        }
+        self.gather(counts, sums)
 
     def _times(self, times: Any, n: int) -> Integers:
         clean = np.asarray(times)

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from venn._compiled.sums import LIMB, ROOM, SMALLEST, add_to_limbs, no_limbs
 from venn.prediction import Floats, Integers
 
+TOGETHER = 50  # numbers that count equally often: adding them up together takes as long as one by one
+
 
 def units(value: float) -> int:
     """Return a finite number in units of 2^-1074.
@@ -29,7 +31,7 @@ def units(value: float) -> int:
     return numerator << (SMALLEST + 1 - denominator.bit_length())
 
 
-def totals(values: Any, places: Integers | None = None, groups: int = 1) -> list[int]:
+def totals(values: Any, places: Integers | None = None, groups: int = 1, times: Integers | None = None) -> list[int]:
     """Return the sums of groups of numbers in units of 2^-1074: some 3 ns a number.
 
     Parameters
@@ -38,6 +40,8 @@ def totals(values: Any, places: Integers | None = None, groups: int = 1) -> list
     places : (n,) int64 from 0 to groups - 1, optional
         The group of each; all are in group 0 by default.
     groups : int >= 1
+    times : (n,) int64 >= 0, optional
+        How often each number counts; once by default.
 
     Raises
     ------
@@ -53,6 +57,22 @@ def totals(values: Any, places: Integers | None = None, groups: int = 1) -> list
     if not np.isfinite(numbers).all():
         raise ValueError(f"values must be finite, got {numbers[~np.isfinite(numbers)][0]}")
     places = np.zeros(len(numbers), np.int64) if places is None else np.ascontiguousarray(places, np.int64)
+    if times is None:
+        return _totals(numbers, places, groups)
+    sums = [0] * groups
+    each = np.unique(times).tolist()
+    if len(numbers) < TOGETHER * len(each):
+        for value, group, often in zip(numbers.tolist(), places.tolist(), times.tolist(), strict=True):
+            sums[group] += often * units(value)
+        return sums
+    for often in each:
+        part = times == often
+        for group, sum_ in enumerate(_totals(numbers[part], places[part], groups)):
+            sums[group] += often * sum_
+    return sums
+
+
+def _totals(numbers: Floats, places: Integers, groups: int) -> list[int]:
     sums = [0] * groups
     for start in range(0, len(numbers), ROOM):
         limbs = no_limbs(groups)
