@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 from naive import maps as naive
-from scipy.special import betainc, betaln, expit, logit
+from scipy.special import betainc, betaln, expit, log_expit, logit
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
@@ -305,6 +305,25 @@ def test_beta_calibration_from_a_map_that_is_near():
     ):
         again = BetaCalibration().fit_counts(scores, of_class, ones, near)
         assert again(scores) == pytest.approx(afresh(scores), abs=1e-12)
+
+
+def test_beta_calibration_of_scores_that_differ_by_rounding():
+    """A machine's equal scores seldom are so to the last digit; the loss is convex, and its slopes at the end are 0."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n = int(rng.integers(6, 40))
+        f = rng.normal(size=4)[rng.integers(0, 4, n)] * rng.choice([1, 3, 10])
+        f = f + rng.choice([1e-16, 1e-15, 1e-12]) * rng.integers(-3, 4, n)
+        y = (rng.random(n) < expit(rng.choice([0.3, 1.0, 3.0]) * f)).astype(int)
+        if len(set(y)) == 1 or f[y == 0].max() <= f[y == 1].min():
+            continue  # not the labels are fitted, but targets
+        fitted = BetaCalibration().fit(f, y)
+        wrong = fitted(f) - y
+        features = np.array([log_expit(2 * f), -log_expit(-2 * f)])
+        slopes = (features / np.abs(features).max(axis=1, keepdims=True)) @ wrong / n
+        free = np.array([fitted.a, fitted.b]) > 0
+        assert np.abs([wrong.mean(), *slopes[free]]).max() < 1e-11
+        assert (slopes > -1e-11).all()
 
 
 def test_beta_calibration_of_labels_that_only_touch():

@@ -5,6 +5,8 @@ import numpy as np
 from venn._compiled.jit import compiled, in_lanes
 from venn._compiled.scaling import falling_exp
 
+UNTOLD = 1e-18  # of a log loss: what a step promises it, and rounding hides
+
 
 @in_lanes
 def softmax_moments(scores, weights, inverse):  # type: ignore[no-untyped-def]
@@ -140,6 +142,9 @@ def fit_logistic(x, target, weights, ridge, beta, iterations, last_step):  # typ
     it meets a bound. As long as no logit moves by more than 1, the curvature grows by at most a factor e, and a full
     step decreases the loss by more than a quarter of what its slope promises; longer steps are halved until they
     decrease it, too.
+
+    It is reached when no logit moves by more than `last_step`, or when a step promises the loss, of order 1, less than
+    rounding leaves of it: logits that are certain already may move, and nothing else says by how much.
     """
     curvature = np.empty((3, 3))
     room = np.empty((3, 4))
@@ -166,13 +171,13 @@ def fit_logistic(x, target, weights, ridge, beta, iterations, last_step):  # typ
         reach = reach_of(x, step)
         if not np.isfinite(reach):
             return False
+        promise = gradient[0] * step[0] + gradient[1] * step[1] + gradient[2] * step[2]
         length = 1.0
         for j in range(2):
             if step[j] < 0.0:
                 length = min(length, -beta[j] / step[j])
         if reach > 1.0:
             before = logistic_loss(x, target, weights, ridge, beta)
-            promise = gradient[0] * step[0] + gradient[1] * step[1] + gradient[2] * step[2]
             while length * reach > 1.0:
                 for j in range(3):
                     moved[j] = beta[j] + length * step[j]
@@ -182,6 +187,6 @@ def fit_logistic(x, target, weights, ridge, beta, iterations, last_step):  # typ
         for j in range(3):
             met = j < 2 and step[j] < 0.0 and length >= -beta[j] / step[j]
             beta[j] = 0.0 if met else beta[j] + length * step[j]
-        if reach <= last_step:
+        if reach <= last_step or (reach <= 1.0 and -promise <= UNTOLD):
             return True
     return False
