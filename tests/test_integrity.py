@@ -189,6 +189,23 @@ def test_an_index_that_has_lost_an_entry_is_noticed(path):
         venn.online.verify(path)
 
 
+def test_an_id_that_only_a_damaged_index_has(path):
+    """Its page is that of another index: new ids are not blamed for it."""
+    abandon(begun(path))  # the log goes into the file
+    change(path, ("PRAGMA wal_checkpoint(TRUNCATE)",))
+    raw = bytearray(path.read_bytes())
+    with closing(sqlite3.connect(path)) as db:
+        there = dict(db.execute("SELECT tbl_name, rootpage FROM sqlite_master WHERE name LIKE 'sqlite_autoindex%'"))
+        asked = {id for (id,) in db.execute("SELECT id FROM questions")}
+        fresh = next(event for (event,) in db.execute("SELECT question FROM answers") if event not in asked)
+    to, source = (4096 * (there[table] - 1) for table in ("questions", "answers"))
+    raw[to : to + 4096] = raw[source : source + 4096]
+    path.write_bytes(raw)
+    online = begun(path)
+    with pytest.raises(JournalError, match=f"the index of ids has {fresh}, which no question has"):
+        online.ask([0.0, 0.0], fresh)
+
+
 def test_a_start_reads_what_comes_after_the_checkpoint(path):
     """Rows before are those of `verify`, of records, and of events that come again."""
     change(path, "UPDATE answers SET truth = 2 - truth WHERE step <= 2 AND truth <> 1")

@@ -188,6 +188,14 @@ def test_notes_that_are_not_the_panels_are_refused(noted):
     assert (machine.learned, panel["uniform"].told) == (1, 1)
 
 
+@pytest.mark.parametrize("told", [np.zeros((20, 3)), "told", 0, []])
+def test_what_was_told_is_a_mapping(told):
+    machine, panel = shared()
+    with pytest.raises(TypeError, match="told must be what was said by each predictor, by its name, got"):
+        panel.note(np.zeros(2), "yes", told, 1)
+    assert (machine.learned, panel["uniform"].told) == (0, 0)
+
+
 def test_panel_is_a_mapping():
     machine, panel = shared()
     assert list(panel) == ["venn", "counts", "uniform"]

@@ -123,6 +123,10 @@ def test_score_bins_match_the_definition(name):
         assert [taxonomy.class_of(int(code), 2) for code in codes] == [top for top, _ in expected]
 
 
+def test_scores_beyond_the_grid_have_a_category():
+    assert Argmax().categories([[-1e308, 1e308], [1e308, -1e308], [0.0, 1e303]]).tolist() == [1, 0, 1]
+
+
 def test_a_tie_of_two_classes_belongs_to_the_first():
     scores = np.array([[0.0, 0.0], [1e-9, -1e-9], [-1e-9, 1e-9]])
     for taxonomy in (ScoreBins(), MarginBins(), Threshold(), AdaptiveMarginBins(), TopTwo()):

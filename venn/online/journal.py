@@ -348,12 +348,19 @@ class Journal:
                 )  # fmt: skip
             except sqlite3.Error as error:
                 if isinstance(error, sqlite3.IntegrityError) and "questions.id" in str(error):
+                    self._find_asked(question.id)
                     raise ValueError(
                         f"id must be a new one, got {question.id!r}, which was asked before; after a restart "
                         "follow(events, again=True) passes over what the journal holds"
                     ) from None
                 raise JournalError(f"{self.path} cannot be written: {error}") from error
             self._link(checksum)
+
+    def _find_asked(self, id: Any) -> None:
+        """Find the question of this id among the rows, or say that the index of ids is damaged."""
+        found = self.connection.execute("SELECT count(*) FROM questions NOT INDEXED WHERE id = ?", (id,))
+        if not found.fetchone()[0]:
+            raise chain.damage(self.path, f"the index of ids has {id!r}, which no question has") from None
 
     def answer(self, step: int, event: int, question: int, time: float, truth: Any) -> None:
         """Write the answer to a question."""

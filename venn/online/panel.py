@@ -251,7 +251,14 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             What was said of the object when it was asked about, if its label came late.
         late : int >= 0, default 0
             Number of examples learned since then.
+
+        Raises
+        ------
+        TypeError, ValueError, NotConverged
+            As `learn_one` raises them, or `told` is no mapping.
         """
+        if told is not None and not isinstance(told, Mapping):
+            raise TypeError(f"told must be what was said by each predictor, by its name, got {told!r}")
         noted = self._noted(x, y)
         if late and told is not None:
             for name, predictor in self.items():

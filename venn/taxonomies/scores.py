@@ -20,8 +20,9 @@ from venn.saved import saved
 from venn.taxonomies.base import ByScores, Counts
 
 
+@np.errstate(over="ignore")
 def on_grid(scores: Floats) -> Floats:
-    """Return the scores in whole steps of the grid."""
+    """Return the scores in whole steps of the grid; those beyond 1.8e302 are infinite."""
     grid: Floats = scores * GRID
     grid += OFFSET
     return np.rint(grid, out=grid)
