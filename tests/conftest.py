@@ -36,12 +36,35 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.disable()  # until all tests are collected: what is made then stays
 
 
+def whole(config) -> bool:
+    """Whether all tests are asked for, not those of some files or names."""
+    if hasattr(config, "workerinput"):
+        return config.workerinput["whole"]
+    return config.args_source is config.ArgsSource.TESTPATHS and not config.option.keyword
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Tell a worker what was asked for: it is given all folders by name."""
+    node.workerinput["whole"] = whole(node.config)
+
+
+def without_programs(config) -> bool:
+    return whole(config) and not config.option.markexpr
+
+
+def pytest_report_header(config):
+    """Say what is left out."""
+    if without_programs(config):
+        return "examples, studies and attacks, which are programs of their own: left out; -m program runs them"
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session):
     """Before a whole suite goes to workers, compile what they all need, else each would; and one thread for each."""
     config = session.config
-    whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.keyword
-    if whole and getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+    if whole(config) and getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")  # the workers keep all cores busy: more threads would wait for one another
         # Not again while the loops stand as they were.
@@ -57,9 +80,13 @@ def pytest_sessionstart(session):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Mark slow tests, and put the longest files first: a worker takes a whole file, and the last should be short."""
-    for item in lanes.slow(items):
+    programs = [item for item in items if item.get_closest_marker("program")]
+    if programs and without_programs(config):
+        items[:] = [item for item in items if not item.get_closest_marker("program")]
+        config.hook.pytest_deselected(items=programs)
+    for item in [*lanes.slow(items), *programs]:
         item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: -lanes.seconds(item.path.name))
 

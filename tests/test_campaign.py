@@ -20,6 +20,7 @@ from tools.campaign import damaging, driver, fuzzing, hostile, shuffling, subjec
 unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
 
 
+@pytest.mark.program
 @unix
 @pytest.mark.parametrize("attack", driver.ATTACKS)
 def test_each_attack_finds_nothing_in_a_few_trials(attack):
@@ -174,6 +175,7 @@ def test_everything_is_counted_and_nothing_ends_the_campaign(planted, tmp_path):
 
 
 @unix
+@pytest.mark.program
 def test_the_command_replays_a_trial_and_ends_at_ctrl_c(tmp_path):
     seed = driver.trial_seed(1, "p-values", 0)
     command = [sys.executable, "-m", "tools.campaign"]

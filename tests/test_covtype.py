@@ -207,6 +207,7 @@ def some_rows(monkeypatch):
     return y - 1
 
 
+@pytest.mark.program
 def test_the_example_prints_its_answer(some_rows, tmp_path, monkeypatch, capsys, undrawn):
     monkeypatch.chdir(tmp_path)
     covtype.main(["--quick", "--jobs", "1"])

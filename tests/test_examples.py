@@ -47,6 +47,7 @@ def run(tmp_path, monkeypatch, capsys, undrawn):
         sys.modules["matplotlib.pyplot"].close("all")  # as the end of a program would
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("name", "says"),
     [
@@ -91,6 +92,7 @@ def test_an_example_prints_its_answer(name, says, run):
     assert re.search(says, run(str(ROOT / "examples" / name), *options))
 
 
+@pytest.mark.program
 def test_the_example_of_alarms_finds_each_change_with_some_predictor(run):
     text = run(str(ROOT / "examples" / "alarms.py"), "--quick")
     rows = [re.match(r"(.{14})(\w+) +(\w+) +(\d) of 1 +(\S+) +(\d+)", line) for line in text.splitlines()]
@@ -134,6 +136,7 @@ def test_the_loop_that_is_shown_goes_on_when_its_lines_run_again(run, tmp_path):
     assert first[:asked] + went_on == whole
 
 
+@pytest.mark.program
 def test_the_main_job_ends_as_the_readme_says(tmp_path, monkeypatch, undrawn):
     page = (ROOT / "README.md").read_text()
     (said,) = re.findall(r"```text\n(predictor .*?)```", page, flags=re.S)

@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
 def test_deaths_change_nothing(tmp_path):
     """On the first examples of Car, each machine and predictor in turn; `python -m tools.kill` kills more, on all."""

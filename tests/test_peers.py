@@ -78,6 +78,7 @@ def test_losses_by_hand(measure):
     assert [row[f"size_{level}"] for level in (0.05, 0.1, 0.2)] == [1.5, 1.5, 1.0]
 
 
+@pytest.mark.program
 def test_it_runs_whatever_is_installed(tmp_path):
     jobs = "^(venn_neighbours|conformal_online|martingales|traps)$"
     command = [sys.executable, str(SCRIPT), "--quick", "--jobs", jobs, "--markdown", str(tmp_path / "peers.md")]

@@ -309,6 +309,7 @@ def test_a_changed_setting_reuses_no_stale_result(small, tmp_path, monkeypatch):
 # The command -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.program
 def test_the_command_writes_tables_and_figure_between_the_markers(tmp_path, capsys):
     file_of("promoters")
     options = ["--quick", "--data", "promoters", "--cache", str(tmp_path / "cache"), "--out", str(tmp_path / "out")]

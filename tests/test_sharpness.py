@@ -25,6 +25,7 @@ REPORTED = {
 }
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", REPORTED)
 def test_reported_losses_are_reached_within_their_noise(name):
     gamma, C, steps, *reported = REPORTED[name]
