@@ -81,14 +81,15 @@ def pytest_sessionstart(session):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark slow tests, and put the longest files first: a worker takes a whole file, and the last should be short."""
+    """Mark slow tests, and set the files in order: a worker takes a whole file."""
     programs = [item for item in items if item.get_closest_marker("program")]
     if programs and without_programs(config):
         items[:] = [item for item in items if not item.get_closest_marker("program")]
         config.hook.pytest_deselected(items=programs)
     for item in [*lanes.slow(items), *programs]:
         item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: -lanes.seconds(item.path.name))
+    places = {file: place for place, file in enumerate(lanes.order({item.path.name for item in items}))}
+    items.sort(key=lambda item: places[item.path.name])
 
 
 @pytest.fixture
