@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=programs)
     for item in [*lanes.slow(items), *programs]:
         item.add_marker(pytest.mark.slow)
-    places = {file: place for place, file in enumerate(lanes.order({item.path.name for item in items}))}
+    places = {file: place for place, file in enumerate(lanes.order(dict.fromkeys(item.path.name for item in items)))}
     items.sort(key=lambda item: places[item.path.name])
 
 
