@@ -81,15 +81,14 @@ def pytest_sessionstart(session):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark slow tests, and set the files in order: a worker takes a whole file."""
+    """Mark slow tests, and put the longest files first: a worker takes a whole file, and the last should be short."""
     programs = [item for item in items if item.get_closest_marker("program")]
     if programs and without_programs(config):
         items[:] = [item for item in items if not item.get_closest_marker("program")]
         config.hook.pytest_deselected(items=programs)
     for item in [*lanes.slow(items), *programs]:
         item.add_marker(pytest.mark.slow)
-    places = {file: place for place, file in enumerate(lanes.order(dict.fromkeys(item.path.name for item in items)))}
-    items.sort(key=lambda item: places[item.path.name])
+    items.sort(key=lambda item: -lanes.seconds(item.path.name))
 
 
 @pytest.fixture

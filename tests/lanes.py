@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 QUICK = 0.05  # seconds that one test with all its cases may take in the quick lane
-WAIT = 3.0  # seconds of one case: so long it mostly waits, for processes and browsers that it starts
-AMID = 10  # files that compute for each that waits: about as long
 CASES = 5  # of one test in the quick lane: to set one up costs as much as most of them take
 WHOLE = ("test_contract.py", "test_monitor_contract.py")  # every public class: all cases are in the quick lane
 
@@ -37,20 +35,6 @@ def durations() -> dict[str, dict[str, Took]]:
 def seconds(file: str) -> float:
     """Return how long a file of tests took."""
     return sum(took.seconds for took in durations().get(file, {}).values())
-
-
-def order(files: Iterable[str]) -> list[str]:
-    """Return files in the order in which workers should take them: the longest first, for the last should be short.
-
-    Those that mostly wait are spread, so that others compute meanwhile, and do not all wait at once.
-    """
-    waiting, computing = [], []
-    for file in sorted(files, key=seconds, reverse=True):
-        longest = max((took.seconds / took.cases for took in durations().get(file, {}).values()), default=0.0)
-        (waiting if longest > WAIT else computing).append(file)
-    for place, file in enumerate(waiting):
-        computing.insert(place * (AMID + 1), file)
-    return computing
 
 
 def quick(file: str, test: str, cases: int) -> set[int]:

@@ -35,18 +35,6 @@ def test_as_many_cases_are_quick_as_there_is_time_for(measured, test, cases, kep
     assert lanes.quick(lanes.WHOLE[0], test, cases) == set(range(cases))
 
 
-def test_files_that_wait_are_spread_among_those_that_compute(monkeypatch):
-    took = {f"{name}.py": {"test": lanes.Took(s, 10)} for name, s in zip("abcdef", (9, 7, 5, 3, 2, 1), strict=True)}
-    waits = {f"{name}.py": {"test": lanes.Took(s, 1)} for name, s in zip("xyz", (8, 6, 4), strict=True)}
-    monkeypatch.setattr(lanes, "durations", lambda: took | waits)
-    monkeypatch.setattr(lanes, "AMID", 2)
-    lanes.seconds.cache_clear()
-    try:
-        assert "".join(file[0] for file in lanes.order([*took, *waits, "new.py"])) == "xabycdzefn"
-    finally:
-        lanes.seconds.cache_clear()
-
-
 def test_what_is_measured_exists():
     """Else a test that was renamed would be thought short."""
     for file, tests in lanes.durations().items():
