@@ -56,7 +56,7 @@ def without_programs(config) -> bool:
 def pytest_report_header(config):
     """Say what is left out."""
     if without_programs(config):
-        return "examples, studies and attacks, which are programs of their own: left out; -m program runs them"
+        return "left out: tests of examples, studies and attacks; -m program runs them"
     return None
 
 
