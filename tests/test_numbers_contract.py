@@ -18,10 +18,12 @@ from venn.predictors import (
     ConformalIntervals,
     CrossFittedScores,
     CrossVenn,
+    DeletedScores,
     GaussianProcess,
     HeldOutScores,
     InductiveDistribution,
     InductiveMulticalibration,
+    TransductiveMulticalibration,
     by_group,
 )
 
@@ -166,6 +168,12 @@ def test_blocks_are_the_predictions_one_by_one(name):
 
 
 OF_CLASSES = {
+    "transductive venn": venn.TransductiveVenn,
+    "transductive abers": venn.TransductiveVennAbers,
+    "transductive conformal": venn.Conformal,
+    "transductive multicalibration": lambda machine: TransductiveMulticalibration(machine, [0]),
+    "training scores": lambda machine: venn.Scaler(machine, Softmax()),
+    "deleted scores": lambda machine: venn.Scaler(machine, Softmax(), DeletedScores()),
     "venn": venn.InductiveVenn,
     "abers": venn.InductiveVennAbers,
     "conformal": venn.InductiveConformal,

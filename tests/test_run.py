@@ -278,6 +278,18 @@ def test_a_live_file_with_text_and_gaps_says_which_options_read_it(run, tmp_path
     assert said("c.db", *nominal, "--fill", "age=40") == said("d.db", *nominal, "--skip", "age") == (0, "")
 
 
+@pytest.mark.parametrize("kind", ["nominal", "ordinal"])
+def test_an_empty_field_among_declared_words_says_what_reads_it(run, tmp_path, kind):
+    (tmp_path / "in.csv").write_text("age,town,y\n30,Oslo,no\n40,,yes\n")
+    source = ("--source", "csv:in.csv", "--label", "y", "--classes", "no,yes", "--end", "--quiet", "--out", "o")
+    told = run(*source, "--journal", "a.db", f"--{kind}", "town=Oslo,Rome").stderr
+    ways = "--config with a file in which \"\" is among the values of 'town', or --skip town"
+    assert told == f"Error: in.csv, line 3: x, feature 'town' is missing, got '': {ways}\n"
+    (tmp_path / "run.toml").write_text(f'[source]\n{kind} = {{ town = ["", "Oslo", "Rome"] }}\n')
+    assert run(*source, "--config", "run.toml", "--journal", "b.db").exit_code == 0
+    assert run(*source, "--skip", "town", "--journal", "c.db").exit_code == 0
+
+
 def test_messages_that_take_long_make_several_transactions(run, tmp_path, monkeypatch):
     (tmp_path / "in.jsonl").write_text("".join(map(line, events(12))))
     arguments = ("--source", "jsonl:in.jsonl", "--end", "--quiet", *OPTIONS)

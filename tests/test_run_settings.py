@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from run_cases import counts
+from run_cases import OPTIONS, counts, events, line
 
 from venn import cli
 
@@ -123,3 +123,29 @@ def test_a_defensive_forecaster_asks_for_no_kernel(run):
     live = ("--source", "jsonl:x", "--classes", "a,b", "--journal", "run.db", "--check", "--predictors", "defensive")
     assert run(*live).exit_code == 0
     assert "--gamma chooses nothing of a defensive forecaster" in run(*live, "--gamma", "1").stderr
+
+
+def test_what_else_a_file_holds_is_not_appended_to(run, tmp_path):
+    (tmp_path / "in.jsonl").write_text("".join(map(line, events(4))))
+    (tmp_path / "data.csv").write_text("age,y\n30,no\n")
+    arguments = ("--source", "jsonl:in.jsonl", "--end", "--quiet", *OPTIONS)
+    wrong = "Error: --out must be a new file, or one that holds predictions, got data.csv, which holds something else\n"
+    for also in ((), ("--check",)):
+        result = run(*arguments, "--journal", "a.db", "--out", "data.csv", *also)
+        assert (result.exit_code, result.stderr.endswith(wrong)) == (2, True)
+    assert (tmp_path / "data.csv").read_text() == "age,y\n30,no\n"
+    assert not (tmp_path / "a.db").exists()
+    for journal, begun in (("b.db", b'{"i'), ("c.db", b"")):  # cut off by a death, or nothing yet
+        (tmp_path / "old").write_bytes(begun)
+        assert run(*arguments, "--journal", journal, "--out", "old").exit_code == 0
+    assert run(*arguments, "--journal", "d.db", "--out", "old").exit_code == 0, "predictions of another run"
+
+
+def test_patience_ends_after_the_answer_comes(run):
+    car = ("--source", "car", "--steps", "40", "--journal", "a.db", "--quiet", "--delay", "5", "--patience")
+    for also in ((), ("--check",)):
+        result = run(*car, "5", *also)
+        assert result.exit_code == 2
+        assert "--patience must be more than --delay, 5, got 5: each question would be given up" in result.stderr
+    assert run(*car, "6").exit_code == 0
+    assert counts("a.db") == (40, 40)

@@ -428,7 +428,7 @@ def test_a_map_that_cannot_be_fitted_leaves_the_example_learned():
     with pytest.raises(ArithmeticError, match="not today"):
         predictor.learn_one([2.0], "b")
     assert predictor.n == 2
-    with pytest.raises(RuntimeError, match="all 2 examples of its machine, got a failed fit"):
+    with pytest.raises(RuntimeError, match="all 2 examples of its machine, got a failed fit: not today"):
         predictor.predict_one([1.0])
     with pytest.raises(ValueError, match="x must be finite"):
         predictor.learn_one([np.nan], "a")

@@ -210,9 +210,10 @@ def live_advice(error: streams.BadMessage) -> str:
     bad = error.error
     if not isinstance(bad, BadValue) or not bad.remedy or bad.feature is None:
         return str(error)
-    column = in_shell(bad.feature)
+    column, missing = in_shell(bad.feature), _is_missing(bad.text)
     options = [f"--skip {column}"]
-    # A name with = would be taken for a column with values.
-    if isinstance(bad.kind, streams.Numeric) and "=" not in bad.feature and not _almost_number(bad.text):
-        options.insert(0, f"--fill {column}=NUMBER" if _is_missing(bad.text) else f"--nominal {column}=VALUE,VALUE")
+    if not isinstance(bad.kind, streams.Numeric):
+        options.insert(0, f'--config with a file in which "" is among the values of {bad.feature!r}')
+    elif "=" not in bad.feature and not _almost_number(bad.text):  # = would begin the values
+        options.insert(0, f"--fill {column}=NUMBER" if missing else f"--nominal {column}=VALUE,VALUE")
     return f"{str(error).removesuffix(bad.remedy)}: {', or '.join(options)}"

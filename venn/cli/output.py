@@ -11,6 +11,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import click
+
 from venn.cli.errors import writing
 from venn.monitors.kinds import kind_of
 from venn.online.codec import decode
@@ -20,6 +22,7 @@ from venn.prediction import Prediction
 
 KEY = "output"  # beside the positions of sources in the journal
 STDOUT = "-"
+BEGIN = b'{"id": '  # of each line
 
 
 def finite(found: Any) -> Any:
@@ -44,6 +47,17 @@ def prediction_line(event: int, id: int | str, predictions: Mapping[str, Predict
     """
     said = {name: kind_of(prediction, name).plain(prediction) for name, prediction in predictions.items()}
     return json.dumps({"id": id, "event": event, "predictions": said}, allow_nan=False)
+
+
+def only_predictions(option: str, path: str) -> None:
+    """Refuse to append predictions to a file that begins with something else, such as one of data."""
+    if os.path.isfile(path):  # not a pipe or a device
+        with writing(option, path), open(path, "rb") as file:
+            begins = file.read(len(BEGIN))
+        if not BEGIN.startswith(begins):
+            raise click.UsageError(
+                f"{option} must be a new file, or one that holds predictions, got {path}, which holds something else"
+            )
 
 
 class Output:

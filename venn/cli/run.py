@@ -19,6 +19,7 @@ from venn.cli import numbers
 from venn.cli.config import Config, option, options, typed, with_options
 from venn.cli.errors import one_line_errors, spared
 from venn.cli.interrupt import INTERRUPTED, Ending
+from venn.cli.output import only_predictions
 from venn.cli.panels import (
     Choices,
     check_kernel,
@@ -116,6 +117,13 @@ def made(config: Config) -> Plan:
     if config.run.out != "-":
         url = config.source.url or ""
         spared(config.where("run", "out"), config.run.out, config.journal.path, url, url.partition(":")[2] or url)
+        only_predictions(config.where("run", "out"), config.run.out)
+    delay, patience = config.source.delay, config.journal.patience
+    if delay is not None and patience is not None and patience <= delay:
+        raise click.UsageError(
+            f"{config.where('journal', 'patience')} must be more than {config.where('source', 'delay')}, {delay}, "
+            f"got {patience}: each question would be given up before its answer comes"
+        )
     window, watch = config.machine.window, config.monitor
     if place.classes:
         names = config.predictor.names or (default_predictors(None) if window is None else WINDOWED)

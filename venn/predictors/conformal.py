@@ -15,7 +15,7 @@ from venn.nonconformity.scores import ByScores, Measure, Ranks, checked_measure
 from venn.nonconformity.weighed import weighed_ranks
 from venn.parameters import flag, number
 from venn.prediction import Floats, PredictionSet
-from venn.predictors.learning import OnMachine
+from venn.predictors.learning import OnMachine, of_classes
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import saved
 from venn.smoothing import Smoothing
@@ -144,7 +144,7 @@ class Conformal(OnMachine):
         seed: int = 0,
         shift: PriorShift | CovariateShift | None = None,
     ) -> None:
-        self.machine = checked_machine(machine)
+        self.machine = of_classes(checked_machine(machine))
         self.measure: Measure = Margin() if measure is None else checked_measure(measure)
         self.label_conditional = flag("label_conditional", label_conditional)
         self.smoothed = flag("smoothed", smoothed)

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from venn.covariates import CovariateShift
-from venn.labels import HasLabels, Real, space_of
+from venn.labels import HasLabels, space_of
 from venn.machines import frozen
 from venn.machines.frozen import clean_row, clean_rows
 from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History
-from venn.predictors.learning import Predictor
+from venn.predictors.learning import Predictor, of_classes
 from venn.predictors.merging import Calibration, Reader, checked_parts
 from venn.saved import held_bool, held_codes, held_int, held_rows, is_saved
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
@@ -438,10 +438,7 @@ def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
 def schedule_of_classes(machine: Any, schedule: Schedule | None) -> Schedule:
     """Return the schedule for a machine of classes, or say what is wrong with either."""
     schedule = schedule_for(machine, schedule)
-    if isinstance(getattr(machine, "space", None), Real):
-        raise TypeError(
-            f"machine must have classes for this predictor, got one of numbers, {machine!r}: use InductiveDistribution"
-        )
+    of_classes(machine, "InductiveDistribution")
     return schedule
 
 

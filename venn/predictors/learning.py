@@ -6,6 +6,8 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
+from venn.labels import Real
+from venn.machines.around import inside
 from venn.parameters import has_methods, with_methods
 from venn.prediction import Label
 from venn.saved import Saved
@@ -225,6 +227,13 @@ class OnMachine(Predictor):
     def classes(self) -> tuple[Label, ...]:
         """Labels in class order."""
         return self.machine.classes
+
+
+def of_classes(machine: Any, instead: str = "ConformalDistribution") -> Any:
+    """Return a machine whose labels are classes; where they are numbers, name the predictor to use instead."""
+    if isinstance(getattr(inside(machine), "space", None), Real):
+        raise TypeError(f"machine must have classes for this predictor, got one of numbers, {machine!r}: use {instead}")
+    return machine
 
 
 def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> None:

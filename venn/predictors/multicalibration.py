@@ -20,7 +20,7 @@ from venn.parameters import flag
 from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
 from venn.predictors.inductive_base import Inductive, schedule_of_classes
-from venn.predictors.learning import OnMachine
+from venn.predictors.learning import OnMachine, of_classes
 from venn.predictors.merging import Reader
 from venn.saved import checked_keys, held_finite, saved
 from venn.schedules import Schedule
@@ -343,7 +343,7 @@ class TransductiveMulticalibration(OnMachine):
     """
 
     def __init__(self, machine: Machine, groups: Of, deleted: bool = True) -> None:
-        self.machine = checked_machine(machine)
+        self.machine = of_classes(checked_machine(machine))
         if isinstance(inside(machine), OneVsOneSVM):
             raise TypeError(f"machine must score a class against all others, as OneVsAllSVM does, got {machine!r}")
         self._functions = Functions(groups)

@@ -165,7 +165,7 @@ class Scaler(Predictor):
         """
         n, fitted_to = self._feed.n, self._fitted_to
         if n != fitted_to:
-            found = "a failed fit" if fitted_to < 0 else f"a fit to {fitted_to}: share a machine in a Panel"
+            found = self._failure if fitted_to < 0 else f"a fit to {fitted_to}: share a machine in a Panel"
             raise RuntimeError(f"Scaler needs a fit to all {n} examples of its machine, got {found}")
         test_scores = self._feed.test_scores(x)  # even without a map: refuses a bad x
         c = len(test_scores)
@@ -219,5 +219,9 @@ class Scaler(Predictor):
         examples = self._feed.examples(reader)
         self._ready = examples is not None
         if examples is not None:
-            self.fitted.fit(*examples)
+            try:
+                self.fitted.fit(*examples)
+            except Exception as error:
+                self._failure = f"a failed fit: {error}"
+                raise
         self._fitted_to, self._held_then = self._feed.n, self._held

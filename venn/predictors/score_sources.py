@@ -20,7 +20,7 @@ from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.counts import ScoredExamples
 from venn.predictors.cross import Fold
 from venn.predictors.inductive_base import Inductive, schedule_of_classes
-from venn.predictors.learning import teach_all
+from venn.predictors.learning import of_classes, teach_all
 from venn.saved import saved
 from venn.schedules import Schedule, checked_schedule
 
@@ -224,7 +224,7 @@ class TrainingScores(Parameters):
 
     def feed(self, machine: Any) -> MachineFeed:
         """Attach to a machine, which others may share."""
-        return MachineFeed(checked_machine(machine), False)
+        return MachineFeed(of_classes(checked_machine(machine)), False)
 
 
 @saved
@@ -248,7 +248,7 @@ class DeletedScores(Parameters):
 
     def feed(self, machine: Any) -> MachineFeed:
         """Attach to a machine, which others may share."""
-        return MachineFeed(checked_machine(machine), True)
+        return MachineFeed(of_classes(checked_machine(machine)), True)
 
 
 # Of machines that have not learned the example -------------------------------------------------------------------

@@ -9,7 +9,7 @@ from venn.machines.machine import Machine, checked_machine
 from venn.parameters import with_methods
 from venn.prediction import CategoryClass, Integers, Multiprobability, RowMean, Rule, checked_rule
 from venn.predictors.blocks import shares
-from venn.predictors.learning import OnMachine
+from venn.predictors.learning import OnMachine, of_classes
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import saved
 from venn.taxonomies import AdaptiveMarginBins, Deleted
@@ -87,7 +87,7 @@ class TransductiveVenn(OnMachine):
         with_methods("taxonomy", taxonomy, wanted, "count", "fixes_class", has=["deleted"])
         if rule is not None:
             checked_rule(rule)
-        self.machine = checked_machine(machine)
+        self.machine = of_classes(checked_machine(machine))
         self.taxonomy: Taxonomy = taxonomy
         if self.taxonomy.deleted:
             machine.expect_deleted()

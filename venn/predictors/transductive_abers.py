@@ -15,7 +15,7 @@ from venn.machines.weighed import weights_of
 from venn.parameters import flag
 from venn.prediction import ClassIntervals, Floats
 from venn.predictors.inductive_abers import steps, weighed, weighed_pair
-from venn.predictors.learning import OnMachine
+from venn.predictors.learning import OnMachine, of_classes
 from venn.saved import saved
 
 
@@ -82,7 +82,7 @@ class TransductiveVennAbers(OnMachine):
     """
 
     def __init__(self, machine: Machine, deleted: bool = True, shift: CovariateShift | None = None) -> None:
-        self.machine = checked_machine(machine)
+        self.machine = of_classes(checked_machine(machine))
         alone = inside(machine)
         if isinstance(alone, OneVsOneSVM):
             raise TypeError(
