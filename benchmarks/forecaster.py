@@ -1,19 +1,23 @@
 """Is the forecaster, with nothing chosen, better than the scalings of one machine? Log loss on public sets.
 
-    python benchmarks/forecaster.py [--shuffles 10] [--steps 500] [--first 0] [--sets car pima ...] [--out FILE]
+    python benchmarks/forecaster.py [--shuffles 10] [--steps 500] [--first 0 30] [--sets car pima ...] [--out FILE]
+    python benchmarks/forecaster.py --markdown docs/which_predictor.md    # ten minutes; the tables of that page
 
 Beside the forecaster stand Venn-Abers and the usual scalings, fitted to deleted scores, on one least-squares machine
-with RBF("auto") and C = 1. The first 100 steps do not count (on sets of fewer than 300 examples, the first third). One
-JSON line: for each set the ratio of the forecaster's log loss to that of Venn-Abers, and to that of the scaling that is
-best on this set; then the means of these. All sets are shuffled. Each finished set and shuffle is a line of the file,
-and is not repeated.
+with RBF("auto") and C = 1. The first 100 steps do not count (on sets of fewer than 300 examples, the first third). All
+sets are shuffled. One JSON line for each `--first`: for each set the ratio of the forecaster's log loss to that of
+Venn-Abers, and to that of the scaling that is best on this set; then the means of these. Each finished set and shuffle
+is a line of the file, and is not repeated.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +26,9 @@ from threadpoolctl import threadpool_limits
 import streams
 import venn
 from venn import maps
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+from studies.document import written
 
 SETS = (
     "car", "digits", "breast_cancer", "wine_red", "covtype", "pima", "ionosphere", "liver", "mushroom", "promoters",
@@ -32,9 +39,10 @@ SCALINGS = {
     "temperature": maps.Temperature, "softmax": maps.Softmax,
 }  # fmt: skip
 LEAST = 1e-15
+Losses = dict[str, dict[str, float]]  # mean log loss by set and predictor
 
 
-def losses(data: str, seed: int, steps: int, first: int | None) -> dict[str, float]:
+def losses(data: str, seed: int, steps: int, first: int) -> dict[str, float]:
     """Return the mean log loss of each predictor on one shuffle of a set."""
     stream = streams.load(data, shuffle=seed)
     n = min(len(stream), steps)
@@ -44,14 +52,82 @@ def losses(data: str, seed: int, steps: int, first: int | None) -> dict[str, flo
     model = venn.Forecaster(
         stream.classes, first=first, beside={"abers": venn.TransductiveVennAbers(machine), **beside}
     )
-    lost: dict[str, list[float]] = {name: [] for name in model if name != "sets"}
+    plain = model["forecast"].predictor  # the mean of two, before it is made bolder
+    lost: dict[str, list[float]] = {name: [] for name in (*model, "mean") if name != "sets"}
     for i, (x, y) in enumerate(stream.take(n)):
         if i >= min(100, n // 3):
-            outlook, k = model.predict_one(x), stream.classes.index(y)
+            outlook, k = {**model.predict_one(x), "mean": plain.predict_one(x)}, stream.classes.index(y)
             for name, each in lost.items():
                 each.append(-np.log(max(outlook[name].proba[k], LEAST)))
         model.learn_one(x, y)
     return {name: float(np.mean(each)) for name, each in lost.items()}
+
+
+def best_of(row: dict[str, float]) -> str:
+    """Return the scaling of the least loss on a set."""
+    return min(SCALINGS, key=row.__getitem__)
+
+
+def ratios(found: Losses, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the losses over those of Venn-Abers, and over those of the scaling that is best on the set."""
+    abers = [row[name] / row["abers"] for row in found.values()]
+    return np.array(abers), np.array([row[name] / row[best_of(row)] for row in found.values()])
+
+
+def summary(found: Losses) -> dict[str, object]:
+    """Return the ratios by set, and their means."""
+    over_abers, over_best = ratios(found, "forecast")
+    over = {"over_best": over_best, "over_abers": over_abers, "intervals_over_abers": ratios(found, "intervals")[0]}
+    rows = {
+        data: {
+            "forecast": round(row["forecast"], 4),
+            "best": best_of(row),
+            **{name: round(float(values[i]), 4) for name, values in over.items()},
+        }
+        for i, (data, row) in enumerate(found.items())
+    }
+    means = {name: round(float(values.mean()), 4) for name, values in over.items()}
+    return {**means, "at_most_best": f"{(over_best <= 1).sum()} of {len(rows)}", "sets": rows}
+
+
+def page(found: Losses, scaling: Losses) -> Iterator[str]:
+    """Yield the tables, as Markdown: the forecaster on columns as they are, and scaling them by itself."""
+
+    def line(what: str, losses: Losses, name: str, best: bool = True, abers: bool = True) -> str:
+        over_abers, over_best = ratios(losses, name)
+        of = len(losses)
+        one = f"{three(over_abers.mean())}; below 1 on {(over_abers < 1).sum()} of {of}" if abers else ""
+        middle = f"{three(over_best.mean())}; median {three(np.median(over_best))}"
+        other = f"{middle}; at most 1 on {(over_best <= 1).sum()} of {of}" if best else ""
+        return f"| {what} | {one} | {other} |"
+
+    yield from ("| | over Venn-Abers | over the scaling that is best on the set |", "|---|---|---|")
+    yield line("forecast", found, "forecast")
+    yield line("the same, scaling by itself", scaling, "forecast")
+    yield line("the mean, not made bolder", found, "mean")
+    yield line("intervals", found, "intervals", best=False)
+    yield line("the same, scaling by itself", scaling, "intervals", best=False)
+    yield line("beta calibration, one machine", found, "beta_calibration", best=False)
+    wins = Counter(map(best_of, found.values())).most_common()
+    ahead = sum(row["forecast"] < row["beta_calibration"] for row in found.values())
+    names = {"forecast": "forecaster", "intervals": "V-mix alone", "abers": "Venn-Abers", "platt": "Platt"}
+    said = ", ".join(f"{names.get(name, spoken(name))} on {count}" for name, count in wins)
+    yield from ("", f"The best scaling is {said} sets. The forecast is ahead of beta calibration on {ahead} sets.", "")
+    shown = (*names, "beta_calibration", "temperature", "isotonic")
+    heads = " | ".join(names.get(name, spoken(name)) for name in shown)
+    yield from (f"| data | classes | {heads} | over the best scaling |", "|---" * (len(shown) + 3) + "|")
+    for data, row in found.items():
+        cells = " | ".join(f"{row[name]:.3f}" for name in shown)
+        over = f"{row['forecast'] / row[best_of(row)]:.3f} ({spoken(best_of(row))})"
+        yield f"| {data} | {len(streams.load(data).classes)} | {cells} | {over} |"
+
+
+def three(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
+def spoken(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def main() -> None:
@@ -59,47 +135,38 @@ def main() -> None:
     parser.add_argument("--shuffles", type=int, default=10)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
-    parser.add_argument("--first", type=int, help="examples that fix the scale; 0 takes these sets as they are, scaled")
+    parser.add_argument(
+        "--first", type=int, nargs="+", default=[0, 30],
+        help="examples that fix the scale; 0 takes these sets as they are, scaled",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("runs/forecaster.jsonl"))
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables of --first 0 30 into this page")
     options = parser.parse_args()
+    if options.markdown and options.first != [0, 30]:
+        parser.error("--markdown needs --first 0 30")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    known = {
-        (one["data"], one["seed"]): one
-        for one in done
-        if (one["steps"], one["first"]) == (options.steps, options.first)
-    }
-    begun, rows = time.perf_counter(), {}
-    for seed in range(options.shuffles):
+    known = {(one["data"], one["seed"], one["steps"], one["first"]): one["losses"] for one in done}
+    tables: list[Losses] = []
+    for first in options.first:
+        begun = time.perf_counter()
+        for seed in range(options.shuffles):
+            for data in options.sets:
+                key = (data, seed, options.steps, first)
+                if key not in known:
+                    known[key] = losses(*key)
+                    one = {"data": data, "seed": seed, "steps": options.steps, "first": first, "losses": known[key]}
+                    with options.out.open("a") as file:
+                        file.write(json.dumps(one) + "\n")
+        found = {}
         for data in options.sets:
-            if (data, seed) not in known:
-                found = losses(data, seed, options.steps, options.first)
-                one = {"data": data, "seed": seed, "steps": options.steps, "first": options.first, "losses": found}
-                known[data, seed] = one
-                with options.out.open("a") as file:
-                    file.write(json.dumps(one) + "\n")
-    for data in options.sets:
-        each = [known[data, seed]["losses"] for seed in range(options.shuffles)]
-        mean = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
-        best = min(SCALINGS, key=mean.__getitem__)
-        row = {
-            "forecast": mean["forecast"],
-            "best": best,
-            "over_best": mean["forecast"] / mean[best],
-            "over_abers": mean["forecast"] / mean["abers"],
-            "intervals_over_abers": mean["intervals"] / mean["abers"],
-        }
-        rows[data] = {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}
-        print(f"# {data}: {rows[data]}", flush=True)
-    names = ("over_best", "over_abers", "intervals_over_abers")
-    means = {name: round(float(np.mean([row[name] for row in rows.values()])), 4) for name in names}
-    kept = sum(row["over_best"] <= 1 for row in rows.values())
-    print(
-        json.dumps(
-            {"benchmark": "forecaster", "shuffles": options.shuffles, "steps": options.steps, **means,
-             "at_most_best": f"{kept} of {len(rows)}", "seconds": round(time.perf_counter() - begun), "sets": rows}
-        )
-    )  # fmt: skip
+            each = [known[data, seed, options.steps, first] for seed in range(options.shuffles)]
+            found[data] = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+        tables.append(found)
+        line = {"benchmark": "forecaster", "shuffles": options.shuffles, "steps": options.steps, "first": first}
+        print(json.dumps({**line, "seconds": round(time.perf_counter() - begun), **summary(found)}), flush=True)
+    if options.markdown:
+        written(options.markdown, list(page(*tables)), "benchmarks/forecaster.py", "Which predictor?")
 
 
 if __name__ == "__main__":
