@@ -115,6 +115,31 @@ def test_a_change_is_followed_where_fixed_levels_fail():
     assert errors < 45
 
 
+@pytest.mark.parametrize(
+    ("make", "y"),
+    [
+        (
+            lambda: AdaptiveIntervals(ConformalIntervals(venn.SlidingWindow(KernelRidge(venn.RBF(0.5), C=3), 10))),
+            [3.0] * 480 + [2.0, 2.0, 5.0, 3.0] * 5,
+        ),
+        (
+            lambda: AdaptiveIntervals(ConformalIntervals(ridge()), (0.8, 0.99), ConstantSteps(0.05)),
+            np.random.default_rng(5).choice([0.0, 1.0, 2.0], 200).tolist(),
+        ),
+    ],
+    ids=["a plateau", "thresholds about 1"],
+)
+def test_equal_labels_at_one_object_have_an_answer(make, y):
+    """The forecast alone, and an interval that has shrunk to it, are equal but for rounding."""
+    model = make()
+    for label in y:
+        lower, upper = model.predict_one([1.0]).interval(model.levels[-1])
+        assert lower <= upper
+        model.learn_one([1.0], label)
+    for one in model.certificates:
+        assert one.errors <= one.n * one.level + one.bound
+
+
 @pytest.mark.parametrize("delay", [0, 2])
 def test_a_killed_run_goes_on_to_the_bit(tmp_path, delay):
     X, y = drifting(50, 2)

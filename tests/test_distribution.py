@@ -291,8 +291,47 @@ def test_points_that_differ_by_rounding_alone_are_ties(many):
     for new in (0.0, 0.1, 1.0, 10.0, 1000.0):
         prediction = model.predict_many([[new]])[0] if many else model.predict_one([new])
         assert len(set(prediction.points)) == 1
-        assert prediction.interval(0.5) == (prediction.points[0],) * 2
+        point, grid = prediction.points[0], prediction.grid
+        assert prediction.interval(0.5) == (point - grid, point + grid)
         assert prediction.p_value(new + 0.2) == pytest.approx(prediction.tau)
+
+
+STREAMS = {
+    "two decimals": lambda rng: rng.choice([0.1, 0.7], 300),
+    "prices": lambda rng: np.append(36.6, rng.choice([36.5, 36.6, 36.7, 36.8], 299)),
+    "far tenths": lambda rng: 1e6 + rng.integers(0, 10, 300) / 10,
+    "tiny": lambda rng: 1e-9 * rng.integers(0, 3, 300),
+    "one huge": lambda rng: np.where(np.arange(300) == 20, 1e12, rng.choice([0.1, 0.2, 0.3, 0.4], 300)),
+    "no ties": lambda rng: rng.normal(size=300),
+}
+
+
+@pytest.mark.parametrize("labels", STREAMS)
+@pytest.mark.parametrize("kind", [ConformalDistribution, ConformalIntervals, InductiveDistribution])
+def test_an_interval_misses_no_label_that_its_p_value_holds(kind, labels):
+    """Labels tie, and no float64 is a tenth: comparing a label with the ends is as safe as asking for its p-value."""
+    y = STREAMS[labels](np.random.default_rng(3)).tolist()
+    frozen = FrozenRegressor(LinearRegression().fit([[0.0], [1.0]], [0.3, 0.3]))
+    machine = frozen if kind is InductiveDistribution else KernelRidge(venn.RBF(0.5), 3.0)
+    model, missed = kind(machine), dict.fromkeys((0.05, 0.1, 0.2), 0)
+    for label in y:
+        prediction = model.predict_one([1.0])
+        p = prediction.p_value(label)
+        outside = min(p, 1 - p) * 2 if kind is not ConformalIntervals else p
+        for level in missed:
+            lower, upper = prediction.interval(level)
+            if not lower <= label <= upper:
+                missed[level] += 1
+                assert outside <= level + 1e-12
+            if kind is InductiveDistribution:
+                block = model.predict_many([[1.0]])
+                assert tuple(block.interval(level)[0]) == (lower, upper)
+                assert block.quantile(1 - level)[0] == prediction.quantile(1 - level)
+        model.learn_one([1.0], label)
+    for level, count in missed.items():
+        assert stats.binom.sf(count - 1, len(y), level) > 0.001, f"{count} of {len(y)} missed at {level}"
+    if labels == "no ties":
+        assert min(missed.values()) > 0
 
 
 def test_a_block_tells_how_many_examples_it_is_calibrated_on():

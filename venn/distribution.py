@@ -117,6 +117,9 @@ class _Ranked(NumberPrediction):
 
     `places` are those of the points among `n` sorted ones, from 1; all of them unless the prediction is an abridged
     one, which a journal keeps.
+
+    Ends of intervals lie a step of the grid further out than their points: a label that ties with a point, but for
+    rounding, is inside.
     """
 
     def __init__(
@@ -180,6 +183,14 @@ class _Ranked(NumberPrediction):
         place = int(self.places.searchsorted(k, "left"))
         return float(self.points[place]) if place < len(self.points) else math.inf
 
+    def _lower(self, k: int) -> float:
+        """Return a lower end: the k-th smallest point, and a step of the grid less."""
+        return self._at_most(k) - self.grid
+
+    def _upper(self, k: int) -> float:
+        """Return an upper end: the k-th smallest point, and a step of the grid more."""
+        return self._at_least(k) + self.grid
+
     def _with(self, ranks: Any) -> tuple[Floats, Integers]:
         """Return the points that hold these ranks from 1 to n, each with all that are equal to it, and their places."""
         wanted = np.array(sorted({k for k in ranks if 1 <= k <= self.n}), np.int64)
@@ -224,7 +235,8 @@ class PredictiveDistribution(_Ranked):
     n : int, optional
         Their number then.
     origin, grid : float, default 0
-        Points, and labels when they are compared, are origin + k grid with integers k; 0: compared as they are.
+        Points, and labels when they are compared, are origin + k grid with integers k; 0: compared as they are. Ends of
+        intervals lie `grid` further out, so that a label that ties with an end is inside.
     guaranteed : str, default "error rate"
         "error rate": what is said above; "nothing"; "long-run error rate", by `AdaptiveIntervals`.
 
@@ -286,12 +298,12 @@ class PredictiveDistribution(_Ranked):
         q : float in [0, 1]
         """
         rank = quantile_rank(share("q", q), self.n)
-        return -math.inf if rank < 1 else self._at_least(rank)
+        return -math.inf if rank < 1 else self._upper(rank)
 
     def interval(self, epsilon: float) -> tuple[float, float]:
         """Return the interval that misses the label with probability at most `epsilon`, half of that on each side."""
         lower, upper = central_ranks(significance(epsilon), self.n)
-        return self._at_most(lower), self._at_least(upper)
+        return self._lower(lower), self._upper(upper)
 
     def crps(self, y: float) -> float:
         """Return the continuous ranked probability score at `y`: smaller is better, in the unit of labels.
@@ -381,7 +393,7 @@ class NestedIntervals(_Ranked):
         """Return the interval that misses the label with probability at most `epsilon`."""
         half = self.n // 2
         k = min(math.floor(significance(epsilon) * (half + 1) + HAIR), half)
-        return self._at_most(k), self._at_least(self.n + 1 - k)
+        return self._lower(k), self._upper(self.n + 1 - k)
 
     def p_value(self, y: float) -> float:
         """Return the share of examples at least as strange as the new one with label `y`, ties broken by `tau`."""

@@ -170,10 +170,12 @@ class AdaptiveIntervals(LongRun):
             )
         ends = np.array([_at(now, cut) for cut in np.maximum.accumulate(self._theta).tolist()])
         ranks = [_rank(level) for level in self.levels]
-        # Nested up to rounding; here to the last bit.
-        low, high = np.maximum.accumulate(ends[:, 0]).tolist(), np.minimum.accumulate(ends[:, 1]).tolist()
+        # Nested up to rounding; here to the last bit, and no lower end is above an upper one.
+        highest = np.minimum.accumulate(ends[:, 1])
+        low = np.minimum(np.maximum.accumulate(ends[:, 0]), highest[-1]).tolist()
         lower = [(end, rank) for end, rank in zip(low, ranks, strict=True) if math.isfinite(end)]
-        upper = [(end, 2 * PARTS - 1 - rank) for end, rank in zip(high, ranks, strict=True) if math.isfinite(end)]
+        high = zip(highest.tolist(), ranks, strict=True)
+        upper = [(end, 2 * PARTS - 1 - rank) for end, rank in high if math.isfinite(end)]
         points = [*lower, *reversed(upper)]
         tau = getattr(now, "tau", 0.5)
         if not points:

@@ -41,9 +41,9 @@ class ManyDistributions:
     >>> block = ManyDistributions(
     ...     np.array([-1.0, 0.0, 1.0]), np.arange(3), np.array([[5.0], [7.0]]), np.array([3, 3])
     ... )
-    >>> len(block), [float(block[i].quantile(0.5)) for i in range(2)]
+    >>> len(block), block.quantile(0.5).round(9).tolist()
     (2, [5.0, 7.0])
-    >>> block.interval(0.5).tolist()
+    >>> block.interval(0.5).round(9).tolist()
     [[4.0, 6.0], [6.0, 8.0]]
     """
 
@@ -86,12 +86,12 @@ class ManyDistributions:
     def interval(self, epsilon: float) -> Floats:
         """Return the (n, 2) ends of the intervals, each as its prediction says it."""
         level = significance(epsilon)
-        return self._at(lambda n: central_ranks(level, n))
+        return self._at(lambda n: central_ranks(level, n), (-1.0, 1.0))
 
     def quantile(self, q: float) -> Floats:
         """Return the (n,) quantiles at q in [0, 1], each as its prediction says it."""
         at = share("q", q)
-        quantiles: Floats = self._at(lambda n: (quantile_rank(at, n),))[:, 0]
+        quantiles: Floats = self._at(lambda n: (quantile_rank(at, n),), (1.0,))[:, 0]
         return quantiles
 
     def _known(self, bag: int, count: int) -> Floats:
@@ -104,15 +104,19 @@ class ManyDistributions:
         if not len(known):
             return np.empty((len(rows), 0)), np.zeros(len(rows))
         forecasts, spreads = self.scores[rows, :1], _spreads(self.scores[rows])[:, None]
-        largest = np.abs(forecasts + spreads * known[[0, -1]]).max(axis=1)
+        # A residual is as exact as the forecast it is a difference from.
+        largest = np.abs(np.hstack([forecasts, forecasts + spreads * known[[0, -1]]])).max(axis=1)
         exponents = np.maximum(np.frexp(largest)[1] - DIGITS, -1000)
         grids = np.where(largest > 0, np.ldexp(1.0, exponents), 0.0)
         points: Floats = forecasts + spreads * known[ranks]
         on_grid = np.where(grids > 0, grids, 1.0)[:, None]  # without a grid all points are 0
         return np.rint(points / on_grid) * on_grid, grids
 
-    def _at(self, ranks: Callable[[int], tuple[int, ...]]) -> Floats:
-        """Return for each object the points at ranks from 1 to n, which depend on n; infinite where there is none."""
+    def _at(self, ranks: Callable[[int], tuple[int, ...]], further: tuple[float, ...]) -> Floats:
+        """Return for each object the points at ranks from 1 to n, which depend on n; infinite where there is none.
+
+        Each lies so many steps of the grid `further` up, as the ends of a single prediction do.
+        """
         found = np.empty((len(self), len(ranks(0))))
         most = int(self.counts.max(initial=0)) + 1
         keys = self.bag_of * most + self.counts
@@ -121,7 +125,8 @@ class ManyDistributions:
             rows, wanted = np.flatnonzero(keys == key), np.array(ranks(count))
             found[rows] = np.where(wanted < 1, -np.inf, np.inf)
             inside = np.flatnonzero((wanted >= 1) & (wanted <= count))
-            found[np.ix_(rows, inside)] = self._points(rows, self._known(bag, count), wanted[inside] - 1)[0]
+            points, grids = self._points(rows, self._known(bag, count), wanted[inside] - 1)
+            found[np.ix_(rows, inside)] = points + np.outer(grids, np.array(further)[inside])
         return found
 
     def with_taus(self, taus: Floats) -> Self:
@@ -257,8 +262,8 @@ class InductiveDistribution(Inductive[Any]):
     >>> model = InductiveDistribution(FrozenRegressor(LinearRegression().fit([[0.0], [1.0]], [0.0, 2.0])))
     >>> model.learn_many([[0.5], [1.5], [2.0], [3.0]], [1.25, 2.5, 4.25, 6.0])
     >>> prediction = model.predict_one([2.5])
-    >>> prediction.points, prediction.label, prediction.interval(0.4)
-    (array([4.5 , 5.  , 5.25, 5.25]), 5.125, (4.5, 5.25))
+    >>> prediction.points, prediction.label, np.round(prediction.interval(0.4), 9)
+    (array([4.5 , 5.  , 5.25, 5.25]), 5.125, array([4.5 , 5.25]))
     """
 
     def __init__(self, machine: Any, *, schedule: Schedule | None = None, seed: int = 0) -> None:
