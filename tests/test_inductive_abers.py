@@ -74,6 +74,51 @@ def test_a_scorer_of_two_classes_or_without_probabilities_is_read_as_given():
         assert InductiveVennAbers(scorer).given is scorer
 
 
+class Told:
+    """A classifier whose probabilities are the objects themselves."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def predict_proba(self, X):
+        return np.asarray(X)
+
+
+NEARLY_SURE = 10.0 ** np.random.default_rng(8).uniform(-8, 0, 400)
+
+
+@pytest.mark.parametrize("shift", [None, venn.covariates.CovariateShift(lambda X: 1 + X[:, 0])])
+@pytest.mark.parametrize(
+    "objects_",
+    [
+        np.column_stack([1 - NEARLY_SURE, NEARLY_SURE]),
+        np.column_stack([1 - NEARLY_SURE, NEARLY_SURE])[:, ::-1],
+        np.column_stack([-NEARLY_SURE, NEARLY_SURE]) * 1e-3,  # as decision values are
+    ],
+    ids=["sure of no", "sure of yes", "decision values"],
+)
+def test_of_two_classes_the_intervals_say_the_same(objects_, shift):
+    """Near 0 and 1 the steps of p and of 1 - p have other ties."""
+    X = objects_[: 400 if shift is None else 80]
+    y = np.where(np.random.default_rng(9).random(len(X)) < X[:, 1].clip(0.2, 0.8), "yes", "no").tolist()
+    one_by_one, at_once = (InductiveVennAbers(FrozenScorer(Told()), shift=shift) for _ in range(2))
+    block = at_once.replay_many(X, y)
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        no, yes = one_by_one.predict_one(x).pairs
+        assert np.array_equal([no, yes], block[i].pairs)
+        np.testing.assert_allclose(no, 1 - yes[::-1], atol=1e-12)
+        one_by_one.learn_one(x, label)
+
+
+def test_two_scores_that_do_not_mirror_each_other_are_read_each_for_itself():
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(2, 7, (40, 2)) / 3, rng.integers(0, 2, 40)
+    model = InductiveVennAbers(FrozenScorer(Told()))
+    for i in range(40):
+        expected = pairs_by_definition(X, y, X[i], (range(0), range(i)), 2, lambda train, codes, rows, c: rows)
+        assert np.allclose(model.predict_one(X[i]).pairs, expected, atol=1e-9, rtol=0)
+        model.learn_one(X[i], ("no", "yes")[y[i]])
+
+
 def test_a_file_from_when_decision_values_were_read_goes_on_with_them():
     X = np.random.default_rng(1).normal(size=(90, 2))
     y = np.digitize(X[:, 0], [-0.5, 0.5])

@@ -23,6 +23,24 @@ def on_grid_within(scores, largest, grid, offset, out):  # type: ignore[no-untyp
 
 
 @plainly
+def mirror(scores, grid, out):  # type: ignore[no-untyped-def]
+    """Set out[i, 0] to what mirrors out[i, 1] where the two scores of row i add up to 0 or to 1, but for one step.
+
+    Parameters
+    ----------
+    scores : (n, 2) float64
+    grid : float
+    out : (n, 2) float64
+        The scores in whole steps.
+    """
+    for i in range(len(scores)):
+        both = scores[i, 0] + scores[i, 1]
+        sum_ = 0.0 if abs(both) < 0.5 else 1.0
+        if abs(both - sum_) * grid <= 1.0:
+            out[i, 0] = sum_ * grid - out[i, 1]
+
+
+@plainly
 def all_finite(values):  # type: ignore[no-untyped-def]
     """Return whether (n,) float64 values are all finite: for a few of them faster than numpy."""
     for value in values:  # noqa: SIM110 - compiled

@@ -9,7 +9,7 @@ import numpy as np
 
 from venn._compiled.classwise import weighed_rate
 from venn._compiled.counting import GRID, OFFSET
-from venn._compiled.grid import on_grid_within
+from venn._compiled.grid import mirror, on_grid_within
 from venn.covariates import CovariateShift, checked_covariates
 from venn.machines.frozen import FrozenScorer
 from venn.maps import VennAbers
@@ -29,6 +29,18 @@ def steps(scores: Floats) -> Floats:
     """Return the scores in whole steps of the grid of 1e-6, the same grid as for taxonomies."""
     grid = np.empty(scores.shape)
     on_grid_within(scores.ravel(), LARGEST, GRID, OFFSET, grid.ravel())
+    return grid
+
+
+def steps_by_class(scores: Floats) -> Floats:
+    """Return the (n, c) scores in whole steps; of two classes the columns mirror each other, if the scores do.
+
+    p and 1 - p, or f and -f, are on either side of different steps. Rounded one by one, near 0 and 1 objects would tie
+    for one class and not for the other, and the intervals of "no" and "yes" would contradict each other.
+    """
+    grid = steps(scores)
+    if scores.shape[1] == 2:
+        mirror(np.ascontiguousarray(scores), GRID, grid)
     return grid
 
 
@@ -72,7 +84,7 @@ class ClasswiseAbers(Mergeable):
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
-        grid = steps(scores)
+        grid = steps_by_class(scores)
         if len(grid) == 1:
             for k, (calibrator, score) in enumerate(zip(self._calibrators, grid[0].tolist(), strict=True)):
                 calibrator.insert(score, 1 if codes[0] == k else 0)
@@ -82,19 +94,19 @@ class ClasswiseAbers(Mergeable):
 
     def predict_one(self, scores: Floats) -> ClassIntervals:
         """Return the prediction for one object of (1, c) scores; leaves no trace."""
-        grid = steps(scores)[0].tolist()
+        grid = steps_by_class(scores)[0].tolist()
         pairs = [calibrator.query(score) for calibrator, score in zip(self._calibrators, grid, strict=True)]
         return ClassIntervals.of_probabilities(np.array(pairs), self.classes)
 
     def predict(self, scores: Floats) -> ManyClassIntervals:
         """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
-        grid = steps(scores)
+        grid = steps_by_class(scores)
         pairs = [calibrator.query_many(grid[:, k]) for k, calibrator in enumerate(self._calibrators)]
         return ManyClassIntervals(np.stack(pairs, axis=1), self.classes)
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyClassIntervals:
         """Predict each example in turn, then add it if it calibrates; return the predictions."""
-        grid = steps(scores)
+        grid = steps_by_class(scores)
         pairs = [replayed(one, grid[:, k], codes == k, calibrates) for k, one in enumerate(self._calibrators)]
         return ManyClassIntervals(np.stack(pairs, axis=1), self.classes)
 
@@ -151,7 +163,7 @@ class WeighedAbers(ClasswiseAbers):
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c + 1) scores and weights, and (n,) class codes."""
-        grid = steps(scores[:, :-1])
+        grid = steps_by_class(scores[:, :-1])
         self._held = [
             weighed(*np.concatenate([held, np.column_stack([grid[:, k], codes == k, scores[:, -1]])]).T)
             for k, held in enumerate(self._held)
@@ -159,7 +171,7 @@ class WeighedAbers(ClasswiseAbers):
 
     def predict(self, scores: Floats) -> ManyClassIntervals:
         """Return the predictions for n objects of (n, c + 1) scores and weights, each as if it were alone."""
-        grid, own = steps(scores[:, :-1]), scores[:, -1].tolist()
+        grid, own = steps_by_class(scores[:, :-1]), scores[:, -1].tolist()
         pairs = np.empty((*grid.shape, 2))
         for k, held in enumerate(self._held):
             for i, at in enumerate(grid[:, k].tolist()):
