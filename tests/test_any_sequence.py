@@ -206,6 +206,41 @@ def test_saved_and_loaded_it_goes_on_to_the_bit(landmarks, first, tmp_path):
     assert repr(eval(repr(model), {"Defensive": Defensive, "RBF": venn.RBF})) == repr(model)
 
 
+@pytest.mark.parametrize("first", [0, 30])
+def test_while_no_object_can_be_kept_it_is_saved_too(first, tmp_path):
+    """Landmarks are kept where they leave a part of K(x, x), which is 0 for all objects until the scale is fixed."""
+    model = Defensive(venn.machines.Linear(), ["n", "y"], landmarks=5, first=first)
+    for i in range(3):
+        model.learn_one([float(i), 2.0] if first else [0.0, 0.0], "y")
+    venn.save(tmp_path / "model.npz", model)
+    for twin in (venn.load(tmp_path / "model.npz"), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        original = copy.deepcopy(model)
+        for i in range(40):
+            x, y = [float(i % 7), -2.0 + i % 3], "ny"[i % 2]
+            assert np.array_equal(twin.predict_one(x).proba, original.predict_one(x).proba)
+            twin.learn_one(x, y)
+            original.learn_one(x, y)
+        assert twin.certificate == original.certificate
+
+
+@pytest.mark.parametrize(
+    ("kernel", "change"),
+    [
+        (venn.machines.Linear(), {"of_objects": 1.0}),
+        (venn.machines.Linear(), {"missed": 1.0}),
+        (venn.RBF(1.0), {}),
+        (venn.machines.Polynomial(2), {}),
+        (venn.machines.Linear(), {"factor": None}),
+    ],
+)
+def test_a_state_without_objects_that_cannot_be_is_refused(kernel, change):
+    model = Defensive(venn.machines.Linear(), ["n", "y"], landmarks=5)
+    model.learn_one([0.0], "y")
+    fresh = Defensive(kernel, ["n", "y"], landmarks=None if "factor" in change else 5)
+    with pytest.raises(ValueError, match="objects must be those kept of 1 examples, got 0"):
+        fresh.restore(model.state | change)
+
+
 def test_it_stands_in_panels_replays_records_and_journals(tmp_path):
     rng = np.random.default_rng(7)
     stream = [(rng.normal(size=2), ("no", "yes")[int(rng.integers(2))]) for _ in range(40)]

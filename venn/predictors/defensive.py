@@ -11,7 +11,7 @@ import numpy as np
 from venn._compiled.defensive import add_features, coordinates, defensive_forecast
 from venn.labels import Classes, HasLabels
 from venn.machines.checks import clean_object
-from venn.machines.kernels import Kernel, checked_kernel
+from venn.machines.kernels import Kernel, RowKernel, checked_kernel
 from venn.machines.machine import grown
 from venn.machines.scaled import Scale, first_or_ranges, fixed_by, held_scale, of_ranges
 from venn.machines.sparse import SparseRows
@@ -219,7 +219,10 @@ class Defensive(HasLabels, Predictor):
         n, objects = held_int("n", state["n"]), state["objects"]
         sparse = isinstance(objects, SparseRows)
         kept = 0 if objects is None else np.shape(objects)[0 if sparse else 1]
-        if (kept != n if self.landmarks is None else kept > min(n, self.landmarks)) or (n > 0 and not kept):
+        self._of_objects = held_float("of_objects", state["of_objects"])
+        self._missed = held_float("missed", state["missed"], 0.0)
+        possible = kept == n if self.landmarks is None else kept <= min(n, self.landmarks)
+        if not possible or (n > 0 and not kept and not self._all_weightless()):
             raise ValueError(f"objects must be those kept of {n} examples, got {kept}")
         weights = held_finite("weights", state["weights"], (kept,))
         if self.landmarks is None:
@@ -231,15 +234,19 @@ class Defensive(HasLabels, Predictor):
                 raise ValueError("factor must have a positive diagonal")
             self._factor = factor.copy()
         self._of_forecasts = held_finite("of_forecasts", state["of_forecasts"], self._roots.shape).copy()
-        self._of_objects = held_float("of_objects", state["of_objects"])
         self._right = held_float("right", state["right"], 0.0)
-        self._missed = held_float("missed", state["missed"], 0.0)
         self._restore_scale(n, state["rows"], state["center"], state["spread"])
         if kept:
             if not sparse:
                 held_finite("objects", objects, np.shape(objects))
             self._store.hold(objects)
         self.n, self._kept, self._weights = n, kept, weights.copy()
+
+    def _all_weightless(self) -> bool:
+        """Whether K(x, x) may have been 0 for all objects so far: such an object is never kept, and adds nothing."""
+        # No kernel of distances or inner products has a smaller K(x, x) than that of the origin.
+        bare = not isinstance(self.kernel, RowKernel) or self._store.row_with(0, np.zeros(1))[0] == 0
+        return bare and self._of_objects == self._missed == 0
 
     def _restore_scale(self, n: int, rows: Any, center: Any, spread: Any) -> None:
         """Take over the scale, or the objects so far that will fix it."""
