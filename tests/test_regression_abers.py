@@ -8,7 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 from venn.machines import FrozenRegressor
-from venn.predictors import VennAbersRegressor
+from venn.predictors import VennAbersRegressor, by_group
 
 
 def least_squares_isotonic(scores, labels, at):
@@ -86,6 +86,27 @@ def test_few_examples_say_nothing():
     other.learn_one([0.2], 2.0)
     both = merged.merge(other)
     assert both.n == 2
+
+
+def test_within_groups_blocks_say_what_single_questions_say():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.integers(0, 8, 60) / 4, rng.integers(0, 3, 60)])
+    y = (X[:, 0] + rng.integers(-2, 3, 60) / 2).tolist()
+
+    def said(one):
+        return one.score, one.interval(0.4), one.above(0.5).pairs.tolist()
+
+    def grouped():
+        return by_group(VennAbersRegressor(FrozenRegressor(LinearRegression().fit([[0, 0], [1, 1]], [0, 1]))), by=1)
+
+    many, single = grouped(), grouped()
+    in_turn = many.replay_many(X[:45], y[:45])
+    for i in range(45):
+        assert said(in_turn[i]) == said(single.predict_one(X[i]))
+        single.learn_one(X[i], y[i])
+    block = many.predict_many(X[45:])
+    assert [said(one) for one in block] == [said(single.predict_one(x)) for x in X[45:]]
+    assert len(many.predict_many(X[:0])) == 0
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.2])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from venn.parameters import fraction, number
-from venn.prediction import ClassIntervals, Floats
+from venn.prediction import ClassIntervals, Floats, Integers
 from venn.predictors.distribution_inductive import schedule_of_numbers
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.merging import Mergeable
@@ -30,17 +31,13 @@ class Forecasts(Mergeable):
         pairs = np.concatenate([self._pairs, np.column_stack([scores[:, 0], codes])])
         self._pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
-    def predict(self, scores: Floats) -> list[CalibratedForecast]:
+    def predict(self, scores: Floats) -> ManyCalibratedForecasts:
         """Return the predictions for n objects, each as if it were alone; leaves no trace."""
-        return [CalibratedForecast(self._pairs, float(score)) for score in scores[:, 0]]
+        return ManyCalibratedForecasts(CalibratedForecast(self._pairs, float(score)) for score in scores[:, 0])
 
-    def nothing(self, n: int) -> list[CalibratedForecast]:
+    def nothing(self, n: int) -> ManyCalibratedForecasts:
         """Return what is said of n objects before there is a regressor."""
-        return [CalibratedForecast(np.zeros((0, 2)), 0.0)] * n
-
-    def join(self, blocks: list[list[CalibratedForecast]]) -> list[CalibratedForecast]:
-        """Join the blocks into one, in order."""
-        return [one for block in blocks for one in block]
+        return ManyCalibratedForecasts([CalibratedForecast(np.zeros((0, 2)), 0.0)] * n)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -137,6 +134,19 @@ class CalibratedForecast:
     def __repr__(self) -> str:
         lower, upper = self.interval(0.1)
         return f"CalibratedForecast({self.score:.4g}: [{lower:.4g}, {upper:.4g}] at 0.1)"
+
+
+class ManyCalibratedForecasts(list[CalibratedForecast]):
+    """Predictions for n objects: a list that is joined and put in order as blocks of arrays are."""
+
+    @classmethod
+    def join(cls, blocks: Sequence[Self]) -> Self:
+        """Return one block of the predictions of all, in order."""
+        return cls(one for block in blocks for one in block)
+
+    def taken(self, order: Integers) -> Self:
+        """Return the predictions in another order."""
+        return type(self)(self[i] for i in order.tolist())
 
 
 @saved

@@ -36,8 +36,8 @@ def by_group(predictor: Any, by: By) -> Any:
     predictor : predictor that has learned nothing
         `Conformal`, `TransductiveVenn` or `TransductiveVennAbers`; `ConformalDistribution` or `ConformalIntervals`,
         whose groups are not named by functions; or `InductiveConformal`, `InductiveVenn`, `InductiveVennAbers`,
-        `InductiveOneVsOneAbers` or `InductiveDistribution`. A transductive one may stand on a machine that others
-        read: in a `Panel` it is solved once.
+        `InductiveOneVsOneAbers`, `InductiveDistribution` or `VennAbersRegressor`. A transductive one may stand on a
+        machine that others read: in a `Panel` it is solved once.
     by : int, sequence of int, or callable
         What names the groups, as for `Grouped`: a feature's position, for groups of equal values; several positions,
         such as the columns that encode one attribute; or a function from an object, (d,) float64, to any hashable
@@ -280,8 +280,8 @@ class InductiveByGroup(Inductive[Any]):
 
     Parameters
     ----------
-    predictor : InductiveConformal, InductiveVenn, InductiveVennAbers, InductiveOneVsOneAbers or InductiveDistribution
-        One that has learned nothing: its scorer, schedule and all that it was made with.
+    predictor : inductive predictor
+        One of those that `by_group` takes, which has learned nothing: its scorer, schedule and all it was made with.
     by : int, sequence of int, or callable
         What names the groups, as for `Grouped`. It must not depend on the label.
 
