@@ -290,6 +290,50 @@ def test_a_question_asked_again_is_answered_alike_and_changes_nothing():
     assert np.array_equal(model.thresholds, twin.thresholds)
 
 
+def test_a_state_taken_over_leaves_no_earlier_answer():
+    model = Adaptive(BASES["transductive"]())
+    for x, y in stream(30):
+        model.learn_one(x, y)
+    late = Adaptive(model.predictor)
+    late.predict_one([0.3, 0.9])
+    late.restore(copy.deepcopy(model.state))
+    assert np.array_equal(late.predict_one([0.3, 0.9]).p_values, model.predict_one([0.3, 0.9]).p_values)
+
+
+class Surprised(Predictor):
+    """Learns an example and then raises: p-values are smaller by each."""
+
+    classes = CLASSES
+
+    def __init__(self, machine=None):
+        self.machine, self.seen = machine, 1
+
+    def predict_one(self, x):
+        return PredictionSet(np.asarray(x, np.float64) / self.seen, self.classes)
+
+    def after_learning(self, x, y, noted=None):
+        self.seen += 1
+        if self.machine is None:
+            raise KeyError("surprised")
+
+
+@pytest.mark.parametrize(("shared", "error"), [(False, KeyError), (True, RuntimeError)])
+def test_after_an_error_within_there_is_no_earlier_answer(shared, error):
+    """The predictor may have learned: without `noted` it has, though its machine did before the question."""
+    model = Adaptive(Surprised(machine() if shared else None))
+    told = model.predict_one([0.2, 0.4, 0.8])
+    with pytest.raises(error):
+        model.after_learning([0.2, 0.4, 0.8], "a")
+    assert not np.array_equal(model.predict_one([0.2, 0.4, 0.8]).p_values, told.p_values)
+
+
+def test_an_object_of_another_shape_is_another_question():
+    model = Adaptive(BASES["transductive"]())
+    model.predict_one(np.array([0.3, 0.9]))
+    with pytest.raises(ValueError, match="x must"):
+        model.predict_one(np.array([[0.3, 0.9]]))
+
+
 def test_in_a_panel_a_record_and_its_file(tmp_path):
     shared = machine()
     panel = venn.Panel(conformal=venn.Conformal(shared), adaptive=Adaptive(venn.Conformal(shared)))

@@ -12,6 +12,7 @@ from conftest import labels, learned, objects, public, same_answer
 from test_monitor_contract import RUNNING
 
 import venn
+from venn.saved import Saved
 
 CLASSES = ("a", "b", "c")
 
@@ -401,6 +402,27 @@ def test_copies_go_on_alone(name, copied):
     learned(twin, X[15:], y[15:])
     for x in X:
         assert np.array_equal(ask(subject, x), ask(twin, x))
+
+
+def take_over(new, taught):
+    """Bring what has learned nothing, and first what it holds, into the state of another like it."""
+    if isinstance(new, Saved):
+        take_over(new.parameters, taught.parameters)
+        new.restore(copy.deepcopy(taught.state))
+    elif isinstance(new, dict | list | tuple):
+        for place in new if isinstance(new, dict) else range(len(new)):
+            take_over(new[place], taught[place])
+
+
+@pytest.mark.parametrize("name", present({**MACHINES, **PREDICTORS}))
+def test_a_state_taken_over_leaves_no_earlier_answer(name):
+    X, y = small_stream()
+    subject, asked = made(name), made(name)
+    for x, label in zip(X[:20], y, strict=False):
+        subject.learn_one(x, label)
+    alike(asked, asked, X[25])  # asks
+    take_over(asked, subject)
+    assert alike(asked, subject, X[25])
 
 
 @pytest.mark.parametrize("name", present(PREDICTORS))

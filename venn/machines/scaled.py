@@ -48,6 +48,7 @@ class ByFirst(PassesOn):
 
     def _restore_first(self, state: dict[str, Any], spread: str, learned: int, labelled: bool = True) -> None:
         """Take over what `_first_state` gave; `learned` are the examples inside, and labels are kept if `labelled`."""
+        self.forget()  # what was said on another scale
         rows, center, divisor = held_objects(state["rows"]), state["center"], state[spread]
         seen, started = len(rows), state["rows"] is not None
         if self.first is None:

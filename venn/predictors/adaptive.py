@@ -11,8 +11,8 @@ import numpy as np
 from venn._compiled.levels import move, on_levels
 from venn.labels import label_space
 from venn.parameters import integer, members
-from venn.prediction import LONG_RUN, Floats, PredictionSet
-from venn.predictors.long_run import LEVELS, Certificate, ConstantSteps, LongRun, Steps
+from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
+from venn.predictors.long_run import LEVELS, Certificate, ConstantSteps, LongRun, Noted, Steps
 from venn.predictors.restarting import SEEDS, Watcher, checked_monitor
 from venn.saved import held_array, held_float, held_int, saved
 
@@ -190,7 +190,7 @@ class Adaptive(LongRun):
         self.n, self._clock, self._late, self._spent, self._rung = n, clock, late, spent, rung
         self._open(m)
         self._theta[:], self._counts[:], self._errors[:], self._sizes[:] = theta, counts, errors, sizes
-        self.monitor = state["monitor"]
+        self.monitor, self._kept = state["monitor"], None
 
     def __repr__(self) -> str:
         given = f"{self.predictor!r}, levels={self.levels!r}, steps={self.steps!r}"
@@ -289,7 +289,7 @@ class Adaptive(LongRun):
         machine = self.predictor.machine
         learned = None if machine is None else (getattr(machine, "learned", None), machine.n)
         if isinstance(x, np.ndarray):
-            return x.dtype, x.tobytes(), learned
+            return x.dtype, x.shape, x.tobytes(), learned
         try:
             return array("d", x).tobytes(), learned
         except (TypeError, ValueError, OverflowError):
@@ -319,9 +319,21 @@ class Adaptive(LongRun):
 
     # ----------------------------------------------------------------- learning
 
+    def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
+        """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
+
+        Raises
+        ------
+        RuntimeError, NotConverged
+            As for every predictor with a long-run error rate: `noted` is missing, or a fit fails.
+        """
+        try:
+            super().after_learning(x, y, noted)
+        finally:  # also after an error the predictor may have learned
+            self._kept = None
+
     def _learn(self, said: Any, truth: int) -> None:
         told, now, g, restarts = said
-        self._kept = None
         if len(g) != len(self._counts):
             before = self._theta, self._errors, self._sizes, self._counts
             self._open(len(g))

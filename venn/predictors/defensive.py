@@ -240,7 +240,7 @@ class Defensive(HasLabels, Predictor):
             if not sparse:
                 held_finite("objects", objects, np.shape(objects))
             self._store.hold(objects)
-        self.n, self._kept, self._weights = n, kept, weights.copy()
+        self.n, self._kept, self._weights, self._asked = n, kept, weights.copy(), None
 
     def _all_weightless(self) -> bool:
         """Whether K(x, x) may have been 0 for all objects so far: such an object is never kept, and adds nothing."""

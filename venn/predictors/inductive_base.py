@@ -124,6 +124,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
             raise ValueError(f"scores must be whether there is a trained machine, got {scores}")
         self.n, self._features, self._rng = n, features, draws
         self.scorer = self._machine if scores else None
+        self._asked = None
         self._reader.restore(state["reader"])
 
     def _restore_history(self, state: dict[str, Any], n: int) -> None:

@@ -118,6 +118,7 @@ class Scaler(Predictor):
             part.restore(held)
         self._fitted_to = held_int("fitted_to", state["fitted_to"], -1)
         self._held_then = None if state["held"] is None else held_int("held", state["held"])
+        self._interim = None
         self._ready = held_bool("ready", state["ready"])
         if hasattr(self.fitted, "restore"):
             self.fitted.restore(state["maps"], len(self.classes))
