@@ -364,6 +364,18 @@ def test_bad_arrays_are_refused(what, measure):
         measure(proba, truth)
 
 
+@pytest.mark.parametrize("measure", [brier, log_loss, ece, reliability, hosmer_lemeshow])
+def test_rows_in_short_numbers_are_divided_by_their_sums(measure):
+    rng = np.random.default_rng(0)
+    weights = rng.random((300, 3)).astype(np.float32)
+    short = weights / weights.sum(axis=1, keepdims=True)
+    rows, truth = short.astype(np.float64), rng.integers(0, 3, 300)
+    assert abs(rows.sum(axis=1) - 1).max() > 1e-9
+    assert repr(measure(short, truth)) == repr(measure(rows / rows.sum(axis=1, keepdims=True), truth))
+    with pytest.raises(ValueError, match=r"proba must have rows of sum 1, got .* in row 5"):
+        measure(short * np.where(np.arange(300) == 5, np.float32(0.999), np.float32(1))[:, None], truth)
+
+
 def test_bad_parameters_are_refused():
     for values in ([[0.5, 0.5]], [], [1.5], None):
         with pytest.raises((ValueError, TypeError), match="proba must"):

@@ -207,6 +207,37 @@ def test_what_is_no_distribution():
         Multiprobability(np.array([[0.5, 0.5], [0.5, 0.4]]), ("a", "b"))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("c", [2, 3, 10])
+def test_distributions_in_short_numbers_are_divided_by_their_sums(c, dtype):
+    rng = np.random.default_rng(0)
+    weights = rng.random((500, c)).astype(dtype)
+    rows = weights / weights.sum(axis=1, keepdims=True)
+    exact = rows.astype(np.float64)
+    assert (abs(exact.sum(axis=1) - 1) > 1e-9).any()
+    for row, numbers in zip(rows, exact, strict=True):
+        proba = Forecast(row, range(c)).proba
+        assert proba.dtype == np.float64
+        assert abs(proba.sum() - 1) <= 1e-15 * c if abs(numbers.sum() - 1) > 1e-9 else np.array_equal(proba, numbers)
+        assert abs(proba - numbers).max() <= c * np.finfo(dtype).eps
+    with pytest.raises(ValueError, match=r"proba must be nonnegative with sum 1, got sum 1\.0"):
+        Forecast(np.array([1.03, *[0.0] * (c - 1)], dtype), range(c))
+
+
+def test_a_wrong_distribution_is_named_by_its_row_and_sum():
+    rows = np.full((300, 300), 1 / 300)
+    rows[7, :2] += 0.25, -0.5
+    with pytest.raises(ValueError, match="probabilities must be nonnegative") as caught:
+        Multiprobability(rows, range(300))
+    assert str(caught.value).startswith("probabilities must be nonnegative with sum 1, got row 7 of sum 0.75")
+    assert "smallest -0.49" in str(caught.value)
+    assert len(str(caught.value)) < 150
+    with pytest.raises(ValueError, match="got row 1 of sum nan"):
+        Multiprobability(np.array([[0.5, 0.5], [np.nan, 0.5]], np.float32), ("a", "b"))
+    one = np.array([0.3, 0.1, 0.6 + 5e-10])  # as they come, to the bit
+    assert np.array_equal(Forecast(one, ("a", "b", "c")).proba, one)
+
+
 def test_prediction_sets():
     prediction = PredictionSet(np.array([0.25, 0.5, 0.5]), "abc")
     assert (prediction.label, prediction.index) == ("b", 1)  # ties go to the first class

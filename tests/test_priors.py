@@ -11,6 +11,7 @@ from conftest import labels, learned, objects
 from inductive_cases import Centroids, frozen
 from naive import priors as naive
 from naive.coins import coin
+from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn.nonconformity import Margin
@@ -406,6 +407,22 @@ def test_estimated_priors_find_the_frequencies_of_a_shifted_stream():
     found = operational_priors(proba, (1 / 3,) * 3)
     assert abs(found - np.bincount(after.y) / len(after)).max() < 0.02
     assert abs(proba.mean(axis=0) - found).max() > 0.08  # the naive answer
+
+
+def test_estimated_priors_take_the_short_numbers_of_a_classifier():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(400, 3)).astype(np.float32)
+    y = (X[:, 0] + rng.normal(size=400) > 0.5).astype(int) + (X[:, 1] > 1)
+    proba = LogisticRegression().fit(X, y).predict_proba(X)
+    assert proba.dtype == np.float32
+    assert (abs(proba.astype(np.float64).sum(axis=1) - 1) > 1e-9).any()
+    exact = proba.astype(np.float64)
+    exact /= exact.sum(axis=1, keepdims=True)
+    train = (0.5, 0.25, 0.25)
+    assert np.array_equal(operational_priors(proba, train), operational_priors(exact, train))
+    proba[33] *= 1.001
+    with pytest.raises(ValueError, match=r"^proba must be nonnegative .* got row 33 of sum 1\.00\d+ and smallest"):
+        operational_priors(proba, train)
 
 
 def test_wrong_probabilities_are_refused():

@@ -25,6 +25,9 @@ Bools = NDArray[np.bool_]
 
 FEW = 8  # classes: for fewer a plain loop is faster than numpy
 TIE = 1e-12  # means of probabilities closer than this are equal
+SUM = 1e-9  # how far from 1 a sum of float64 probabilities may be
+ROUNDINGS = 2  # of shorter numbers: units of the last place for each class by which their sum may be off,
+COARSE = 0.01  # and how far at most
 PREDICTED_LABEL = "predicted label"
 REALISED_ROW = "realised row"
 EACH_CLASS = "each class"
@@ -166,13 +169,34 @@ def distributions(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
     # Written so that NaN fails, by its sum. For a few numbers a plain loop is faster than numpy.
     if array.ndim == 1:
         row = array.tolist()
-        fine = min(row) >= 0 and abs(sum(row) - 1) <= 1e-9
+        fine = min(row) >= 0 and abs(sum(row) - 1) <= SUM
     else:
-        fine = array.min() >= 0 and np.abs(array.sum(axis=-1) - 1).max() <= 1e-9
+        fine = array.min() >= 0 and np.abs(array.sum(axis=-1) - 1).max() <= SUM
     if not fine:
-        raise ValueError(f"{name} must be nonnegative with sum 1, got {values!r}")
+        array = _of_short_numbers(name, array, np.asarray(values).dtype)
     array.setflags(write=False)
     return array
+
+
+def sum_may_miss(given: np.dtype[Any], c: int) -> float:
+    """Return how far from 1 the sum of c probabilities of a type may be: shorter floats than float64 round more."""
+    if given.kind != "f" or given.itemsize >= 8:
+        return SUM
+    # Who divides by a sum of c numbers is off by the rounding of each.
+    return min(COARSE, ROUNDINGS * c * float(np.finfo(given).eps))
+
+
+def _of_short_numbers(name: str, array: Floats, given: np.dtype[Any]) -> Floats:
+    """Return distributions divided by their sums, where the type of what was given explains these; or refuse them."""
+    rows = array.reshape(-1, array.shape[-1])
+    sums, off = rows.sum(axis=1), sum_may_miss(given, rows.shape[1])
+    wrong = ~((rows.min(axis=1) >= 0) & (np.abs(sums - 1) <= off))
+    if wrong.any() or off == SUM:
+        i = int(wrong.argmax())
+        row = f"row {i} of " if array.ndim > 1 else ""
+        found = f"{row}sum {float(sums[i])!r} and smallest {float(rows[i].min())!r}"
+        raise ValueError(f"{name} must be nonnegative with sum 1, got {found}")
+    return array / sums.reshape(*array.shape[:-1], 1)
 
 
 class _Labelled:

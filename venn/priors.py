@@ -247,8 +247,8 @@ def operational_priors(proba: Any, train: Sequence[float]) -> Floats:
 
     Parameters
     ----------
-    proba : (n, c) float64
-        Probabilities of each of n >= 1 objects, in class order; rows with sum 1.
+    proba : (n, c) numbers
+        Probabilities of each of n >= 1 objects, in class order; rows with sum 1, up to the rounding of their type.
     train : sequence of c probabilities > 0
         Priors under which the probabilities were made.
 

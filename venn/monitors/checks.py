@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from venn.parameters import TRUTH, array_of, is_number
-from venn.prediction import Floats, Integers
-
-SUM = 1e-9  # how far from 1 a distribution may sum
+from venn.prediction import SUM, Floats, Integers, sum_may_miss
 
 
 def number(name: str, value: Any, least: float = 0.0, truths: bool = False) -> float:
@@ -52,10 +50,13 @@ def probabilities(proba: Any, name: str = "proba") -> Floats:
         raise ValueError(f"{name} must have shape (n,) or (n, c) with n >= 1 and c >= 2, got {values.shape}")
     p = _within_one(name, values)
     if p.ndim == 2:
-        short = np.abs(p.sum(axis=1) - 1.0) > SUM
-        if short.any():
-            row = int(short.argmax())
-            raise ValueError(f"{name} must have rows of sum 1, got {p[row].sum()} in row {row}")
+        sums = p.sum(axis=1)
+        off = np.abs(sums - 1.0)
+        if off.max() > sum_may_miss(values.dtype, p.shape[1]):
+            row = int(off.argmax())
+            raise ValueError(f"{name} must have rows of sum 1, got {sums[row]} in row {row}")
+        if off.max() > SUM:
+            p = p / sums[:, None]
     return p
 
 
