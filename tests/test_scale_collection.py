@@ -132,6 +132,23 @@ def test_arrays_and_tables_without_a_cluster():
     assert said_of(calibrate(InductiveVenn(scorer), *parts), table) == said_of(of_table, table)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_table_may_have_the_name_of_its_label_column(library):
+    X, y = joined([rows(i) for i in range(3)])
+    table = pd.DataFrame(X, columns=["height", "width"])
+    scorer = venn.FrozenScorer(LinearSVC(dual="auto", random_state=0).fit(table, y))
+    whole = InductiveVenn(scorer)
+    whole.learn_many(table, y)
+    columns = {"height": X[:, 0], "answer": y.tolist(), "width": X[:, 1]}
+    named = pytest.importorskip(library).DataFrame(columns)
+    blocks = [(named[:50], "answer"), (named[50:], "answer")]
+    assert said_of(calibrate(InductiveVenn(scorer), blocks), table) == said_of(whole, table)
+    assert score(whole, blocks) == score_block(whole, table, y)
+    for work in (calibrate, score):
+        with pytest.raises(ValueError, match=r"^partition 0: y must be a column of X, got 'label' for \['height'"):
+            work(whole, [(named, "label")])
+
+
 def said_of(model, X):
     return model.n, model.predict_many(X).probabilities.tobytes()
 

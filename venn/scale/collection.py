@@ -272,7 +272,7 @@ def _split(table: Any, column: str) -> tuple[Any, Any]:
     """Return a table without its label column, and that column."""
     if column not in table.columns:
         raise ValueError(f"y must be a column of X, got {column!r} for {list(table.columns)!r}")
-    return table.drop(columns=column), table[column]
+    return table[[name for name in table.columns if name != column]], table[column]  # of pandas and polars alike
 
 
 def _merged(parts: Sequence[Any]) -> Any:
