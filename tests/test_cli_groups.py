@@ -109,6 +109,10 @@ def test_predictors_of_numbers_stand_within_groups(tmp_path):
     done = CliRunner().invoke(main, [*asked, "distribution,intervals,inductive_distribution"])
     assert done.exit_code == 0, done.output
     assert "within groups by kind" in done.stdout
-    done = CliRunner().invoke(main, [*asked, "adaptive_intervals"])
-    assert done.exit_code == 2
-    assert "--groups does not go with adaptive_intervals" in done.stderr
+    for options in (["adaptive_intervals"], ["distribution", "--adaptive"], ["inductive_distribution", "--adaptive"]):
+        done = CliRunner().invoke(main, [*asked, *options])
+        assert done.exit_code == 2
+        assert "adaptive_intervals: name predictors of numbers that have groups" in done.stderr
+        assert "--predictors distribution,intervals, without --adaptive" in done.stderr
+    done = CliRunner().invoke(main, [*asked, "distribution,intervals"])  # what is advised works
+    assert done.exit_code == 0, done.output

@@ -8,6 +8,7 @@ import click
 
 from venn.cli.errors import did_you_mean
 from venn.cli.predictors import FORECASTER
+from venn.labels import Real, space_of
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
 from venn.predictors.adaptive import Adaptive
@@ -18,6 +19,9 @@ GROUPS = (
     "group. For conformal, Venn and Venn-Abers predictors.  [default: no groups]"
 )
 NAME_OTHERS = "name predictors that have groups, such as --predictors conformal,abers"
+NAME_OTHERS_OF_NUMBERS = (
+    "name predictors of numbers that have groups, such as --predictors distribution,intervals, without --adaptive"
+)
 
 
 def positions_of(column: str, features: Sequence[str]) -> tuple[int, ...]:
@@ -49,7 +53,8 @@ def within_groups(panel: Panel, column: str, features: Sequence[str], say: Calla
         try:
             inside = by_group(one.predictor if isinstance(one, Adaptive) else one, positions)
         except TypeError:
-            raise click.UsageError(f"--groups does not go with {name}: {NAME_OTHERS}") from None
+            others = NAME_OTHERS_OF_NUMBERS if isinstance(space_of(one), Real) else NAME_OTHERS
+            raise click.UsageError(f"--groups does not go with {name}: {others}") from None
         grouped[name] = Adaptive(inside, one.levels) if isinstance(one, Adaptive) else inside
     say(f"within groups by {column}: each example is compared with those of its group only")
     return Panel(**grouped)
