@@ -77,6 +77,30 @@ def test_it_equals_the_exact_definition_at_every_step(name, c):
     assert np.array_equal(model.predict_many(X)[5].values, model.predict_one(X[5]).values)
 
 
+FAR = {
+    "offset": lambda x: [1e7 + x[-1], x[0]],
+    "larger": lambda x: [1e12 - x[-1] / 2, x[0] * x[-1]],
+    "scales": lambda x: [1e8 * x[-1], x[0], 2**-27 * x[1], 3e7 * (x[0] - x[1])],  # one depends on two others
+    "both": lambda x: [1e8 * (x[-1] + 4), 1 - x[0], 1e5 + x[1]],
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_it_equals_the_exact_definition_far_from_zero_and_on_any_scale(name):
+    rng = np.random.default_rng(7)
+    X, y = examples(rng, 40)
+    groups = FAR[name]
+    model = InductiveMulticalibration(Given(range(2)), groups)
+    rows = rows_of(groups, X)
+    for i in range(40):
+        if i in (0, 1, 3, 8, 20, 39):
+            expected = naive.pair(X[:i, 1], y[:i] == 1, rows[:i], X[i, 1], rows[i])
+            assert np.allclose(model.predict_one(X[i]).values[1], [float(p) for p in expected], atol=EXACT, rtol=0), i
+        model.learn_one(X[i], int(y[i]))
+    fitted = model.coefficients(X[0])[1] @ [1.0, *rows[0]]
+    assert np.allclose(X[0, 1] + fitted, model.predict_one(X[0]).values[1], atol=1e-3, rtol=0)  # g is far from zero
+
+
 @pytest.mark.parametrize("name", GROUPS)
 def test_over_the_choice_of_the_last_example_the_departures_sum_to_nothing(name):
     """The theorem itself: given the bag, each of its examples is as probably the last one."""
@@ -222,6 +246,20 @@ def test_saved_and_loaded_it_goes_on_to_the_bit(tmp_path):
                 assert np.array_equal(twin.predict_one(X[i]).values, model.predict_one(X[i]).values)
                 twin.learn_one(X[i], int(y[i]))
             model.learn_one(X[i], int(y[i]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"origin": None}, {"origin": np.ones(2)}, {"origin": np.array([0.0, np.nan])}, {"R": np.zeros((2, 2))}],
+    ids=["none", "of the constant", "nan", "of nothing"],
+)
+def test_sums_that_cannot_have_that_origin_are_refused(change):
+    X, y = examples(np.random.default_rng(5), 5)
+    model = InductiveMulticalibration(Given(range(2)), [2])
+    model.learn_many(X, y.tolist())
+    state = model.state
+    with pytest.raises(ValueError, match="origin must be"):
+        InductiveMulticalibration(Given(range(2)), [2]).restore(state | {"reader": state["reader"] | change})
 
 
 def test_it_stands_in_replays_records_and_monitors():

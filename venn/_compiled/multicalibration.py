@@ -11,7 +11,7 @@ from venn._compiled.jit import compiled
 
 ROUNDS = 3  # of refinement, with residuals by R itself
 DEPENDENT = 2e-14  # a pivot below this times m, of a matrix with diagonal 1, is that of a dependent function
-EXACT = 1e-9  # largest residual, as a part of the largest number in the right-hand side, that is accepted
+EXACT = 1e-9  # largest residual, as a part of the largest number in the right-hand side, each function of norm 1
 
 
 @compiled
@@ -51,7 +51,7 @@ def factor(R, scale, order, lower):  # type: ignore[no-untyped-def]
 
 @compiled
 def solve(R, scale, order, lower, rank, right, out):  # type: ignore[no-untyped-def]
-    """Set out (m,) to a solution of R out = right, which has one; return the largest residual that is left."""
+    """Set out (m,) to a solution of R out = right, which has one; return the largest residual left, in scaled units."""
     m = R.shape[0]
     work = np.empty(m)
     rest = right.copy()
@@ -76,18 +76,18 @@ def solve(R, scale, order, lower, rank, right, out):  # type: ignore[no-untyped-
             for j in range(rank):
                 value -= R[i, order[j]] * out[order[j]]
             rest[i] = value
-            worst = max(worst, abs(value))
+            worst = max(worst, abs(value) * scale[i])
         if worst == 0.0 or (turn > 0 and worst >= 0.5 * last):
             break
     return worst
 
 
 @compiled
-def largest(values):  # type: ignore[no-untyped-def]
-    """Return the largest absolute value."""
+def largest(values, scale):  # type: ignore[no-untyped-def]
+    """Return the largest absolute value, in scaled units: a function of large numbers does not hide the others."""
     most = 0.0
-    for value in values:
-        most = max(most, abs(value))
+    for i in range(values.shape[0]):
+        most = max(most, abs(values[i]) * scale[i])
     return most
 
 
@@ -121,7 +121,7 @@ def fit_bag(R, b, scores, g, coefficients):  # type: ignore[no-untyped-def]
             for i in range(m):
                 right[i] = b[k, i] + g[i] * (v - scores[k])
             worst = solve(whole, scale, order, lower, rank, right, coefficients[k, v])
-            fine = fine and worst <= EXACT * max(largest(right), largest(g))
+            fine = fine and worst <= EXACT * max(largest(right, scale), largest(g, scale))
     return fine
 
 
@@ -155,7 +155,7 @@ def replay_multicalibration(R, b, scores, functions, codes, calibrates, values):
             for j in range(m):
                 whole[i, j] = R[i, j] + g[i] * g[j]
         rank = factor(whole, scale, order, lower)
-        if not solve(whole, scale, order, lower, rank, g, u) <= EXACT * largest(g):
+        if not solve(whole, scale, order, lower, rank, g, u) <= EXACT * largest(g, scale):
             return t
         height = 0.0
         for i in range(m):

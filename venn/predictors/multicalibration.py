@@ -105,8 +105,30 @@ def not_solved(what: str) -> NoReturn:
     )
 
 
+def origin_at(g: Floats) -> Floats:
+    """Return (m,) what to subtract from g so that it is 1 and zeros.
+
+    As the constant is among the functions, the values fitted stay the same. Without it the squares of functions far
+    from 0 would swallow what differs between examples. An example of the bag is never too far from the others: then the
+    bag is as wide.
+    """
+    origin = g.copy()
+    origin[0] = 0.0
+    return origin
+
+
+def from_zero(coefficients: Floats, origin: Floats) -> Floats:
+    """Return the coefficients (..., m) of g, from those of g less its origin."""
+    moved = coefficients.copy()
+    moved[..., 0] -= coefficients @ origin
+    return moved
+
+
 class Sums(Reader):
-    """Reader of calibration scores with g beside them: it keeps the sums of the normal equations, no example."""
+    """Reader of calibration scores with g beside them: it keeps the sums of the normal equations, no example.
+
+    They are sums of g less that of the first calibration example, the origin.
+    """
 
     def __init__(self, classes: tuple[Label, ...], m: int | None, meaning: str) -> None:
         self.classes = classes
@@ -119,7 +141,17 @@ class Sums(Reader):
         self._hold(0 if self._fixed is None else self._fixed)
 
     def _hold(self, m: int) -> None:
+        self._origin: Floats | None = None
         self._R, self._b = np.zeros((m, m)), np.zeros((len(self.classes), m))
+
+    def _begin(self, g: Floats) -> Floats:
+        """Take the g of the first calibration example for the origin, and return that."""
+        self._hold(len(g))
+        self._origin = origin_at(g)
+        return self._origin
+
+    def _sums(self, m: int) -> tuple[Floats, Floats]:
+        return (self._R, self._b) if self._R.size else (np.zeros((m, m)), np.zeros((len(self.classes), m)))
 
     def _split(self, read: Floats) -> tuple[Floats, Floats]:
         """Return (n, c) scores as numbers in [0, 1] and (n, m) values of g."""
@@ -130,26 +162,32 @@ class Sums(Reader):
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c + m) scores and g, and (n,) class codes."""
         probabilities, functions = self._split(scores)
-        if not self._R.size and len(codes):
-            self._hold(functions.shape[1])
-        add_many(self._R, self._b, probabilities, functions, codes)
+        if len(codes):
+            origin = self._begin(functions[0]) if self._origin is None else self._origin
+            add_many(self._R, self._b, probabilities, functions - origin, codes)
 
     @property
     def state(self) -> dict[str, Any]:
-        """The sums."""
-        return {"R": self._R, "b": self._b}
+        """The sums, and their origin."""
+        return {"origin": self._origin, "R": self._R, "b": self._b}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Hold the sums of a `state`, or raise a ValueError if they are not possible ones."""
-        checked_keys("state of the reader", state, ("R", "b"))
+        checked_keys("state of the reader", state, ("origin", "R", "b"))
         m = np.shape(state["R"])[0] if np.ndim(state["R"]) == 2 else -1
         if self._fixed not in (None, m):
             raise ValueError(f"R must be of {self._fixed} functions, got {m}")
         R = held_finite("R", state["R"], (m, m))
         if not np.array_equal(R, R.T) or (np.diag(R) < 0).any():
             raise ValueError("R must be symmetric, with a diagonal >= 0")
-        self._b = held_finite("b", state["b"], (len(self.classes), m)).copy()
-        self._R = R.copy()
+        b, origin = held_finite("b", state["b"], (len(self.classes), m)), state["origin"]
+        if origin is None:
+            if R.any() or b.any():
+                raise ValueError("origin must be that of the sums, got none")
+        elif held_finite("origin", origin, (m,))[:1].any() or not R.any():
+            raise ValueError("origin must be 0 for the constant, and None before the first example")
+        self._origin = None if origin is None else origin.copy()
+        self._R, self._b = R.copy(), b.copy()
 
     def predict(self, scores: Floats) -> ManyGroupIntervals:
         """Return the predictions for n objects of (n, c + m) scores and g; leaves no trace."""
@@ -158,12 +196,17 @@ class Sums(Reader):
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyGroupIntervals:
         """Predict each example in turn, then add it if it calibrates; return the predictions."""
         probabilities, functions = self._split(scores)
-        m = functions.shape[1]
-        if not self._R.size and calibrates.any():
-            self._hold(m)
-        R, b = (self._R, self._b) if self._R.size else (np.zeros((m, m)), np.zeros((len(self.classes), m)))
+        alone = 0
+        if self._origin is None:  # as long as there is none, each object is its own
+            first = np.flatnonzero(calibrates)[:1]
+            alone = int(first[0]) + 1 if len(first) else len(codes)
+            if len(first):
+                self._begin(functions[first[0]])
+        moved = functions.copy() if self._origin is None else functions - self._origin
+        moved[:alone, 1:] = 0.0
         values = np.empty((len(codes), len(self.classes), 2))
-        failed = replay_multicalibration(R, b, probabilities, functions, codes, calibrates, values)
+        R, b = self._sums(functions.shape[1])
+        failed = replay_multicalibration(R, b, probabilities, moved, codes, calibrates, values)
         if failed >= 0:
             not_solved(f"g = {functions[failed].tolist()}")
         return ManyGroupIntervals(values, self.classes)
@@ -171,12 +214,12 @@ class Sums(Reader):
     def coefficients(self, read: Floats) -> Floats:
         """Return (c, 2, m) of what is fitted to the errors of the bag with one object of (1, c + m) scores and g."""
         probabilities, functions = self._split(read)
-        m = functions.shape[1]
-        R, b = (self._R, self._b) if self._R.size else (np.zeros((m, m)), np.zeros((len(self.classes), m)))
-        out = np.empty((len(self.classes), 2, m))
-        if not fit_bag(R, b, probabilities[0], functions[0], out):
-            not_solved(f"g = {functions[0].tolist()}")
-        return out
+        g = functions[0]
+        origin = origin_at(g) if self._origin is None else self._origin
+        out = np.empty((len(self.classes), 2, len(g)))
+        if not fit_bag(*self._sums(len(g)), probabilities[0], g - origin, out):
+            not_solved(f"g = {g.tolist()}")
+        return from_zero(out, origin)
 
     def nothing(self, n: int) -> ManyGroupIntervals:
         """Return predictions that say nothing for n objects, while there is no scorer: 0 and 1 for every class."""
@@ -352,35 +395,37 @@ class TransductiveMulticalibration(OnMachine):
         if self.deleted:
             machine.expect_deleted()
 
-    def _bag(self, x: Any) -> tuple[Any, Floats, Floats, Floats, Floats]:
-        """Return the table, g (n, m) and scores (2, c, n) of its columns, and the sums R (m, m) and b (2, c, m)."""
+    def _bag(self, x: Any) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
+        """Return the column of x, g (n, m) less the origin (m,), scores (2, c, n), sums R (m, m) and b (2, c, m)."""
         table = only_table(self.machine.hypotheses(x).tables(self.deleted))
         columns = len(table.labels)
         if table.objects.shape[1] < columns:
             raise TypeError(f"x must be dense for {type(self).__name__}: sparse objects are not read by feature")
         functions = self._functions.of(np.ascontiguousarray(table.objects[:, :columns].T))
+        origin = origin_at(functions[table.test])
+        functions = functions - origin
         scores = np.array([table.negative[:, :columns], table.positive[:, :columns]])
         s = shares_of(scores, meaning_of(self.machine))
         weights = table.weights.astype(np.float64)
         R = (functions * weights[:, None]).T @ functions
         is_class = table.labels == np.arange(len(self.classes))[:, None]
         b = ((is_class - s) * weights) @ functions
-        return table, functions, s, R, b
+        return table.test, functions, origin, s, R, b
 
     def coefficients(self, x: Any) -> Floats:
         """Return (c, 2, m) of what is fitted to the errors of the bag with `x` in it; leaves no trace.
 
         See `InductiveMulticalibration.coefficients`.
         """
-        table, functions, s, R, b = self._bag(x)
-        c, g = len(self.classes), functions[table.test]
+        test, functions, origin, s, R, b = self._bag(x)
+        c, g = len(self.classes), functions[test]
         out = np.empty((c, 2, len(g)))
         for v in range(2):  # scores differ between the suppositions
             both = np.empty((c, 2, len(g)))
-            if not fit_bag(R, np.ascontiguousarray(b[v]), np.ascontiguousarray(s[v, :, table.test]), g, both):
-                not_solved(f"g = {g.tolist()}")
+            if not fit_bag(R, np.ascontiguousarray(b[v]), np.ascontiguousarray(s[v, :, test]), g, both):
+                not_solved(f"g = {(g + origin).tolist()}")
             out[:, v] = both[:, v]
-        return out
+        return from_zero(out, origin)
 
     def predict_one(self, x: Any) -> GroupIntervals:
         """Return the values of every class for `x`; leaves no trace.
@@ -389,12 +434,12 @@ class TransductiveMulticalibration(OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        table, functions, s, R, b = self._bag(x)
-        g, c = functions[table.test][None], len(self.classes)
+        test, functions, origin, s, R, b = self._bag(x)
+        g, c = functions[test][None], len(self.classes)
         values = np.empty((2, 1, c, 2))
         none, codes = np.zeros(1, np.bool_), np.zeros(1, np.int64)
         for v in range(2):
-            here = np.ascontiguousarray(s[v, :, table.test])[None]
+            here = np.ascontiguousarray(s[v, :, test])[None]
             if replay_multicalibration(R, np.ascontiguousarray(b[v]), here, g, codes, none, values[v]) >= 0:
-                not_solved(f"g = {g[0].tolist()}")
+                not_solved(f"g = {(g[0] + origin).tolist()}")
         return GroupIntervals(np.stack([values[0, 0, :, 0], values[1, 0, :, 1]], axis=1), self.classes)
