@@ -182,6 +182,35 @@ def test_a_table_is_refused_where_no_columns_are_known():
         scorer.score_many(pandas.DataFrame(X, columns=list("pqrs")))
 
 
+def named(order="pqrs"):
+    """A tree, examples it was not fitted to, and the same as a table with the columns in this order."""
+    pandas = pytest.importorskip("pandas")
+    X, y = multiclass(3)
+    table = pandas.DataFrame(X, columns=list("pqrs"))
+    return DecisionTreeClassifier(random_state=0).fit(table[:60], y[:60]), X[60:], table[60:][list(order)], y[60:]
+
+
+def test_named_tuples_must_have_the_names_that_the_estimator_was_fitted_to():
+    tree, X, table, _ = named()
+    scorer = FrozenScorer(tree)
+    assert np.array_equal(scorer.scores(next(table.itertuples(index=False))), scorer.scores(X[0]))
+    for other in (table[list("qprs")], table.rename(columns={"s": "t"}), table.rename(columns={"s": "a name"})):
+        with pytest.raises(ValueError, match=r"x must have the features \['p', 'q', 'r', 's'\] in this order, got"):
+            scorer.scores(next(other.itertuples(index=False)))
+    nameless = table.set_axis(range(4), axis=1)  # its rows have places for names
+    assert np.array_equal(scorer.scores(next(nameless.itertuples(index=False))), scorer.scores(X[0]))
+
+
+def test_in_named_tuples_names_that_are_no_identifiers_have_given_way_to_places():
+    pandas = pytest.importorskip("pandas")
+    X, y = multiclass(3)
+    table = pandas.DataFrame(X, columns=["the p", "q", "class", "s"])
+    scorer = FrozenScorer(GaussianNB().fit(table, y))
+    assert np.array_equal(scorer.scores(next(table.itertuples(index=False))), scorer.scores(X[0]))
+    with pytest.raises(ValueError, match=r"got \['q', '_1', '_2', 's'\]"):
+        scorer.scores(next(table[["q", "the p", "class", "s"]].itertuples(index=False)))
+
+
 def test_numeric_labels_become_python_ones():
     X, _ = multiclass(2)
     scorer = FrozenScorer(LinearSVC().fit(X, np.where(X[:, 0] > 0, 1, -1)))

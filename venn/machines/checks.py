@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from reprlib import repr as short
 from typing import Any
 
@@ -69,6 +71,54 @@ def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:
     return clean
 
 
+def check_names(required: str, own: Iterable[Any], names: tuple[str, ...]) -> None:
+    """Raise unless columns or features have these names, in this order; `required` begins the error.
+
+    Examples
+    --------
+    >>> check_names("X must have the columns", ["age", "weight"], ("weight", "age"))
+    Traceback (most recent call last):
+    ValueError: X must have the columns ['weight', 'age'] in this order, got ['age', 'weight']
+    """
+    found = list(own)
+    if tuple(found) != names:
+        raise ValueError(f"{required} {list(names)!r} in this order, got {found!r}")
+
+
+def check_columns(X: Any, names: tuple[str, ...]) -> None:
+    """Raise if X is a table with other columns than `names`, in their order; arrays go by position."""
+    if is_table(X):
+        check_names("X must have the columns", X.columns, names)
+
+
+def is_table(X: Any) -> bool:
+    """Whether X has columns with names, as a data frame does."""
+    return not isinstance(X, np.ndarray) and hasattr(X, "columns")
+
+
+def check_row(x: Any, names: tuple[str, ...]) -> None:
+    """Raise if x carries other names than these, as a row of a table or a named tuple does; others go by position."""
+    if type(x) is np.ndarray:
+        return
+    fields, index = getattr(x, "_fields", None), getattr(x, "index", None)  # index is a method of lists
+    own: list[Any] | None = None
+    if isinstance(fields, tuple):
+        # In a named tuple a name that is no identifier has given way to its place.
+        if fields != fields_of(names) and any(field != f"_{j}" for j, field in enumerate(fields)):
+            own = list(fields)
+    elif index is not None and not callable(index) and any(isinstance(name, str) for name in index):
+        own = list(index)
+    if own is not None:
+        check_names("x must have the features", own, names)
+
+
+@cache
+def fields_of(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields of a named tuple, as a loop over the rows of a table gives, whose columns have these names."""
+    row: Any = namedtuple("row", names, rename=True)  # type: ignore[misc]
+    return row._fields
+
+
 def clean_object(x: Any, features: int | None, missing: bool = False) -> Floats:
     """Return `x` as a finite (d,) float64 array, or say what is wrong with it; NaN may stand in it if `missing`."""
     # A copy; -0.0 and 0.0 become one value, because equal objects must have equal bytes.
@@ -93,7 +143,7 @@ def known(values: Floats, missing: bool) -> Bools:
 
 def _converted(x: Any) -> Floats:
     """Return a copy of `x` as float64, of any shape, or say what is wrong with it."""
-    if not isinstance(x, np.ndarray) and hasattr(x, "columns"):
+    if is_table(x):
         raise TypeError(
             f"x must be one object, a sequence of numbers, got a {type(x).__name__}: a loop over "
             "streams.from_arrays(X, y) gives its rows, and predict_many, where a predictor has it, takes all at once"

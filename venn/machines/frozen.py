@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 from venn._compiled.grid import all_finite
 from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores, softmax
-from venn.machines.checks import all_real, clean_object, known, strange_rows
+from venn.machines.checks import all_real, check_columns, check_row, clean_object, is_table, known, strange_rows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.parameters import class_codes, flag, has_methods
 from venn.prediction import Floats, Integers, Label
@@ -44,15 +44,13 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
     """
     if is_sparse(X):
         return clean_sparse("X", X, features)
-    if not isinstance(X, np.ndarray) and hasattr(X, "columns"):
-        if names is None:
-            raise TypeError(
-                f"X must be an array, for no column names are known here to compare with, got a {type(X).__name__}: "
-                "X.to_numpy() goes by position"
-            )
-        columns = list(X.columns)
-        if tuple(columns) != names:
-            raise ValueError(f"X must have the columns {list(names)!r} in this order, got {columns!r}")
+    if names is not None:
+        check_columns(X, names)
+    elif is_table(X):
+        raise TypeError(
+            f"X must be an array, for no column names are known here to compare with, got a {type(X).__name__}: "
+            "X.to_numpy() goes by position"
+        )
     if np.ma.isMaskedArray(X):
         raise TypeError(f"X must have no masked values, got {X!r}")
     try:
@@ -78,15 +76,13 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
 def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None, missing: bool = False) -> ObjectRows:
     """Return one object as a row (1, d), or say what is wrong with it; a sparse one stays sparse.
 
-    NaN may stand in it if `missing`. If it carries names, as a row of a table does, they must be `names`.
+    NaN may stand in it if `missing`. If it carries names, as a row of a table or a named tuple does, they must be
+    `names`.
     """
     if is_sparse(x):
         return clean_sparse("x", x, features)
-    index = getattr(x, "index", None)  # a method of lists
-    if names is not None and index is not None and not callable(index):
-        own = list(index)
-        if tuple(own) != names and any(isinstance(name, str) for name in own):
-            raise ValueError(f"x must have the features {list(names)!r} in this order, got {own!r}")
+    if names is not None:
+        check_row(x, names)
     return clean_object(x, features, missing)[None]
 
 
