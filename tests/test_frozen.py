@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from venn.machines.frozen import FrozenScorer
+from venn.machines.frozen import Answers, FrozenScorer
+from venn.machines.frozen_regressor import FrozenRegressor
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 
@@ -209,6 +213,70 @@ def test_in_named_tuples_names_that_are_no_identifiers_have_given_way_to_places(
     assert np.array_equal(scorer.scores(next(table.itertuples(index=False))), scorer.scores(X[0]))
     with pytest.raises(ValueError, match=r"got \['q', '_1', '_2', 's'\]"):
         scorer.scores(next(table[["q", "the p", "class", "s"]].itertuples(index=False)))
+
+
+def by_name(last):
+    """A pipeline that selects columns by name, fitted to a table, and the table."""
+    pandas = pytest.importorskip("pandas")
+    X, y = multiclass(3, d=3)
+    table = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "k": np.arange(len(X)) % 3})
+    columns = [(StandardScaler(), ["a", "b"]), (OneHotEncoder(sparse_output=False), ["k"])]
+    return make_pipeline(make_column_transformer(*columns), last).fit(
+        table, y if is_classifier(last) else X[:, 0]
+    ), table
+
+
+@pytest.mark.parametrize("last", [LogisticRegression(), DecisionTreeClassifier(random_state=0)])
+def test_an_estimator_that_selects_columns_by_name_gets_a_table(last, recwarn):
+    pipe, table = by_name(last)
+    scorer = FrozenScorer(pipe)
+    ask = pipe.decision_function if hasattr(pipe, "decision_function") else pipe.predict_proba
+    rows = table.to_numpy(float)
+    for asked in (table, rows):
+        np.testing.assert_allclose(scorer.score_many(asked), ask(table), rtol=0, atol=1e-12)
+    one_by_one = np.array([FrozenScorer(pipe).scores(x) for x in rows[:20]])
+    np.testing.assert_allclose(one_by_one, scorer.score_many(table[:20]), rtol=0, atol=1e-12)
+    if isinstance(last, DecisionTreeClassifier):
+        assert np.array_equal(one_by_one, scorer.score_many(table[:20]))
+        again = pickle.loads(pickle.dumps(scorer))
+        assert np.array_equal(again.score_many(table), scorer.score_many(table))
+    assert not recwarn
+    with pytest.raises(ValueError, match="unknown categories"):  # what the array is refused for is no news
+        FrozenScorer(pipe).scores([0.0, 0.0, 7.0])
+    with pytest.raises(ValueError, match="x must be finite, got nan at feature 2; the estimator says: Found unknown"):
+        FrozenScorer(pipe).scores([0.0, 0.0, np.nan])
+
+
+def test_a_regressor_that_selects_columns_by_name_gets_a_table():
+    pipe, table = by_name(LinearRegression())
+    scorer = FrozenRegressor(pipe, LinearRegression().fit(table.to_numpy(), np.ones(len(table))))
+    np.testing.assert_allclose(scorer.score_many(table)[:, 0], pipe.predict(table), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(scorer.scores(table.iloc[3])[0], pipe.predict(table[3:4])[0], rtol=0, atol=1e-12)
+
+
+def test_an_estimator_that_takes_arrays_gets_no_table(monkeypatch):
+    tree, X, table, _ = named()
+    scorer = FrozenScorer(tree)
+    monkeypatch.setattr(Answers, "_table", None)
+    assert len(scorer.score_many(X)) == len(scorer.score_many(table)) == len(X)
+
+
+def test_without_pandas_an_estimator_that_selects_columns_by_name_says_what_to_install(monkeypatch):
+    pipe, table = by_name(LinearRegression())
+    scorer, rows = FrozenRegressor(pipe), table.to_numpy(float)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ValueError, match="columns") as refused:
+        scorer.score_many(rows)
+    assert "pip install pandas" in refused.value.__notes__[0]
+
+
+def test_forecast_and_spread_must_be_fitted_to_the_same_columns():
+    pipe, table = by_name(LinearRegression())
+    spread = LinearRegression().fit(table[["b", "a", "k"]], np.ones(len(table)))
+    with pytest.raises(
+        ValueError, match=r"spread must have been fitted to the columns \['a', 'b', 'k'\] in this order"
+    ):
+        FrozenRegressor(pipe, spread)
 
 
 def test_numeric_labels_become_python_ones():

@@ -99,8 +99,11 @@ class FrozenScorer(Saved):
 
     Columns of arrays go by position. Sparse ones are handed on as a `scipy.sparse.csr_array`, if the estimator takes
     that. Tables are taken where the estimator was fitted to one, with the same columns in the same order, and refused
-    elsewhere. NaN, a missing number, is the estimator's to take or to refuse: boosted trees take it, and pipelines with
-    an imputer.
+    elsewhere; rows with names, such as the named tuples of `itertuples`, must have these names, too. An estimator that
+    selects columns by name, as a `ColumnTransformer` does, is handed data frames, which needs pandas.
+
+    NaN, a missing number, is the estimator's to take or to refuse: boosted trees take it, and pipelines with an
+    imputer.
 
     Parameters
     ----------
@@ -214,6 +217,7 @@ class FrozenScorer(Saved):
         self.classes = tuple(codes)
         self._columns: Integers = np.array([codes[label] for label in own])
         self._estimator = copy.deepcopy(estimator)
+        self._answers = Answers(self._estimator)
         self.features, self.feature_names = columns_of(estimator)
         self._linear = self._linear_map()
         self.missing = self._linear is None
@@ -390,7 +394,7 @@ class FrozenScorer(Saved):
             return self._values(block)
 
     def _values(self, block: ObjectRows) -> Floats:
-        return answer_of(getattr(self._estimator, self._method), block, self.feature_names is not None)
+        return self._answers.of(self._method, block)
 
 
 def read_alone(estimator: Any, c: int) -> str | None:
@@ -409,25 +413,59 @@ def columns_of(estimator: Any) -> tuple[int | None, tuple[str, ...] | None]:
     return getattr(estimator, "n_features_in_", None), None if names is None else tuple(np.asarray(names).tolist())
 
 
-def answer_of(ask: Callable[[Any], Any], rows: ObjectRows, named: bool) -> Floats:
-    """Return what a method of an estimator answers about clean rows; `named` if it was fitted to a table."""
-    given = rows.tocsr() if isinstance(rows, SparseRows) else rows
-    try:
-        if not named:
-            return np.asarray(ask(given), np.float64)
-        with warnings.catch_warnings():
-            # The names have been compared: rows are in the order of the table that it was fitted to.
-            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-            return np.asarray(ask(given), np.float64)
-    except ValueError as error:
-        if isinstance(rows, SparseRows) or not np.isnan(rows).any():
-            raise
-        i, f = np.argwhere(np.isnan(rows))[0].tolist()
-        which, place = ("x", "") if len(rows) == 1 else ("X", f"row {i}, ")
-        said = str(error).partition("\n")[0]
-        raise ValueError(
-            f"{which} must be finite, got nan at {place}feature {f}; the estimator says: {said}"
-        ) from error
+class Answers:
+    """What a fitted estimator answers about clean rows, which it gets as it can take them.
+
+    That is an array. One fitted to a table may select columns by name: it refuses an array, and gets a table of its own
+    columns from then on.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+        self._names = columns_of(estimator)[1]
+        self._by_name = False
+
+    def of(self, method: str, rows: ObjectRows) -> Floats:
+        """Return what one of its methods answers."""
+        ask = getattr(self._estimator, method)
+        given = rows.tocsr() if isinstance(rows, SparseRows) else rows
+        try:
+            return np.asarray(ask(given) if self._names is None else self._named(ask, given), np.float64)
+        except ValueError as error:
+            if isinstance(rows, SparseRows) or not np.isnan(rows).any():
+                raise
+            i, f = np.argwhere(np.isnan(rows))[0].tolist()
+            which, place = ("x", "") if len(rows) == 1 else ("X", f"row {i}, ")
+            said = str(error).partition("\n")[0]
+            raise ValueError(
+                f"{which} must be finite, got nan at {place}feature {f}; the estimator says: {said}"
+            ) from error
+
+    def _named(self, ask: Callable[[Any], Any], given: Any) -> Any:
+        """Return what an estimator that was fitted to a table answers: names have been compared."""
+        if self._by_name and isinstance(given, np.ndarray):
+            return ask(self._table(given))
+        try:
+            with warnings.catch_warnings():
+                # Rows are in the order of the table that it was fitted to.
+                warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+                return ask(given)
+        except Exception as error:
+            if not isinstance(given, np.ndarray):
+                raise
+            try:
+                table = self._table(given)
+            except ImportError:
+                error.add_note("If the estimator selects columns by name, it needs a table here: pip install pandas")
+                raise error from None
+            answer = ask(table)  # it knows better what is wrong with the numbers
+            self._by_name = True
+            return answer
+
+    def _table(self, rows: Floats) -> Any:
+        from pandas import DataFrame
+
+        return DataFrame(rows, columns=list(self._names or ()), copy=False)
 
 
 def _unwrapped(estimator: Any) -> Any:

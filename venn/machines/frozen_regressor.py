@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.frozen import ObjectRows, answer_of, clean_row, clean_rows, columns_of
+from venn.machines.checks import check_names
+from venn.machines.frozen import Answers, ObjectRows, clean_row, clean_rows, columns_of
 from venn.parameters import has_methods
 from venn.prediction import Floats
 from venn.saved import Saved, saved
@@ -24,7 +25,8 @@ class FrozenRegressor(Saved):
     Parameters
     ----------
     estimator : fitted regressor
-        With a method `predict` that returns one number for each row; pipelines and searches too.
+        With a method `predict` that returns one number for each row; pipelines and searches too. Columns go by name
+        and place as those of a `FrozenScorer`.
     spread : fitted regressor, optional
         Predicts how far labels lie from the forecast, as one fitted to absolute residuals: numbers > 0. Intervals are
         then wide where it is large.
@@ -40,6 +42,8 @@ class FrozenRegressor(Saved):
     ------
     TypeError
         An estimator is a class, or has no method `predict`.
+    ValueError
+        Both were fitted to tables, with other columns or in another order.
 
     Examples
     --------
@@ -65,6 +69,10 @@ class FrozenRegressor(Saved):
                     raise TypeError(f"{name} must be a regressor, got the classifier {one!r}: use FrozenScorer")
         self._estimator, self._spread = copy.deepcopy(estimator), copy.deepcopy(spread)
         self.features, self.feature_names = columns_of(estimator)
+        names = columns_of(spread)[1]
+        if self.feature_names is not None and names is not None:
+            check_names("spread must have been fitted to the columns", names, self.feature_names)
+        self._forecasts, self._spreads = Answers(self._estimator), Answers(self._spread)
 
     def scores(self, x: Any) -> Floats:
         """Return the (1,) forecast for an object, or with a spread the (2,) forecast and spread.
@@ -89,17 +97,17 @@ class FrozenRegressor(Saved):
         ValueError
             The estimator predicts something that is not finite, or a spread that is not > 0.
         """
-        columns = [self._asked(self._estimator, rows, "forecasts")]
+        columns = [self._asked(self._forecasts, rows, "forecasts")]
         if self._spread is not None:
-            columns.append(self._asked(self._spread, rows, "spreads"))
+            columns.append(self._asked(self._spreads, rows, "spreads"))
             if len(rows) and not columns[1].min() > 0:
                 raise ValueError(f"spreads must be > 0, got {columns[1].min()}")
         return np.column_stack(columns)
 
-    def _asked(self, estimator: Any, rows: ObjectRows, what: str) -> Floats:
+    def _asked(self, answers: Answers, rows: ObjectRows, what: str) -> Floats:
         if not len(rows):
             return np.zeros(0)
-        values = answer_of(estimator.predict, rows, hasattr(estimator, "feature_names_in_"))
+        values = answers.of("predict", rows)
         if values.size != len(rows):
             raise ValueError(f"{what} must be {len(rows)} numbers, one for each row, got shape {values.shape}")
         values = values.reshape(-1)
