@@ -21,8 +21,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+import streams
+import venn
 from venn.machines.frozen import Answers, FrozenScorer
 from venn.machines.frozen_regressor import FrozenRegressor
+from venn.predictors.averaged import Averaged
+from venn.predictors.balanced import Balanced
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 
@@ -213,6 +217,34 @@ def test_in_named_tuples_names_that_are_no_identifiers_have_given_way_to_places(
     assert np.array_equal(scorer.scores(next(table.itertuples(index=False))), scorer.scores(X[0]))
     with pytest.raises(ValueError, match=r"got \['q', '_1', '_2', 's'\]"):
         scorer.scores(next(table[["q", "the p", "class", "s"]].itertuples(index=False)))
+
+
+@pytest.mark.parametrize("order", ["qprs", "pqr", "qrst"])
+def test_streams_whose_features_stand_elsewhere_are_refused(order):
+    tree, X, table, y = named()
+    other = streams.from_arrays(table.assign(t=0.0)[list(order)], y)
+    venns = InductiveVenn(FrozenScorer(tree))
+    balanced = Balanced(InductiveVenn(FrozenScorer(tree)), (0.5, 0.5, 1.0))
+    panel = venn.Panel(one=venns, two=Averaged([InductiveVennAbers(FrozenScorer(tree))]), three=balanced)
+    for learn in (
+        lambda: venn.replay(other, venns),
+        lambda: venn.replay(other, venn.Panel(two=panel["two"])),
+        lambda: venn.replay(other, balanced),
+        lambda: venn.replay(other, venn.Forecaster(scorer=tree)),
+        lambda: venns.learn_many(other),
+        lambda: venns.replay_many(other),
+        lambda: balanced.learn_many(other),
+    ):
+        if order != "pqr":
+            with pytest.raises(ValueError, match=r"stream must have the features \['p', 'q', 'r', 's'\] in this order"):
+                learn()
+        else:  # too few
+            with pytest.raises(ValueError, match="features"):
+                learn()
+    assert venns.n == 0
+    # Without names, and with others, features go by position.
+    for stream in (streams.from_arrays(table, y), streams.from_arrays(X, y), list(zip(X, y.tolist(), strict=True))):
+        assert len(venn.replay(stream, panel)) == len(y)
 
 
 def by_name(last):

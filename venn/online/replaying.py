@@ -17,7 +17,8 @@ from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.parameters import by_name, integer
 from venn.prediction import Label, Prediction
-from venn.predictors.learning import Predictor
+from venn.predictors.inductive_base import check_stream
+from venn.predictors.learning import Predictor, names_among
 from venn.show.terminal import Progress
 
 AT_MOST = 5  # examples at the start that are compared with those a machine was tuned on
@@ -59,7 +60,8 @@ def replay(
         The stream does not iterate (x, y) pairs: a table, an array, a string or a mapping. Or there is no predictor,
         and the stream has no `classes`.
     ValueError
-        The stream is empty, a label is unknown, or the predictor refuses an example. Errors of a predictor or machine
+        The stream is empty, its `features` are in another order than the columns that a given scorer was fitted to, a
+        label is unknown, or the predictor refuses an example. Errors of a predictor or machine
         pass through with a note that names the step; earlier steps stay learned. To keep the record of an interrupted
         run, write the loop by hand as in `Record`.
 
@@ -162,6 +164,8 @@ def advance(
         As `replay` does.
     """
     _check(stream, steps)
+    for predictor in panel.values():
+        check_stream(stream, names_among([predictor]))
     # For each machine's tuning, how many of the first examples it was made on.
     met: dict[Any, int] = {tuning: 0 for predictor in panel.values() if (tuning := _tuning(predictor))}
 

@@ -11,7 +11,7 @@ from venn.labels import Classes, HasLabels
 from venn.machines.sparse import is_sparse
 from venn.parameters import with_methods
 from venn.prediction import Integers, Label, Prediction
-from venn.predictors.inductive_base import Inductive, with_labels
+from venn.predictors.inductive_base import Inductive, check_stream, with_labels
 from venn.predictors.learning import Predictor, expect_all
 from venn.priors import PriorShift
 from venn.saved import held_int, saved
@@ -260,6 +260,7 @@ class Balanced(HasLabels, Predictor):
     def _examples(self, X: Any, y: Any) -> tuple[Inductive[Any], Any, list[Label], Integers]:
         """Return the learner, rows, labels, and positions of the examples to keep; or refuse the examples."""
         predictor = self._inductive()
+        check_stream(X, predictor.feature_names)
         X, y = with_labels(X, y)
         predictor.check_many(X, y)
         labels = y.tolist() if isinstance(y, np.ndarray) else list(y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from venn.covariates import CovariateShift
 from venn.labels import HasLabels, space_of
 from venn.machines import frozen
+from venn.machines.checks import check_names
 from venn.machines.frozen import clean_row, clean_rows
 from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
@@ -56,6 +58,8 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
     ----------
     given : Machine or FrozenScorer
         The machine as it was given. Do not teach it.
+    feature_names : tuple of str or None
+        Columns of the table that a given scorer was fitted to.
     n : int
         Number of examples learned.
     scorer : Machine, FrozenScorer or None
@@ -71,7 +75,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self._reader = reader
         self.space = space_of(machine)
         self._features: int | None = getattr(machine, "features", None)
-        self._names: tuple[str, ...] | None = getattr(machine, "feature_names", None)
+        self.feature_names: tuple[str, ...] | None = getattr(machine, "feature_names", None)
         self._missing: bool = getattr(machine, "missing", False)  # whether NaN is the scorer's to take or to refuse
         self._rng = np.random.default_rng(schedule.seed)
         self.n = 0
@@ -176,7 +180,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
 
     def _row(self, x: Any) -> frozen.ObjectRows:
         """Return one object as (1, d) float64, or say what is wrong with it."""
-        return clean_row(x, self._features, self._names, self._missing)
+        return clean_row(x, self._features, self.feature_names, self._missing)
 
     # --------------------------------------------------------------- predicting
 
@@ -244,7 +248,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         ValueError, TypeError
             X is not as described.
         """
-        return self.predict_rows(clean_rows(X, self._features, self._names, self._missing))
+        return self.predict_rows(clean_rows(X, self._features, self.feature_names, self._missing))
 
     # ------------------------------------------------------------------ merging
 
@@ -351,8 +355,9 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
 
     def checked_examples(self, X: Any, y: Any = None) -> tuple[frozen.ObjectRows, Integers]:
         """Return n objects as rows and their class codes, or say what is wrong with them."""
+        check_stream(X, self.feature_names)
         X, y = with_labels(X, y)
-        rows = clean_rows(X, self._features, self._names, self._missing)
+        rows = clean_rows(X, self._features, self.feature_names, self._missing)
         if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns") or not isinstance(y, Iterable):
             raise TypeError(f"y must be a sequence of {len(rows)} labels, got {y!r}")
         labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
@@ -424,6 +429,18 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
     def _forget(self) -> None:
         self._machine = self._fresh()
         self._training_set = np.zeros(0, np.int64)
+
+
+def check_stream(stream: Any, names: tuple[str, ...] | None) -> None:
+    """Raise if features of a stream stand at other places than where a scorer with these names takes them.
+
+    Its rows carry no names. Features of other names, as of codes of text, go by position.
+    """
+    features = getattr(stream, "features", None)
+    if names is None or not isinstance(features, tuple | list):
+        return
+    if any(feature in names and feature != name for feature, name in zip_longest(features, names)):
+        check_names("stream must have the features", features, names)
 
 
 def with_labels(X: Any, y: Any) -> tuple[Any, Any]:

@@ -206,6 +206,16 @@ class Combined(Predictor, Generic[Said]):
         raise NotImplementedError
 
 
+def names_among(predictors: Iterable[Any]) -> tuple[str, ...] | None:
+    """Return the columns of the table that a scorer inside these predictors was fitted to; None if nobody knows any."""
+    for predictor in elementary(predictors):
+        inside = getattr(predictor, "predictor", None)
+        names = names_among([inside]) if isinstance(inside, Predictor) else getattr(predictor, "feature_names", None)
+        if names is not None:
+            return names
+    return None
+
+
 def elementary(predictors: Iterable[Any], *, asked: bool = False) -> list[Any]:
     """Return the distinct predictors that combine no others, in order: combinations are replaced by their parts.
 
