@@ -11,6 +11,7 @@ import pytest
 from estimator_checks import parametrize_with_each
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -90,6 +91,46 @@ def test_a_given_scorer_is_calibrated_and_survives_clones():
         clone(ForecasterClassifier(fitted)).fit(X, y)
     only = ForecasterClassifier(fitted).fit(X[50:60], np.full(10, "bee"))  # the scorer knows the others
     assert only.classes_.tolist() == NAMES.tolist()
+
+
+def named_scorer(kind=LogisticRegression):
+    """A classifier fitted to a table, and another table with its columns."""
+    X, y = examples(100, 2)
+    table = pd.DataFrame(X, columns=["wide", "long"])
+    return kind().fit(table[:50], y[:50]), table[50:], y[50:]
+
+
+@pytest.mark.parametrize("wrap", [lambda fitted: fitted, frozen.FrozenEstimator])
+def test_a_table_must_have_the_columns_of_the_given_scorer(wrap):
+    fitted, table, y = named_scorer()
+    scorer = wrap(fitted)
+    model = ForecasterClassifier(scorer).fit(table, y)
+    of_arrays = ForecasterClassifier(scorer).fit(table.to_numpy(), y)  # has met no names itself
+    np.testing.assert_array_equal(model.predict_proba(table), of_arrays.predict_proba(table.to_numpy()))
+    for other in (table[["long", "wide"]], table.rename(columns={"long": "length"})):
+        for call in (
+            lambda other: ForecasterClassifier(scorer).fit(other, y),
+            lambda other: ForecasterClassifier(scorer).partial_fit(other, y, classes=NAMES[:2]),
+            lambda other: of_arrays.partial_fit(other, y),
+            of_arrays.predict_proba,
+            model.predict,
+        ):
+            with pytest.raises(ValueError, match=r"X must have the columns \['wide', 'long'\] in this order, got"):
+                call(other)
+
+
+def test_missing_numbers_are_taken_if_the_given_scorer_takes_them():
+    fitted, table, y = named_scorer(HistGradientBoostingClassifier)
+    table.iloc[[3, 40], 1] = np.nan
+    loop = taught(venn.Forecaster(scorer=fitted), table.to_numpy(), y)
+    for scorer in (fitted, frozen.FrozenEstimator(fitted)):
+        model = ForecasterClassifier(scorer).fit(table, y)
+        np.testing.assert_array_equal(model.predict_interval(table)[3], loop.predict_one(table.iloc[3]).intervals)
+        assert model.__sklearn_tags__().input_tags.allow_nan
+    model = ForecasterClassifier(named_scorer()[0])
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.fit(table, y)
+    assert not model.__sklearn_tags__().input_tags.allow_nan
 
 
 def test_sparse_objects_frames_and_copies():

@@ -18,7 +18,6 @@ from venn.adapters.checks import (
     objects_of,
     refuse_fractions,
     refuse_mixtures,
-    validate_data,
     whole,
 )
 from venn.adapters.turns import turn
@@ -111,7 +110,7 @@ class LearnsInTurn(HoldsPredictor, ClassifierMixin, BaseEstimator):  # type: ign
     def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> Self:
         """Learn in place, except that more than one example puts another object in place of `predictor_`."""
         refuse_mixtures("y", y)  # before numpy makes strings of numbers
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew)
+        X, y = self._validated(X, y, reset=anew)
         check_classification_targets(y)
         weights = example_weights(sample_weight, len(y))
         refuse_fractions(weights, "for Venn and conformal predictors, which count examples")

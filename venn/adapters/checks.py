@@ -16,8 +16,14 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from venn._compiled.hulls import LIMIT
 from venn.adapters.turns import turn
+from venn.machines.checks import check_columns
 from venn.parameters import share
 from venn.prediction import TIE, Floats, Label
+
+try:
+    from sklearn.utils import get_tags
+except ImportError:  # scikit-learn < 1.6
+    get_tags = None
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 DATES = (date, timedelta, np.datetime64, np.timedelta64)  # pandas' own are subclasses, and so is its NaT
@@ -47,9 +53,21 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: An
     try:
         if hasattr(validation, "validate_data"):
             return validation.validate_data(estimator, X, y, **checks)
+        if "ensure_all_finite" in checks:
+            checks["force_all_finite"] = checks.pop("ensure_all_finite")
         return estimator._validate_data(X, y, **checks)  # noqa: SLF001 -- scikit-learn < 1.6
     except OverflowError as error:
         raise ValueError(f"X must hold numbers that a float64 can hold, got one that is too large: {error}") from None
+
+
+def takes(estimator: Any, what: str) -> bool:
+    """Whether an estimator says by its tags that it takes `what`: "sparse", "string" or "allow_nan"."""
+    try:
+        if get_tags is None:  # scikit-learn < 1.6
+            return bool(estimator._get_tags().get(what, False))  # noqa: SLF001
+        return bool(getattr(get_tags(estimator).input_tags, what))
+    except AttributeError:  # it follows the protocol of scikit-learn, but has no tags
+        return False
 
 
 def example_weights(sample_weight: Any, n: int) -> Floats:
@@ -176,6 +194,8 @@ class HoldsPredictor:
     """Base of estimators that hold a predictor: they take sparse objects, and go from process to process."""
 
     predictor_: Any
+    _columns: tuple[str, ...] | None = None  # of the table that a given scorer was fitted to
+    _missing = False  # whether it takes missing numbers
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -191,7 +211,15 @@ class HoldsPredictor:
     def _checked(self, X: Any) -> Any:
         """Return objects to be asked about as an array or a sparse matrix, or say what is wrong with them."""
         check_is_fitted(self, "predictor_")
-        return validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
+        return self._validated(X, reset=False)
+
+    def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
+        """Return X, and y if given, as the predictor takes them, or say what is wrong with them."""
+        if self._columns is not None:
+            check_columns(X, self._columns)  # the predictor will see no names
+        finite = "allow-nan" if self._missing else True
+        form = {"dtype": np.float64, "order": "C", "accept_sparse": "csr", "ensure_all_finite": finite}
+        return validate_data(self, X, y, reset=reset, **form, **checks)
 
     def _ask(self, X: Any, read: Callable[[Any], Any]) -> Any:
         """Return an array made by reading the prediction of each object."""

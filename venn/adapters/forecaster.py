@@ -7,8 +7,9 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.bag import LearnsInTurn
-from venn.adapters.checks import FromOdds, FromPValues, declared_classes, settled
+from venn.adapters.checks import FromOdds, FromPValues, declared_classes, settled, takes
 from venn.adapters.turns import turn
+from venn.machines.frozen import columns_of
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import Forecaster, Outlooks
 from venn.parameters import share
@@ -30,7 +31,9 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     ----------
     scorer : fitted classifier, optional
         Its scores are calibrated; it must not have been fitted to these examples. Where scikit-learn makes clones, as
-        in `cross_val_score`, put it into a `sklearn.frozen.FrozenEstimator`, for clones are not fitted.
+        in `cross_val_score`, put it into a `sklearn.frozen.FrozenEstimator`, for clones are not fitted. If it was
+        fitted to a table, tables must have the same columns in the same order. X may hold NaN if its tags say that it
+        takes missing numbers.
     transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them. Of no effect with a scorer.
     first : int >= 2, or 0, optional
@@ -101,6 +104,16 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
         self.first = first
         self.alpha = alpha
         self.level = level
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes(self.scorer, "allow_nan")
+        return tags
+
+    def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
+        if reset:  # a scorer that is set later has no effect until then
+            self._columns, self._missing = columns_of(self.scorer)[1], takes(self.scorer, "allow_nan")
+        return super()._validated(X, y, reset=reset, **checks)
 
     def _labels(self, y: Any, classes: Any) -> Any:
         own = getattr(self.scorer, "classes_", None)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, validate_data, whole
+from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, whole
 from venn.adapters.turns import turn
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF, fitted_to
@@ -137,9 +137,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
 
     @whole
     def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool, complete: bool) -> Self:
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew, y_numeric=True
-        )  # fmt: skip
+        X, y = self._validated(X, y, reset=anew, y_numeric=True)
         weights = example_weights(sample_weight, len(y))
         refuse_fractions(weights, "for conformal predictors, which count examples")
         share("alpha", self.alpha)
