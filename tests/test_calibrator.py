@@ -375,6 +375,26 @@ def test_tables_with_strings_and_their_names():
         model.predict(frame[["length"]])
 
 
+class NoTags:
+    """A fitted classifier that follows scikit-learn's protocol, but has no tags."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        p = 1 / (1 + np.exp(-np.asarray(X)[:, 0]))
+        return np.column_stack([1 - p, p])
+
+
+def test_a_fitted_classifier_without_tags_is_calibrated():
+    X = np.linspace(-2, 2, 40)[:, None]
+    model = VennAbersCalibrator(NoTags(), cv="prefit").fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+    assert model.predict_proba([[-2.0], [2.0]]).argmax(axis=1).tolist() == [0, 1]
+    assert model.predict([[2.0]]).tolist() == ["yes"]
+
+
 def test_set_output_keeps_names():
     X, y = examples()
     frame = pd.DataFrame(X, columns=["length", "width"])

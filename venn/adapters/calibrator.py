@@ -32,11 +32,6 @@ except ImportError:  # scikit-learn < 1.6
         """Stands in for the class of later versions: nothing is an instance."""
 
 
-try:
-    from sklearn.utils import get_tags
-except ImportError:  # scikit-learn < 1.6
-    get_tags = None
-
 LARGEST = np.finfo(np.float64).max
 STEP = 2.0**-26  # scores that differ by less are ties: decision values relative to their size, log odds absolutely
 
@@ -202,15 +197,12 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
         self.multi_class = multi_class
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
-        inner = self.estimator._get_tags() if hasattr(self.estimator, "_get_tags") else {}  # noqa: SLF001
-        return {"allow_nan": inner.get("allow_nan", False)}
+        return {"allow_nan": checks.takes(self.estimator, "allow_nan")}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan, tags.input_tags.string = (
-            inner.sparse, inner.allow_nan, inner.string,
-        )  # fmt: skip
+        for what in ("sparse", "allow_nan", "string"):
+            setattr(tags.input_tags, what, checks.takes(self.estimator, what))
         return tags
 
     def get_metadata_routing(self) -> Any:
