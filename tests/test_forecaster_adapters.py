@@ -207,6 +207,43 @@ def test_in_river_nothing_is_said_before_two_classes_are_known(river):
     assert (model.predict_one(x), model.predict_interval_one(x)) == ("ant", {"ant": (0.0, 1.0)})
 
 
+def test_in_river_features_go_in_the_order_of_the_given_scorer(river):
+    fitted, table, y = named_scorer()
+    loop = taught(venn.Forecaster(scorer=fitted), table.to_numpy(), y)
+    for predictor in (venn.Forecaster(scorer=fitted), venn.InductiveVennAbers(venn.FrozenScorer(fitted))):
+        for features in (None, ["wide", "long"]):
+            model = river(predictor, features=features)
+            for x, label in zip(table[["long", "wide"]].to_dict("records"), y.tolist(), strict=True):
+                model.learn_one(x, label)
+            found = model.predict_interval_one({"long": 1.0, "wide": 0.0})
+            assert list(found.values()) == [tuple(ends) for ends in loop.predict_one([0.0, 1.0]).intervals.tolist()]
+            with pytest.raises(ValueError, match=r"x must have the features \['wide', 'long'\], got no 'wide', 'long'"):
+                model.predict_one({"deep": 1.0})
+        with pytest.raises(ValueError, match=r"features must be .* \['wide', 'long'\] in this order, got \['long', 'w"):
+            river(predictor, features=["long", "wide"])
+
+
+def test_in_river_a_scorer_that_comes_with_the_classes_refuses_features_in_another_order(river):
+    fitted, table, _ = named_scorer()
+    x = table.iloc[0].to_dict()
+
+    def make(classes):
+        return venn.Forecaster(classes, scorer=fitted)
+
+    late = river(make)
+    late.learn_one(x, "ant")
+    with pytest.raises(
+        ValueError, match=r"features must be .* \['wide', 'long'\] in this order, got \['long', 'wide'\]"
+    ):
+        late.learn_one(x, "bee")
+    assert late.predict_one(x) == "ant"  # nothing was learned
+    for model in (river(make, classes=["ant", "bee"]), river(make, features=["wide", "long"])):
+        for label in ("ant", "bee"):
+            model.learn_one(x, label)
+        said = taught(venn.Forecaster(scorer=fitted), table.to_numpy()[[0, 0]], np.array(["ant", "bee"]))
+        assert model.predict_one(x) == said.predict_one(table.to_numpy()[0]).label
+
+
 def test_river_checks_and_tools(river):
     from river import checks, evaluate, metrics
 

@@ -7,9 +7,12 @@ import pytest
 import scipy.sparse
 from estimator_checks import parametrize_with_each
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 
 import venn
 from venn.adapters import ConformalRegressor
+from venn.machines.frozen_regressor import FrozenRegressor
+from venn.predictors import InductiveDistribution
 
 
 @parametrize_with_each([ConformalRegressor(), ConformalRegressor(venn.Linear(), C=1.0, first=0)])
@@ -72,6 +75,23 @@ def test_the_checks_of_river():
         for check in checks.yield_checks(RiverRegressor(**parameters)):
             if check.__name__ not in RiverRegressor(**parameters)._unit_test_skips():
                 check(RiverRegressor(**parameters))
+
+
+def test_in_river_features_go_in_the_order_of_the_given_regressor():
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("river")
+    from venn.adapters import RiverRegressor
+
+    table = pandas.DataFrame({"wide": [0.0, 1.0, 2.0, 5.0], "long": [1.0, 0.0, 3.0, 1.0]})
+    fitted = LinearRegression().fit(table, [0.0, 1.0, 2.0, 5.0])
+    predictor = InductiveDistribution(FrozenRegressor(fitted))
+    model = RiverRegressor(predictor)
+    for x in table.to_dict("records"):
+        model.learn_one(x, x["wide"])
+    assert model.predict_one({"long": 9.0, "wide": 4.0}) == pytest.approx(4.0)
+    with pytest.raises(
+        ValueError, match=r"features must be .* \['wide', 'long'\] in this order, got \['long', 'wide'\]"
+    ):
+        RiverRegressor(predictor, ["long", "wide"])
 
 
 def test_river_both_ways():

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from venn.machines.checks import check_names
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outlook
 from venn.parameters import flag, is_number, number
 from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
-from venn.predictors.learning import Predictor
+from venn.predictors.learning import Predictor, names_among
 
 try:
     from river import base as base
@@ -38,6 +39,16 @@ class Points:
         self.ignore_unknown = flag("ignore_unknown", ignore_unknown)
         self._names = None if features is None else checked_names(features)
 
+    def _names_from(self, model: Any, names: tuple[Hashable, ...] | None) -> tuple[Hashable, ...] | None:
+        """Return the names of features in the order in which the model's scorer takes them, or the names as they are.
+
+        Raise if both are known and differ: a dict would silently be handed over in the wrong order.
+        """
+        own = names_among(model.values() if isinstance(model, Forecaster) else [model])
+        if own is not None and names is not None:
+            check_names("features must be those that the scorer was fitted to,", names, own)
+        return names if own is None else own
+
     def _unit_test_skips(self) -> set[str]:
         """Checks of river that feed changing features: they pass with `missing` and `ignore_unknown`."""
         return set() if self.missing is not None and self.ignore_unknown else CHANGING_FEATURES
@@ -54,19 +65,14 @@ class Points:
         return names
 
     def _point(self, x: Mapping[Any, Any], names: tuple[Hashable, ...]) -> Floats:
-        values: list[Any] = []
-        lacking = 0
-        for name in names:
-            if name in x:
-                values.append(x[name])
-            elif self.missing is None:
-                raise ValueError(
-                    f"x must have the features {list(names)!r}, got no {name!r}: missing=0.0, say, fills it in"
-                )
-            else:
-                values.append(self.missing)
-                lacking += 1
-        if len(x) > len(names) - lacking and not self.ignore_unknown:
+        lacking = [name for name in names if name not in x]
+        if lacking and self.missing is None:
+            raise ValueError(
+                f"x must have the features {list(names)!r}, got no {', '.join(map(repr, lacking))}: missing=0.0, say, "
+                "fills it in"
+            )
+        values: list[Any] = [x.get(name, self.missing) for name in names]
+        if len(x) > len(names) - len(lacking) and not self.ignore_unknown:
             unknown = next(name for name in x if name not in names)
             raise ValueError(
                 f"x must have no features but {list(names)!r}, got {unknown!r}: ignore_unknown=True leaves it out"
@@ -108,7 +114,8 @@ class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
     classes : sequence of labels, optional
         Only with a function: classes known before the first label.
     features : sequence of names, optional
-        The features that make the object, in this order. By default those of the first example learned, sorted by name.
+        The features that make the object, in this order. By default those of the table that the predictor's scorer was
+        fitted to; without such a scorer those of the first example learned, sorted by name.
     missing : finite number, optional
         Value of features that an example lacks. None: such an example is refused.
     ignore_unknown : bool, default False
@@ -176,10 +183,12 @@ class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
         if not made_by:
             self._model = copy.deepcopy(predictor)  # type: ignore[assignment]
             self._known = tuple(self._model.classes)  # type: ignore[union-attr]
+            self._names = self._names_from(self._model, self._names)
         else:
             self._make = predictor  # type: ignore[assignment]
             if len(self._known) > 1:
                 self._model = self._made(self._known)
+                self._names = self._names_from(self._model, self._names)
 
     def _made(self, classes: tuple[Label, ...]) -> Model:
         assert self._make is not None
@@ -217,7 +226,7 @@ class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
             assert self._model is not None
             self._model.learn_one(point, label)
         else:
-            self._learn(point, label)
+            self._learn(point, label, names)
         self._names = names
 
     def _checked(self, y: Any) -> Label:
@@ -227,12 +236,13 @@ class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
             raise ValueError(f"y must not be equal in Python to the class {same!r}, got {y!r}")
         return label
 
-    def _learn(self, point: Floats, label: Label) -> None:
+    def _learn(self, point: Floats, label: Label, names: tuple[Hashable, ...]) -> None:
         if label not in self._known:
             # Undeclared classes are ordered by name: the order must not show which came first.
             known = (*self._declared, *in_order({*self._known, label} - {*self._declared}))
             model = self._made(known) if len(known) > 1 else None
             if model is not None:
+                self._names_from(model, names)
                 for example in (*self._examples, (point, label)):
                     model.learn_one(*example)
             self._known, self._model = known, model

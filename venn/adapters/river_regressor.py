@@ -29,7 +29,8 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         One of numbers, such as `ConformalDistribution`. It is copied with what it has learned; the original is not
         taught, and a clone starts from it again.
     features : sequence of names, optional
-        The features that make the object, in this order. By default those of the first example learned, sorted by name.
+        The features that make the object, in this order. By default those of the table that the predictor's scorer was
+        fitted to; without such a scorer those of the first example learned, sorted by name.
     missing : finite number, optional
         Value of features that an example lacks. None: such an example is refused.
     ignore_unknown : bool, default False
@@ -66,6 +67,7 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         self.predictor = predictor
         Points.__init__(self, features, missing, ignore_unknown)
         self._model = copy.deepcopy(predictor)
+        self._names = self._names_from(self._model, self._names)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
