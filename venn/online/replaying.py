@@ -61,9 +61,9 @@ def replay(
         and the stream has no `classes`.
     ValueError
         The stream is empty, its `features` are in another order than the columns that a given scorer was fitted to, a
-        label is unknown, or the predictor refuses an example. Errors of a predictor or machine
-        pass through with a note that names the step; earlier steps stay learned. To keep the record of an interrupted
-        run, write the loop by hand as in `Record`.
+        label is unknown, or the predictor refuses an example. Errors of a predictor or machine pass through with a note
+        that names the step; earlier steps stay learned. To keep the record of an interrupted run, write the loop by
+        hand as in `Record`.
 
     Examples
     --------
