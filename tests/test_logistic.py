@@ -592,3 +592,24 @@ def test_predictors_on_it_equal_their_definitions():
             assert abs(said[name].proba.sum() - 1) < 1e-12
         panel.learn_one(X[i], int(y[i]))
     assert machine.n == 14
+
+
+def test_a_search_that_ends_in_nan_is_noticed_and_solved_afresh(monkeypatch):
+    """Comparing numbers with NaN says no to everything: it was taken for a solution."""
+    rng = np.random.default_rng(4)
+    X, y = rng.integers(0, 3, (12, 2)) / 2, rng.integers(0, 3, 12).tolist()
+    exact, lost = (venn.machines.KernelLogisticRegression(venn.RBF(1.0), 5.0, (0, 1, 2)) for _ in range(2))
+
+    def ends_in_nan(bordered, V, positive, total, worth, C, count, todo, finest, close, beta, score, *room):
+        beta[todo] = score[todo] = np.nan
+
+    for x, label in zip(X, y, strict=True):
+        exact.learn_one(x, label)
+    expected = exact.hypotheses([0.5, 1.0])
+    monkeypatch.setattr("venn.machines.logistic_both.compiled.descend_both", ends_in_nan)
+    for x, label in zip(X, y, strict=True):
+        lost.learn_one(x, label)
+    found = lost.hypotheses([0.5, 1.0])
+    np.testing.assert_allclose(found.test_scores, expected.test_scores, rtol=0, atol=1e-7)
+    for j in range(3):
+        np.testing.assert_allclose(found.scores(j), expected.scores(j), rtol=0, atol=1e-7)

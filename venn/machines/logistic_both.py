@@ -27,10 +27,14 @@ class Scratch(NamedTuple):
 
 
 def error(beta: Floats, score: Floats, positive: Floats, total: Floats, C: float, worth: float) -> float:
-    """Return the largest error of a probability, or of the coefficients' sum in units of C times `worth`."""
+    """Return the largest error of a probability, or of the coefficients' sum in units of C times `worth`.
+
+    It is NaN where the search has ended in NaN: comparing alone would overlook that.
+    """
     r, W = np.empty((2, beta.size))
     worst: float = compiled.errors(beta, score, positive, total, C, beta.size, r, W)
-    return max(worst, float(abs(beta.sum())) / (C * worth))
+    of_sum = float(abs(beta.sum())) / (C * worth)
+    return worst if of_sum <= worst else of_sum
 
 
 def worths(positive: Floats, mass: Floats, n: int) -> Floats:
