@@ -93,10 +93,10 @@ def summary(found: Losses) -> dict[str, object]:
 def page(found: Losses, scaling: Losses) -> Iterator[str]:
     """Yield the tables, as Markdown: the forecaster on columns as they are, and scaling them by itself."""
 
-    def line(what: str, losses: Losses, name: str, best: bool = True, abers: bool = True) -> str:
+    def line(what: str, losses: Losses, name: str, best: bool = True) -> str:
         over_abers, over_best = ratios(losses, name)
         of = len(losses)
-        one = f"{three(over_abers.mean())}; below 1 on {(over_abers < 1).sum()} of {of}" if abers else ""
+        one = f"{three(over_abers.mean())}; below 1 on {(over_abers < 1).sum()} of {of}"
         middle = f"{three(over_best.mean())}; median {three(np.median(over_best))}"
         other = f"{middle}; at most 1 on {(over_best <= 1).sum()} of {of}" if best else ""
         return f"| {what} | {one} | {other} |"

@@ -209,8 +209,8 @@ class Combined(Predictor, Generic[Said]):
 def names_among(predictors: Iterable[Any]) -> tuple[str, ...] | None:
     """Return the columns of the table that a scorer inside these predictors was fitted to; None if nobody knows any."""
     for predictor in elementary(predictors):
-        inside = getattr(predictor, "predictor", None)
-        names = names_among([inside]) if isinstance(inside, Predictor) else getattr(predictor, "feature_names", None)
+        within = getattr(predictor, "predictor", None)
+        names = names_among([within]) if isinstance(within, Predictor) else getattr(predictor, "feature_names", None)
         if names is not None:
             return names
     return None
