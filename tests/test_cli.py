@@ -442,22 +442,22 @@ def test_plain_words():
     assert plain_words(record) == [
         "in: the accuracy, 0.667, ends inside its band [0.500, 0.750]; inside at 1 of 3 steps.",
         "out: the accuracy, 0.667, ends outside its band [0.900, 0.950]; inside at 0 of 3 steps.",
-        "safe: the accuracy, 0.667, ends outside its band [0.900, 0.950] by 0.2333, within the 0.784 that chance "
-        "allows; inside at 0 of 3 steps.",
+        "safe: the accuracy, 0.667, ends outside its band [0.900, 0.950] by 0.2333, within the 0.784 of 19 valid "
+        "runs in 20; inside at 0 of 3 steps.",
         "Mean claim minus accuracy: sure +0.333, unsure +0.167.",
     ]
     sets = Record(classes, ["conformal"])
     for step in range(100):
         sets.update({"conformal": PredictionSet(np.array([0.04 if step < 12 else 0.5, 0.3]), classes)}, "a")
     assert plain_words(sets) == [
-        "conformal: 12 of 100 sets at significance 0.05 missed the true label, BEYOND the 1 to 10 that chance allows; "
-        "1.88 labels a set."
+        "conformal: 12 of 100 sets at significance 0.05 missed the true label, BEYOND the 1 to 10 of 19 valid runs in "
+        "20; 1.88 labels a set."
     ]
     plain = Record(classes, ["plain"])  # may miss less often than 5 in 100, and that is no surprise
     for _ in range(100):
         plain.update({"plain": PredictionSet(np.array([0.5, 0.3]), classes, smoothed=False)}, "a")
     assert plain_words(plain)[0].startswith(
-        "plain: 0 of 100 sets at significance 0.05 missed the true label, within the 0 to 10 that chance allows"
+        "plain: 0 of 100 sets at significance 0.05 missed the true label, within the 0 to 10 of 19 valid runs in 20"
     )
 
 

@@ -243,7 +243,7 @@ class ErrorKind(Kind):
         else:
             low, high = binomial_limits(0.95, n, LEVEL)
             low = 0 if self.may_err_less(guaranteed) else low
-            kept = f"{'within' if low <= errors <= high else 'BEYOND'} the {low} to {high} that chance allows"
+            kept = f"{'within' if low <= errors <= high else 'BEYOND'} the {low} to {high} of 19 valid runs in 20"
         missed = f"{errors} of {n} {self.what} at significance {LEVEL} missed the true label"
         return f"{name}: {missed}, {kept}; {self.breadth_so_far(curves)}."
 

@@ -115,14 +115,15 @@ class ProbabilityKind(Kind):
     def conclusion(self, name: str, curves: Any, guaranteed: str) -> str | None:
         """Return the final accuracy, and whether it was inside its band, as text.
 
-        Where the predicted label is guaranteed, chance allows a sum of departures up to sqrt(N ln(2 / 0.05) / 2).
+        Where the predicted label is guaranteed, the sum of departures stays below sqrt(N ln(2 / 0.05) / 2) in at
+        least 19 runs of 20.
         """
         accuracy, lower, upper, inside = curves.accuracy[-1], curves.lower[-1], curves.upper[-1], curves.inside
         share = "at every step" if inside.all() else f"at {int(inside.sum())} of {len(inside)} steps"
         end = f"{'inside' if inside[-1] else 'outside'} its band [{lower:.3f}, {upper:.3f}]"
         if not inside[-1] and guaranteed == PREDICTED_LABEL:
             gap, chance = max(lower - accuracy, accuracy - upper), deviation_radius(len(curves)) / len(curves)
-            end += f" by {gap:.4f}, {'within' if gap <= chance else 'BEYOND'} the {chance:.3f} that chance allows"
+            end += f" by {gap:.4f}, {'within' if gap <= chance else 'BEYOND'} the {chance:.3f} of 19 valid runs in 20"
         return f"{name}: the accuracy, {accuracy:.3f}, ends {end}; inside {share}."
 
     def plain(self, prediction: Any) -> dict[str, Any]:
