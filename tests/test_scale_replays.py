@@ -511,6 +511,7 @@ UNPLUGGED = """
 """
 
 
+@pytest.mark.program
 def test_a_host_is_unplugged_and_the_total_is_exact(hosts, complaints, tmp_path):
     names, unplug = hosts
     environment = {**os.environ, **QUICKLY, "PYTHONPATH": f"{HERE.parent}:{HERE}"}

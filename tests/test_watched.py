@@ -58,6 +58,7 @@ def listens(port):
         return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.program
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 def test_the_page_goes_on_whoever_is_killed(browser, tmp_path):  # noqa: F811
     pytest.importorskip("redis", reason="the package redis is not installed")
