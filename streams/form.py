@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from streams.checks import NUMBERS, Floats, Label, are_numbers, distinct_names, label_key, label_set, python_label
+from streams.checks import Floats, Label, are_numbers, distinct_names, label_key, label_set, python_label
 from streams.example import Scaling
 from streams.schema import (
     MISSING,
@@ -37,6 +37,14 @@ class BadValue(Refused):
     def __init__(self, what: str, remedy: str, feature: str | None, kind: Kind, text: str) -> None:
         super().__init__(what, remedy)
         self.feature, self.kind, self.text = feature, kind, text
+
+
+class Unnamed(Refused):
+    """An object with names where no features are declared: the names."""
+
+    def __init__(self, what: str, remedy: str, names: Sequence[str]) -> None:
+        super().__init__(what, remedy)
+        self.names = tuple(names)
 
 
 @dataclass(frozen=True)
@@ -214,8 +222,17 @@ class Decoder:
             try:
                 return self._labels[label_key(y)]
             except KeyError:
-                raise ValueError(f"y must be one of the classes {self._form.classes!r}, got {_short(y)}") from None
+                raise ValueError(
+                    f"y must be one of the classes {self._form.classes!r}, got {_short(y)}{self._alike(y)}"
+                ) from None
         return _unicode("y", y) if isinstance(y, str) else y
+
+    def _alike(self, y: object) -> str:
+        """Return what is wrong with a label that looks like a class, and is of another kind."""
+        like = next((one for one in self._classes if str(one).lower() == str(y).lower()), None)
+        kinds = {str: "text", bool: "a truth value"}
+        ours, theirs = kinds.get(type(y), "a number"), kinds.get(type(like), "a number")
+        return "" if like is None or ours == theirs else f": it is {ours}, and the class {like!r} is {theirs}"
 
     def text_label(self, text: str) -> Label | None:
         """Return the class whose text is `text`, or the number; None for a missing label."""
@@ -231,9 +248,8 @@ class Decoder:
 
     def _in_order(self, x: Mapping[str, object]) -> list[object]:
         if self.features is None:
-            raise ValueError(
-                f"features must be declared in the form, as x is an object with names, got {_short(dict(x))}"
-            )
+            what = f"x has names, and no features are declared, got {_short(dict(x))}"
+            raise Unnamed(what, f": declare them in the form, as features={list(x)!r}", list(x))
         missing = [name for name in self.features if name not in x]
         if missing:
             raise ValueError(f"x must have a value for every feature, got none for {missing[0]!r}")
@@ -304,7 +320,7 @@ def finite_label(y: Any, read: Callable[[Any], Any] = lambda y: y) -> float:
             return float(number)
     except (ValueError, OverflowError):  # no number, or an integer that no float holds
         pass
-    raise ValueError(f"y must be a finite number, as classes={NUMBERS!r} says, got {_short(y)}")
+    raise ValueError(f"y must be a finite number, as labels are declared to be numbers, got {_short(y)}")
 
 
 def check_id(value: object) -> Identity:

@@ -441,7 +441,8 @@ def test_plain_words():
         )
     assert plain_words(record) == [
         "in: the accuracy, 0.667, ends inside its band [0.500, 0.750]; inside at 1 of 3 steps.",
-        "out: the accuracy, 0.667, ends outside its band [0.900, 0.950]; inside at 0 of 3 steps.",
+        "out: the accuracy, 0.667, ends outside its band [0.900, 0.950], which is not guaranteed of the predicted "
+        "class; inside at 0 of 3 steps.",
         "safe: the accuracy, 0.667, ends outside its band [0.900, 0.950] by 0.2333, within the 0.784 of 19 valid "
         "runs in 20; inside at 0 of 3 steps.",
         "Mean claim minus accuracy: sure +0.333, unsure +0.167.",
@@ -472,7 +473,8 @@ def test_a_class_that_sets_miss_more_often_than_all_together_is_named():
     assert overall.startswith("conformal: 4 of 400 sets at significance 0.05 missed the true label")
     assert named == (
         "conformal: classes missed more often: 'rare' (4 of 5). The promise is one over all classes "
-        "together; the predictors conformal_by_class and inductive_conformal_by_class keep it within each."
+        "together; the predictors conformal_by_class and inductive_conformal_by_class keep it within each, "
+        "while nothing changes."
     )
 
 
@@ -488,11 +490,21 @@ def test_of_sets_by_class_nobody_says_that_their_promise_is_one_over_all_classes
 def test_of_many_classes_that_sets_miss_the_worst_three_are_named():
     sets = Record(range(6), ["conformal"])
     for k, misses in enumerate([0, 20, 90, 40, 60, 50]):  # of 100 examples of class k; 20 of 100 are no chance either
-        for step in range(100):
+        for step in range(100 if k else 5000):  # of all together as many are missed as may be
             p_values = np.where(np.arange(6) == k, 0.01 if step < misses else 0.5, 0.3)
             sets.update({"conformal": PredictionSet(p_values, range(6))}, k)
     (named,) = plain_words(sets)[1:]
     assert ": classes missed more often: 2 (90 of 100), 4 (60 of 100), 5 (50 of 100) and 2 others." in named
+
+
+def test_no_class_is_named_where_all_together_are_missed_too_often():
+    """As after a change, which predictors by class would not mend."""
+    sets = Record(("n", "p"), ["conformal"])
+    for step in range(800):
+        p_values = np.where(np.arange(2) == step % 2, 0.01 if step % 9 == 0 else 0.5, 0.3)
+        sets.update({"conformal": PredictionSet(p_values, sets.classes)}, sets.classes[step % 2])
+    (line,) = plain_words(sets)
+    assert line.startswith("conformal: 89 of 800 sets at significance 0.05 missed the true label, BEYOND the ")
 
 
 def test_a_table_with_one_label_has_nothing_to_predict(run, tmp_path):

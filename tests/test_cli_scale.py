@@ -86,8 +86,9 @@ def test_the_default_predictor_says_the_same_in_any_units_and_without_a_warning(
         assert np.allclose(lost, scaled[name], atol=1e-5)
     again = typed("run", "--source", "csv:few.csv", *LIVE, "--journal", "few.csv.db", "--no-scale")
     assert again.exit_code == 1
-    assert "few.csv.db holds a run with the predictor forecast = " in again.stderr
+    assert "few.csv.db holds a run whose predictor forecast is " in again.stderr
     assert "first=30" in again.stderr
+    assert again.stderr.endswith(": see --scale\n")
 
 
 def test_a_run_goes_on_on_the_scale_that_it_began_with(typed, tmp_path):
@@ -103,7 +104,7 @@ def test_a_run_goes_on_on_the_scale_that_it_began_with(typed, tmp_path):
     for other in ([], ["--no-scale"]):
         refused = typed(*command, "--journal", "run.db", *other)
         assert refused.exit_code == 1
-        assert "run.db holds a run with the predictor deleted = TransductiveVenn(Scaled(" in refused.stderr
+        assert "run.db holds a run whose predictor deleted is TransductiveVenn(Scaled(" in refused.stderr
 
 
 def test_a_data_set_goes_on_as_it_was_loaded(typed):

@@ -98,6 +98,38 @@ def test_monitors_hear_what_would_be_said_as_the_label_comes():
     assert expected.state["sums"] != told.state["sums"], "the two were to differ"
 
 
+@pytest.mark.parametrize("kind", ["venn", "conformal"])
+@pytest.mark.parametrize("window", [7, 1000, 4000])
+def test_the_verdict_has_the_numbers_of_the_predictions_that_were_given(kind, window):
+    """All questions come before any answer: what was given knew nothing, what the monitor compares has learned."""
+    X, y = examples("grid", 30)
+    given = [MAKERS[kind]().predict_one(x) for x in X]
+    online = venn.Online(MAKERS[kind](), venn.Monitor(CLASSES, window=window))
+    for i, x in enumerate(X):
+        online.ask(x, id=i)
+    for i, label in enumerate(y):
+        online.answer(i, label)
+    size = min(window, 30)
+    if kind == "venn":
+        right = np.mean([one.label == label for one, label in zip(given, y, strict=True)][-size:])
+        said = f"it claims .00 to 1.00 and is right in {right:.2f} of ".replace(" 0.", " .")
+    else:
+        misses = np.mean(
+            [one.p_values[CLASSES.index(label)] <= 0.05 for one, label in zip(given, y, strict=True)][-size:]
+        )
+        said = f"its sets at level .05 miss the label in {misses:.2f} of ".replace(" 0.", " .")
+    sentence = online.verdict().sentence
+    assert said in sentence
+    assert "; made anew when each label came, " in sentence
+    (name,) = online.verdicts()
+    assert online.verdicts()[name] == online.verdict()
+    recent = online.monitors[name].snapshot(online.told[name])["recent"]
+    assert recent == online.told[name].snapshot()["window"]
+    assert online.monitors[name].snapshot()["recent"] != recent
+    other = venn.Monitor(CLASSES)  # of other steps
+    assert online.monitors[name].verdict(other) == online.monitors[name].verdict()
+
+
 def test_an_object_may_be_reused_by_its_owner():
     X, y = examples("grid", 12)
     once, again = venn.Online(MAKERS["venn"]()), venn.Online(MAKERS["venn"]())

@@ -125,7 +125,7 @@ MANY = "9" * 5000
         ('{"x": [Infinity]}', None, "must hold finite numbers only, got Infinity"),
         ('{"x": [-1e999]}', None, "x[0] must be a finite number, got -inf"),
         (f'{{"x": [{MANY[:400]}]}}', None, "x[0] must be a finite number, got 999"),
-        ('{"x": {"a": 1}}', None, "features must be declared in the form"),
+        ('{"x": {"a": 1}}', None, "x has names, and no features are declared"),
         ('{"x": [1]}', Form(features=["a", "b"]), "x must have 2 values, got 1"),
         ('{"x": ["1", 2]}', Form(features=["a", "b"]), "x, feature 'a' must be a number, got '1'"),
         ('{"x": {"a": 1}}', Form(features=["a", "b"]), "x must have a value for every feature, got none for 'b'"),

@@ -106,7 +106,7 @@ def test_a_live_source_of_numbers(messages):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": 1, "y": "3"}', "y must be a finite number, as classes='numbers' says, got '3'"),
+        ('{"id": 1, "y": "3"}', "y must be a finite number, as labels are declared to be numbers, got '3'"),
         ('{"id": 1, "y": true}', "y must be a finite number"),
         ('{"id": 1, "y": 1e999}', "y must be a finite number"),
         ('{"id": 0, "y": 1e101}', "y must be a finite number of size at most"),
@@ -149,7 +149,9 @@ def test_numbers_in_frames():
     assert [(x.tolist(), y) for x, y in stream] == [([0.5], 3.0), ([1.5], 2.0)] * 2
     assert (stream.classes, "numbers" in repr(stream)) == ((), True)
     for bad in (["a", 1], [np.inf, 1], [True, False], [None, 1.0]):
-        with pytest.raises(ValueError, match="row 0, column 'price': y must be a finite number, as classes='numbers'"):
+        with pytest.raises(
+            ValueError, match="row 0, column 'price': y must be a finite number, as labels are declared"
+        ):
             list(streams.from_frames(pandas.DataFrame({"w": [1.0, 2.0], "price": bad}), "price", classes="numbers"))
 
 

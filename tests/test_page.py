@@ -6,8 +6,10 @@ import json
 import math
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from itertools import pairwise
 from math import isnan, nan
 from types import SimpleNamespace
@@ -459,6 +461,27 @@ def test_options_that_do_not_go_together(command, tmp_path):
         result = command(*arguments)
         assert result.exit_code == 2, result.output
         assert said in " ".join(result.output.split())
+
+
+def test_what_is_there_is_said_before_which_option_it_lacks(command, tmp_path):
+    (tmp_path / "empty.db").touch()
+    (tmp_path / "table.csv").write_text("x,y\n1,a\n")
+    for name, said in (
+        ("none.db", "none.db must be a journal, and there is no such file"),
+        ("empty.db", "empty.db must be a journal, and is empty: no run has begun in it"),
+        ("table.csv", "--once belongs to a journal"),
+    ):
+        assert said in " ".join(command(tmp_path / name, "--once").output.split())
+
+
+def test_a_journal_without_figures_says_what_it_holds(command, tmp_path):
+    """As a salvaged one, until its run goes on."""
+    write(tmp_path / "run.db", 30)
+    with closing(sqlite3.connect(tmp_path / "run.db")) as db, db:
+        db.execute("DELETE FROM latest")
+    result = command(tmp_path / "run.db", "--once")
+    assert result.exit_code == 0
+    assert "34 questions and 30 answers; no figures yet: venn run writes them as it goes on" in result.output
 
 
 def test_the_figures_of_a_journal_as_json(command, tmp_path):

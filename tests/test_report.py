@@ -90,6 +90,7 @@ def test_what_is_no_run_is_refused_and_nothing_written(command, tmp_path):
     (tmp_path / "bad.npz").write_bytes(b"PK damage")
     (tmp_path / "bad.db").write_bytes(b"SQLite format 3\0 damage" * 40)
     (tmp_path / "folder").mkdir()
+    (tmp_path / "table.csv").write_text("x,y\n1,a\n")
     (tmp_path / "report.html").write_text("before")
     write(tmp_path / "run.db", 5)
     for arguments, said in (
@@ -98,6 +99,7 @@ def test_what_is_no_run_is_refused_and_nothing_written(command, tmp_path):
         (("folder",), "folder is a folder: give a journal, or the record.npz of a replay"),
         (("bad.npz",), "bad.npz is not a readable record"),
         (("bad.db",), "bad.db"),
+        (("table.csv",), "table.csv must be a journal of venn run or a record (.npz) of venn replay"),
         (("run.db", "--out", "folder"), "folder"),
         (
             ("run.db", "--out", "report.html/r.html"),

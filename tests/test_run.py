@@ -557,9 +557,9 @@ def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):
     for extra in ((), ("--check",)):
         result = run("--config", "run.toml", *extra)
         assert result.exit_code == 1
-        assert "Error: run.db holds a run with the predictor inductive = InductiveVenn(" in result.stderr
+        assert "Error: run.db holds a run whose predictor inductive has C=1.0, not C=3.0" in result.stderr
     result = run("--config", "run.toml", "--C", 1, "--level", "0.02")
-    assert "Error: run.db holds a run with the monitor of inductive = Monitor(" in result.stderr
+    assert "Error: run.db holds a run whose monitor of inductive has level=" in result.stderr
     result = run("--config", "run.toml", "--C", 1, "--predictors", "conformal")
     assert "Error: run.db holds a run of the predictors inductive, not conformal" in result.stderr
     result = run("--config", "run.toml", "--C", 1, "--classes", "no,maybe")

@@ -65,6 +65,8 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "jsonl:x", *LIVE[:2]), 2, "--classes must be declared for a live source"),
         (("--source", "x.jsonl", *LIVE[:4]), 2, "--classes does not go with x.jsonl: for messages from it write"),
         (("--source", "jsonl:x", *LIVE, "--delay", 3), 2, "--delay does not go with jsonl:x"),
+        (("--source", "jsonl:x", *LIVE, "--shuffle", 0), 2, "--shuffle does not go with jsonl:x"),
+        (("--source", "jsonl:x", *LIVE, "--features", "x,z", "--nominal", "c=A,B"), 2, "got 'c'; they are 'x', 'z'"),
         (("--source", "jsonl:x", *LIVE, "--nominal", "c"), 2, "--nominal must declare the values of 'c'"),
         (("--source", "jsonl:x", *LIVE, "--fill", "c=median"), 2, "--fill must declare a number for 'c', as"),
         (("--source", "jsonl:x", *LIVE, "--kernel", "linear"), 2, "--gamma belongs to the kernel rbf or poly"),
@@ -86,7 +88,7 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "jsonl:x", *LIVE, "--out", "./x"), 2, "--out must be another file than x, got ./x"),
         (("--source", "csv:x", *LIVE, "--label", "l", "--out", "run.db"), 2, "--out must be another file than run.db"),
     ],
-    ids=range(30),
+    ids=range(32),
 )  # fmt: skip
 def test_what_is_wrong_is_one_line(run, arguments, code, said):
     result = run(*arguments)
@@ -149,3 +151,45 @@ def test_patience_ends_after_the_answer_comes(run):
         assert "--patience must be more than --delay, 5, got 5: each question would be given up" in result.stderr
     assert run(*car, "6").exit_code == 0
     assert counts("a.db") == (40, 40)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message", "said"),
+    [
+        ("01,02", '{"id": 1, "x": [1, 2], "y": "01"}', ""),
+        ("0,1", '{"id": 1, "x": [1, 2], "y": "1"}', "classes (0, 1), got '1': it is text, and the class 1 is a number"),
+        (
+            "true,false",
+            '{"id": 1, "x": [1, 2], "y": true}',
+            "got True: it is a truth value, and the class 'true' is text",
+        ),
+        ("a,b", '{"id": 1, "x": [1, 2], "y": "c"}', "y must be one of the classes ('a', 'b'), got 'c'\n"),
+        (
+            "a,b",
+            '{"id": 1, "x": [1, null], "y": "a"}',
+            "null: name the features with --features, then --fill NAME=NUMBER",
+        ),
+        ("a,b", '{"id": 1, "x": {"p": 1, "q q": 2}, "y": "a"}', "name them in order, as --features 'p,q q'\n"),
+    ],
+)
+def test_a_message_that_does_not_fit_the_options_says_which_would(run, tmp_path, classes, message, said):
+    """Labels are kept as they were typed: 01 is no 1."""
+    (tmp_path / "in.jsonl").write_text(message + "\n")
+    options = ("--classes", classes, "--end", "--journal", "run.db", "--predictors", "inductive")
+    result = run("--source", "jsonl:in.jsonl", *options)
+    assert result.exit_code == (1 if said else 0), result.output
+    assert said in result.stderr
+
+
+def test_a_run_goes_on_with_the_settings_that_it_began_with(run):
+    options = ("--source", "car", "--steps", 20, "--predictors", "inductive", "--journal", "run.db", "--out", "o.jsonl")
+    assert run(*options).exit_code == 0
+    other = run(*options, "--level", "0.05")
+    assert other.exit_code == 1
+    (line,) = other.stderr.splitlines()[-1:]
+    assert "run.db holds a run whose monitor of inductive has level=" in line
+    assert line.endswith(": the monitors share --level")
+    assert len(line) < 160
+    longer = run(*options, "--steps", 30)
+    assert longer.exit_code == 1
+    assert "if it is the same source, give --steps, --shuffle, --delay and --missing as then" in longer.stderr

@@ -436,6 +436,27 @@ def test_a_map_that_cannot_be_fitted_leaves_the_example_learned():
     assert predictor.predict_one([1.0]).proba.sum() == pytest.approx(1)
 
 
+def test_what_is_loaded_after_a_failed_fit_says_why_it_failed(tmp_path, monkeypatch):
+    predictor = Scaler(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ("a", "b")), Platt())
+    for x, y in [([0.0], "a"), ([1.0], "b"), ([0.2], "b")]:
+        predictor.learn_one(x, y)
+
+    def fails(*_):
+        raise ArithmeticError("not today")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(predictor.fitted), "fit", fails)
+        with pytest.raises(ArithmeticError, match="not today"):
+            predictor.learn_one([0.8], "a")
+    venn.save(tmp_path / "scaler.venn", predictor)
+    loaded = venn.load(tmp_path / "scaler.venn")
+    for one in (predictor, loaded):
+        with pytest.raises(RuntimeError, match="all 4 examples of its machine, got a failed fit: not today"):
+            one.predict_one([0.5])
+        one.learn_one([0.9], "b")
+    assert loaded.predict_one([0.5]).proba.tolist() == predictor.predict_one([0.5]).proba.tolist()
+
+
 @pytest.mark.parametrize("bad", [None, Platt, "platt", 3])
 def test_map_must_be_one(bad):
     with pytest.raises(TypeError, match="map must be an object with a method 'fit', such as Platt"):

@@ -189,6 +189,13 @@ def held_bool(name: str, value: Any) -> bool:
     return value
 
 
+def held_text(name: str, value: Any) -> str:
+    """Return a text of a state, or say that it is not one."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be text, got {value!r}")
+    return value
+
+
 def held_float(name: str, value: Any, least: float = -np.inf) -> float:
     """Return a finite number of a state, or say what it must be."""
     if type(value) is not float or not least <= value < np.inf or value == -np.inf:

@@ -12,7 +12,7 @@ import click
 
 import streams
 from streams.checks import MANY
-from streams.form import BadValue
+from streams.form import BadValue, Unnamed
 from streams.schema import DECIMAL_COMMA, MISSING, WITH_COMMA, Refused, is_number
 from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
 from venn.cli.config import Config, option, with_options
@@ -208,8 +208,15 @@ def _almost_number(text: str) -> bool:
 def live_advice(error: streams.BadMessage) -> str:
     """Return what is wrong with a message that came live, with options in place of the remedy in a program."""
     bad = error.error
-    if not isinstance(bad, BadValue) or not bad.remedy or bad.feature is None:
+    if isinstance(bad, Unnamed):
+        return (
+            f"{str(error).removesuffix(bad.remedy)}: name them in order, as --features {in_shell(','.join(bad.names))}"
+        )
+    if not isinstance(bad, BadValue) or not bad.remedy:
         return str(error)
+    if bad.feature is None:
+        fill = "--fill NAME=NUMBER" if _is_missing(bad.text) else "--nominal NAME=VALUE,VALUE"
+        return f"{str(error).removesuffix(bad.remedy)}: name the features with --features, then {fill}, or --skip NAME"
     column, missing = in_shell(bad.feature), _is_missing(bad.text)
     options = [f"--skip {column}"]
     if not isinstance(bad.kind, streams.Numeric):

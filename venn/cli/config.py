@@ -147,7 +147,9 @@ def _split_labels(text: str) -> list[Any]:
 
 def _read_whole(text: str) -> Any:
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        return text
+    return int(text) if str(int(text)) == text else text  # 01 is a text
 
 
 def _read_number(text: str) -> Any:
@@ -275,7 +277,11 @@ class SourceTable:
     url: str | None = declare(TEXT, "Where messages come from, see above.", option="source")
     name: str | None = declare(TEXT, "Name of the source in the journal.  [default: made from its address]")
     new: bool = declare(FLAG, "Let a journal that has read other sources continue with this one.", False, "new-source")
-    classes: tuple[str | int | bool, ...] | None = declare(LABELS, "The labels; integers where all look like integers.")
+    classes: tuple[str | int | bool, ...] | None = declare(
+        LABELS,
+        "The labels; integers where all look like integers. The configuration file also takes other kinds, as "
+        'classes = ["0", "1"] or [true, false].',
+    )
     numbers: bool | None = declare(
         FLAG, "Labels are numbers. A CSV file given by name is looked at: --no-numbers takes its labels as classes."
     )

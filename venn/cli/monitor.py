@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import zipfile
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,8 +17,8 @@ from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import FORECASTER, with_conformal
-from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
-from venn.cli.setting import Learning, into_folder, learning, make_folder, read_by, seed
+from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, holds_record, port, serve_page
+from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, read_by, seed
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
 from venn.monitors.drift import Drift
 from venn.monitors.together import trainings_of
@@ -111,8 +111,10 @@ def monitor(
                 follow(data, as_json, once)
             return
         _refuse(lambda name: name in OF_PAGES, "belongs to --serve")
+        if once and not is_named(data) and not (Path(data).exists() and os.path.getsize(data)):
+            follow(data, as_json, once)  # which says what it misses
         _refuse(lambda name: name == "once", "belongs to a journal")
-        if _holds_record(data):
+        if holds_record(data):
             _refuse(lambda name: name not in OF_RECORDS, "does not go with a record, whose predictions are made")
             shown = _of_record(data, chosen, settings, BLOCK if speed is None else 1)
         else:
@@ -174,11 +176,6 @@ def _of_stream(
     monitors = monitors_on(panel, drift=watch.drift, **settings)
     steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
     return Shown(stream.name, length(stream, chosen.steps), record, monitors, steps)
-
-
-def _holds_record(data: str) -> bool:
-    """Whether DATA can only be meant as a record; a damaged one may no longer be a zip archive."""
-    return Path(data).is_file() and (Path(data).suffix == ".npz" or zipfile.is_zipfile(data))
 
 
 def _refuse(refused: Callable[[str], bool], why: str) -> None:

@@ -10,6 +10,7 @@ import click
 
 import streams
 from streams.messages import ErrorHandler, Reader
+from streams.tables import some_of
 from venn.cli.columns import KEYS, Columns
 from venn.cli.config import Config, SourceTable
 from venn.cli.errors import did_you_mean, in_shell
@@ -70,7 +71,8 @@ def open_place(config: Config) -> Place:
     if kind == "data" and "://" in given.url:
         raise click.UsageError(f"{where} must be {FORMS}, got the scheme {scheme!r}{did_you_mean(scheme, SCHEMES)}")
     for key in config.given("source"):
-        if key not in BY_KIND[kind] and getattr(given, key) not in (None, False):
+        value = getattr(given, key)
+        if key not in BY_KIND[kind] and value is not None and value is not False:  # a seed of 0 is a seed
             meant = _scheme_meant(given.url) if kind == "data" and key in (*MADE, "end", "id") else ""
             raise click.UsageError(f"{config.where('source', key)} does not go with {_name(given.url, kind)}{meant}")
     if kind == "data":
@@ -153,6 +155,12 @@ def _form(config: Config) -> streams.Form:
                     f"{config.where('source', key)} must declare {whole} {column!r}, as the stream has not come yet: "
                     f"--{key} {in_shell(f'{column}={form}')}"
                 )
+    features = given.features or ()
+    for key in ("nominal", "ordinal", "skip", "fill") if features else ():
+        for column in getattr(given, key) or ():
+            if column not in features:
+                near = did_you_mean(column, features) or f"; they are {some_of(list(features))}"
+                raise click.UsageError(f"{config.where('source', key)} must name a feature, got {column!r}{near}")
     schema = columns.schema()
     scaling = None if given.scaling is None else streams.Scaling(given.scaling["mean"], given.scaling["deviation"])
     width = _width(given)

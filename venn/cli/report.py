@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from venn.cli.errors import one_line_errors, spared, writing
-from venn.cli.serve import holds_journal, no_page
+from venn.cli.serve import holds_journal, holds_record, no_page
 from venn.cli.words import conclude, monitors_of, watch_record
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
@@ -121,6 +121,8 @@ def report(run: str, out: Path, title: str | None) -> None:
             with Watch(run) as watch:
                 verdict = _write(watch, out, title or Path(run).stem, Path(run).name)
         else:
+            if not holds_record(run):
+                raise click.ClickException(f"{run} must be a journal of venn run or a record (.npz) of venn replay")
             record = Record.load(run)
             if not len(record):
                 raise click.ClickException(f"{run} holds no step: there is nothing to report")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
@@ -223,10 +224,29 @@ def compared(plan: Plan) -> Counts:
                 )
             for name in here:
                 if there[name] != here[name]:
-                    raise click.ClickException(
-                        f"{path} holds a run with the {what} {name} = {there[name]}, not {here[name]}"
-                    )
+                    was, now = differing(there[name], here[name])
+                    hint = ": the monitors share --level" if "level=" in was and "level=" in now else ""
+                    hint = ": see --scale" if ("Scaled" in was) != ("Scaled" in now) else hint
+                    verb = "is" if was == there[name] else "has"
+                    raise click.ClickException(f"{path} holds a run whose {what} {name} {verb} {was}, not {now}{hint}")
         return watch.counts()
+
+
+def differing(one: str, other: str) -> tuple[str, str]:
+    """Return of two descriptions of objects the parameters that differ; all of them where the objects differ otherwise.
+
+    Examples
+    --------
+    >>> differing("Monitor(['a'], level=0.1, window=5)", "Monitor(['a'], level=0.2, window=5)")
+    ('level=0.1', 'level=0.2')
+    """
+    parts = [re.split(r", (?=\w+=)", text.removesuffix(")")) for text in (one, other)]
+    pairs = [(a, b) for a, b in zip(*parts, strict=False) if a != b]
+    named = all("=" in a and a.partition("=")[0] == b.partition("=")[0] for a, b in pairs)
+    if len(parts[0]) != len(parts[1]) or not pairs or not named or "(" in "".join(a + b for a, b in pairs):
+        return one, other
+    was, now = zip(*pairs, strict=True)
+    return ", ".join(was), ", ".join(now)
 
 
 def serve(config: Config, voice: Voice) -> int:
@@ -239,7 +259,7 @@ def serve(config: Config, voice: Voice) -> int:
         source: Source = stack.enter_context(plan.place.source)
         notifier = stack.enter_context(notifying(config, voice))
         online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=config.journal.patience))
-        _check_source(config, plan.journal, source)
+        _check_source(config, plan, source)
         if config.run.metrics_port is not None:
             _serve_metrics(plan.journal.path, config, voice, stack)
         service = Service(config, online, plan.journal, source, voice, notifier)
@@ -271,13 +291,18 @@ def notifying(config: Config, voice: Voice) -> Notifier:
     return Notifier(receivers, voice.warn, watch.alarm_every)
 
 
-def _check_source(config: Config, journal: Journal, source: Source) -> None:
+def _check_source(config: Config, plan: Plan, source: Source) -> None:
     """Refuse to read another source into a run by mistake: everything might be learned twice."""
-    known = known_sources(journal)
+    known = known_sources(plan.journal)
     if known and source.name not in known and not config.source.new:
+        way = (
+            "give that name with --name"
+            if plan.place.live
+            else "give --steps, --shuffle, --delay and --missing as then"
+        )
         raise click.ClickException(
-            f"{journal.path} has read {', '.join(map(repr, known))} and goes on with that, got the source "
-            f"{source.name!r}: if it is the same source, give that name with --name; to add a source, use --new-source"
+            f"{plan.journal.path} has read {', '.join(map(repr, known))} and goes on with that, got the source "
+            f"{source.name!r}: if it is the same source, {way}; to add a source, use --new-source"
             "; a file that grows is read by --source csv:FILE"
         )
 

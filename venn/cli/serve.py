@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, sleep
@@ -41,6 +42,11 @@ def holds_journal(data: str) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
+
+
+def holds_record(data: str) -> bool:
+    """Whether DATA can only be meant as a record; a damaged one may no longer be a zip archive."""
+    return Path(data).is_file() and (Path(data).suffix == ".npz" or zipfile.is_zipfile(data))
 
 
 def refuse_other(run: str) -> None:
@@ -119,7 +125,7 @@ def follow(run: str, as_json: bool, once: bool = False) -> None:
         if ends and not once:
             click.echo(f"following {run} until its run has ended; Ctrl-C ends it before that", err=True)
         look = 0.0
-        over = False
+        over, found = False, dict[str, Any]()
         while not (over or interrupt.pressed):
             if monotonic() >= look:
                 over = once or (ends and held(run) is False)  # before the last look
@@ -128,7 +134,10 @@ def follow(run: str, as_json: bool, once: bool = False) -> None:
                     view.show(found)
                 look = monotonic() + OFTEN
             sleep(0.0 if over else NAP)
-        verdict = watch.verdict()
+        verdict, counts = watch.verdict(), watch.counts()
+    if not found:
+        said = f"{counts.asked:,} questions and {counts.answered:,} answers"
+        click.echo(f"{run}: {said}; no figures yet: venn run writes them as it goes on")
     conclude(verdict, click.echo)
 
 

@@ -149,7 +149,7 @@ class Service:
         self._notifier = notifier
         self._rung: list[tuple[str, Alarm]] = []  # of the transaction at hand, and not yet sent
         self._judged = online.asked + online.answered
-        self._states = {name: monitor.verdict().state for name, monitor in online.monitors.items()}
+        self._states = {name: verdict.state for name, verdict in online.verdicts().items()}
         self._rate = 0.0
         self._before = (monotonic(), online.asked + online.answered)
         self._start = (monotonic(), online.asked, online.answered)
@@ -294,17 +294,16 @@ class Service:
 
     def _notify(self) -> None:
         """Send the alarms of the transaction that was written, with the verdicts of now."""
-        if self._notifier:
-            now, run = time(), str(self._journal.path)
+        if self._notifier and self._rung:
+            now, run, verdicts = time(), str(self._journal.path), self.online.verdicts()
             for name, alarm in self._rung:
-                self._notifier.tell(message(run, name, alarm, self.online.monitors[name].verdict(), now))
+                self._notifier.tell(message(run, name, alarm, verdicts[name], now))
         self._rung.clear()
 
     def _judge(self) -> None:
         """Report verdicts whose state is another than before."""
         self._judged = self.online.asked + self.online.answered
-        for name, monitor in self.online.monitors.items():
-            verdict = monitor.verdict()
+        for name, verdict in self.online.verdicts().items():
             if verdict.state != self._states[name]:
                 self._states[name] = verdict.state
                 self._voice.say(f"verdict: {name}: {verdict}")

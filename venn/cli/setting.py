@@ -213,7 +213,8 @@ class Learning:
             )
         say(
             f"chose {tuning.kernel!r}, C={tuning.C:g} on the first {tuning.n} examples, by leave-one-out: log loss "
-            f"{tuning.best.log_loss:.3f}, error {tuning.best.error:.3f}; they belong to no bag"
+            f"{tuning.best.log_loss:.3f}, error {tuning.best.error:.3f}; they belong to no bag, "
+            f"step 1 is example {tuning.n + 1}"
         )
         return dict.fromkeys(MACHINES, Choice(tuning.kernel, tuning.C, ", tuned")), tuning
 

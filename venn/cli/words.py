@@ -57,6 +57,8 @@ def plain_words(record: Record) -> list[str]:
 def missed_classes(name: str, sets: SetCurves, classes: Sequence[Label]) -> list[str]:
     """Name the classes whose labels the sets miss more often than their risk, though all together may keep it."""
     of, missed = (np.bincount(sets.truth[rows], minlength=len(classes)) for rows in (..., sets.p_true <= RISK))
+    if binomial_tail(missed.sum() - 1.0, len(sets), RISK) < SURPRISE:
+        return []  # not even all together keep it: no choice among predictors of classes would mend that
     by_chance = binomial_tail(np.maximum(missed, 1) - 1.0, of, RISK)  # of so many misses or more
     named = [k for k in np.argsort(by_chance, kind="stable") if missed[k] and by_chance[k] < SURPRISE / len(classes)]
     if not named:
@@ -65,7 +67,7 @@ def missed_classes(name: str, sets: SetCurves, classes: Sequence[Label]) -> list
     more = f" and {len(named) - MOST} others" if len(named) > MOST else ""
     return [
         f"{name}: classes missed more often: {worst}{more}. The promise is one over all classes together; "
-        f"the predictors {' and '.join(BY_CLASS)} keep it within each."
+        f"the predictors {' and '.join(BY_CLASS)} keep it within each, while nothing changes."
     ]
 
 

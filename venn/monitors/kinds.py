@@ -124,6 +124,8 @@ class ProbabilityKind(Kind):
         if not inside[-1] and guaranteed == PREDICTED_LABEL:
             gap, chance = max(lower - accuracy, accuracy - upper), deviation_radius(len(curves)) / len(curves)
             end += f" by {gap:.4f}, {'within' if gap <= chance else 'BEYOND'} the {chance:.3f} of 19 valid runs in 20"
+        elif not inside[-1] and upper > lower:
+            end += ", which is not guaranteed of the predicted class"
         return f"{name}: the accuracy, {accuracy:.3f}, ends {end}; inside {share}."
 
     def plain(self, prediction: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from math import inf
 from typing import Any, Self
@@ -32,6 +32,7 @@ from venn.saved import saved
 from venn.smoothing import Smoothing
 
 KEPT = 100  # alarms
+WINDOW = 1000  # latest steps of which a verdict speaks, where nobody says otherwise
 
 
 @saved
@@ -116,7 +117,7 @@ class Monitor(HasLabels, Running):
         *,
         level: float = 0.01,
         run_length: float = 100_000,
-        window: int = 1000,
+        window: int = WINDOW,
         clip: float = 1e-15,
         seed: int = 0,
         martingale: Martingale | None = None,
@@ -356,7 +357,7 @@ class Monitor(HasLabels, Running):
 
     # ------------------------------------------------------------------- reading
 
-    def verdict(self) -> Verdict:
+    def verdict(self, given: Monitor | None = None) -> Verdict:
         """Return whether the predictor does what it claims, now, with the numbers, in one sentence.
 
         - "changed" if a detector has rung: since the estimated step of the change. It ends when no alarm has rung for
@@ -381,6 +382,12 @@ class Monitor(HasLabels, Running):
         The numbers are means over the latest `window` steps, or over those since the change if these are fewer. Where
         "as claimed" stands and they differ by more than a standard deviation or so, "within chance" is added.
 
+        Parameters
+        ----------
+        given : Monitor, optional
+            Of the same steps, but by the predictions that were given to a user. Where labels come late these are older
+            than those which `self` compares with the labels. If their numbers are others, the sentence has both.
+
         Examples
         --------
         >>> import numpy as np
@@ -399,8 +406,13 @@ class Monitor(HasLabels, Running):
         kind = self._scorer.kind
         if kind is None:
             return self._judge.nothing()
-        guaranteed = str(self._scorer.guaranteed)
-        return self._judge.judge(self.n, kind, guaranteed, self._latest, self._evidence, self._began)
+        guaranteed, of_given = str(self._scorer.guaranteed), None if given is None else self._means_of(given)
+        return self._judge.judge(self.n, kind, guaranteed, self._latest, self._evidence, self._began, of_given)
+
+    def _means_of(self, other: Monitor) -> Callable[[int], dict[str, float]] | None:
+        """Return the latest means of another monitor, if it has seen the same steps and knows as many of them."""
+        same = other.n == self.n and other.window >= self.window and other._scorer.kind is self._scorer.kind
+        return other._latest if same else None
 
     @property
     def _began(self) -> int:
@@ -411,20 +423,26 @@ class Monitor(HasLabels, Running):
         """Return the means over the latest steps, as many as there are in the window at most."""
         return self._means.of_latest(self.n, size)
 
-    def snapshot(self) -> State:
+    def snapshot(self, given: Monitor | None = None) -> State:
         """Return everything to show now, as plain data: for a page, a log, a metrics endpoint.
+
+        Parameters
+        ----------
+        given : Monitor, optional
+            As for `verdict`.
 
         Returns
         -------
         dict
             ``step``; ``verdict``, as JSON; ``predictions`` and ``guaranteed``, which describe the predictor;
             ``curves``, the means over all steps; ``window``, the means over the latest steps, and their number
-            ``size``; ``recent``, the same over the steps of which the verdict speaks; ``accuracy_interval``, a
+            ``size``; ``recent``, the same over the steps of which the verdict speaks, as they were given;
+            ``accuracy_interval``, a
             confidence sequence of level 0.05 for the mean conditional accuracy; ``calibration``, expected calibration
             error and bins; ``evidence``, one entry for each detector, with base 10 logarithms; ``alarms``, their
             ``count`` and the ``last`` ones.
         """
-        verdict = self.verdict()
+        verdict = self.verdict(given)
         shown: State = {
             "step": self.n,
             "verdict": verdict.plain(),
@@ -438,7 +456,8 @@ class Monitor(HasLabels, Running):
             size = min(self.n, self.window)
             if verdict.state == CHANGED and verdict.since is not None:
                 size = min(size, self.n - verdict.since + 1)
-            shown["recent"] = self._kind.finished(self._latest(size)) | {"size": size}
+            latest = (None if given is None else self._means_of(given)) or self._latest
+            shown["recent"] = self._kind.finished(latest(size)) | {"size": size}
             shown["accuracy_interval"] = [self._accuracy.lower, self._accuracy.upper]
             if self._kind.calibrated:
                 shown["calibration"] = {"ece": self._calibration.ece, "bins": self._calibration.bins}

@@ -143,25 +143,32 @@ class Judge:
 
     def judge(
         self, n: int, kind: Kind, guaranteed: str, latest: Callable[[int], Mapping[str, float]],
-        evidence: Sequence[Evidence], began: int = 0,
+        evidence: Sequence[Evidence], began: int = 0, given: Callable[[int], Mapping[str, float]] | None = None,
     ) -> Verdict:  # fmt: skip
         """Return the verdict after step n >= 1, where `latest` gives the means over so many latest steps.
 
-        What is proved of means holds for the steps after `began`: only these are compared with it.
+        What is proved of means holds for the steps after `began`: only these are compared with it. `given` gives the
+        means of the predictions that a user got, if these are others.
         """
+
+        def told(steps: int, span: str) -> str:
+            anew = kind.said(latest(steps), span, guaranteed)
+            as_given = anew if given is None else kind.said(given(steps), span, guaranteed)
+            return anew if as_given == anew else f"{as_given}; made anew when each label came, {anew}"
+
         size, case = min(n, self._window), self._case
-        means, span = latest(size), f"of the last {size}" if n > size else f"of all {size}"
+        steps, span = size, f"of the last {size}" if n > size else f"of all {size}"
         period = min(size, n - began)
         departure = kind.departure(latest(period), period, guaranteed)
         bets = evidence[0].speaks if evidence else NO_EVIDENCE
         if case is not None and not self._calm(case, n, departure):
             change, since = case.change, n - case.change.step + 1
             if since < size:
-                means, span = latest(since), f"of the {since} since then"
+                steps, span = since, f"of the {since} since then"
             begun = f" since {change}:" if change.lower > 1 else ": not as claimed from the start;"
-            sentence = f"{CHANGED}{begun} {kind.said(means, span, guaranteed)}; last alarm at {case.last}"
+            sentence = f"{CHANGED}{begun} {told(steps, span)}; last alarm at {case.last}"
             return Verdict(CHANGED, change.step, change, case.evidence, case.detector, sentence)
-        said = kind.said(means, span, guaranteed)
+        said = told(steps, span)
         near = ((one.speaks, one.near(self._slack, case is not None)) for one in evidence)
         speaks, detector = next((found for found in near if found[1] is not None), (bets, None))
         if n < self._enough:
@@ -171,7 +178,7 @@ class Judge:
             sentence = f"{DOUBTFUL}: {said}; {detector} is near its alarm"
             return Verdict(DOUBTFUL, None, None, speaks, detector, sentence)
         if departure >= self._bound:
-            said = said if period == size else kind.said(latest(period), f"of the last {period}", guaranteed)
+            said = said if period == size else told(period, f"of the last {period}")
             sentence = f"{DOUBTFUL}: {said}, which chance hardly explains"
             return Verdict(DOUBTFUL, None, None, LATEST, "", sentence)
         if departure > ONE_DEVIATION:

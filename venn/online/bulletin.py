@@ -62,8 +62,7 @@ class Bulletin:
                 journal.draw(*point)
             for name in (*told, *(monitors.keys() - told.keys())) if late else ():
                 said = told[name].snapshot() if name in told else None
-                watched = monitors[name].snapshot() if name in monitors else None
-                journal.show(name, self._run.answered, now, {"told": said, "monitor": watched})
+                journal.show(name, self._run.answered, now, {"told": said, "monitor": self._run.watched(name)})
         if late:
             self._shown = time.monotonic()
         self._alarms.clear()

@@ -375,9 +375,16 @@ class Forecaster(Panel):
                 for name, monitor in self.monitors.items():
                     monitor.update(said[name], y)
 
-    def verdict(self) -> Verdict:
-        """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors."""
-        return worst({name: monitor.verdict() for name, monitor in self.monitors.items()})
+    def verdict(self, given: Mapping[str, Monitor] | None = None) -> Verdict:
+        """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors.
+
+        Parameters
+        ----------
+        given : mapping of str to Monitor, optional
+            By name, monitors of the predictions that were given to a user: see `Monitor.verdict`.
+        """
+        told = given or {}
+        return worst({name: monitor.verdict(told.get(name)) for name, monitor in self.monitors.items()})
 
 
 def watched(names: Iterable[str]) -> list[str]:

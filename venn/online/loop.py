@@ -475,14 +475,20 @@ class Online:
         """Return whether the predictor does what it claims, or in a panel the worst verdict: see `Monitor.verdict`.
 
         That of the monitors, as page, metrics and notifications have it; without any, a `Forecaster` has its own, and
-        of others it is one on the predictions as they were made, on which nothing bets.
+        of others it is one on the predictions as they were made, on which nothing bets. Its numbers are those of the
+        predictions as they were made; where labels came late, and the monitor has others, it says both.
         """
+        found = self.verdicts()
         if isinstance(self.panel, Forecaster) and not self._run.by_predictor:
-            own = self.panel.verdict()
-            return worst({own.predictor: own} | {name: one.verdict() for name, one in self.monitors.items()})
-        watching = self.monitors if self._run.by_predictor else {**self.told, **self.monitors}
-        found = {name: monitor.verdict() for name, monitor in watching.items()}
+            own = self.panel.verdict(self.told)
+            return worst({own.predictor: own} | found)
+        if not self._run.by_predictor:
+            found = {name: told.verdict() for name, told in self.told.items()} | found
         return next(iter(found.values())) if len(found) == 1 and self.alone else worst(found)
+
+    def verdicts(self) -> dict[str, Verdict]:
+        """Return what each of the monitors says, by the name of its predictor: see `verdict`."""
+        return self._run.verdicts()
 
     def record(self) -> Record:
         """Return what the journal holds as a `Record`: predictions as they were made, in the order of their answers.

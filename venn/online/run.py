@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from venn.monitors.alarms import Alarm
 from venn.monitors.drift import ABOUT, Drift
 from venn.monitors.kinds import kept, kind_of
-from venn.monitors.monitor import Monitor
+from venn.monitors.monitor import WINDOW, Monitor
+from venn.monitors.verdict import Verdict
 from venn.online.panel import Noted, Panel
 from venn.prediction import Label, Prediction
 
@@ -55,7 +56,8 @@ class Run:
     def __init__(self, panel: Panel, monitor: Any) -> None:
         self.panel = panel
         self._watch(checked_monitors(monitor, panel))
-        self.told = {name: Monitor(panel.space, sources=()) for name in panel}
+        windows = {name: one.window for name, one in self.by_predictor.items()}
+        self.told = {name: Monitor(panel.space, sources=(), window=windows.get(name, WINDOW)) for name in panel}
         self.asked = self.answered = self.expired = 0
         self.waiting: dict[int | str, Waiting] = {}
         self.mark = 0.0
@@ -142,6 +144,21 @@ class Run:
             except REFUSALS as error:
                 failure = failure or error
         return rung, failure
+
+    # ------------------------------------------------------------------ reading
+
+    def verdicts(self) -> dict[str, Verdict]:
+        """Return the verdicts of all monitors, with the numbers of the predictions as they were given."""
+        return {
+            name: one.verdict(self.told[name]) if isinstance(one, Monitor) else one.verdict()
+            for name, one in self.monitors.items()
+        }
+
+    def watched(self, name: str) -> dict[str, Any] | None:
+        """Return everything to show of a monitor, if there is one of this name."""
+        if name in self.by_predictor:
+            return self.by_predictor[name].snapshot(self.told[name])
+        return self.drifts[name].snapshot() if name in self.drifts else None
 
     # -------------------------------------------------------------------- state
 

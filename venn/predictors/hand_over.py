@@ -8,7 +8,7 @@ from typing import Any, Self
 from venn.labels import HasLabels, label_space
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary
-from venn.saved import checked_keys, saved
+from venn.saved import checked_keys, held_text, saved
 
 
 @saved
@@ -90,9 +90,7 @@ class HandOver(HasLabels, Combined[Any]):
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the description."""
         super().restore(state)
-        if not isinstance(state["described"], str):
-            raise ValueError(f"described must be text, got {state['described']!r}")
-        self._described = state["described"]
+        self._described = held_text("described", state["described"])
 
     @property
     def _trained(self) -> bool:

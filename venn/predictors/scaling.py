@@ -12,7 +12,7 @@ from venn.maps.followers import follower_of
 from venn.prediction import Forecast, Label
 from venn.predictors.learning import Predictor
 from venn.predictors.score_sources import ScoreSource, checked_source
-from venn.saved import checked_keys, held_bool, held_int, saved
+from venn.saved import checked_keys, held_bool, held_int, held_text, saved
 
 
 @saved
@@ -85,6 +85,7 @@ class Scaler(Predictor):
         self._ready = False
         self._held_then: int | None = None
         self._interim: tuple[int | None, Follower, bool] | None = None
+        self._failure = ""  # of the last fit that failed
         self._refit(None)
 
     @property
@@ -92,6 +93,7 @@ class Scaler(Predictor):
         """The last fitted maps, and the state of a source's own machines."""
         return {
             "fitted_to": self._fitted_to,
+            "failure": self._failure,
             "held": self._held_then,
             "ready": self._ready,
             "maps": getattr(self.fitted, "state", self.fitted),  # a user's own follower may have no state
@@ -117,6 +119,7 @@ class Scaler(Predictor):
         for part, held in zip(self._feed.parts, state["parts"], strict=True):
             part.restore(held)
         self._fitted_to = held_int("fitted_to", state["fitted_to"], -1)
+        self._failure = held_text("failure", state["failure"])
         self._held_then = None if state["held"] is None else held_int("held", state["held"])
         self._interim = None
         self._ready = held_bool("ready", state["ready"])
@@ -166,7 +169,11 @@ class Scaler(Predictor):
         """
         n, fitted_to = self._feed.n, self._fitted_to
         if n != fitted_to:
-            found = self._failure if fitted_to < 0 else f"a fit to {fitted_to}: share a machine in a Panel"
+            found = (
+                f"a failed fit: {self._failure}"
+                if fitted_to < 0
+                else f"a fit to {fitted_to}: share a machine in a Panel"
+            )
             raise RuntimeError(f"Scaler needs a fit to all {n} examples of its machine, got {found}")
         test_scores = self._feed.test_scores(x)  # even without a map: refuses a bad x
         c = len(test_scores)
@@ -223,6 +230,6 @@ class Scaler(Predictor):
             try:
                 self.fitted.fit(*examples)
             except Exception as error:
-                self._failure = f"a failed fit: {error}"
+                self._failure = str(error)
                 raise
         self._fitted_to, self._held_then = self._feed.n, self._held
