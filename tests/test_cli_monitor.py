@@ -20,6 +20,7 @@ import streams
 from venn import cli
 from venn.cli import monitor as monitor_command
 from venn.cli.interrupt import Interrupt
+from venn.cli.main import COMMANDS
 from venn.online.record import Record
 from venn.prediction import Forecast
 
@@ -288,6 +289,7 @@ def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
     ("imported", "slow"),
     [
         ("venn.cli", ("numpy", "numba", "scipy", "streams", "rich")),  # what `venn --version` needs
+        ("venn.cli; venn.cli.main(['--help'], standalone_mode=False)", ("numpy", "numba", "scipy", "streams", "rich")),
         (
             "venn.cli.run, venn.cli.monitor, venn.cli.report",
             ("rich", "matplotlib", "sklearn", "scipy.stats", "scipy.optimize"),
@@ -297,4 +299,13 @@ def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
 def test_commands_import_what_they_need(imported, slow):
     code = f"import sys, {imported}; print(*(m for m in {slow} if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
-    assert done.stdout.split() == []
+    assert done.stdout.splitlines()[-1] == ""
+
+
+def test_the_list_of_commands_has_each_of_them_on_a_line():
+    listed = CliRunner().invoke(cli.main, ["--help"], terminal_width=80).output.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == sorted([*COMMANDS, "datasets"])
+    for name in COMMANDS:
+        assert CliRunner().invoke(cli.main, [name, "--help"]).exit_code == 0
+    again = CliRunner().invoke(cli.main, ["--help"], terminal_width=80).output  # now that all are imported
+    assert again.partition("Commands:\n")[2].splitlines() == listed

@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import NamedTuple
 
 import click
 
 from venn import __version__
 
-COMMANDS = {  # name: its module; a command, or --version, imports no other module
-    "replay": "replay", "compare": "compare", "monitor": "monitor", "run": "run", "report": "report",
-    "metrics": "serve", "verify": "keeping", "salvage": "keeping",
-}  # fmt: skip
+
+class Command(NamedTuple):
+    """A command that is imported when it is needed: its module, and what the list of commands says of it."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "replay": Command("replay", "Predict, then learn, every example of a data set or file."),
+    "compare": Command("compare", "Compare predictors over several data sets and orders."),
+    "monitor": Command("monitor", "Watch predictors live, on data or a run; serve a page."),
+    "run": Command("run", "Predict for a live source, learn its answers, keep both."),
+    "report": Command("report", "Write a run as one HTML file with all its figures."),
+    "metrics": Command("serve", "Serve the figures of a run to Prometheus."),
+    "verify": Command("keeping", "Compare a journal with its checksums."),
+    "salvage": Command("keeping", "Write what is whole of a damaged journal to a new one."),
+}
 
 
 class Commands(click.Group):
-    """A group whose commands are imported when they are needed."""
+    """A group whose commands are imported when they are needed; to list them, none is."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return sorted([*COMMANDS, *self.commands])
+        return sorted([*COMMANDS, *self.commands.keys() - COMMANDS.keys()])
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS and name not in self.commands:
-            self.add_command(getattr(import_module(f"venn.cli.{COMMANDS[name]}"), name))
+            self.add_command(getattr(import_module(f"venn.cli.{COMMANDS[name].module}"), name))
         return self.commands.get(name)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, COMMANDS[name].help if name in COMMANDS else self.commands[name].get_short_help_str(60))
+                    for name in self.list_commands(context)
+                ]
+            )
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
