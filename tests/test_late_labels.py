@@ -128,6 +128,13 @@ def test_the_verdict_has_the_numbers_of_the_predictions_that_were_given(kind, wi
     assert online.monitors[name].snapshot()["recent"] != recent
     other = venn.Monitor(CLASSES)  # of other steps
     assert online.monitors[name].verdict(other) == online.monitors[name].verdict()
+    for wrong in (3, "told", online):
+        with pytest.raises(TypeError, match="given must be a Monitor, got"):
+            online.monitors[name].verdict(wrong)
+        with pytest.raises(TypeError, match="given must be a Monitor, got"):
+            online.monitors[name].snapshot(wrong)
+        with pytest.raises(TypeError, match="given must be a mapping of names to monitors, got"):
+            venn.Forecaster(CLASSES).verdict(wrong)
 
 
 def test_an_object_may_be_reused_by_its_owner():

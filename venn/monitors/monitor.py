@@ -388,6 +388,11 @@ class Monitor(HasLabels, Running):
             Of the same steps, but by the predictions that were given to a user. Where labels come late these are older
             than those which `self` compares with the labels. If their numbers are others, the sentence has both.
 
+        Raises
+        ------
+        TypeError
+            `given` is no monitor.
+
         Examples
         --------
         >>> import numpy as np
@@ -403,14 +408,18 @@ class Monitor(HasLabels, Running):
         >>> print(monitor.verdict())
         changed since about 901 ...
         """
-        kind = self._scorer.kind
+        kind, of_given, guaranteed = self._scorer.kind, self._means_of(given), str(self._scorer.guaranteed)
         if kind is None:
             return self._judge.nothing()
-        guaranteed, of_given = str(self._scorer.guaranteed), None if given is None else self._means_of(given)
         return self._judge.judge(self.n, kind, guaranteed, self._latest, self._evidence, self._began, of_given)
 
-    def _means_of(self, other: Monitor) -> Callable[[int], dict[str, float]] | None:
+    def _means_of(self, given: Any) -> Callable[[int], dict[str, float]] | None:
         """Return the latest means of another monitor, if it has seen the same steps and knows as many of them."""
+        if given is None:
+            return None
+        if not isinstance(given, Monitor):
+            raise TypeError(f"given must be a Monitor, got {given!r}")
+        other: Monitor = given
         same = other.n == self.n and other.window >= self.window and other._scorer.kind is self._scorer.kind
         return other._latest if same else None
 
@@ -429,7 +438,7 @@ class Monitor(HasLabels, Running):
         Parameters
         ----------
         given : Monitor, optional
-            As for `verdict`.
+            As for `verdict`, which says what is raised.
 
         Returns
         -------
@@ -456,7 +465,7 @@ class Monitor(HasLabels, Running):
             size = min(self.n, self.window)
             if verdict.state == CHANGED and verdict.since is not None:
                 size = min(size, self.n - verdict.since + 1)
-            latest = (None if given is None else self._means_of(given)) or self._latest
+            latest = self._means_of(given) or self._latest
             shown["recent"] = self._kind.finished(latest(size)) | {"size": size}
             shown["accuracy_interval"] = [self._accuracy.lower, self._accuracy.upper]
             if self._kind.calibrated:

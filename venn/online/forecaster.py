@@ -382,8 +382,15 @@ class Forecaster(Panel):
         ----------
         given : mapping of str to Monitor, optional
             By name, monitors of the predictions that were given to a user: see `Monitor.verdict`.
+
+        Raises
+        ------
+        TypeError
+            `given` is something else.
         """
-        told = given or {}
+        told = {} if given is None else given
+        if not isinstance(told, Mapping):
+            raise TypeError(f"given must be a mapping of names to monitors, got {told!r}")
         return worst({name: monitor.verdict(told.get(name)) for name, monitor in self.monitors.items()})
 
 
