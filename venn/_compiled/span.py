@@ -18,11 +18,13 @@ from venn._compiled.dense import add_rows, dot
 from venn._compiled.jit import compiled
 from venn._compiled.margin import build
 from venn._compiled.path import MINUS, PLUS, level_above, level_below
-from venn._compiled.smo import resolution
 
 LEVEL = 1e-8  # a score this near a level counts as at it; members are at it exactly
 TIED = 1e-9  # an empty margin's bias meets all objects within this distance of the first one at the same time
 WEIGHT = 1e-9  # a smaller weight in an affine combination counts as 0
+# Under a kernel of low rank, the coefficients that two paths leave for the same bag differ by 1e-11. Where one is at an
+# end of its segment, this must not decide what has to go.
+AT_END = 1e-8  # a coefficient this near an end of its segment, in units of C, counts as at the end
 
 
 @compiled
@@ -276,7 +278,7 @@ def delete_standing(count, scale, C, signs, objects, solved, known, entries, cod
     K, positives, totals, sizes = objects
     span = np.empty(count)
     on = np.empty(count, np.bool_)
-    near = resolution(C, scale)
+    near = AT_END * C
     for k in range(positives.shape[0]):
         positive, total = positives[k], totals[k]
         beta, score, state = solved.beta[k], solved.score[k], solved.state[k]
@@ -314,7 +316,7 @@ def delete_step(  # type: ignore[no-untyped-def]
     """
     K, positives, totals, sizes = objects
     on = np.empty(count, np.bool_)
-    near = resolution(C, scale)
+    near = AT_END * C
     sides = supposed.shape[0]
     for k in range(positives.shape[0]):
         positive, total = positives[k], totals[k]
