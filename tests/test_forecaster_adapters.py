@@ -11,13 +11,17 @@ import pytest
 from estimator_checks import parametrize_with_each
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import venn
-from venn.adapters import ForecasterClassifier
+from venn.adapters import ForecasterClassifier, VennAbersCalibrator
 
 frozen = pytest.importorskip("sklearn.frozen")
 NAMES = np.array(["ant", "bee", "cow"])
@@ -128,9 +132,36 @@ def test_missing_numbers_are_taken_if_the_given_scorer_takes_them():
         np.testing.assert_array_equal(model.predict_interval(table)[3], loop.predict_one(table.iloc[3]).intervals)
         assert model.__sklearn_tags__().input_tags.allow_nan
     model = ForecasterClassifier(named_scorer()[0])
-    with pytest.raises(ValueError, match="contains NaN"):
+    with pytest.raises(ValueError, match="x must be finite, got nan at feature 1"):
         model.fit(table, y)
+    assert not hasattr(model, "classes_")
     assert not model.__sklearn_tags__().input_tags.allow_nan
+
+
+def test_a_pipeline_takes_or_refuses_missing_numbers_itself():
+    X, y = examples(100, 2)
+    gaps = X.copy()
+    gaps[[60, 80], 1] = np.nan
+    imputing = make_pipeline(SimpleImputer(), LogisticRegression()).fit(X[:50], y[:50])
+    model = ForecasterClassifier(imputing).fit(gaps[50:], y[50:])
+    loop = taught(venn.Forecaster(scorer=imputing), gaps[50:], y[50:])
+    np.testing.assert_array_equal(model.predict_interval(gaps[[60]])[0], loop.predict_one(gaps[60]).intervals)
+    model = ForecasterClassifier(make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:50], y[:50]))
+    with pytest.raises(ValueError, match="x must be finite, got nan at feature 1; the estimator says: Input X contains"):
+        model.fit(gaps[50:], y[50:])
+    assert not hasattr(model, "classes_")
+
+
+def test_text_is_refused_with_the_way_to_encode_it():
+    X, y = examples(100, 2)
+    table = pd.DataFrame({"town": np.where(X[:, 0] > 0, "Oslo", "Rome"), "long": X[:, 1]})
+    encode = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    pipe = make_pipeline(encode, LogisticRegression()).fit(table[:50], y[:50])
+    with pytest.raises(ValueError, match=r"X must hold numbers: could not convert string .*pipe\[:-1\]\.transform"):
+        ForecasterClassifier(pipe).fit(table[50:], y[50:])
+    rows = pipe[:-1].transform(table[50:])  # as it says
+    assert ForecasterClassifier(pipe[-1]).fit(rows, y[50:]).predict_proba(rows).shape == (50, 2)
+    assert VennAbersCalibrator(pipe).fit(table[50:], y[50:]).predict_proba(table[50:]).shape == (50, 2)
 
 
 def test_sparse_objects_frames_and_copies():
