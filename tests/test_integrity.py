@@ -206,6 +206,14 @@ def test_an_id_that_only_a_damaged_index_has(path):
         online.ask([0.0, 0.0], fresh)
 
 
+def test_an_id_that_only_a_damaged_question_has(path):
+    """It is of a row before the checkpoint, which a start does not read: a new id is not blamed for it."""
+    change(path, "UPDATE questions SET id = 1000 WHERE event = 1")
+    online = begun(path)
+    with pytest.raises(JournalError, match="questions, event 1, is not as written"):
+        online.ask([0.0, 0.0], 1000)
+
+
 def test_a_start_reads_what_comes_after_the_checkpoint(path):
     """Rows before are those of `verify`, of records, and of events that come again."""
     change(path, "UPDATE answers SET truth = 2 - truth WHERE step <= 2 AND truth <> 1")

@@ -357,10 +357,11 @@ class Journal:
             self._link(checksum)
 
     def _find_asked(self, id: Any) -> None:
-        """Find the question of this id among the rows, or say that the index of ids is damaged."""
-        found = self.connection.execute("SELECT count(*) FROM questions NOT INDEXED WHERE id = ?", (id,))
-        if not found.fetchone()[0]:
+        """Find the question of this id among the rows, as it was written, or say what is damaged."""
+        found = self.connection.execute("SELECT event FROM questions NOT INDEXED WHERE id = ?", (id,)).fetchone()
+        if found is None:
             raise chain.damage(self.path, f"the index of ids has {id!r}, which no question has") from None
+        self.question(found[0])
 
     def answer(self, step: int, event: int, question: int, time: float, truth: Any) -> None:
         """Write the answer to a question."""
