@@ -52,10 +52,8 @@ def compile_readers(hinge: bool) -> None:
                     machine_in(model).unlearn_one()
 
 
-def compile_rest() -> None:
-    """Compile what monitors bet with, what blocks go through, and batch machines."""
-    for name in RUNNING:
-        stepped(name, 20)
+def compile_blocks() -> None:
+    """Compile what blocks of examples go through, and a calibrator."""
     scorer = venn.FrozenScorer(LogisticRegression().fit(X, Y), CLASSES)
     for make in INDUCTIVE.values():
         with contextlib.suppress(TypeError, ValueError):  # some need a machine that learns, one has more parameters
@@ -64,6 +62,12 @@ def compile_rest() -> None:
     calibrator = venn.maps.VennAbers()
     calibrator.insert_many(np.linspace(0.01, 0.99, 20), [0, 1] * 10)
     calibrator.delete(0.01, 0)
+
+
+def compile_rest() -> None:
+    """Compile what monitors bet with, a machine of numbers, and batch machines."""
+    for name in RUNNING:
+        stepped(name, 20)
     ridge = venn.machines.KernelRidge(venn.RBF(0.5), 1.0)
     venn.replay(zip(X, X[:, 0], strict=True), venn.predictors.ConformalDistribution(ridge), progress=False)
     venn.batch.BootstrapSVC(resamples=2, random_state=0).fit(X, np.array(Y) == "a")
@@ -72,5 +76,5 @@ def compile_rest() -> None:
 if __name__ == "__main__":
     hinge = sys.argv[1] == "hinge"
     compile_readers(hinge)
-    if hinge:  # whose readers are fewer
-        compile_rest()
+    # The hinge loss has fewer readers. Blocks go through the trees of the inductive predictors, which the others made.
+    (compile_rest if hinge else compile_blocks)()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import csv
 import functools
 import gc
+import importlib
 import importlib.util
 import inspect
 import os
@@ -77,6 +79,21 @@ def pytest_sessionstart(session):
         for half in halves:
             assert half.wait() == 0, "compiling what the tests need failed"
         config.cache.set("venn/compiled", loops)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    """In one of several workers, import a share of the test files first.
+
+    Pytest rewrites the asserts of each file once and keeps the result. All workers would do it at the same time, each
+    for itself; so each begins with other files, and then reads what the others have kept.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker and worker["whole"]:
+        number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+        for path in sorted(Path(__file__).parent.glob("test_*.py"))[number::workers]:
+            with contextlib.suppress(Exception, pytest.skip.Exception):  # collecting it says what is wrong
+                importlib.import_module(path.stem)
 
 
 @pytest.hookimpl(tryfirst=True)
