@@ -76,5 +76,6 @@ def compile_rest() -> None:
 if __name__ == "__main__":
     hinge = sys.argv[1] == "hinge"
     compile_readers(hinge)
-    # The hinge loss has fewer readers. Blocks go through the trees of the inductive predictors, which the others made.
+    # The hinge loss has fewer readers, so it has the rest. Blocks need what inductive predictors need, which the others
+    # have just compiled.
     (compile_rest if hinge else compile_blocks)()

@@ -7,7 +7,6 @@ import copy
 import csv
 import functools
 import gc
-import importlib
 import importlib.util
 import inspect
 import os
