@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 from naive import defensive as naive
+from naive import scaled as by_hand
 
 import venn
 from venn.predictors import Defensive, calibeating
@@ -84,8 +85,8 @@ def test_scaled_by_the_first_it_is_the_definition_on_scaled_objects(landmarks):
     """Columns of any unit: the objects are 0 until the first 5 have fixed the scale; all of them count."""
     rng = np.random.default_rng(11)
     X = np.column_stack([rng.integers(0, 3, 60) * 1e6, rng.integers(0, 3, 60) * 1e-3, np.full(60, 7.0)])
-    center, spread = X[:5].mean(axis=0), np.where(X[:5].std(axis=0) > 0, X[:5].std(axis=0), 1.0)
-    placed = np.clip((X - center) / spread, -10, 10)
+    scale = by_hand.fixed_by(X[:5])
+    placed = np.clip([by_hand.on_scale(x, *scale) for x in X], -10, 10)
     placed[:5] = 0.0
     model = Defensive(venn.RBF(0.5), (0, 1), first=5, landmarks=landmarks)
     past = []

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 from naive import objects as naive
+from naive import scaled as by_hand
 from scipy import stats
 
 import streams
@@ -199,7 +200,7 @@ def test_a_bag_of_fixed_size_begins_anew(size):
 def test_the_first_objects_fix_the_scale_and_do_nothing_else():
     X = np.random.default_rng(0).normal(size=(80, 3)) * [1, 1e6, 1e-3]
     X[:, 2] = np.where(np.arange(80) < 12, 0.0, X[:, 2])  # constant among the first
-    center, spread = X[:10].mean(axis=0), np.where(np.ptp(X[:10], axis=0) == 0, 1.0, X[:10].std(axis=0))
+    center, spread, _ = by_hand.fixed_by(X[:10])
     drift, ranking = Drift(AmongAll(3), first=10), AmongAll(3)
     smoothing = Smoothing(0)
     for n, x in enumerate(X):

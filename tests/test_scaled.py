@@ -73,9 +73,9 @@ def test_it_is_the_machine_on_objects_scaled_by_the_first(name):
             assert np.array_equal(machine.scores(x), alone.scores([0.0, 0.0]))
             assert len(machine.hypotheses(x).labels) == 0
         else:
-            moments = naive.fixed_by(X[:8])
-            z = naive.on_scale(x, *moments)
-            assert np.allclose((machine.center, machine.scale), moments, rtol=1e-14, atol=0)
+            scale = naive.fixed_by(X[:8])
+            z = naive.on_scale(x, *scale)
+            assert np.allclose((machine.center, machine.scale, machine.fixed.stretch), scale, rtol=1e-13, atol=0)
             assert np.allclose(machine.scores(x), alone.scores(z), atol=1e-7)
             assert np.allclose(machine.hypotheses(x).deleted(1), alone.hypotheses(z).deleted(1), atol=1e-6)
             alone.learn_one(z, label)
@@ -98,19 +98,33 @@ def test_the_order_of_the_first_changes_no_bit():
 def test_a_constant_column_is_only_centred():
     machine = Scaled(MACHINES["squares"](), 4)
     learned(machine, [[0.1, 3.0], [0.1, 5.0], [0.1, 3.0], [0.1, 5.0]], "abca")
-    assert (machine.center.tolist(), machine.scale.tolist()) == ([0.1, 4.0], [1.0, 1.0])
+    assert (machine.center.tolist(), machine.scale[0], machine.fixed.stretch[0]) == ([0.1, 4.0], 1.0, 1.0)
+
+
+def test_where_the_quartiles_are_equal_the_spread_is_the_deviation():
+    machine = learned(Scaled(MACHINES["squares"](), 8), [[x, 0.0] for x in (0, 0, 0, 0, 0, 0, 0, 8)], "abcabcab")
+    assert machine.scale.tolist() == [7**0.5, 1.0]
+
+
+def test_values_far_out_move_no_scale_and_are_drawn_near():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    far = X.copy()
+    far[0, 0], far[1, 0] = 1e6, -1e6
+    one, other = (learned(Scaled(MACHINES["squares"]()), rows, ["abc"[i % 3] for i in range(30)]) for rows in (X, far))
+    assert np.allclose(one.scale, other.scale, rtol=0.35)
+    assert np.abs(other.fixed.place(np.array([1e6, 0.0]))).max() < 10
 
 
 def test_far_columns_are_scaled_without_overflow():
     machine = Scaled(MACHINES["squares"](), 2)
     learned(machine, [[1e300, 1e-300], [-1e300, 2e-300]], "ab")
-    assert np.allclose(machine.scale, [1e300, 5e-301])
-    machine = learned(Scaled(MACHINES["squares"](), 2), [[1.7e308, 0.0]], "a")
+    assert np.allclose(machine.scale * 1.349, [1e300, 5e-301])
+    machine = learned(Scaled(MACHINES["squares"](), 3), [[1.7e308, 0.0], [1.7e308, 0.5]], "ab")
     with pytest.raises(ValueError, match="near enough to scale, got feature 0"):
-        machine.learn_one([1.6e308, 1.0], "b")
-    assert machine.learned == 1
-    machine.learn_one([-1.7e308, 1.0], "b")
-    assert machine.scale.tolist() == [1.7e308, 0.5]
+        machine.learn_one([-1.7e308, 1.0], "c")
+    assert machine.learned == 2
+    machine.learn_one([0.0, 1.0], "c")
+    assert machine.center.tolist() == [1.7e308, 0.5]
     with pytest.raises(ValueError, match=r"x must stay finite when scaled, got -1.7e\+308 at feature 0"):
         learned(Scaled(MACHINES["squares"](), ranges=[(0, 1e-9)]), [[-1.7e308]], "a")
 
@@ -268,13 +282,13 @@ def test_training_examples_fix_the_scale_and_are_learned_too(kept):
         if kept:
             model = checkpoint.unpack(checkpoint.pack(model))
     scorer = model.scorer
-    moments = naive.fixed_by(X[:10])
+    scale = naive.fixed_by(X[:10])
     alone = plain("squares")
     for x, label in zip(X[: scorer.learned], y, strict=False):
-        alone.learn_one(naive.on_scale(x, *moments), label)
+        alone.learn_one(naive.on_scale(x, *scale), label)
     assert scorer.n == scorer.learned == alone.n > 10
     for x in X[-5:]:
-        assert np.allclose(scorer.scores(x), alone.scores(naive.on_scale(x, *moments)), atol=1e-8)
+        assert np.allclose(scorer.scores(x), alone.scores(naive.on_scale(x, *scale)), atol=1e-8)
 
 
 def test_a_refused_training_leaves_no_trace():
@@ -309,15 +323,15 @@ def test_a_state_with_one_code_of_no_class_is_refused(bad):
 @pytest.mark.parametrize("name", FORGETFUL)
 def test_a_window_stands_around_it(name):
     X, y = stream(10, 30, "normal")  # in general position: the grid may round ties apart
-    window, moments = venn.SlidingWindow(Scaled(MACHINES[name](), 5), 7), naive.fixed_by(X[:5])
+    window, scale = venn.SlidingWindow(Scaled(MACHINES[name](), 5), 7), naive.fixed_by(X[:5])
     for step, (x, label) in enumerate(zip(X, y, strict=True)):
         assert window.learned == step
         if step > 5:
             alone = plain(name)
             first = max(5, step - 7)
-            learned(alone, [naive.on_scale(z, *moments) for z in X[first:step]], y[first:step])
+            learned(alone, [naive.on_scale(z, *scale) for z in X[first:step]], y[first:step])
             assert window.n == alone.n
-            assert np.allclose(window.scores(x), alone.scores(naive.on_scale(x, *moments)), atol=1e-6)
+            assert np.allclose(window.scores(x), alone.scores(naive.on_scale(x, *scale)), atol=1e-6)
         window.learn_one(x, label)
     window.restart()
     assert (window.n, window.learned, window.machine.scale) == (0, 30, None)

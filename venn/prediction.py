@@ -35,6 +35,7 @@ EACH_GROUP = "each group"
 ERROR_RATE = "error rate"
 ERROR_BOUND = "error bound"
 LONG_RUN = "long-run error rate"
+LOG_LOSS = "log loss"
 NOTHING = "nothing"
 
 # Attributes that only some predictions have, and which ones these are.
@@ -303,6 +304,25 @@ class Forecast(_Bounded):
 
     def __repr__(self) -> str:
         return f"Forecast({self.label!r}: {self.lower:.3f})"
+
+
+@saved
+class MixedForecast(Forecast):
+    """A point forecast by an `ExpertMixture`.
+
+    Attributes
+    ----------
+    guaranteed : str
+        "log loss": on any sequence the total log loss of such forecasts is hardly larger than that of the best expert.
+        Of a single probability nothing is proved.
+
+    Examples
+    --------
+    >>> MixedForecast(np.array([0.2, 0.8]), ("no", "yes")).guaranteed
+    'log loss'
+    """
+
+    guaranteed = LOG_LOSS
 
 
 @saved

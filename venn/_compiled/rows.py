@@ -20,6 +20,16 @@ def squares_row(columns, n, x, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def differences_row(columns, n, x, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] to the sums of the absolute differences of x_i and x."""
+    out[:n] = 0.0
+    for f in range(x.shape[0]):
+        column, value = columns[f], x[f]
+        for i in range(n):
+            out[i] += abs(column[i] - value)
+
+
+@compiled
 def gaussians(rate, n, out):  # type: ignore[no-untyped-def]
     """Turn squared distances into exp(-rate |x_i - x|^2); that of x with itself is exactly 1."""
     for i in range(n):
@@ -35,7 +45,7 @@ def gaussians_less_one(rate, n, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def average(rates, n, out):  # type: ignore[no-untyped-def]
-    """Turn squared distances into the mean of their Gaussians."""
+    """Turn distances D into the mean of exp(-rate D)."""
     for i in range(n):
         total = 0.0
         for rate in rates:
@@ -45,7 +55,7 @@ def average(rates, n, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def average_less_one(rates, n, out):  # type: ignore[no-untyped-def]
-    """Turn squared distances into the mean of their Gaussians, less 1."""
+    """Turn distances D into the mean of exp(-rate D), less 1."""
     for i in range(n):
         total = 0.0
         for rate in rates:

@@ -63,6 +63,30 @@ def sparse_squares_row(rows, n, x, work, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def sparse_differences_row(rows, n, x, work, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] to the sums of the absolute differences of x_i and x; `work` (d,) holds zeros, before and after.
+
+    The order of the terms is that of `sparse_squares_row`.
+    """
+    first, last = x.starts[0], x.stops[0]
+    for j in range(first, last):
+        work[x.indices[j]] = x.values[j]
+    for i in range(n):
+        total = 0.0
+        for j in range(rows.starts[i], rows.stops[i]):
+            f = rows.indices[j]
+            total += abs(rows.values[j] - work[f])
+            work[f] = 0.0
+        for j in range(first, last):
+            f = x.indices[j]
+            total += abs(work[f])
+            work[f] = x.values[j]
+        out[i] = total
+    for j in range(first, last):
+        work[x.indices[j]] = 0.0
+
+
+@compiled
 def sparse_linear_scores(rows, n, weights, bias, out):  # type: ignore[no-untyped-def]
     """Set out[i, k] to bias[k] + sum_f X[i, f] * weights[k, f], to the last bit as `linear_scores` does.
 

@@ -11,6 +11,7 @@ from .kernel_ridge import KernelRidge as KernelRidge
 from .kernel_ridge_lines import Lines as Lines
 from .kernels import RBF as RBF
 from .kernels import Linear as Linear
+from .kernels import MultiscaleLaplacian as MultiscaleLaplacian
 from .kernels import MultiscaleRBF as MultiscaleRBF
 from .kernels import Polynomial as Polynomial
 from .least_squares import LeastSquaresSVM as LeastSquaresSVM

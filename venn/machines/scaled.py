@@ -18,6 +18,7 @@ from venn.prediction import Floats, Label
 from venn.saved import checked_keys, held_array, held_bool, held_finite, held_rows, saved
 
 FIRST = 30  # measured: see the class
+QUARTILES = 1.349  # deviations between the quartiles of a Gaussian
 HALF = math.sqrt(3)  # a uniform variable has variance 1 between -HALF and HALF
 
 
@@ -40,25 +41,25 @@ class ByFirst(PassesOn):
         self._rows: list[Any] = []  # the first objects, until they fix the scale
         self._labels: list[Label] = []  # theirs, where they are to be learned as well
 
-    def _first_state(self, spread: str) -> dict[str, Any]:
-        """Return the first examples, and the scale by examples, its spread under this name."""
-        center, divisor = (None, None) if self.fixed is None or self.first is None else self.fixed
+    def _first_state(self) -> dict[str, Any]:
+        """Return the first examples, and the scale that they have fixed."""
+        scale = None if self.fixed is None or self.first is None else self.fixed.state
         rows = stacked(self._rows) if self._rows else None
-        return {"codes": self.space.encode_many(self._labels), "rows": rows, "center": center, spread: divisor}
+        return {"codes": self.space.encode_many(self._labels), "rows": rows, "scale": scale}
 
-    def _restore_first(self, state: dict[str, Any], spread: str, learned: int, labelled: bool = True) -> None:
+    def _restore_first(self, state: dict[str, Any], learned: int, labelled: bool = True) -> None:
         """Take over what `_first_state` gave; `learned` are the examples inside, and labels are kept if `labelled`."""
         self.forget()  # what was said on another scale
-        rows, center, divisor = held_objects(state["rows"]), state["center"], state[spread]
+        rows, scale = held_objects(state["rows"]), state["scale"]
         seen, started = len(rows), state["rows"] is not None
         if self.first is None:
-            if seen or divisor is not None or center is not None:
-                raise ValueError(f"{spread} must be that of the ranges, got another")
-        elif divisor is not None:
+            if seen or scale is not None:
+                raise ValueError("scale must be that of the ranges, got another")
+        elif scale is not None:
             if seen:
-                raise ValueError(f"{spread} must be fixed by examples that are gone, got {seen} that are there")
-            self.fixed = held_scale(center, divisor)
-        elif center is not None or not seen < self.first or learned or started != (seen > 0):
+                raise ValueError(f"scale must be fixed by examples that are gone, got {seen} that are there")
+            self.fixed = held_scale(scale)
+        elif not seen < self.first or learned or started != (seen > 0):
             raise ValueError(f"rows must be fewer than {self.first}, with nothing learned, got {seen}")
         self._rows = rows
         codes = held_array("codes", state["codes"], (seen if labelled else 0,), self.space.kept)
@@ -154,13 +155,13 @@ class Scaled(ByFirst, Around):
     @property
     def state(self) -> dict[str, Any]:
         """The scale by examples, or the examples so far that will fix it."""
-        return {"trains": self._trains} | self._first_state("scale")
+        return {"trains": self._trains} | self._first_state()
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
         self._trains = held_bool("trains", state["trains"])
-        self._restore_first(state, "scale", self.machine.learned, self._trains)
+        self._restore_first(state, self.machine.learned, self._trains)
 
     # ------------------------------------------------------------------ reading
 
@@ -259,7 +260,7 @@ class Scaled(ByFirst, Around):
             machine = self.machine.fresh()  # so that a refused example leaves no trace
             expect_scaled(machine)
             for row, label in zip(rows, labels, strict=True):
-                machine.learn_one(scaled(row, *scale), label)
+                machine.learn_one(scale.place(row), label)
         self.machine.forget()
         self.machine, self.fixed = machine, scale
         self._rows, self._labels = [], []
@@ -276,34 +277,53 @@ class Scaled(ByFirst, Around):
         if self.fixed is None:
             nothing = np.zeros(row.shape[-1])
             return rows_of(nothing[None]) if isinstance(row, SparseRows) else nothing
-        return scaled(row, *self.fixed)
+        return self.fixed.place(row)
 
 
 class Scale(NamedTuple):
-    """What is subtracted from each column, None for sparse objects, and what divides it."""
+    """How columns are scaled: z = (x - center) / spread, and where there is a `stretch`, asinh(z) / stretch."""
 
-    center: Floats | None
     spread: Floats
+    center: Floats | None = None  #: None for sparse objects, which keep their zeros
+    stretch: Floats | None = None  #: None for ranges and sparse objects
+
+    @property
+    def state(self) -> Floats:
+        """(1, d), (2, d) or (3, d): spread, center and stretch of a scale that examples have fixed, those it has."""
+        return np.array([one for one in self if one is not None])
 
     def place(self, row: Any, farthest: float = math.inf) -> Any:
         """Return a clean object on this scale, no value farther than so many deviations; or say that it has none."""
-        placed = scaled(row, self.center, self.spread)
-        if not isinstance(placed, SparseRows):
-            return np.clip(placed, -farthest, farthest)
-        starts, stops, indices, values = placed.packed().arrays
-        return SparseRows(Rows(starts, stops, indices, np.clip(values, -farthest, farthest)), placed.features)
+        sparse = isinstance(row, SparseRows)
+        with np.errstate(over="ignore"):
+            if sparse:
+                starts, stops, indices, values = row.packed().arrays
+                values = values / self.spread[indices]
+            else:
+                values = (row - self.center) / self.spread
+        if not np.isfinite(values).all():
+            where = int(np.flatnonzero(~np.isfinite(values))[0])
+            feature, given = (indices[where], row.packed().arrays.values[where]) if sparse else (where, row[where])
+            raise ValueError(f"x must stay finite when scaled, got {given} at feature {feature}, which has not")
+        if self.stretch is not None:
+            values = np.arcsinh(values) / self.stretch
+        values = np.clip(values, -farthest, farthest)
+        if not sparse:
+            return values
+        made = SparseRows(Rows(starts, stops, indices, values), row.features)
+        return made if values.all() else rows_of(made.toarray())  # a sparse row holds no zero
 
 
 def fixed_by(rows: list[Any]) -> Scale:
     """Return the scale of at least one clean object; it does not depend on their order, nor does its last bit."""
     objects = stacked(rows)
-    return Scale(None, root_mean_squares(objects)) if isinstance(objects, SparseRows) else Scale(*moments(objects))
+    return Scale(root_mean_squares(objects)) if isinstance(objects, SparseRows) else middle(objects)
 
 
 def of_ranges(ranges: tuple[tuple[float, float], ...]) -> Scale:
     """Return the scale on which each range goes from -HALF to HALF."""
     low, high = np.array(ranges).T
-    return Scale(low / 2 + high / 2, (high / 2 - low / 2) / HALF)
+    return Scale((high / 2 - low / 2) / HALF, low / 2 + high / 2)
 
 
 def in_form(x: Any, scale: Scale | None, rows: list[Any]) -> Any:
@@ -329,12 +349,17 @@ def held_objects(rows: Any) -> list[Any]:
     return [rows[i] for i in range(len(rows))]
 
 
-def held_scale(center: Any, spread: Any) -> Scale:
-    """Return a copy of the scale of a state, or raise a ValueError if it is not one."""
-    held_finite("scale", spread, (held_rows("scale", spread),))
-    if not (spread > 0).all():
-        raise ValueError(f"scale must be > 0, got {spread.min()}")
-    return Scale(None if center is None else held_finite("center", center, spread.shape).copy(), spread.copy())
+def held_scale(state: Any) -> Scale:
+    """Return the scale of a `Scale.state`, or raise a ValueError if it is not one."""
+    rows = held_rows("scale", state)
+    if rows not in (1, 2, 3):
+        raise ValueError(f"scale must have 1 to 3 rows, got {rows}")
+    held_finite("scale", state, (rows, state.shape[-1]))
+    scale = Scale(*state.copy())
+    for divisor in (scale.spread, scale.stretch):
+        if divisor is not None and not (divisor > 0).all():
+            raise ValueError(f"scale must divide by numbers > 0, got {divisor.min()}")
+    return scale
 
 
 def expect_scaled(machine: Any) -> None:
@@ -376,25 +401,6 @@ def checked_ranges(ranges: Any) -> tuple[tuple[float, float], ...]:
     return clean
 
 
-def scaled(row: Any, center: Floats | None, scale: Floats) -> Any:
-    """Return a clean object, dense or a single sparse row, on this scale, or say that it is not finite there."""
-    sparse = isinstance(row, SparseRows)
-    with np.errstate(over="ignore"):
-        if sparse:
-            starts, stops, indices, values = row.packed().arrays
-            values = values / scale[indices]
-        else:
-            values = (row - center) / scale
-    if not np.isfinite(values).all():
-        where = int(np.flatnonzero(~np.isfinite(values))[0])
-        feature, given = (indices[where], row.packed().arrays.values[where]) if sparse else (where, row[where])
-        raise ValueError(f"x must stay finite when scaled, got {given} at feature {feature}, which has not")
-    if not sparse:
-        return values
-    made = SparseRows(Rows(starts, stops, indices, values), row.features)
-    return made if values.all() else rows_of(made.toarray())  # a sparse row holds no zero
-
-
 def stacked(rows: list[Any]) -> Any:
     """Return the objects as one array (k, d), or as sparse rows."""
     if not isinstance(rows[0], SparseRows):
@@ -405,20 +411,43 @@ def stacked(rows: list[Any]) -> Any:
     return SparseRows(Rows(np.append(0, stops)[:-1], stops, indices, values), rows[0].features)
 
 
-def moments(X: Floats) -> tuple[Floats, Floats]:
-    """Return the mean and the standard deviation of each column; a constant one has deviation 1.
+def middle(X: Floats) -> Scale:
+    """Return the scale of columns by their middle half, which values far out do not move.
 
-    To the last bit the same in whatever order the rows are: they are sorted first.
+    The centre is the median, the spread the distance of the quartiles / 1.349, as of a Gaussian its deviation; where
+    the quartiles are equal, the standard deviation; in a constant column 1. The stretch is then the deviation of
+    asinh((x - centre) / spread), so that every column varies by 1. To the last bit the same in whatever order the rows
+    are: they are sorted first.
     """
     columns = np.sort(X, axis=0)
     constant = columns[0] == columns[-1]
     with np.errstate(over="ignore", invalid="ignore"):
-        center = np.where(constant, columns[0], columns.mean(axis=0))
-        columns -= center
-        peak = np.where(constant, 1.0, np.abs(columns).max(axis=0))  # so that squares neither overflow nor vanish
-        scale = np.where(constant, 1.0, peak * np.sqrt(np.mean((columns / peak) ** 2, axis=0)))
-    _check_scale(scale, center)
-    return center, scale
+        low, center, high = quantiles(columns)
+        columns = columns - center
+        spread = (high - low) / QUARTILES
+        flat = ~(spread > 0)
+        spread[flat] = deviations(columns[:, flat])
+        spread[constant] = 1.0
+        _check_scale(spread, np.where(np.isfinite(columns).all(axis=0), center, np.nan))
+        stretch = deviations(np.arcsinh(columns / spread))
+    stretch[~(stretch > 0)] = 1.0
+    return Scale(spread, center, stretch)
+
+
+def quantiles(columns: Floats) -> Floats:
+    """Return the quartiles (3, d) of sorted columns (n, d), linear between two of them; no halfway sum overflows."""
+    places = np.array([0.25, 0.5, 0.75]) * (len(columns) - 1)
+    below = places.astype(np.int64)
+    share = (places - below)[:, None]
+    return columns[below] * (1 - share) + columns[np.minimum(below + 1, len(columns) - 1)] * share
+
+
+def deviations(columns: Floats) -> Floats:
+    """Return the standard deviation of sorted columns."""
+    off = columns - columns.mean(axis=0)
+    peak = np.abs(off).max(axis=0, initial=0.0)
+    peak[~(peak > 0)] = 1.0  # so that squares neither overflow nor vanish
+    return peak * np.sqrt(np.mean((off / peak) ** 2, axis=0))
 
 
 def root_mean_squares(rows: SparseRows) -> Floats:

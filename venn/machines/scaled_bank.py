@@ -98,14 +98,14 @@ class ScaledBank(FirstAside):
     @property
     def state(self) -> dict[str, Any]:
         """The scale by examples, or the examples so far that will fix it."""
-        return self._first_state("spread")
+        return self._first_state()
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
-        self._restore_first(state, "spread", self.bank.n)
+        self._restore_first(state, self.bank.n)
         if self.n < 0:
-            raise ValueError(f"spread must be fixed by {self.first} examples, got a bank of {self.bank.n}")
+            raise ValueError(f"scale must be fixed by {self.first} examples, got a bank of {self.bank.n}")
 
     # ------------------------------------------------------------------ reading
 

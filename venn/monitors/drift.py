@@ -136,7 +136,9 @@ class Drift(Saved):
         if self._scale is not None:
             return self._scale.place(measured(x, len(self._scale.spread)), FARTHEST), None
         clean = measured(x, self._rows[0].size if self._rows else None)
-        return clean, fixed_by([*self._rows, clean]) if len(self._rows) + 1 == self.first else None
+        return clean, fixed_by([*self._rows, clean])._replace(stretch=None) if len(
+            self._rows
+        ) + 1 == self.first else None
 
     def update(self, x: Any) -> tuple[Alarm, ...]:
         """Take notice of an object; return the alarms that ring now.
@@ -218,7 +220,7 @@ class Drift(Saved):
             "ranking": self.ranking, "ville": self._ville, "repeated": self._repeated, "p_value": self.p_value,
             "count": self.count, "alarms": list(self._alarms), "trace": self._trace.state, "change": self._change,
             "rows": np.array(self._rows) if self._rows else None,
-            "center": self._scale and self._scale.center, "spread": self._scale and self._scale.spread,
+            "scale": self._scale and self._scale.state,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -248,11 +250,11 @@ class Drift(Saved):
 
     def _take_scale(self, state: dict[str, Any]) -> None:
         """Take over the scale of a state, or the objects so far that will fix it."""
-        rows, fixed = state["rows"], state["spread"] is not None
+        rows, fixed = state["rows"], state["scale"] is not None
         seen = 0 if rows is None else held_rows("rows", rows)
         # Either the scale is fixed, or objects wait for it, or there is none to fix and none waits.
         possible = (self.first > 0 and seen == 0) if fixed else seen < max(self.first, 1)
         if not possible or (self.first and not fixed and state["ranking"].n):
             raise ValueError(f"rows must be objects that have not fixed the scale, fewer than {self.first}, got {seen}")
-        self._scale = held_scale(state["center"], state["spread"]) if fixed else None
+        self._scale = held_scale(state["scale"]) if fixed else None
         self._rows = [] if rows is None else list(held_finite("rows", rows, (seen, rows.shape[-1])).copy())

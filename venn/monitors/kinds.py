@@ -31,6 +31,7 @@ from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.parameters import Parameters
 from venn.prediction import (
     ERROR_RATE,
+    LOG_LOSS,
     LONG_RUN,
     NOTHING,
     PREDICTED_LABEL,
@@ -42,6 +43,7 @@ from venn.prediction import (
     GroupIntervals,
     Label,
     Maximin,
+    MixedForecast,
     Multiprobability,
     Prediction,
     PredictionSet,
@@ -84,7 +86,13 @@ class ProbabilityKind(Kind):
             return f"the row of the true label claims {claimed} for its best class, which is right in {hits} {span}"
         lower, upper, hits = shares(means["lower"], means["upper"], means["accuracy"])
         band = lower if lower == upper else f"{lower} to {upper}"
-        claims = "nothing is guaranteed, it says" if guaranteed == NOTHING else "it claims"
+        claims = (
+            "it says"
+            if guaranteed == LOG_LOSS
+            else "nothing is guaranteed, it says"
+            if guaranteed == NOTHING
+            else "it claims"
+        )
         return f"{claims} {band} and is right in {hits} {span}"
 
     def finished(self, means: Mapping[str, float]) -> dict[str, float]:
@@ -174,6 +182,12 @@ class ForecastKind(ProbabilityKind):
 
     def conclusion(self, name: str, curves: Any, guaranteed: str) -> None:
         """Return None: there is no band to compare with."""
+
+
+class MixedForecastKind(ForecastKind):
+    """Point forecasts by a mixture of experts, of whose total log loss something is proved."""
+
+    of = MixedForecast
 
 
 class Chosen(Parameters):
@@ -299,7 +313,7 @@ FORECAST = ForecastKind()
 #: New kinds come last: journals hold the places of these.
 ALL: tuple[Kind, ...] = (
     FORECAST, MultiprobabilityKind(), ClassIntervalsKind(), SetKind(), GroupIntervalsKind(),
-    PredictiveDistributionKind(), NestedIntervalsKind(), NormalKind(),
+    PredictiveDistributionKind(), NestedIntervalsKind(), NormalKind(), MixedForecastKind(),
 )  # fmt: skip
 KINDS = {kind.name: kind for kind in ALL}
 

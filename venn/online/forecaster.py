@@ -9,7 +9,7 @@ import numpy as np
 
 from venn.machines.bank import Bank, Member
 from venn.machines.frozen import FrozenScorer
-from venn.machines.kernels import MultiscaleRBF
+from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.mixture import Mixture
 from venn.machines.scaled import checked_ranges
 from venn.machines.scaled_bank import ScaledBank
@@ -35,7 +35,6 @@ from venn.schedules import Prefix
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
 CHOSEN = ("transductive", "first", "ranges", "level")
-LINEAR = 0.06  # share of a linear kernel beside four widths
 SHARE = 0.5  # of the examples at a training: they train, the rest calibrates
 
 
@@ -415,7 +414,7 @@ def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
 
 def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank | ScaledBank:
     """Return the bank of a forecaster, on a scale that it finds or on declared ranges, or on that of its objects."""
-    bank = Bank(MultiscaleRBF(linear=LINEAR), classes)
+    bank = Bank(MultiscaleLaplacian(), classes)
     if ranges is not None or first is None or integer("first", first, 0) > 0:
         return ScaledBank(bank, first, ranges)
     bank.expect_scaled()  # who takes objects as they are needs no warning

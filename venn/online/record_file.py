@@ -17,6 +17,7 @@ from venn.prediction import (
     EACH_GROUP,
     ERROR_BOUND,
     ERROR_RATE,
+    LOG_LOSS,
     LONG_RUN,
     NOTHING,
     PREDICTED_LABEL,
@@ -24,7 +25,18 @@ from venn.prediction import (
     Floats,
 )
 
-GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, EACH_CLASS, ERROR_RATE, ERROR_BOUND, NOTHING, MIXED, EACH_GROUP, LONG_RUN)
+GUARANTEES = (
+    PREDICTED_LABEL,
+    REALISED_ROW,
+    EACH_CLASS,
+    ERROR_RATE,
+    ERROR_BOUND,
+    NOTHING,
+    MIXED,
+    EACH_GROUP,
+    LONG_RUN,
+    LOG_LOSS,
+)
 FORMAT, VERSION = "vennstream.record", 3
 
 

@@ -21,6 +21,7 @@ from venn.prediction import (
     GroupIntervals,
     Integers,
     Label,
+    MixedForecast,
     Multiprobability,
     PredictionSet,
     Rule,
@@ -380,6 +381,19 @@ class ManyForecasts(_Bounded):
     def bounds(self) -> Floats:
         """(2, n, c) twice the probability of each class: a point forecast claims no interval."""
         return np.array([self.proba, self.proba])
+
+
+class ManyMixedForecasts(ManyForecasts):
+    """Predictions for n objects by an `ExpertMixture`: many `MixedForecast` predictions, in arrays.
+
+    Examples
+    --------
+    >>> ManyMixedForecasts(np.array([[0.2, 0.8]]), ("no", "yes")).guaranteed
+    'log loss'
+    """
+
+    guaranteed = MixedForecast.guaranteed
+    one = MixedForecast
 
 
 class ManyPredictionSets(_Block):

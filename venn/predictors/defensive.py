@@ -209,8 +209,7 @@ class Defensive(HasLabels, Predictor):
             "right": self._right,
             "missed": self._missed,
             "rows": np.array(self._rows) if self._rows else None,
-            "center": self._scale.center if self.first and self._scale else None,
-            "spread": self._scale.spread if self.first and self._scale else None,
+            "scale": self._scale.state if self.first and self._scale else None,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -235,7 +234,7 @@ class Defensive(HasLabels, Predictor):
             self._factor = factor.copy()
         self._of_forecasts = held_finite("of_forecasts", state["of_forecasts"], self._roots.shape).copy()
         self._right = held_float("right", state["right"], 0.0)
-        self._restore_scale(n, state["rows"], state["center"], state["spread"])
+        self._restore_scale(n, state["rows"], state["scale"])
         if kept:
             if not sparse:
                 held_finite("objects", objects, np.shape(objects))
@@ -248,17 +247,15 @@ class Defensive(HasLabels, Predictor):
         bare = not isinstance(self.kernel, RowKernel) or self._store.row_with(0, np.zeros(1))[0] == 0
         return bare and self._of_objects == self._missed == 0
 
-    def _restore_scale(self, n: int, rows: Any, center: Any, spread: Any) -> None:
+    def _restore_scale(self, n: int, rows: Any, scale: Any) -> None:
         """Take over the scale, or the objects so far that will fix it."""
         seen = min(n, self.first) if n < self.first else 0
-        if (rows is None) != (seen == 0) or (spread is None) != (n < self.first or not self.first):
+        if (rows is None) != (seen == 0) or (scale is None) != (n < self.first or not self.first):
             raise ValueError(f"rows must be the first {seen} objects of {n}, got another number")
         if rows is not None:
             self._rows = list(held_finite("rows", rows, (seen, np.shape(rows)[-1])))
-        if spread is not None:
-            self._scale = held_scale(center, spread)
-        elif center is not None:
-            raise ValueError("center must be None where nothing is scaled by examples")
+        if scale is not None:
+            self._scale = held_scale(scale)
 
     # ---------------------------------------------------------------------- use
 

@@ -1,0 +1,351 @@
+"""One forecast of many: a mixture of experts that never loses much to the best of them, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from venn._compiled.pool import pool_loss, pooled
+from venn.labels import HasLabels, label_space
+from venn.parameters import fraction, real_array
+from venn.prediction import Floats, Label, MixedForecast
+from venn.predictors.blocks import ManyMixedForecasts
+from venn.predictors.learning import Combined, Predictor, checked_predictor
+from venn.saved import held_codes, held_finite, held_float, held_int, held_rows, saved
+
+FLOOR = 1e-4  # share of the uniform distribution in what an expert says: none is excluded by one zero
+POOLED = 0.8  # weight of the pool before the first example; the experts have the rest in equal parts
+KEPT = 2000  # latest forecasts to which the pool is fitted
+RIDGE = 5.0  # how much exponents hold to those at the start, as if by so many examples
+ROUNDS = 40  # of L-BFGS, from the last solution
+
+
+@saved
+class ExpertMixture(HasLabels, Combined[MixedForecast]):
+    """A forecast made of those of several experts, with a theorem on any sequence, and usually sharper than each.
+
+    The experts are predictors, of any kind that says probabilities. The forecast is their weighted mean. After each
+    label a weight is multiplied by the probability that its expert gave to it; then a small share of all weights is
+    dealt out anew, so that an expert that was bad and has become good is heard soon.
+
+    One more expert stands among them, the *pool*: the product of the experts' probabilities, each to a power >= 0,
+    times a factor for each class, normalised. Powers and factors are those of the lowest log loss on the latest
+    forecasts. It is often sharper than every mean, and proves nothing; the mixture follows it as long as it is good.
+
+    Theorem, for any sequence of objects and labels: after every step the total log loss `loss` is at most
+    `losses[i] + allowance[i]` for every expert i. An expert's forecasts count with .0001 of the uniform distribution
+    in them. The allowance is about 3 at the start and grows by `share` a step. Against experts that change m times
+    the same holds with about m ln(1 / share) more. An expert that says nothing yet counts as if it had said what the
+    others say together. If labels come late the statement is about the forecasts made again when each label came.
+
+    Parameters
+    ----------
+    predictors : sequence of at least one Predictor
+        Their predictions have `proba`, or are (k, c) probabilities of k experts, NaN where one says nothing yet. In a
+        `Panel` that also holds a predictor, it is asked and taught once.
+    exponents : sequence of float >= 0, optional
+        Of each expert in the pool at the start; by default 1 / M for M experts.
+    share : float in (0, 1), default 0.002
+        Of the weights that is dealt out anew after each step; after the first ones 1 / 2, 1 / 3, ...
+
+    Attributes
+    ----------
+    weights : (M + 1,) float64
+        Of the experts and, last, of the pool, now.
+    loss : float
+        Total log loss of the forecasts.
+    losses : (M + 1,) float64
+        Total log losses of the experts and of the pool.
+    allowance : (M + 1,) float64
+        How much more `loss` may be than each of them, at most.
+    n : int
+        Number of examples learned.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described; by `predict_one` for a prediction without probabilities.
+
+    References
+    ----------
+    DeSantis, Markowsky & Wegman (1988), "Learning probabilistic prediction functions"; Herbster & Warmuth (1998),
+    "Tracking the best expert"; for experts that sleep Freund, Schapire, Singer & Warmuth (1997). Pools: Genest &
+    Zidek (1986), "Combining probability distributions".
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
+    >>> abers, platt = venn.TransductiveVennAbers(machine), venn.Scaler(machine, venn.maps.Platt())
+    >>> model = ExpertMixture([abers, platt])
+    >>> for i in range(40):
+    ...     model.learn_one([i % 2 + i / 40], "yes" if i % 2 else "no")
+    >>> forecast = model.predict_one([0.2])
+    >>> forecast.label, forecast.guaranteed
+    ('no', 'log loss')
+    >>> bool((model.loss <= model.losses + model.allowance).all())
+    True
+    """
+
+    def __init__(
+        self, predictors: Sequence[Any], exponents: Sequence[float] | None = None, share: float = 0.002
+    ) -> None:
+        if isinstance(predictors, str) or not isinstance(predictors, Sequence) or not predictors:
+            raise TypeError(f"predictors must be a sequence of at least one predictor, got {predictors!r}")
+        self.experts = tuple(checked_predictor(one, "predictors") for one in predictors)
+        if len({id(one) for one in self.experts}) < len(self.experts):
+            raise ValueError(f"predictors must be different objects, got one twice in {predictors!r}")
+        self.space = label_space(tuple(self.experts[0].classes))
+        for one in self.experts:
+            if tuple(one.classes) != self.classes:
+                raise ValueError(f"predictors must have the same classes, got {self.classes!r} and {one.classes!r}")
+        self.share = fraction("share", share)
+        m, c = sum(experts_in(one) for one in self.experts), len(self.classes)
+        self._first = np.full(m, 1 / m) if exponents is None else checked_exponents(exponents, m)
+        self.exponents = None if exponents is None else tuple(self._first.tolist())
+        self._prior = np.append(np.full(m, (1 - POOLED) / m), POOLED)
+        self._weights = np.log(self._prior)
+        self.loss, self.losses, self.allowance = 0.0, np.zeros(m + 1), -self._weights
+        self._seen = 0
+        self._powers, self._biases = self._first.copy(), np.zeros(c)
+        self._logs, self._codes = np.zeros((0, m, c)), np.zeros(0, np.int64)  # a ring, and its labels
+        self._due = next_fit(0)
+        self._learner = Weighing(self)
+
+    held_as = (("predictors", "experts"),)
+
+    # -------------------------------------------------------------------- state
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Weights, losses, the pool, and the latest forecasts, oldest first."""
+        return {
+            "n": self._seen, "due": self._due, "loss": self.loss, "losses": self.losses, "allowance": self.allowance,
+            "weights": self._weights, "powers": self._powers, "biases": self._biases,
+            "logs": self._latest(self._logs), "codes": self._latest(self._codes),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        super().restore(state)
+        m, c = self._first.size, len(self.classes)
+        self._seen = held_int("n", state["n"])
+        self._due = held_int("due", state["due"], 1)
+        self.loss = held_float("loss", state["loss"], 0.0)
+        self.losses = held_finite("losses", state["losses"], (m + 1,)).copy()
+        self.allowance = held_finite("allowance", state["allowance"], (m + 1,)).copy()
+        self._weights = held_finite("weights", state["weights"], (m + 1,)).copy()
+        self._powers = held_finite("powers", state["powers"], (m,)).copy()
+        self._biases = held_finite("biases", state["biases"], (c,)).copy()
+        kept = held_rows("logs", state["logs"])
+        if kept != min(self._seen, KEPT):
+            raise ValueError(f"logs must be of the latest {min(self._seen, KEPT)} examples, got {kept}")
+        logs, codes = held_finite("logs", state["logs"], (kept, m, c)), state["codes"]
+        codes = held_codes("codes", codes, (kept,), 0, c)
+        self._logs, self._codes = np.roll(logs, self._seen % KEPT, axis=0), np.roll(codes, self._seen % KEPT)
+        if kept < KEPT:
+            self._logs, self._codes = logs.copy(), codes.copy()
+
+    def _latest(self, ring: Any) -> Any:
+        """Return the entries of a ring, oldest first."""
+        kept = ring[: min(self._seen, KEPT)]
+        return np.roll(kept, -(self._seen % KEPT), axis=0) if self._seen > KEPT else kept.copy()
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def weights(self) -> Floats:
+        """(M + 1,) weights of the experts and of the pool, of sum 1."""
+        return np.exp(self._weights)
+
+    @property
+    def machine(self) -> Any:
+        """The machine that the first expert with one reads."""
+        return next((one.machine for one in self.experts if one.machine is not None), None)
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+        return int(getattr(self.experts[0], "n", self._seen))
+
+    @property
+    def predictors(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """What learns: the experts, and what compares their forecasts with the labels."""
+        return (*self.experts, self._learner)
+
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """The experts."""
+        return self.experts
+
+    def of(self, parts: Sequence[Any]) -> Self:
+        """Return a mixture of other experts, which has weighed nothing."""
+        return type(self)(parts, self.exponents, self.share)
+
+    def joined(self, other: Self, parts: Sequence[Any]) -> Self:
+        """Return a mixture of these experts that has weighed all that two mixtures have: losses and evidence add up."""
+        made = self.of(parts)
+        made._seen = self._seen + other._seen
+        made.loss, made.losses = self.loss + other.loss, self.losses + other.losses
+        made.allowance = self.allowance + other.allowance  # what was lost against either is known, no more
+        weights = self._weights + other._weights - np.log(self._prior)
+        made._weights = weights - np.logaddexp.reduce(weights)
+        logs, codes = ([one._latest(ring) for one, ring in pair] for pair in (
+            ((self, self._logs), (other, other._logs)), ((self, self._codes), (other, other._codes)),
+        ))  # fmt: skip
+        made._logs, made._codes = np.concatenate(logs)[-KEPT:], np.concatenate(codes)[-KEPT:]
+        made._logs, made._codes = (np.roll(one, made._seen % KEPT if len(one) == KEPT else 0, 0) for one in (
+            made._logs, made._codes
+        ))  # fmt: skip
+        if made._seen:
+            made._fit()
+        return made
+
+    def combined(self, predictions: Sequence[Any]) -> MixedForecast:
+        """Return the mixture of the experts' predictions, one by each of the predictors."""
+        merged, _ = self._merged([said_by(one) for one in predictions])
+        return MixedForecast(merged, self.classes)
+
+    def combined_many(self, blocks: Sequence[Any]) -> ManyMixedForecasts:
+        """Return the mixtures of predictions for many objects, which each of the predictors has made."""
+        c = len(self.classes)
+        rows = [said_by_many(block, experts_in(one), c) for block, one in zip(blocks, self.experts, strict=True)]
+        each = np.concatenate(rows)
+        return ManyMixedForecasts(
+            np.array([self._merged([each[:, i]])[0] for i in range(each.shape[1])]).reshape(-1, c), self.classes
+        )
+
+    def _merged(self, rows: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """Return the (c,) forecast, and what each expert and the pool (M + 1, c) say, as it counts."""
+        m, c = self._first.size, len(self.classes)
+        said = np.empty((m + 1, c))
+        np.concatenate(rows, out=said[:m])
+        asleep = np.isnan(said[:m, 0])
+        said *= 1 - FLOOR
+        said += FLOOR / c
+        powers, weights = self._powers, np.exp(self._weights)
+        if asleep.any():
+            powers, weights = np.where(asleep, 0.0, powers), np.where(np.append(asleep, False), 0.0, weights)
+            if not powers.any():  # nobody who is awake was in the pool
+                powers = np.where(asleep, 0.0, 1 / max(1, (~asleep).sum()))
+            said[:m][asleep] = 1.0  # whatever to the power 0
+        pooled(np.log(said[:m]), powers, self._biases, said[m])
+        said[m] *= 1 - FLOOR
+        said[m] += FLOOR / c
+        merged = weights @ said
+        merged /= merged.sum()
+        said[:m][asleep] = merged
+        return merged, said
+
+    # ----------------------------------------------------------------- learning
+
+    def said(self, predictions: Sequence[Any]) -> tuple[Floats, Floats]:
+        """Return what is to be compared with a label: the forecast, and what each expert and the pool said."""
+        return self._merged([said_by(one) for one in predictions])
+
+    def weigh(self, code: int, merged: Floats, said: Floats) -> None:
+        """Weigh the experts by what they said of an example with this class code, and fit the pool when it is time."""
+        m = self._first.size
+        lost = -np.log(said[:, code])
+        self.loss -= float(np.log(merged[code]))
+        self.losses = self.losses + lost
+        weights = self._weights - lost
+        weights -= np.logaddexp.reduce(weights)
+        share = max(self.share, 1 / (self._seen + 2))
+        self._weights = np.logaddexp(weights + np.log1p(-share), np.log(share * self._prior))
+        self.allowance = self.allowance - np.log1p(-share * (1 - self._prior))
+        place = self._seen % KEPT
+        if place >= len(self._codes):
+            room = min(KEPT, max(64, 2 * place))
+            for name in ("_logs", "_codes"):
+                ring = getattr(self, name)
+                grown = np.zeros((room, *ring.shape[1:]), ring.dtype)
+                grown[: len(ring)] = ring
+                setattr(self, name, grown)
+        self._logs[place], self._codes[place] = np.log(said[:m]), code
+        self._seen += 1
+        if self._seen >= self._due:
+            self._fit()
+
+    def _fit(self) -> None:
+        """Fit the pool to the latest forecasts, from its last solution."""
+        from scipy.optimize import minimize  # it takes longer to import than to run
+
+        self._due = next_fit(self._seen)
+        kept = min(self._seen, KEPT)
+        logs, codes = self._logs[:kept], self._codes[:kept]
+        m, c = logs.shape[1:]
+        by_exponent, by_bias = np.empty(m), np.empty(c)
+        start = np.concatenate([self._first, np.zeros(c)])
+
+        def loss(place: Floats) -> tuple[float, Floats]:
+            off = place - start
+            total = pool_loss(logs, codes, place[:m], place[m:], by_exponent, by_bias)
+            return total + RIDGE * float(off @ off), np.concatenate([by_exponent, by_bias]) + 2 * RIDGE * off
+
+        bounds = [(0.0, None)] * m + [(None, None)] * c
+        begin = np.concatenate([self._powers, self._biases])
+        found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ROUNDS}).x
+        if np.isfinite(found).all():
+            self._powers, self._biases = found[:m].copy(), found[m:].copy()
+
+
+class Weighing(Predictor):
+    """The part of an `ExpertMixture` that learns by itself, so that a panel teaches the experts beside it once."""
+
+    def __init__(self, owner: ExpertMixture) -> None:
+        self.owner = owner
+        self.classes = owner.classes
+
+    def __repr__(self) -> str:
+        return f"Weighing({self.owner!r})"
+
+    def note(self, x: Any, y: Label) -> tuple[Floats, Floats]:
+        """Return what is said of x before it is learned."""
+        self.owner.space.check(y)
+        return self.owner.said([one.predict_one(x) for one in self.owner.experts])
+
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Weigh the experts by what was noted."""
+        if noted is None:
+            raise ValueError("noted must be what note(x, y) returned, got None")
+        self.owner.weigh(self.owner.space.encode(y), *noted)
+
+
+def next_fit(n: int) -> int:
+    """Return after how many examples the pool is fitted next."""
+    return n + max(20 if n < 60 else 50, n // 20)
+
+
+def experts_in(predictor: Any) -> int:
+    """Return how many experts a predictor speaks for."""
+    return int(getattr(predictor, "experts_inside", 1))
+
+
+def said_by(prediction: Any) -> Floats:
+    """Return the (k, c) probabilities of a prediction, or say that it has none."""
+    if isinstance(prediction, np.ndarray):
+        return prediction
+    if not hasattr(prediction, "proba"):
+        raise TypeError(f"predictors must give probabilities, got {prediction!r}")
+    return prediction.proba[None]  # type: ignore[no-any-return]
+
+
+def said_by_many(block: Any, k: int, c: int) -> Floats:
+    """Return the (k, n, c) probabilities of a block, or of a list of predictions; or say what has none."""
+    if isinstance(block, np.ndarray):
+        return block
+    if hasattr(block, "proba"):
+        return block.proba[None]  # type: ignore[no-any-return]
+    return np.array([said_by(one) for one in block]).reshape(-1, k, c).swapaxes(0, 1)
+
+
+def checked_exponents(exponents: Any, m: int) -> Floats:
+    """Return exponents as numbers, or say what is wrong with them."""
+    requirement = f"exponents must be {m} numbers >= 0, one for each expert"
+    found = real_array(exponents, requirement)
+    if found.shape != (m,) or not (np.isfinite(found) & (found >= 0)).all():
+        raise ValueError(f"{requirement}, got {exponents!r}")
+    return found.astype(np.float64)
