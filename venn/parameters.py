@@ -151,6 +151,19 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def one_of(name: str, value: Any, among: Sequence[str]) -> str:
+    """Return the value, one of several words, or say which ones there are.
+
+    Examples
+    --------
+    >>> one_of("on_change", "keep", ("restart", "keep"))
+    'keep'
+    """
+    if value not in among:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, among))}, got {value!r}")
+    return str(value)
+
+
 def integer(name: str, value: Any, least: int, most: float = math.inf) -> int:
     """Return an integer from `least` to `most`, or say what is wrong with the value."""
     requirement = f"{name} must be an integer >= {least}, got {value!r}"

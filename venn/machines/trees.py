@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -117,7 +117,9 @@ class FlatTrees(Saved):
         if link not in LINKS:
             raise ValueError(f"link must be one of {list(LINKS)}, got {link!r}")
         self.link, self.single, self.missing = link, flag("single", single), flag("missing", missing)
-        k, n, m, s = (held_rows(*of) for of in (("start", start), ("thresholds", thresholds), ("leaves", leaves), ("sets", sets)))
+        k, n, m, s = (
+            held_rows(*of) for of in (("start", start), ("thresholds", thresholds), ("leaves", leaves), ("sets", sets))
+        )
         d, q = held_rows("places", places) - 1, held_rows("categories", categories)
         self.start = held_array("start", start, (k,))
         self.leaves = held_array("leaves", leaves, (m, k if link == "shares" else 1))
@@ -192,7 +194,7 @@ class FlatTrees(Saved):
             raise ValueError(f"X must be {what} of {kind} bits, got {rows[i, f]} at row {i}, feature {f}")
         if link in ("shares", "mean"):
             sums /= len(self.roots)
-        if method == "decision_function" and k > 1 or link == "shares":
+        if (method == "decision_function" and k > 1) or link == "shares":
             return sums
         if link == "softmax":
             sums -= sums.max(axis=1, keepdims=True)

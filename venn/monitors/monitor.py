@@ -138,6 +138,7 @@ class Monitor(HasLabels, Running):
             if isinstance(source, OneClass) and self.classes[source.code : source.code + 1] != (source.label,):
                 raise ValueError(f"sources must be of the classes {list(self.classes)!r} in order, got {source!r}")
         self.restarts = ascending("restarts", restarts)
+        self._restarts: tuple[int, ...] = self.restarts  # those of the present, see `begin_anew`
         self._smoothing = Smoothing(seed)
         self.seed = self._smoothing.seed
         self._scorer = Scorer("the predictor", self.space)
@@ -327,7 +328,7 @@ class Monitor(HasLabels, Running):
     def _take(self, step: Outcomes) -> tuple[Alarm, ...]:
         self._last = None  # the scores of the step before are gone
         n = self.n
-        if n in self.restarts:
+        if n in self._restarts:
             for evidence in self._evidence:
                 evidence.begin_anew()
         tau = self._smoothing.at(n)
@@ -354,6 +355,26 @@ class Monitor(HasLabels, Running):
         self._alarms.extend(rung)
         self.count += len(rung)
         return tuple(rung)
+
+    def begin_anew(self, restarts: Sequence[int] = ()) -> None:
+        """Begin all bets anew before the next step: the predictor has forgotten what it learned, as after a change.
+
+        The level is then that of a new stream. Curves, alarms and the change that rang stay.
+
+        Parameters
+        ----------
+        restarts : sequence of int >= 1, optional
+            After so many further steps bets begin anew, in place of those that were to come.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `restarts` is not as described.
+        """
+        further = ascending("restarts", restarts)
+        for evidence in self._evidence:
+            evidence.begin_anew()
+        self._restarts = (self.n, *(self.n + step for step in further))
 
     # ------------------------------------------------------------------- reading
 
@@ -426,7 +447,7 @@ class Monitor(HasLabels, Running):
     @property
     def _began(self) -> int:
         """Number of steps before the period of the latest one."""
-        return max((step for step in self.restarts if step < self.n), default=0)
+        return max((step for step in self._restarts if step < self.n), default=0)
 
     def _latest(self, size: int) -> dict[str, float]:
         """Return the means over the latest steps, as many as there are in the window at most."""
@@ -504,6 +525,7 @@ class Monitor(HasLabels, Running):
             "calibration": self._calibration.state,
             "evidence": [evidence.state for evidence in self._evidence],
             "case": self._judge.state,
+            "restarts": list(self._restarts),
         }
 
     def take_over(self, held: State) -> None:
@@ -520,6 +542,7 @@ class Monitor(HasLabels, Running):
         self.n, self.count = n, held_count("count", held["count"])
         if n:
             self._begin(KINDS[kind], held["guaranteed"])
+        self._restarts = ascending("state['restarts']", [step for step in held["restarts"] if step])
         for name in ("alarms", "evidence"):
             if not isinstance(held[name], list):
                 raise ValueError(f"state[{name!r}] must be a list, got {held[name]!r}")

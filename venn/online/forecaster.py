@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from venn.machines.bank import Bank, Member
+from venn.machines.bank import Bank
 from venn.machines.frozen import FrozenScorer
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.mixture import Mixture
 from venn.machines.scaled import checked_ranges
 from venn.machines.scaled_bank import ScaledBank
-from venn.maps.beta_calibration import BetaCalibration
+from venn.machines.stack import Stack
 from venn.monitors.monitor import Monitor
-from venn.monitors.together import together
-from venn.monitors.verdict import Verdict, worst
+from venn.monitors.together import together, trainings
+from venn.monitors.verdict import CHANGED, Verdict, worst
 from venn.online.panel import Noted, Panel
-from venn.parameters import by_name, fraction, integer
+from venn.parameters import by_name, fraction, integer, one_of
 from venn.prediction import Floats, Label
-from venn.predictors.averaged import Averaged
 from venn.predictors.conformal import Conformal
+from venn.predictors.expert_mixture import ExpertMixture
 from venn.predictors.hand_over import HandOver
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.learning import Predictor
-from venn.predictors.scaling import Scaler
-from venn.predictors.score_sources import DeletedScores
-from venn.predictors.sharpened import Sharpened
+from venn.predictors.learning import Predictor, elementary
+from venn.predictors.refits import Refits, ScorerForecast
 from venn.predictors.transductive_abers import TransductiveVennAbers
-from venn.saved import checked_keys, saved
+from venn.saved import checked_keys, held_int, saved
 from venn.schedules import Prefix
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
-CHOSEN = ("transductive", "first", "ranges", "level")
-SHARE = 0.5  # of the examples at a training: they train, the rest calibrates
+CHOSEN = ("transductive", "last", "first", "ranges", "level", "on_change")
+RESTART, KEEP = "restart", "keep"
+LAST = 100_000  # examples, by default: after so many nothing trains any more
+SHARE = 0.7  # of the examples at a training: they train, the rest calibrates
+OWN_FIRST = (0.1, 0.8)  # exponents of Venn-Abers and of a given classifier itself: the pool begins so
+EXPONENTS = (1.2, 0.0, 0.1, 0.0, 0.0)  # of Venn-Abers, stack, forest, boosted trees, regression: the pool begins so
 
 
 class Said(dict[str, Any]):
@@ -68,8 +71,8 @@ class Outlook(Said):
     Attributes
     ----------
     proba : (c,) float64
-        Probabilities in class order, to decide by. They guarantee nothing and come from another method than the
-        intervals, so one may lie outside its interval.
+        Probabilities in class order, to decide by. They come from another method than the intervals, so one may lie
+        outside its interval.
     intervals : (c, 2) float64
         Lower and upper probability of each class.
     label : label
@@ -116,7 +119,7 @@ class Outlooks(Said):
     Attributes
     ----------
     proba : (n, c) float64
-        Probabilities in class order, to decide by: as in an `Outlook`, they guarantee nothing.
+        Probabilities in class order, to decide by.
     intervals : (n, c, 2) float64
         Lower and upper probability of each class.
     p_values : (n, c) float64
@@ -172,19 +175,25 @@ class Forecaster(Panel):
 
     It is a `Panel` of three predictors, and may stand wherever a panel may: in `Online`, `replay`, a checkpoint.
 
-    - "forecast": probabilities to decide by. No theorem, but the lowest log loss that we know how to give.
+    - "forecast": probabilities to decide by, an `ExpertMixture`. Its total log loss is hardly larger than that of the
+      best of its experts, whatever happens; of a single probability nothing is proved.
     - "intervals": a lower and an upper probability for each class, with the guarantee "each class".
     - "sets": conformal sets of labels, with the guarantee "error rate".
 
-    Without a scorer all examples count in every answer until there are `transductive` of them; then half of them train
-    a scorer, the other half and all later ones calibrate it, and memory and time for a step no longer grow. It trains
-    once more, at twice as many. When that happens depends on the number of examples only, so each answer keeps its
-    guarantee.
+    Without a scorer all examples count in every answer until there are `transductive` of them. Experts of the forecast
+    are then Venn-Abers on a `Mixture` of kernel machines, and a forest, boosted trees and a logistic regression that
+    are fitted anew at growing numbers of examples. From `transductive` examples on a `Stack` of all these is trained on
+    seven tenths of the examples; the others and all later ones calibrate it. It is trained again at twice, four times,
+    ... as many, up to `last`; after that memory and time for a step no longer grow. When that happens depends on the
+    number of examples only, so each answer keeps its guarantee.
 
     Columns may have any units: a `ScaledBank` scales them. Until there are `first` examples, each answer is on the
     scale of all objects so far and the new one. Then the scale is fixed; these examples teach and count in the
     forecast, but not in intervals and sets, whose guarantees rest on the later ones: with none of these yet, intervals
     are [0, 1] again, and narrow from there on. Labels are not looked at for the scale.
+
+    When an alarm says that the stream has changed, what was learned before would only mislead: the forecaster forgets
+    all examples and begins anew. Its promises hold from there on, and the verdict says so.
 
     Parameters
     ----------
@@ -195,6 +204,8 @@ class Forecaster(Panel):
         examples. With more than two classes intervals rest on its `predict_proba`, where there is one.
     transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them.
+    last : int >= transductive, optional
+        Number of examples up to which it trains and keeps them, 100000 by default.
     first : int >= 2, or 0, default 30
         Number of examples that fix the scale of the columns; 0 takes objects as they are. Not with a scorer, which has
         its own scale.
@@ -204,8 +215,11 @@ class Forecaster(Panel):
         Probability that the verdict is ever "changed" although nothing has changed; for each example .00001 more, see
         `Monitor` on `run_length`. Bets begin anew at each training, and each period has its share of the level. One
         third is kept for the objects, which the commands watch beside it: all tell the same story.
+    on_change : "restart" or "keep", default "restart"
+        Whether it begins anew when an alarm says that the stream has changed. "keep" keeps all examples: intervals and
+        sets then say what they would say of an unchanged stream.
     beside : mapping of str to Predictor, optional
-        Other predictors on the same stream, for comparison.
+        Other predictors on the same stream, for comparison. They do not begin anew.
 
     Attributes
     ----------
@@ -238,12 +252,15 @@ class Forecaster(Panel):
         *,
         scorer: Any = None,
         transductive: int = 2000,
+        last: int | None = None,
         first: int | None = None,
         ranges: Iterable[tuple[float, float]] | None = None,
         level: float = 0.01,
+        on_change: str = "restart",
         beside: Mapping[str, Predictor] | None = None,
     ) -> None:
         self.transductive = integer("transductive", transductive, 2)
+        self.last = max(LAST, self.transductive) if last is None else integer("last", last, self.transductive)
         self.level = fraction("level", level)
         self.first: int | None = None
         self.ranges: tuple[tuple[float, float], ...] | None = None
@@ -258,7 +275,8 @@ class Forecaster(Panel):
         else:
             bank = own_bank(classes, first, ranges)
             self.first, self.ranges = (bank.first, bank.ranges) if isinstance(bank, ScaledBank) else (0, None)
-            parts = own_parts(bank, self.transductive)
+            parts = own_parts(bank, self.transductive, self.last)
+        self.on_change = one_of("on_change", on_change, (RESTART, KEEP))
         others = by_name("beside", beside, "predictors")
         for name in parts.keys() & others.keys():
             raise ValueError(f"beside must have other names than {', '.join(parts)}, got {name!r}")
@@ -267,6 +285,8 @@ class Forecaster(Panel):
 
     def watch(self) -> None:
         """Begin to watch, having seen nothing."""
+        self._before = 0  # examples learned before it began anew
+        self._asked: tuple[Any, dict[int, Any]] | None = None  # the last object, and what was said of it
         watched = {name: self[name] for name in (INTERVALS, SETS)}
         self.monitors = together(watched, self.classes, level=self.level, spare=1)
 
@@ -277,7 +297,7 @@ class Forecaster(Panel):
         scale += "" if self.ranges is None else f", ranges={self.ranges!r}"
         others = {name: one for name, one in self.items() if name not in (FORECAST, INTERVALS, SETS)}
         beside = f", beside={others!r}" if others else ""
-        chosen = f"transductive={self.transductive}{scale}, level={self.level}"
+        chosen = f"transductive={self.transductive}, last={self.last}{scale}, level={self.level}"
         return f"Forecaster({list(self.classes)!r}{scorer}, {chosen}{beside})"
 
     # -------------------------------------------------------------------- state
@@ -289,8 +309,8 @@ class Forecaster(Panel):
 
     @property
     def state(self) -> dict[str, Any]:
-        """What watches."""
-        return {"monitors": self.monitors}
+        """What watches, and how many examples were learned before it began anew."""
+        return {"monitors": self.monitors, "before": self._before}
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
@@ -298,6 +318,7 @@ class Forecaster(Panel):
         checked_keys("parameters", parameters, ("predictors", *CHOSEN))
         made = cls.__new__(cls)
         made.transductive = integer("transductive", parameters["transductive"], 2)
+        made.last = integer("last", parameters["last"], made.transductive)
         made.level = fraction("level", parameters["level"])
         made.first = None if parameters["first"] is None else integer("first", parameters["first"], 0)
         made.ranges = None if parameters["ranges"] is None else checked_ranges(parameters["ranges"])
@@ -307,6 +328,7 @@ class Forecaster(Panel):
         if not isinstance(predictors[INTERVALS], HandOver | InductiveVennAbers):
             raise ValueError(f"{INTERVALS} must be those of a Forecaster, got {predictors[INTERVALS]!r}")
         Panel.__init__(made, **predictors)
+        made.on_change = one_of("on_change", parameters["on_change"], (RESTART, KEEP))
         made.watch()
         return made
 
@@ -322,6 +344,7 @@ class Forecaster(Panel):
             ):  # fmt: skip
                 raise ValueError(f"monitors must be like {self.monitors[name]!r}, got {monitor!r}")
         self.monitors = monitors
+        self._before = held_int("before", state["before"])
 
     # ------------------------------------------------------------------ in use
 
@@ -329,7 +352,7 @@ class Forecaster(Panel):
     def n(self) -> int:
         """Number of examples learned."""
         intervals: Any = self[INTERVALS]
-        return int(intervals.n)
+        return self._before + int(intervals.n)
 
     def predict_one(self, x: Any) -> Outlook:
         """Return the outlook for one object; nothing is learned."""
@@ -363,16 +386,40 @@ class Forecaster(Panel):
                 )
         return type(self).made_of(self.parameters | {"predictors": predictors})
 
+    def _told(self, x: Any) -> dict[int, Any]:
+        """Return what has been said of this object since the last example; the last object alone is remembered."""
+        key = content_of(x)
+        if key is None or self._asked is None or self._asked[0] != key:
+            self._asked = key, {}
+        return self._asked[1]
+
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
         noted, n = self.note(x, y) if noted is None else noted, self.n
-        said = {name: self[name].predict_one(x) for name in self.monitors}
+        told = self._told(x)
+        said = {name: self._said(self[name], x, told) for name in self.monitors}
         try:
             super().learn_one(x, y, noted)
         finally:
+            self._asked = None
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
-                for name, monitor in self.monitors.items():
-                    monitor.update(said[name], y)
+                rung = [monitor.update(said[name], y) for name, monitor in self.monitors.items()]
+                if any(rung) and self.on_change == RESTART and self.verdict().state == CHANGED:
+                    self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget all examples, as after a change: a new bag, new bets, and the promises of a new stream."""
+        sets: Any = self[SETS]
+        if self.first is None:
+            parts = given_parts(sets.given)
+        else:
+            parts = own_parts(own_bank(self.classes, self.first, self.ranges), self.transductive, self.last)
+        before = self.n
+        self._predictors.update(parts)
+        self._learners = elementary(self._predictors.values())
+        self._before = before
+        for name, monitor in self.monitors.items():
+            monitor.begin_anew(trainings(self[name]))
 
     def verdict(self, given: Mapping[str, Monitor] | None = None) -> Verdict:
         """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors.
@@ -390,7 +437,19 @@ class Forecaster(Panel):
         told = {} if given is None else given
         if not isinstance(told, Mapping):
             raise TypeError(f"given must be a mapping of names to monitors, got {told!r}")
-        return worst({name: monitor.verdict(told.get(name)) for name, monitor in self.monitors.items()})
+        found = worst({name: monitor.verdict(told.get(name)) for name, monitor in self.monitors.items()})
+        if not self._before:
+            return found
+        return replace(found, sentence=f"{found.sentence}; began anew after {self._before}")
+
+
+def content_of(x: Any) -> Any:
+    """Return what tells an object from others, of an array or a row of numbers; None for any other."""
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
+        return x.shape, x.dtype.str, x.tobytes()
+    if isinstance(x, list | tuple) and all(type(one) in (int, float) for one in x):
+        return tuple(map(float, x)) if all(one == one for one in x) else None
+    return None
 
 
 def watched(names: Iterable[str]) -> list[str]:
@@ -408,8 +467,11 @@ def watched(names: Iterable[str]) -> list[str]:
 def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     """Return the predictors that calibrate a scorer."""
     intervals = InductiveVennAbers(scorer)
+    forecast = ExpertMixture([intervals])
+    if getattr(intervals.given, "probabilities", False):
+        forecast = ExpertMixture([intervals, ScorerForecast(intervals)], OWN_FIRST)
     # Sets compare the classes of one object, for which decision values are sharper.
-    return {FORECAST: Averaged([intervals]), INTERVALS: intervals, SETS: InductiveConformal(scorer)}
+    return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(scorer)}
 
 
 def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank | ScaledBank:
@@ -421,17 +483,16 @@ def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank | Scaled
     return bank
 
 
-def own_parts(bank: Bank | ScaledBank, transductive: int) -> dict[str, Predictor]:
-    """Return the predictors on a bank of machines."""
-    schedule = Prefix(SHARE, first=transductive, last=2 * transductive)
-    middle, late = bank.members[1], Mixture(bank.fresh())
-    abers = InductiveVennAbers(late, schedule=schedule)
+def own_parts(bank: Bank | ScaledBank, transductive: int, last: int) -> dict[str, Predictor]:
+    """Return the predictors on a bank of machines, and on the stacks that come after it."""
+    stack, schedule = Stack(bank.classes), Prefix(SHARE, first=transductive, last=last)
+    abers = InductiveVennAbers(stack, schedule=schedule)
     early = TransductiveVennAbers(Mixture(bank))
-    # Nothing is claimed of the forecast: there the examples that have fixed the scale count, too.
+    # No interval is claimed of the forecast: there the examples that have fixed the scale count, too.
     every = TransductiveVennAbers(Mixture(bank, whole=True)) if isinstance(bank, ScaledBank) and bank.first else early
-    beta = Scaler(Member(bank, 1, whole=True), BetaCalibration(), DeletedScores())
+    experts = [HandOver(every, abers), ScorerForecast(abers), Refits(bank.classes, last=last)]
     return {
-        FORECAST: Sharpened(HandOver(Averaged([every, beta]), Averaged([abers]))),
+        FORECAST: ExpertMixture(experts, EXPONENTS),
         INTERVALS: HandOver(early, abers),
-        SETS: HandOver(Conformal(middle), InductiveConformal(late.fresh(), schedule=schedule)),
+        SETS: HandOver(Conformal(bank.members[1]), InductiveConformal(stack, schedule=schedule)),
     }

@@ -11,6 +11,7 @@ from venn.machines.views import taught
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.blocks import block_of
+from venn.predictors.expert_mixture import Weighing
 from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, teach_all
 from venn.saved import Saved, saved
 
@@ -25,7 +26,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
 
     Predictors that hold the same machine object share it: its hypotheses are solved once a step
     and the label is learned once. The same holds of predictors on members and mixtures of one `Bank`,
-    and of predictors that also stand inside an `Averaged`.
+    and of predictors that also stand inside an `ExpertMixture`.
 
     Parameters
     ----------
@@ -132,8 +133,12 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
 
     def predict_one(self, x: Any) -> dict[str, Prediction]:
         """Return the prediction of every predictor by name; nothing is learned."""
-        said: dict[int, Prediction] = {}
+        said = self._told(x)
         return {name: self._said(predictor, x, said) for name, predictor in self._predictors.items()}
+
+    def _told(self, x: Any) -> dict[int, Any]:
+        """Return what was said of this object since the last example, by the predictor's identity; here nothing."""
+        return {}
 
     def _said(self, predictor: Any, x: Any, said: dict[int, Prediction]) -> Prediction:
         """Return a prediction, made once: `said` has those made so far, by the predictor's identity."""
@@ -273,7 +278,12 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         self.space.check(y)
         for machine in self.machines:
             machine.check(x, y)
-        return Noted([predictor.note(x, y) for predictor in self._learners])
+        said = self._told(x)
+        return Noted([
+            predictor.compared([self._said(one, x, said) for one in predictor.owner.experts])
+            if isinstance(predictor, Weighing) else predictor.note(x, y)
+            for predictor in self._learners
+        ])  # fmt: skip
 
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Teach every distinct machine once, then every predictor.
@@ -321,7 +331,8 @@ def _both(name: str, one: Any, other: Any, merged: dict[int, Any]) -> Any:
             if len(one.predictors) != len(other.predictors):
                 raise ValueError(f"other must have the {name} {one!r}, to be merged, got {other!r}")
             parts = zip(one.predictors, other.predictors, strict=True)
-            merged[id(one)] = one.of([_both(name, own, theirs, merged) for own, theirs in parts])
+            both = [_both(name, own, theirs, merged) for own, theirs in parts if not isinstance(own, Weighing)]
+            merged[id(one)] = one.joined(other, both)
         elif has_methods(one, "merge"):
             merged[id(one)] = one.merge(other)
         else:

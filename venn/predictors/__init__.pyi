@@ -2,7 +2,6 @@
 
 from .adaptive import Adaptive as Adaptive
 from .adaptive_intervals import AdaptiveIntervals as AdaptiveIntervals
-from .averaged import Averaged as Averaged
 from .balanced import Balanced as Balanced
 from .blocks import ManyClassIntervals as ManyClassIntervals
 from .blocks import ManyForecasts as ManyForecasts
@@ -21,6 +20,7 @@ from .distribution import GaussianProcess as GaussianProcess
 from .distribution_abers import VennAbersRegressor as VennAbersRegressor
 from .distribution_inductive import InductiveDistribution as InductiveDistribution
 from .distribution_inductive import ManyDistributions as ManyDistributions
+from .expert_mixture import ExpertMixture as ExpertMixture
 from .groups import InductiveByGroup as InductiveByGroup
 from .groups import Within as Within
 from .groups import by_group as by_group
@@ -38,6 +38,8 @@ from .multicalibration import TransductiveMulticalibration as TransductiveMultic
 from .protected import BrierLoss as BrierLoss
 from .protected import LogLoss as LogLoss
 from .protected import Protected as Protected
+from .refits import Refits as Refits
+from .refits import ScorerForecast as ScorerForecast
 from .refitted import Refitted as Refitted
 from .restarting import Restarting as Restarting
 from .scaling import Scaler as Scaler
@@ -45,6 +47,5 @@ from .score_sources import CrossFittedScores as CrossFittedScores
 from .score_sources import DeletedScores as DeletedScores
 from .score_sources import HeldOutScores as HeldOutScores
 from .score_sources import TrainingScores as TrainingScores
-from .sharpened import Sharpened as Sharpened
 from .transductive import TransductiveVenn as TransductiveVenn
 from .transductive_abers import TransductiveVennAbers as TransductiveVennAbers

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.pool import pool_loss, pooled
+from venn._compiled.pool import pooled
 from venn.labels import HasLabels, label_space
+from venn.machines.pools import fitted_pool
 from venn.parameters import fraction, real_array
 from venn.prediction import Floats, Label, MixedForecast
 from venn.predictors.blocks import ManyMixedForecasts
@@ -19,7 +20,6 @@ FLOOR = 1e-4  # share of the uniform distribution in what an expert says: none i
 POOLED = 0.8  # weight of the pool before the first example; the experts have the rest in equal parts
 KEPT = 2000  # latest forecasts to which the pool is fitted
 RIDGE = 5.0  # how much exponents hold to those at the start, as if by so many examples
-ROUNDS = 40  # of L-BFGS, from the last solution
 
 
 @saved
@@ -186,26 +186,18 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
 
     def joined(self, other: Self, parts: Sequence[Any]) -> Self:
         """Return a mixture of these experts that has weighed all that two mixtures have: losses and evidence add up."""
-        made = self.of(parts)
-        made._seen = self._seen + other._seen
-        made.loss, made.losses = self.loss + other.loss, self.losses + other.losses
-        made.allowance = self.allowance + other.allowance  # what was lost against either is known, no more
-        weights = self._weights + other._weights - np.log(self._prior)
-        made._weights = weights - np.logaddexp.reduce(weights)
-        logs, codes = ([one._latest(ring) for one, ring in pair] for pair in (
-            ((self, self._logs), (other, other._logs)), ((self, self._codes), (other, other._codes)),
-        ))  # fmt: skip
-        made._logs, made._codes = np.concatenate(logs)[-KEPT:], np.concatenate(codes)[-KEPT:]
-        made._logs, made._codes = (np.roll(one, made._seen % KEPT if len(one) == KEPT else 0, 0) for one in (
-            made._logs, made._codes
-        ))  # fmt: skip
-        if made._seen:
-            made._fit()
+        made, one, two = self.of(parts), self.state, other.state
+        weights = one["weights"] + two["weights"] - np.log(self._prior)
+        both = {name: one[name] + two[name] for name in ("n", "loss", "losses", "allowance")}
+        latest = {name: np.concatenate([one[name], two[name]])[-KEPT:] for name in ("logs", "codes")}
+        made.restore(one | both | latest | {"weights": weights - np.logaddexp.reduce(weights), "due": both["n"] + 1})
+        if both["n"]:
+            made.fit_pool()
         return made
 
     def combined(self, predictions: Sequence[Any]) -> MixedForecast:
         """Return the mixture of the experts' predictions, one by each of the predictors."""
-        merged, _ = self._merged([said_by(one) for one in predictions])
+        merged, _ = self.merged([said_by(one) for one in predictions])
         return MixedForecast(merged, self.classes)
 
     def combined_many(self, blocks: Sequence[Any]) -> ManyMixedForecasts:
@@ -214,10 +206,10 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
         rows = [said_by_many(block, experts_in(one), c) for block, one in zip(blocks, self.experts, strict=True)]
         each = np.concatenate(rows)
         return ManyMixedForecasts(
-            np.array([self._merged([each[:, i]])[0] for i in range(each.shape[1])]).reshape(-1, c), self.classes
+            np.array([self.merged([each[:, i]])[0] for i in range(each.shape[1])]).reshape(-1, c), self.classes
         )
 
-    def _merged(self, rows: Sequence[Floats]) -> tuple[Floats, Floats]:
+    def merged(self, rows: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Return the (c,) forecast, and what each expert and the pool (M + 1, c) say, as it counts."""
         m, c = self._first.size, len(self.classes)
         said = np.empty((m + 1, c))
@@ -241,10 +233,6 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
 
     # ----------------------------------------------------------------- learning
 
-    def said(self, predictions: Sequence[Any]) -> tuple[Floats, Floats]:
-        """Return what is to be compared with a label: the forecast, and what each expert and the pool said."""
-        return self._merged([said_by(one) for one in predictions])
-
     def weigh(self, code: int, merged: Floats, said: Floats) -> None:
         """Weigh the experts by what they said of an example with this class code, and fit the pool when it is time."""
         m = self._first.size
@@ -267,29 +255,14 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
         self._logs[place], self._codes[place] = np.log(said[:m]), code
         self._seen += 1
         if self._seen >= self._due:
-            self._fit()
+            self.fit_pool()
 
-    def _fit(self) -> None:
+    def fit_pool(self) -> None:
         """Fit the pool to the latest forecasts, from its last solution."""
-        from scipy.optimize import minimize  # it takes longer to import than to run
-
-        self._due = next_fit(self._seen)
-        kept = min(self._seen, KEPT)
-        logs, codes = self._logs[:kept], self._codes[:kept]
-        m, c = logs.shape[1:]
-        by_exponent, by_bias = np.empty(m), np.empty(c)
-        start = np.concatenate([self._first, np.zeros(c)])
-
-        def loss(place: Floats) -> tuple[float, Floats]:
-            off = place - start
-            total = pool_loss(logs, codes, place[:m], place[m:], by_exponent, by_bias)
-            return total + RIDGE * float(off @ off), np.concatenate([by_exponent, by_bias]) + 2 * RIDGE * off
-
-        bounds = [(0.0, None)] * m + [(None, None)] * c
-        begin = np.concatenate([self._powers, self._biases])
-        found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ROUNDS}).x
-        if np.isfinite(found).all():
-            self._powers, self._biases = found[:m].copy(), found[m:].copy()
+        self._due, kept = next_fit(self._seen), min(self._seen, KEPT)
+        self._powers, self._biases = fitted_pool(
+            self._logs[:kept], self._codes[:kept], self._first, RIDGE, (self._powers, self._biases)
+        )
 
 
 class Weighing(Predictor):
@@ -305,7 +278,11 @@ class Weighing(Predictor):
     def note(self, x: Any, y: Label) -> tuple[Floats, Floats]:
         """Return what is said of x before it is learned."""
         self.owner.space.check(y)
-        return self.owner.said([one.predict_one(x) for one in self.owner.experts])
+        return self.compared([one.predict_one(x) for one in self.owner.experts])
+
+    def compared(self, predictions: Sequence[Any]) -> tuple[Floats, Floats]:
+        """Return what is to be compared with the label: the forecast, and what each expert and the pool say."""
+        return self.owner.merged([said_by(one) for one in predictions])
 
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Weigh the experts by what was noted."""
@@ -330,7 +307,7 @@ def said_by(prediction: Any) -> Floats:
         return prediction
     if not hasattr(prediction, "proba"):
         raise TypeError(f"predictors must give probabilities, got {prediction!r}")
-    return prediction.proba[None]  # type: ignore[no-any-return]
+    return prediction.proba[None]
 
 
 def said_by_many(block: Any, k: int, c: int) -> Floats:
@@ -338,7 +315,7 @@ def said_by_many(block: Any, k: int, c: int) -> Floats:
     if isinstance(block, np.ndarray):
         return block
     if hasattr(block, "proba"):
-        return block.proba[None]  # type: ignore[no-any-return]
+        return block.proba[None]
     return np.array([said_by(one) for one in block]).reshape(-1, k, c).swapaxes(0, 1)
 
 

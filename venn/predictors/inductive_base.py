@@ -230,6 +230,15 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
             self._asked = key, self._read(rows)
         return self._asked[1]
 
+    def scores_of_one(self, x: Any) -> Floats:
+        """Return the (1, c) scores of one object, by the scorer as it is."""
+        return self.scores_of(self._row(x))[:, : len(self.space.labels)]
+
+    def scores_of_many(self, X: Any) -> Floats:
+        """Return the (n, c) scores of n objects, by the scorer as it is."""
+        rows = clean_rows(X, self._features, self.feature_names, self._missing)
+        return self.scores_of(rows)[:, : len(self.space.labels)]
+
     def _read(self, rows: frozen.ObjectRows) -> Floats:
         """Return what the reader receives of n objects: (n, c) scores, beside them their weights, if these differ."""
         scores, shift = score_rows(self._machine, rows), self.shift
@@ -402,12 +411,15 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self.scorer = None
         self._asked = None
         self._reader.clear()
-        if calibrates[self._training_set].any():  # an example was learned that now calibrates
+        at_once = has_methods(self._machine, "fit_rows")
+        if at_once or calibrates[self._training_set].any():  # or an example was learned that now calibrates
             self._forget()
         news = ~calibrates
         news[self._training_set] = False
         try:
-            for i in np.flatnonzero(news):
+            if at_once and news.any():
+                self._machine.fit_rows(X[news], codes[news])
+            for i in [] if at_once else np.flatnonzero(news):
                 self._machine.learn_one(X[i], self.space.decode(codes[i]))
             scores = self._read(X[calibrates])
         except BaseException:
@@ -467,7 +479,7 @@ def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
             f"machine must be a machine or a FrozenScorer, with a method 'scores', got {machine!r}; a fitted "
             "scikit-learn classifier is wrapped as FrozenScorer(classifier), a regressor as FrozenRegressor(regressor)"
         )
-    learns = callable(getattr(machine, "learn_one", None))
+    learns = any(callable(getattr(machine, name, None)) for name in ("learn_one", "fit_rows"))
     if learns and not callable(getattr(machine, "fresh", None)):
         raise TypeError(f"machine must have a method 'fresh', to be trained anew, got {machine!r}")
     if learns and learned_by(machine) != 0:

@@ -205,6 +205,10 @@ class Combined(Predictor, Generic[Said]):
         """Return the same combination of other parts."""
         raise NotImplementedError
 
+    def joined(self, other: Self, parts: Sequence[Any]) -> Self:
+        """Return a combination of parts that have learned what those of two combinations have."""
+        return self.of(parts)
+
 
 def names_among(predictors: Iterable[Any]) -> tuple[str, ...] | None:
     """Return the columns of the table that a scorer inside these predictors was fitted to; None if nobody knows any."""

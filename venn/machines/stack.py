@@ -1,0 +1,240 @@
+"""Several kinds of classifiers in one scorer: what inductive predictors train when there are many examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+from zlib import crc32
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from venn.labels import HasLabels, label_space
+from venn.machines.frozen import clean_row
+from venn.machines.kernels import MultiscaleLaplacian
+from venn.machines.learners import KINDS, Learners, dense
+from venn.machines.machine import NotConverged
+from venn.machines.pools import fitted_pool
+from venn.parameters import integer
+from venn.prediction import Floats, Integers, Label
+from venn.saved import Saved, held_finite, held_int, saved
+
+PENALTIES = (0.3, 3.0, 30.0)  # of the kernel machines
+START = (0.3, 0.3, 0.1, 0.0, 1.0, 0.0)  # exponents of learners, and weights of kernel machines, before any evidence
+RIDGE = 1.0
+FLOOR = 1e-4
+TINY = 1e-300
+TRIED = 3  # every third of the landmarks is left out once, to weigh the parts
+
+
+@saved
+class Stack(HasLabels, Saved):
+    """A forest, boosted trees, a logistic regression and kernel machines in one scorer, with nothing to choose.
+
+    It is fitted to many examples at once, by an inductive predictor: see `InductiveVennAbers`. The scores of an
+    object are the logarithms of the odds of each class, by a product of powers of what its parts say; the powers are
+    fitted to what each part says of examples that it has not seen, all of them among those that train. The kernel
+    machines are least squares with three penalties on the first `landmarks` examples.
+
+    Copies that `fresh` makes of one stack share what is fitted to the same examples: the second costs nothing.
+
+    Parameters
+    ----------
+    classes : sequence of at least 2 distinct labels
+    landmarks : int >= 1, default 2000
+        Most examples that the kernel machines learn: time for an object and memory grow with it.
+
+    Attributes
+    ----------
+    learned : int
+        Number of examples that it is fitted to.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from venn.schedules import Prefix
+    >>> model = venn.InductiveVennAbers(Stack(["no", "yes"]), schedule=Prefix(0.7, first=60))
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 2))
+    >>> model.learn_many(X, ["yes" if x[0] > 0 else "no" for x in X])
+    >>> model.predict_one([2.0, 0.0]).label
+    'yes'
+    """
+
+    log_odds = True  #: what scores are
+
+    def __init__(self, classes: Sequence[Label], landmarks: int = 2000) -> None:
+        self.space = label_space(classes)
+        self.landmarks = integer("landmarks", landmarks, 1)
+        self.learned = 0
+        self.features: int | None = None
+        self.fit: Fit | None = None
+        self.latest: dict[int, Fit] = {}  # by a checksum of the examples, shared by copies: the last one alone
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is fitted."""
+        return {"learned": self.learned, "features": self.features, "fit": self.fit}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        super().restore(state)
+        self.learned, self.fit = held_int("learned", state["learned"]), state["fit"]
+        self.features = None if state["features"] is None else held_int("features", state["features"], 1)
+        if not isinstance(self.fit, Fit | None) or (self.fit is None) != (self.learned == 0):
+            raise ValueError(f"fit must be what {self.learned} examples are fitted by, got {self.fit!r}")
+        if self.fit is not None and (self.fit.learners.c, len(self.fit.learners.scale[0])) != (
+            len(self.classes), self.features,
+        ):  # fmt: skip
+            raise ValueError(f"fit must be of {len(self.classes)} classes and {self.features} features")
+
+    def fresh(self) -> Self:
+        """Return one that is fitted to nothing."""
+        new = type(self)(self.classes, self.landmarks)
+        new.latest = self.latest
+        return new
+
+    def fit_rows(self, X: Any, codes: Integers) -> None:
+        """Fit all parts to (n, d) objects and (n,) class codes, n >= 1, and forget what was fitted before.
+
+        Raises
+        ------
+        NotConverged
+            A part cannot be fitted.
+        """
+        X = dense(X)
+        key = crc32(codes.tobytes(), crc32(X.tobytes()))
+        found = self.latest.get(key)
+        if found is None:
+            try:
+                found = Fit.of(X, codes, len(self.classes), self.landmarks)
+            except (ValueError, np.linalg.LinAlgError) as error:
+                raise NotConverged(f"the stack must be fitted to {len(X)} examples: {error}") from error
+            self.latest.clear()
+            self.latest[key] = found
+        self.fit, self.learned, self.features = found, len(X), X.shape[1]
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of one object; 0 before anything is fitted."""
+        return self.score_rows(clean_row(x, self.features, None, False))[0]
+
+    def score_rows(self, rows: Any) -> Floats:
+        """Return the (n, c) scores of n objects."""
+        if self.fit is None:
+            return np.zeros((len(rows), len(self.classes)))
+        return self.fit.scores(rows)
+
+
+@saved
+class Fit(Saved):
+    """What a stack has fitted: its parts, and how they are put together.
+
+    Parameters
+    ----------
+    learners : Learners
+    columns : (d, m) float64
+        Scaled landmarks.
+    coefficients : (3, c, m) float64
+    bases : (3, c) float64
+    powers : (6,) float64
+    biases : (c,) float64
+    """
+
+    def __init__(
+        self, learners: Learners, columns: Floats, coefficients: Floats, bases: Floats, powers: Floats, biases: Floats
+    ) -> None:
+        self.learners, self.columns, self.coefficients, self.bases = learners, columns, coefficients, bases
+        self.powers, self.biases = powers, biases
+        self._kernel = MultiscaleLaplacian()
+        self._asked: tuple[bytes, Floats] | None = None
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a fit of these parts, or raise a ValueError if they do not fit together."""
+        made = super().made_of(parameters)
+        if not isinstance(made.learners, Learners):
+            raise ValueError(f"learners must be Learners, got {made.learners!r}")
+        c, d, m = made.learners.c, made.learners.scale.shape[-1], np.shape(made.columns)[-1]
+        held_finite("columns", made.columns, (d, m))
+        held_finite("coefficients", made.coefficients, (len(PENALTIES), c, m))
+        held_finite("bases", made.bases, (len(PENALTIES), c))
+        held_finite("powers", made.powers, (KINDS + len(PENALTIES),))
+        held_finite("biases", made.biases, (c,))
+        return made
+
+    @classmethod
+    def of(cls, X: Floats, codes: Integers, c: int, landmarks: int) -> Self:
+        """Return what is fitted to n examples."""
+        first = slice(0, landmarks)
+        part = np.arange(0, min(len(X), landmarks), TRIED)
+        learners, said = Learners.fitted_and_tried(X, codes, c, part)
+        columns = np.ascontiguousarray(learners.place(X[first]).T)
+        targets = np.where(codes[first, None] == np.arange(c), 1.0, -1.0)
+        gram = kernel_rows(MultiscaleLaplacian(), columns, columns.T)
+        coefficients, bases, left_out = zip(*[ridge(gram, targets, 1 / C) for C in PENALTIES], strict=True)
+        logs = np.concatenate([logarithms(said), np.array(left_out)[:, part]]).swapaxes(0, 1)
+        powers, biases = fitted_pool(np.ascontiguousarray(logs), codes[part], np.array(START), RIDGE)
+        arrays = np.array(coefficients).swapaxes(1, 2), np.array(bases)
+        return cls(learners, columns, np.ascontiguousarray(arrays[0]), arrays[1], powers, biases)
+
+    def scores(self, rows: Any) -> Floats:
+        """Return the (n, c) logarithms of odds for n objects; those of the last single one are kept."""
+        X = dense(rows)
+        if len(X) != 1:
+            return self._scores(X)
+        key = X.tobytes()
+        if self._asked is None or self._asked[0] != key:
+            self._asked = key, self._scores(X)
+        return self._asked[1].copy()
+
+    def _scores(self, X: Floats) -> Floats:
+        logs = logarithms(self.learners.probas(X))
+        gram = kernel_rows(self._kernel, self.columns, self.learners.place(X))
+        total = np.tensordot(self.powers[:KINDS], logs, 1) + self.biases
+        for power, coefficients, bases in zip(self.powers[KINDS:], self.coefficients, self.bases, strict=True):
+            if power:
+                total += power * (gram @ coefficients.T + bases)
+        return odds(total)
+
+
+def kernel_rows(kernel: MultiscaleLaplacian, columns: Floats, objects: Floats) -> Floats:
+    """Return the (n, m) kernel of n objects (n, d) with m landmarks (d, m)."""
+    rows = np.empty((len(objects), columns.shape[1]))
+    for x, row in zip(np.ascontiguousarray(objects), rows, strict=True):
+        kernel.row(columns, len(row), x, row)
+    return rows
+
+
+def ridge(gram: Floats, targets: Floats, penalty: float) -> tuple[Floats, Floats, Floats]:
+    """Return (m, c) coefficients, (c,) constants, and (m, c) scores of each example by the others (least squares)."""
+    m = len(gram)
+    inverse = cho_solve(cho_factor(gram + penalty * np.eye(m), lower=True), np.eye(m))
+    sums = inverse.sum(axis=0)
+    total = sums.sum()
+    bases = sums @ targets / total
+    coefficients = inverse @ targets - sums[:, None] * bases
+    left = np.diag(inverse) - sums**2 / total
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left_out = targets - coefficients / left[:, None]
+    return coefficients, bases, np.where(np.isfinite(left_out), left_out, 0.0)
+
+
+def logarithms(said: Floats) -> Floats:
+    """Return logarithms of probabilities (.., c), none of them 0; where there are none all classes are alike."""
+    c = said.shape[-1]
+    return np.log((1 - FLOOR) * np.where(np.isnan(said), 1 / c, said) + FLOOR / c)
+
+
+def odds(total: Floats) -> Floats:
+    """Return the (n, c) logarithms of the odds of each class, given logarithms of probabilities up to a constant."""
+    off = total - total.max(axis=1, keepdims=True)
+    shares = np.exp(off)
+    out = np.empty_like(off)
+    for k in range(out.shape[1]):
+        out[:, k] = off[:, k] - np.log(np.maximum(np.delete(shares, k, axis=1).sum(axis=1), TINY))
+    return out
