@@ -141,7 +141,7 @@ PREDICTORS = {
     "Adaptive": lambda: venn.predictors.Adaptive(venn.Conformal(machine()), monitor=venn.Monitor(CLASSES)),
     "Panel": panel,
     "Forecaster": lambda: venn.Forecaster(CLASSES, ranges=[(-1.0, 4.0)] * 2),
-    "Sharpened": lambda: venn.predictors.Sharpened(venn.Scaler(machine(), venn.maps.Platt())),
+    "ExpertMixture": lambda: venn.predictors.ExpertMixture([venn.Scaler(machine(), venn.maps.Platt())]),
     "HandOver": lambda: venn.predictors.HandOver(
         venn.Conformal(squares()),
         venn.InductiveConformal(squares(), schedule=venn.schedules.Prefix(first=100)),  # later than the streams here
@@ -159,12 +159,6 @@ INDUCTIVE = {
         squares(), None, schedule=venn.schedules.PrefixRestart(first=6)
     ),
     "InductiveConformal": lambda: venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
-    "Averaged": lambda: venn.predictors.Averaged(
-        [
-            venn.InductiveVenn(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
-            venn.InductiveVennAbers(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
-        ]
-    ),
     "InductiveByGroup": lambda: venn.predictors.InductiveByGroup(
         venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)), 0
     ),
@@ -483,7 +477,7 @@ def test_learning_is_the_machine_then_the_predictor(name):
 def test_shuffling_the_past(name):
     if name in INDUCTIVE:
         pytest.skip("what trains and what calibrates hangs on the order; test_inductive.py shuffles within both")
-    if name in ("Protected", "Sharpened", "Adaptive"):
+    if name in ("Protected", "ExpertMixture", "Adaptive", "Forecaster"):
         pytest.skip("its weights, or thresholds, are the history of its losses, in order")
     X, y = small_stream(3, 40)
     rng = np.random.default_rng(0)

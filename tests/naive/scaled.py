@@ -43,6 +43,4 @@ def root_mean_squares(first):
 
 def on_scale(x, center, spread, stretch):
     """Return the scaled object."""
-    return [
-        math.asinh((float(value) - c) / s) / t for value, c, s, t in zip(x, center, spread, stretch, strict=True)
-    ]
+    return [math.asinh((float(value) - c) / s) / t for value, c, s, t in zip(x, center, spread, stretch, strict=True)]

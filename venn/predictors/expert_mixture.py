@@ -36,7 +36,7 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
 
     Theorem, for any sequence of objects and labels: after every step the total log loss `loss` is at most
     `losses[i] + allowance[i]` for every expert i. An expert's forecasts count with .0001 of the uniform distribution
-    in them. The allowance is about 3 at the start and grows by `share` a step. Against experts that change m times
+    in them. The allowance is ln(5 M) for M experts at the start, .2 for the pool, and grows by `share` a step. Against experts that change m times
     the same holds with about m ln(1 / share) more. An expert that says nothing yet counts as if it had said what the
     others say together. If labels come late the statement is about the forecasts made again when each label came.
 
@@ -47,8 +47,8 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
         `Panel` that also holds a predictor, it is asked and taught once.
     exponents : sequence of float >= 0, optional
         Of each expert in the pool at the start; by default 1 / M for M experts.
-    share : float in (0, 1), default 0.002
-        Of the weights that is dealt out anew after each step; after the first ones 1 / 2, 1 / 3, ...
+    share : float in (0, 1), default 0.001
+        Of the weights that is dealt out anew after each step.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
     """
 
     def __init__(
-        self, predictors: Sequence[Any], exponents: Sequence[float] | None = None, share: float = 0.002
+        self, predictors: Sequence[Any], exponents: Sequence[float] | None = None, share: float = 0.001
     ) -> None:
         if isinstance(predictors, str) or not isinstance(predictors, Sequence) or not predictors:
             raise TypeError(f"predictors must be a sequence of at least one predictor, got {predictors!r}")
@@ -241,9 +241,8 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
         self.losses = self.losses + lost
         weights = self._weights - lost
         weights -= np.logaddexp.reduce(weights)
-        share = max(self.share, 1 / (self._seen + 2))
-        self._weights = np.logaddexp(weights + np.log1p(-share), np.log(share * self._prior))
-        self.allowance = self.allowance - np.log1p(-share * (1 - self._prior))
+        self._weights = np.logaddexp(weights + np.log1p(-self.share), np.log(self.share * self._prior))
+        self.allowance = self.allowance - np.log1p(-self.share * (1 - self._prior))
         place = self._seen % KEPT
         if place >= len(self._codes):
             room = min(KEPT, max(64, 2 * place))
