@@ -6,6 +6,8 @@ import copy
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +18,7 @@ from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores, softmax
 from venn.machines.checks import all_real, check_columns, check_row, clean_object, is_table, known, strange_rows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
+from venn.machines.trees import FlatTrees
 from venn.parameters import class_codes, flag, has_methods
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, saved
@@ -385,7 +388,7 @@ class FrozenScorer(Saved):
 
     def _asked(self, block: ObjectRows) -> Floats:
         """Return what the estimator answers."""
-        if not self.row_by_row or len(block) > FEW:
+        if self._answers.trees is not None or not self.row_by_row or len(block) > FEW:
             return self._values(block)
         # Several threads wait for each other longer than a few rows take, milliseconds where the cores are busy.
         if self._threads is None:
@@ -417,7 +420,8 @@ class Answers:
     """What a fitted estimator answers about clean rows, which it gets as it can take them.
 
     That is an array. One fitted to a table may select columns by name: it refuses an array, and gets a table of its own
-    columns from then on.
+    columns from then on. Scikit-learn's trees are walked by compiled code, and asked themselves only about what that
+    refuses: they say what is wrong.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -425,8 +429,16 @@ class Answers:
         self._names = columns_of(estimator)[1]
         self._by_name = False
 
+    @cached_property
+    def trees(self) -> FlatTrees | None:
+        """Its trees, where they are scikit-learn's."""
+        return FlatTrees.of(self._estimator)
+
     def of(self, method: str, rows: ObjectRows) -> Floats:
         """Return what one of its methods answers."""
+        if self.trees is not None and isinstance(rows, np.ndarray):
+            with suppress(ValueError):
+                return self.trees.answer(method, rows)
         ask = getattr(self._estimator, method)
         given = rows.tocsr() if isinstance(rows, SparseRows) else rows
         try:
