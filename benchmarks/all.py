@@ -262,6 +262,18 @@ BENCHMARKS = (
                 ("0.linear.times_less_memory", "+times less memory, linear")),
     ),
     Benchmark(
+        "trees.py",
+        figures(
+            *((f"0.kinds.{name}.{path}", f"+{unit}, {name}")
+              for name in ("forest", "histogram boosting")
+              for path, unit in (
+                  ("one", "rows a second, one at a time"), ("ratio_one", "times as fast as scikit-learn"),
+                  ("ratio_block", "times as fast in blocks"),
+              )),
+            ("0.forest_one_by_one", "+rows a second, predicted and learned"),
+        ),
+    ),
+    Benchmark(
         "pairs.py --sample 2000",
         figures(("0.us_a_row", "µs a row"), ("0.ratio_svc", "+times as fast as SVC")),
     ),

@@ -15,6 +15,7 @@ import sys
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 from test_contract import CLASSES, INDUCTIVE, MACHINES, PARAMETERS, PREDICTORS, machine_in, small_stream
 from test_monitor_contract import RUNNING, stepped
 
@@ -53,12 +54,13 @@ def compile_readers(hinge: bool) -> None:
 
 
 def compile_blocks() -> None:
-    """Compile what blocks of examples go through, and a calibrator."""
+    """Compile what blocks of examples go through, fitted trees, and a calibrator."""
     scorer = venn.FrozenScorer(LogisticRegression().fit(X, Y), CLASSES)
     for make in INDUCTIVE.values():
         with contextlib.suppress(TypeError, ValueError):  # some need a machine that learns, one has more parameters
             type(make())(scorer).replay_many(X, Y)
     venn.InductiveVenn(scorer, venn.taxonomies.AdaptiveMarginBins()).replay_many(X, Y)
+    venn.FrozenScorer(DecisionTreeClassifier().fit(X, Y)).scores(X[0])
     calibrator = venn.maps.VennAbers()
     calibrator.insert_many(np.linspace(0.01, 0.99, 20), [0, 1] * 10)
     calibrator.delete(0.01, 0)

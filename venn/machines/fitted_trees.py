@@ -68,11 +68,10 @@ def _gradient(estimator: Any, classifies: bool) -> Parts | None:
     # Scikit-learn's own start says the same for every row.
     if start != "zero" and type(start).__module__ != "sklearn.dummy":
         return None
+    link = "identity"
     if classifies:
-        several = "softmax" if estimator.n_classes_ > 2 else None
-        link = several or {"log_loss": "logistic", "exponential": "half logistic"}[estimator.loss]
-    else:
-        link = "identity"
+        of_two = {"log_loss": "logistic", "exponential": "half logistic"}
+        link = of_two[estimator.loss] if estimator.n_classes_ == 2 else "softmax"
     rate = float(estimator.learning_rate)
     members = [member.tree_ for member in estimator.estimators_.ravel()]
     trees = [_plain(tree, rate * tree.value[:, 0, :1]) for tree in members]

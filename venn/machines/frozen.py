@@ -146,11 +146,12 @@ class FrozenScorer(Saved):
     -----
     The scores of scikit-learn's own linear classifiers are computed from their coefficients by compiled code, and so
     are the probabilities of logistic regression for more than two classes (last bits may differ from `predict_proba`):
-    one example costs microseconds, and a row has exactly the same score in a block as alone. Other estimators compute
-    their scores themselves. Those made of trees treat each row by itself, too. Those with products of matrices
-    (networks, linear classifiers in a pipeline, logistic regression of two classes by `predict_proba`) may give a row
-    other last bits in a block than alone: then `predict_many` and `predict_one` may differ, and nothing is scored ahead
-    of its turn.
+    one example costs microseconds, and a row has exactly the same score in a block as alone. So it is with
+    scikit-learn's trees, forests and boosted trees, whose scores are theirs to the last bit (`venn.machines.trees`).
+    Other estimators compute their scores themselves. Those made of trees treat each row by itself, too. Those with
+    products of matrices (networks, linear classifiers in a pipeline, logistic regression of two classes by
+    `predict_proba`) may give a row other last bits in a block than alone: then `predict_many` and `predict_one` may
+    differ, and nothing is scored ahead of its turn.
 
     Examples
     --------
