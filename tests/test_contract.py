@@ -33,6 +33,10 @@ def panel():
 # How to make one of each; names that a version does not have are passed over.
 PARAMETERS = {
     "RBF": lambda: [venn.RBF(0.25), venn.RBF(2.0), venn.RBF("auto"), venn.RBF("scale")],
+    "MultiscaleLaplacian": lambda: [
+        venn.machines.MultiscaleLaplacian(),
+        venn.machines.MultiscaleLaplacian("scale", (0.5, 2.0), linear=0.0),
+    ],
     "MultiscaleRBF": lambda: [venn.machines.MultiscaleRBF(), venn.machines.MultiscaleRBF(0.5, (1.0, 3.0))],
     "Linear": lambda: [venn.Linear()],
     "Polynomial": lambda: [venn.machines.Polynomial(2), venn.machines.Polynomial(3, 0.5, 0.0)],
@@ -179,6 +183,7 @@ PREDICTIONS = {
     "ClassIntervals": lambda: venn.prediction.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
+    **dict.fromkeys(("Stack", "Refits", "ScorerForecast"), "what a forecaster trains, test_stack.py"),
     **dict.fromkeys(
         (
             "KernelRidge",
@@ -439,7 +444,8 @@ def test_a_predictor_keeps_the_protocol(name):
             assert one.proba.shape == (3,)
             assert one.proba.sum() == pytest.approx(1, abs=1e-12)
             assert (one.proba >= 0).all()
-            assert one.guaranteed in ("predicted label", "realised row", "each class", "each group", "nothing")
+            known = ("predicted label", "realised row", "each class", "each group", "log loss", "nothing")
+            assert one.guaranteed in known
         assert subject.learn_one(x, label) is None
     assert machine_in(subject).n == len(X)
 

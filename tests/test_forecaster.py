@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 import streams
 import venn
@@ -185,12 +186,12 @@ def test_after_a_change_it_begins_anew_and_is_soon_as_good_as_before(scorer, tmp
             assert str(found).endswith(f"; began anew after {i + 1}")
             assert len(model.machines) == (scorer is None)
             venn.save(tmp_path / "model", model)
-            model = venn.load(tmp_path / "model")
+            model = venn.load(tmp_path / "model", models=[] if scorer is None else [scorer])
     assert model.n == kept.n == 560
     assert model["intervals"].n < 340
     assert kept["intervals"].n == 560
-    accuracies = np.mean(right[100:200]), np.mean(right[-150:])
-    assert accuracies[1] > accuracies[0] - 0.06
+    if scorer is None:  # else what a given scorer says is upside down now, and its order is all there is
+        assert np.mean(right[-150:]) > np.mean(right[100:200]) - 0.06
     assert model.verdict().since == found.since
 
 
@@ -206,14 +207,12 @@ def test_the_verdict_finds_exchanged_labels_and_stands_through_a_hand_over():
 
 
 def test_an_object_is_asked_about_once_although_it_is_learned_afterwards():
-    class Counting(LogisticRegression):
+    class Counting(GaussianNB):
         calls = 0
 
         def predict_proba(self, X):
             Counting.calls += len(X)
             return super().predict_proba(X)
-
-        decision_function = None
 
     X, y = stream(60)
     model = Forecaster(scorer=Counting().fit(X[:30], y[:30]))
@@ -221,7 +220,7 @@ def test_an_object_is_asked_about_once_although_it_is_learned_afterwards():
     for x, label in zip(X[30:], y[30:], strict=True):
         model.predict_one(x)
         model.learn_one(x, label)
-    assert Counting.calls <= 2 * 30  # by the intervals and by the sets
+    assert Counting.calls <= 60  # by the intervals, by the sets
 
 
 def raw_table(seed, n):

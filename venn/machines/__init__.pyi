@@ -14,7 +14,6 @@ from .kernels import Linear as Linear
 from .kernels import MultiscaleLaplacian as MultiscaleLaplacian
 from .kernels import MultiscaleRBF as MultiscaleRBF
 from .kernels import Polynomial as Polynomial
-from .learners import Learners as Learners
 from .least_squares import LeastSquaresSVM as LeastSquaresSVM
 from .logistic import KernelLogisticRegression as KernelLogisticRegression
 from .machine import Bag as Bag
@@ -30,7 +29,6 @@ from .scaled_bank import ScaledBank as ScaledBank
 from .scaled_ridge import ScaledRidge as ScaledRidge
 from .stack import Stack as Stack
 from .store import ScaleWarning as ScaleWarning
-from .trees import FlatTrees as FlatTrees
 from .tuning import Tuning as Tuning
 from .tuning import tune as tune
 from .window import SlidingWindow as SlidingWindow

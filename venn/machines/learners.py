@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from venn._compiled.tally import linear_scores
 from venn.machines.scaled import Scale, held_scale, middle
 from venn.machines.sparse import SparseRows
 from venn.machines.trees import FlatTrees
@@ -59,6 +60,7 @@ class Learners(Saved):
         self.scale = scale
         self.coefficients = coefficients
         self._scale: Scale = held_scale(scale)
+        self._weights, self._constants = np.ascontiguousarray(coefficients[:, :-1]), coefficients[:, -1].copy()
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
@@ -144,24 +146,21 @@ class Learners(Saved):
 
     def probas(self, rows: Any) -> Floats:
         """Return the (3, n, c) probabilities of n objects by the forest, the boosted trees and the regression."""
-        X = dense(rows)
-        said = np.zeros((KINDS, len(X), self.c))
-        if len(self.present) == 1:
-            said[:, :, self.present[0]] = 1.0
-            return said
-        placed = self.place(X)
-        each = [
-            np.full((len(X), len(self.present)), np.nan) if trees is None else trees.proba(placed)
-            for trees in (self.forest, self.boosted)
-        ]
-        scores = placed @ self.coefficients[:, :-1].T + self.coefficients[:, -1]
-        if scores.shape[1] == 1:
-            scores = np.column_stack([np.zeros(len(X)), scores])
+        return self.probas_of(self.place(rows))
+
+    def probas_of(self, placed: Floats) -> Floats:
+        """Return the same for (n, d) objects on the scale of the examples; of a row as if it were alone."""
+        n, k = len(placed), len(self.present)
+        if k == 1:
+            return np.tile(np.eye(self.c)[self.present[0]], (KINDS, n, 1))
+        found, scores = np.empty((n, len(self._constants))), np.zeros((n, k))
+        linear_scores(np.ascontiguousarray(placed), self._weights, self._constants, found)
+        scores[:, k - len(self._constants) :] = found  # of two classes the first has 0
         scores -= scores.max(axis=1, keepdims=True)
         np.exp(scores, out=scores)
-        for i, shares in enumerate([*each, scores / scores.sum(axis=1, keepdims=True)]):
-            said[i] = self.of_all(shares)
-        return said
+        scores /= scores.sum(axis=1, keepdims=True)
+        trees = [np.full((n, k), np.nan) if one is None else one.proba(placed) for one in (self.forest, self.boosted)]
+        return np.array([self.of_all(shares) for shares in (*trees, scores)])
 
 
 def dense(rows: Any) -> Floats:

@@ -9,16 +9,18 @@ from zlib import crc32
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from venn._compiled.landmarks import landmark_scores
 from venn.labels import HasLabels, label_space
 from venn.machines.frozen import clean_row
-from venn.machines.kernels import MultiscaleLaplacian
+from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.learners import KINDS, Learners, dense
 from venn.machines.machine import NotConverged
 from venn.machines.pools import fitted_pool
-from venn.parameters import integer
+from venn.parameters import class_codes, integer
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, held_finite, held_int, saved
 
+KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.3, 3.0, 30.0)  # of the kernel machines
 START = (0.3, 0.3, 0.1, 0.0, 1.0, 0.0)  # exponents of learners, and weights of kernel machines, before any evidence
 RIDGE = 1.0
@@ -69,7 +71,7 @@ class Stack(HasLabels, Saved):
     log_odds = True  #: what scores are
 
     def __init__(self, classes: Sequence[Label], landmarks: int = 2000) -> None:
-        self.space = label_space(classes)
+        self.space = label_space(tuple(class_codes(classes)))
         self.landmarks = integer("landmarks", landmarks, 1)
         self.learned = 0
         self.features: int | None = None
@@ -150,7 +152,6 @@ class Fit(Saved):
     ) -> None:
         self.learners, self.columns, self.coefficients, self.bases = learners, columns, coefficients, bases
         self.powers, self.biases = powers, biases
-        self._kernel = MultiscaleLaplacian()
         self._asked: tuple[bytes, Floats] | None = None
 
     @classmethod
@@ -175,7 +176,7 @@ class Fit(Saved):
         learners, said = Learners.fitted_and_tried(X, codes, c, part)
         columns = np.ascontiguousarray(learners.place(X[first]).T)
         targets = np.where(codes[first, None] == np.arange(c), 1.0, -1.0)
-        gram = kernel_rows(MultiscaleLaplacian(), columns, columns.T)
+        gram = kernel_rows(columns, columns.T)
         coefficients, bases, left_out = zip(*[ridge(gram, targets, 1 / C) for C in PENALTIES], strict=True)
         logs = np.concatenate([logarithms(said), np.array(left_out)[:, part]]).swapaxes(0, 1)
         powers, biases = fitted_pool(np.ascontiguousarray(logs), codes[part], np.array(START), RIDGE)
@@ -193,20 +194,23 @@ class Fit(Saved):
         return self._asked[1].copy()
 
     def _scores(self, X: Floats) -> Floats:
-        logs = logarithms(self.learners.probas(X))
-        gram = kernel_rows(self._kernel, self.columns, self.learners.place(X))
-        total = np.tensordot(self.powers[:KINDS], logs, 1) + self.biases
-        for power, coefficients, bases in zip(self.powers[KINDS:], self.coefficients, self.bases, strict=True):
-            if power:
-                total += power * (gram @ coefficients.T + bases)
+        placed = np.ascontiguousarray(self.learners.place(X))
+        total = np.tile(self.biases, (len(X), 1))
+        for power, logs in zip(self.powers, logarithms(self.learners.probas_of(placed)), strict=False):
+            total += power * logs
+        rate = rate_of(KERNEL.gamma, placed.shape[1])
+        landmark_scores(
+            self.columns, placed, np.array(KERNEL.widths) * rate, KERNEL.linear, rate, self.powers[KINDS:],
+            self.coefficients, self.bases, total,
+        )  # fmt: skip
         return odds(total)
 
 
-def kernel_rows(kernel: MultiscaleLaplacian, columns: Floats, objects: Floats) -> Floats:
+def kernel_rows(columns: Floats, objects: Floats) -> Floats:
     """Return the (n, m) kernel of n objects (n, d) with m landmarks (d, m)."""
     rows = np.empty((len(objects), columns.shape[1]))
     for x, row in zip(np.ascontiguousarray(objects), rows, strict=True):
-        kernel.row(columns, len(row), x, row)
+        KERNEL.row(columns, len(row), x, row)
     return rows
 
 
@@ -232,6 +236,8 @@ def logarithms(said: Floats) -> Floats:
 
 def odds(total: Floats) -> Floats:
     """Return the (n, c) logarithms of the odds of each class, given logarithms of probabilities up to a constant."""
+    if total.shape[1] == 2:  # of two classes one is the other's opposite, to the last bit
+        return (total[:, :1] - total[:, 1:]) * [1.0, -1.0]
     off = total - total.max(axis=1, keepdims=True)
     shares = np.exp(off)
     out = np.empty_like(off)

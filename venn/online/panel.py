@@ -333,6 +333,8 @@ def _both(name: str, one: Any, other: Any, merged: dict[int, Any]) -> Any:
             parts = zip(one.predictors, other.predictors, strict=True)
             both = [_both(name, own, theirs, merged) for own, theirs in parts if not isinstance(own, Weighing)]
             merged[id(one)] = one.joined(other, both)
+        elif has_methods(one, "around") and type(other) is type(one):
+            merged[id(one)] = one.around(_both(name, one.predictor, other.predictor, merged))
         elif has_methods(one, "merge"):
             merged[id(one)] = one.merge(other)
         else:

@@ -36,9 +36,10 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
 
     Theorem, for any sequence of objects and labels: after every step the total log loss `loss` is at most
     `losses[i] + allowance[i]` for every expert i. An expert's forecasts count with .0001 of the uniform distribution
-    in them. The allowance is ln(5 M) for M experts at the start, .2 for the pool, and grows by `share` a step. Against experts that change m times
-    the same holds with about m ln(1 / share) more. An expert that says nothing yet counts as if it had said what the
-    others say together. If labels come late the statement is about the forecasts made again when each label came.
+    in them. The allowance is ln(5 M) for M experts at the start, .2 for the pool, and grows by `share` a step. Against
+    experts that change m times the same holds with about m ln(1 / share) more. An expert that says nothing yet counts
+    as if it had said what the others say together. If labels come late the statement is about the forecasts made again
+    when each label came.
 
     Parameters
     ----------

@@ -159,6 +159,10 @@ class ScorerForecast(HasLabels, Predictor):
         self.predictor = predictor
         self.space = predictor.space
 
+    def around(self, predictor: Any) -> ScorerForecast:
+        """Return the same of another predictor, as when two are merged."""
+        return ScorerForecast(predictor)
+
     @property
     def n(self) -> int:
         """Number of examples learned by the predictor."""

@@ -1,0 +1,197 @@
+"""The stack and its parts: scores left out, shares, odds, what is shared, saved, refused; validity across trainings."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+import venn
+from venn.machines import NotConverged, Stack
+from venn.machines.learners import Learners
+from venn.machines.stack import Fit, kernel_rows, odds, ridge
+from venn.online import checkpoint
+from venn.predictors import Refits, ScorerForecast
+from venn.schedules import Prefix
+
+BACK = {"pickle": lambda m: pickle.loads(pickle.dumps(m)), "file": lambda m: checkpoint.unpack(checkpoint.pack(m))}
+
+
+def examples(n, c=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * [1.0, 1e5, 1e-3]
+    y = (X[:, 0] * X[:, 1] > 0).astype(int) + (rng.random(n) < 0.2) * (c > 2)
+    return X, y
+
+
+def test_scores_of_kernel_machines_left_out_are_those_of_refits():
+    X, y = examples(25)
+    columns = np.ascontiguousarray(X.T / [[1.0], [1e5], [1e-3]])
+    gram, targets = kernel_rows(columns, columns.T), np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+    coefficients, bases, left_out = ridge(gram, targets, 0.5)
+    np.testing.assert_allclose(coefficients.sum(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(gram @ coefficients + bases + 0.5 * coefficients, targets, atol=1e-9)
+    for i in range(25):
+        others = np.arange(25) != i
+        a, b, _ = ridge(gram[np.ix_(others, others)], targets[others], 0.5)
+        np.testing.assert_allclose(left_out[i], gram[i, others] @ a + b, atol=1e-8)
+
+
+def test_odds_are_those_of_normalised_probabilities():
+    total = np.random.default_rng(0).normal(size=(5, 4)) * 3
+    shares = np.exp(total) / np.exp(total).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(odds(total), np.log(shares / (1 - shares)), atol=1e-12)
+    two = odds(total[:, :2])
+    np.testing.assert_array_equal(two[:, 0], -two[:, 1])
+    assert np.isfinite(odds(np.array([[0.0, -5000.0]]))).all()
+
+
+def test_a_row_has_the_same_scores_in_a_block_as_alone_and_copies_share_what_is_fitted():
+    X, y = examples(90)
+    stack = Stack([0, 1, 2], landmarks=50)
+    assert (stack.scores(X[0]) == 0).all()
+    one, other = stack.fresh(), stack.fresh()
+    one.fit_rows(X, y)
+    other.fit_rows(X, y)
+    assert one.fit is other.fit
+    assert stack.learned == 0
+    assert one.learned == 90
+    assert one.fit.columns.shape == (3, 50)
+    block = one.score_rows(X)
+    assert all(np.array_equal(block[i], one.scores(X[i])) for i in range(90))
+    assert (block.argmax(axis=1) == y).mean() > 0.8
+    np.testing.assert_array_equal(one.score_rows(venn.machines.sparse.clean_sparse("X", sp.csr_array(X), None)), block)
+    other.fit_rows(X[:60], y[:60])
+    assert one.fit is not other.fit
+    for back in BACK.values():
+        again = back(one)
+        np.testing.assert_array_equal(again.score_rows(X), block)
+        assert repr(again) == repr(one)
+
+
+def test_one_class_only_and_classes_that_are_missing():
+    X, y = examples(40)
+    stack = Stack([0, 1, 2, 3])
+    stack.fit_rows(X, np.zeros(40, int))
+    assert (stack.score_rows(X).argmax(axis=1) == 0).all()
+    stack.fit_rows(X, y)
+    assert (stack.score_rows(X)[:, 3] < stack.score_rows(X)[:, :3].max(axis=1)).all()
+    learners = Learners.fitted(X, y, 4)
+    said = learners.probas(X)
+    np.testing.assert_allclose(said.sum(axis=2), 1)
+    assert (said[:, :, 3] == 0).all()
+
+
+def test_learners_are_scikit_learns_on_the_scale_of_the_examples():
+    X, y = examples(80, c=2)
+    learners = Learners.fitted(X, y, 2)
+    linear = LogisticRegression(max_iter=300).fit(learners.place(X), y)
+    np.testing.assert_allclose(learners.probas(X)[2], linear.predict_proba(learners.place(X)), atol=1e-12)
+    np.testing.assert_array_equal(Learners.fitted(X[::-1], y[::-1], 2).probas(X)[2].shape, (80, 2))
+
+
+@pytest.mark.parametrize("how", BACK)
+def test_refits_go_on_to_the_last_bit(how):
+    X, y = examples(75)
+    model, kept = Refits([0, 1, 2], first=30, growth=2.0, last=60), Refits([0, 1, 2], first=30, growth=2.0, last=60)
+    for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+        if i in (0, 29, 45, 70):
+            kept = BACK[how](kept)
+        if i in (10, 30, 59, 74):
+            np.testing.assert_array_equal(model.predict_one(x), kept.predict_one(x))
+            assert np.isnan(model.predict_one(x)).all() == (i < 30)
+        model.learn_one(x, label)
+        kept.learn_one(x, label)
+    np.testing.assert_array_equal(model.predict_many(X[:5])[:, 2], model.predict_one(X[2]))
+    assert model.state["history"] is None
+    by_hand = Learners.fitted(X[:60], y[:60], 3)
+    np.testing.assert_array_equal(model.predict_one(X[3]), by_hand.probas(X[3:4])[:, 0])
+
+
+def test_a_scorers_own_say():
+    X, y = examples(60, c=2)
+    scorer = GaussianNB().fit(X[:30], y[:30])
+    abers = venn.InductiveVennAbers(venn.FrozenScorer(scorer, method="predict_proba"))
+    own = ScorerForecast(abers)
+    np.testing.assert_allclose(own.predict_one(X[40])[0], scorer.predict_proba(X[40:41])[0])
+    np.testing.assert_array_equal(own.predict_many(X[40:42])[0, 0], own.predict_one(X[40])[0])
+    late = ScorerForecast(venn.InductiveVennAbers(Stack([0, 1]), schedule=Prefix(0.7, first=40)))
+    assert np.isnan(late.predict_one(X[0])).all()
+    late.predictor.learn_many(X, y.tolist())
+    assert late.predict_one(X[0]).sum() == pytest.approx(1)
+    assert late.n == 60
+    for wrong in (venn.InductiveVennAbers(venn.LeastSquaresSVM(venn.Linear(), 1.0, [0, 1])), 3):
+        with pytest.raises(TypeError, match="predictor must be an inductive one with a scorer of probabilities"):
+            ScorerForecast(wrong)
+
+
+def test_what_cannot_be_fitted_is_named_and_the_stream_goes_on(monkeypatch):
+    X, y = examples(60, c=2)
+    model = venn.InductiveVennAbers(Stack([0, 1]), schedule=Prefix(0.7, first=40, last=80))
+
+    def fail(*given):
+        raise ValueError("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Fit, "of", fail)
+        with pytest.raises(NotConverged, match="the stack must be fitted to 28 examples: no"):
+            model.learn_many(X[:40], y[:40].tolist())
+    assert model.n == 40
+    assert np.array_equal(model.predict_one(X[0]).pairs, [[0, 1], [0, 1]])
+    model.learn_many(X[40:], y[40:].tolist())
+    with pytest.raises(ValueError, match="classes must hold at least 2"):
+        Stack([0])
+    with pytest.raises(ValueError, match="landmarks must be an integer >= 1"):
+        Stack([0, 1], landmarks=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("learned", 0), ("features", 2), ("fit", None), ("fit", 3)],
+)
+def test_a_damaged_stack_is_refused(name, value):
+    X, y = examples(40, c=2)
+    stack = Stack([0, 1])
+    stack.fit_rows(X, y)
+    with pytest.raises(ValueError, match="must"):
+        Stack([0, 1]).restore(stack.state | {name: value})
+    with pytest.raises(ValueError, match="must"):
+        Fit.made_of(stack.fit.parameters | {"powers": np.zeros(2)})
+    with pytest.raises(ValueError, match="must"):
+        Learners.made_of(stack.fit.learners.parameters | {"present": np.array([1, 0])})
+
+
+# Validity ------------------------------------------------------------------------------------------------------------
+
+
+def noisy(n, seed):
+    """Return examples of which a quarter of the labels are wrong: what was learned by heart does not hold."""
+    X, y = examples(n, c=2, seed=seed)
+    return X, np.where(np.random.default_rng(seed).random(n) < 0.25, 1 - y, y)
+
+
+def test_sets_err_as_often_as_they_say_in_each_period_between_trainings():
+    missed, n = 0, 0
+    for seed in range(4):
+        X, y = noisy(150, seed)
+        model = venn.InductiveConformal(Stack([0, 1]), schedule=Prefix(0.5, first=40, last=80), seed=seed)
+        model.learn_many(X[:40], y[:40].tolist())
+        for part in (slice(40, 80), slice(80, 150)):
+            p_values = model.replay_many(X[part], y[part].tolist()).p_values
+            missed += int((p_values[np.arange(len(p_values)), y[part]] <= 0.2).sum())
+            n += len(p_values)
+    assert stats.binomtest(missed, n, 0.2).pvalue > 0.001
+
+
+def test_a_stack_that_has_seen_the_calibration_set_errs_more_often():
+    X, y = noisy(100, 0)
+    stack = Stack([0, 1])
+    stack.fit_rows(X[:60], y[:60])
+    own = stack.score_rows(X)[np.arange(100), y]
+    ranks = (own[:60, None] <= own[60:]).mean(axis=0)
+    assert stats.binomtest(int((ranks <= 0.2).sum()), 40, 0.2, alternative="greater").pvalue < 0.001
