@@ -21,11 +21,11 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     """The `Forecaster` for scikit-learn: probabilities, intervals, sets and a verdict, with nothing to choose.
 
     The examples are learned one after the other, in the order of the rows, by `fit` or by `partial_fit` in as many
-    parts as one likes. All of them count in every answer until there are `transductive`; then half of them train a
-    scorer, the other half and all later ones calibrate it. Given a fitted `scorer`, all of them calibrate that one.
+    parts as one likes. All of them count in every answer until there are `transductive`; then seven tenths train a
+    scorer, the others and all later ones calibrate it, and so again at twice, four times, ... as many. Given a fitted `scorer`, all of them calibrate that one.
 
     What is proved, for exchangeable examples and objects: the interval of each class holds a calibrated probability of
-    it, and the set of an object misses its label with probability `alpha`. `predict_proba` guarantees nothing. See
+    it, and the set of an object misses its label with probability `alpha`. Of `predict_proba` the total log loss is bounded. See
     `Forecaster` and `predict_interval`.
 
     Parameters
@@ -69,7 +69,7 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     as in a pipeline, treats them and the new one differently. And if `fit` takes the classes from y, a new class may
     come, which is in no set and has no interval; `partial_fit` can declare all labels beforehand.
 
-    The order of the rows matters a little: the first of them fix the scale, and the forecast is sharpened by its past.
+    The order of the rows matters a little: the first of them fix the scale, and the forecast is weighed by its past.
     So of scikit-learn's checks those of weights, which compare two orders, do not hold.
 
     Rows in an order that has to do with their labels, such as all of one class first, are no exchangeable stream: the

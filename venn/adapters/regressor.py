@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, whole
 from venn.adapters.turns import turn
 from venn.machines.kernel_ridge import KernelRidge
-from venn.machines.kernels import Kernel, MultiscaleRBF, fitted_to
+from venn.machines.kernels import Kernel, MultiscaleLaplacian, fitted_to
 from venn.machines.scaled import FIRST
 from venn.machines.scaled_ridge import ScaledRidge
 from venn.parameters import integer, share
@@ -37,7 +37,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
     Parameters
     ----------
     kernel : Kernel, optional
-        By default `MultiscaleRBF()`, of four widths around 1 / d for d features.
+        By default `MultiscaleLaplacian()`, of three widths around 1 / d for d features.
     C : float > 0, default 10
         Weight of the squared errors; 1 / C is the ridge.
     alpha : float in [0, 1], default 0.1
@@ -154,7 +154,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         """Return a machine for such objects, n of them; 0 if nobody knows how many."""
         usual = n // SHARE if 2 <= n // SHARE < FIRST else FIRST
         first = usual if self.first is None else self.first
-        kernel = MultiscaleRBF() if self.kernel is None else self.kernel
+        kernel = MultiscaleLaplacian() if self.kernel is None else self.kernel
         if integer("first", first, 0) == 0:
             return KernelRidge(fitted_to(kernel, X), self.C)
         of_variance_1 = np.repeat([[-1.0], [1.0]], X.shape[1], axis=1)

@@ -13,7 +13,7 @@ from venn.cli.groups import within_groups
 from venn.cli.predictors import ADAPTIVE, DEFENSIVE, FORECASTER, LANDMARKS, PREDICTORS, WINDOWED
 from venn.labels import Real
 from venn.machines.kernel_ridge import KernelRidge
-from venn.machines.kernels import RBF, Kernel, Linear, MultiscaleRBF, Polynomial
+from venn.machines.kernels import RBF, Kernel, Linear, MultiscaleLaplacian, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.scaled import FIRST, Scaled
@@ -103,7 +103,7 @@ def choices_of_numbers(config: Config, width: int | None) -> Choices:
     kernel = given_kernel(machine, width)
     if kernel is not None or "kernel" in config.given("machine"):
         return {"ridge": Choice(kernel or RBF(usual_gamma(width)), machine.C or DEFAULT_C, _by_default(machine))}
-    return {"ridge": Choice(MultiscaleRBF(), machine.C or DEFAULT_C, ", by default")}
+    return {"ridge": Choice(MultiscaleLaplacian(), machine.C or DEFAULT_C, ", by default")}
 
 
 def _by_default(machine: MachineTable) -> str:
