@@ -137,7 +137,8 @@ def test_the_latest_steps_raise_a_doubt_where_nothing_is_bet_on():
     steps = watched([0.8] * 600 + [0.2] * 400, sources=())
     verdict = steps.verdict()
     assert (verdict.state, verdict.evidence) == ("doubtful", "latest steps")
-    assert verdict.sentence.endswith(" of all 1000, which chance hardly explains")
+    assert verdict.sentence.endswith(" of the last 150, which chance hardly explains")
+    assert verdict.sentence == f"doubtful: {verdict.reason}"
     means = steps.snapshot()["window"]
     assert means["lower"] - means["accuracy"] > sqrt(log(2 / 0.01) / (2 * 1000))
 
@@ -169,8 +170,12 @@ def test_smoothed_sets_are_in_doubt_also_if_they_err_less():
     assert monitor.verdict().state == "doubtful"
 
 
-def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin():
-    """As after a restart: the predictor's bag begins anew."""
+@pytest.mark.parametrize("guesses", [True, False])
+def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin(guesses, monkeypatch):
+    """As after a restart: the predictor's bag begins anew. It only knows frequencies: to know them is to guess."""
+    state = "no better than guessing" if guesses else "as claimed"
+    if not guesses:  # as if they were worse
+        monkeypatch.setattr(venn.Monitor, "_frequencies", lambda monitor, size: np.array([0.5, 0.5]))
     monitor, rng = venn.Monitor(CLASSES, window=300), np.random.default_rng(5)
     for prediction, y in labelled([0.8] * 500 + [0.2] * 150, rng):
         monitor.update(prediction, y)
@@ -183,8 +188,12 @@ def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin():
             assert monitor.verdict().state == "changed"
             assert monitor.verdict().change == first.change
     again = monitor.verdict()
-    assert (again.state, again.since, again.change) == ("as claimed", last, first.change)
-    assert again.sentence.startswith("as claimed again: ")
+    assert (again.state, again.since, again.change) == (state, first.since if guesses else last, first.change)
+    if guesses:
+        assert re.match(f"valid, but {state} by the frequencies of the classes: it claims .3.*", again.sentence)
+        assert "; was right in .8" in again.sentence
+    else:
+        assert again.sentence.startswith("as claimed again: ")
     assert again.sentence.endswith(f"; no alarm since {last}, after a change at {first.change}")
     for chance in [0.9] * 300:
         monitor.update(calm[-1][0], CLASSES[rng.random() < chance])
@@ -196,7 +205,8 @@ def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin():
 def test_forecasts_that_were_never_true_are_not_a_change():
     verdict = watched([0.3] * 400, says="point").verdict()
     assert verdict.state == "changed"
-    assert verdict.sentence.startswith("changed: not as claimed from the start; nothing is guaranteed, it says .80 ")
+    assert verdict.sentence.startswith("changed: not as claimed from the start: the predicted label was right in .")
+    assert "where .80 was claimed; nothing is guaranteed, it says .80 and is right in .2" in verdict.sentence
 
 
 def test_a_change_may_be_older_than_what_is_remembered():

@@ -15,7 +15,7 @@ from venn.labels import Classes, HasLabels, LabelSpace
 from venn.monitors.alarms import Alarm
 from venn.monitors.betting import Martingale, checked_martingale
 from venn.monitors.bins import CalibrationBins
-from venn.monitors.change import MEMORY
+from venn.monitors.change import MEMORY, ChangePoint
 from venn.monitors.evidence import Evidence, Exchangeability
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
@@ -24,8 +24,8 @@ from venn.monitors.means import Means
 from venn.monitors.outcomes import Outcomes, outcome
 from venn.monitors.running import Running, State, held_as, held_count
 from venn.monitors.sequences import StitchedBound
-from venn.monitors.sources import OneClass, Source, usual_sources
-from venn.monitors.verdict import CHANGED, Judge, Verdict
+from venn.monitors.sources import OneClass, Source, level_shares, usual_sources
+from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
 from venn.parameters import above_one, ascending, fraction, integer, with_methods
 from venn.prediction import Floats, Label, Prediction
 from venn.saved import saved
@@ -146,6 +146,7 @@ class Monitor(HasLabels, Running):
         self.n = 0
         self.count = 0
         self._alarms: deque[Alarm] = deque(maxlen=KEPT)
+        self._truths: deque[int] | None = deque(maxlen=self.window) if self.classes else None  # codes
         self._evidence: tuple[Evidence, ...] = ()
         self._accuracy = StitchedBound(0.05, empirical=True)
         self._calibration = CalibrationBins()
@@ -170,6 +171,12 @@ class Monitor(HasLabels, Running):
     def alarms(self) -> tuple[Alarm, ...]:
         """The latest alarms, oldest first."""
         return tuple(self._alarms)
+
+    @property
+    def ringing(self) -> ChangePoint | None:
+        """If an alarm rang at the latest step: when the change began that it belongs to, an estimate."""
+        rang = bool(self._alarms) and self._alarms[-1].step == self.n
+        return self._judge.change if rang else None
 
     # ------------------------------------------------------------------ updating
 
@@ -315,10 +322,13 @@ class Monitor(HasLabels, Running):
                 raise ValueError(f"sources must suit predictions that guarantee {guaranteed!r}, got {source!r}")
         memory = min(self.window, MEMORY)
         if sources:
-            share, apart = self.level / len(sources) / (len(self.restarts) + 1), self.run_length * len(sources)
-            self._evidence = tuple(Exchangeability(one, self.martingale, share, apart, memory) for one in sources)
+            level = self.level / (len(self.restarts) + 1)
+            self._evidence = tuple(
+                Exchangeability(one, self.martingale, share * level, self.run_length / share, memory)
+                for one, share in zip(sources, level_shares(sources), strict=True)
+            )
         elif self.sources is None:
-            self._evidence = kind.evidence(self.level, memory)
+            self._evidence = kind.evidence(self.level, memory, self.classes)
         self._scorer.kind, self._scorer.guaranteed = kind, guaranteed
         if len(self._row) != kind.breadth(self.space):  # else it holds the scores of the first prediction
             self._row = np.empty(kind.breadth(self.space))
@@ -346,11 +356,11 @@ class Monitor(HasLabels, Running):
             self._calibration.update(confidence if confidence <= 1.0 else 1.0, hit)
         self._accuracy.update(1.0 if hit else 0.0)
         self.n = n + 1
+        if self._truths is not None:
+            self._truths.append(step.truth)
         if witness is None:
             return ()
-        size = min(self.n - self._began, self.window)
-        departure = kind.departure(self._latest(size), size, str(self._scorer.guaranteed))
-        self._judge.ring(self.n, rung[0], witness, departure)
+        self._judge.ring(self._shown(kind), rung[0], witness)
         self._alarms.extend(rung)
         self.count += len(rung)
         return tuple(rung)
@@ -408,10 +418,23 @@ class Monitor(HasLabels, Running):
         >>> print(monitor.verdict())
         changed since about 901 ...
         """
-        kind, of_given, guaranteed = self._scorer.kind, self._means_of(given), str(self._scorer.guaranteed)
+        kind, of_given = self._scorer.kind, self._means_of(given)
         if kind is None:
             return self._judge.nothing()
-        return self._judge.judge(self.n, kind, guaranteed, self._latest, self._evidence, self._began, of_given)
+        return self._judge.judge(self._shown(kind), of_given)
+
+    def _shown(self, kind: Kind) -> Latest:
+        """Return what the judge needs to know of the latest steps."""
+        restarts = [step for step in self.restarts if step < self.n]
+        guaranteed = str(self._scorer.guaranteed)
+        return Latest(self.n, kind, guaranteed, self._latest, self._frequencies, self._evidence, restarts)
+
+    def _frequencies(self, size: int) -> Floats:
+        """Return (c,) frequencies of the classes among the latest steps; none of numbers."""
+        if self._truths is None:
+            return np.empty(0)
+        counts = np.bincount(list(self._truths)[-size:], minlength=len(self.classes))
+        return counts / size
 
     def _means_of(self, given: Any) -> Callable[[int], dict[str, float]] | None:
         """Return the latest means of another monitor, if it has seen the same steps and knows as many of them."""
@@ -422,11 +445,6 @@ class Monitor(HasLabels, Running):
         other: Monitor = given
         same = other.n == self.n and other.window >= self.window and other._scorer.kind is self._scorer.kind
         return other._latest if same else None
-
-    @property
-    def _began(self) -> int:
-        """Number of steps before the period of the latest one."""
-        return max((step for step in self.restarts if step < self.n), default=0)
 
     def _latest(self, size: int) -> dict[str, float]:
         """Return the means over the latest steps, as many as there are in the window at most."""
@@ -499,6 +517,7 @@ class Monitor(HasLabels, Running):
             "predictions": self._scorer.kind and self._scorer.kind.name,
             "guaranteed": self._scorer.guaranteed,
             "alarms": [asdict(alarm) for alarm in self._alarms],
+            "truths": None if self._truths is None else list(self._truths),
             **self._means.held(self.n),
             "accuracy": self._accuracy.state,
             "calibration": self._calibration.state,
@@ -527,6 +546,7 @@ class Monitor(HasLabels, Running):
         if not all(1 <= alarm.step <= n and abs(alarm.log_evidence) < inf for alarm in self._alarms):
             raise ValueError(f"state['alarms'] must be alarms of the first {n} steps, got {held['alarms']!r}")
         self._means.take_over(held["sums"], held["ring"], n)
+        self._take_truths(held["truths"])
         if len(held["evidence"]) != len(self._evidence):
             raise ValueError(
                 f"state['evidence'] must be {len(self._evidence)} pieces of it, got {len(held['evidence'])}"
@@ -545,6 +565,17 @@ class Monitor(HasLabels, Running):
                 f"state must be one that a monitor can reach, got n = {n} with parts that have seen {steps} steps, "
                 f"{len(self._alarms)} alarms of {self.count}"
             )
+
+    def _take_truths(self, truths: Any) -> None:
+        """Take over the codes of the latest labels."""
+        if self._truths is None:
+            right = truths is None
+        else:
+            right = isinstance(truths, list) and len(truths) == min(self.n, self.window)
+            right = right and all(type(one) is int and 0 <= one < len(self.classes) for one in truths)
+            self._truths.extend(truths if right else ())
+        if not right:
+            raise ValueError(f"state['truths'] must be the codes of the latest labels, got {truths!r}")
 
 
 def _check_guarantee(prediction: Prediction, guaranteed: str | None) -> None:
