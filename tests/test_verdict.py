@@ -274,6 +274,47 @@ def test_the_change_point_of_events_is_the_naive_one(seed):
     assert found.earlier == (found.lower == first > 1)
 
 
+@pytest.mark.parametrize("began", [(), (20,), (11, 30, 90), (3, 9)])
+@pytest.mark.parametrize("smallest", [0.0, 0.2])
+def test_the_change_point_over_several_periods_is_the_naive_one(smallest, began):
+    rng = np.random.default_rng(len(began))
+    ps, first = rng.choice([smallest, 0.25, 0.5, 0.75, 1.0], size=35), 8
+    ratios = [naive.p_value_ratios(p) for p in ps.tolist()]
+    found = change_point(of_p_values(ps), first + 34, began)
+    assert (found.step, found.lower, found.upper) == naive.change_point(ratios, first, began=began)
+    assert found.earlier == (found.lower in (first, *(step + 1 for step in began)))
+
+
+def of_one_event(rng, at, after):
+    """Yield forecasts of .5, of which half come true, up to a step, and then other shares for some steps each."""
+    for share, size in ((0.5, at), *after):
+        for _ in range(size):
+            yield Multiprobability([[0.5, 0.5]] * 2, CLASSES), CLASSES[int(rng.random() < share)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_change_before_a_training_is_not_dated_to_the_training(seed):
+    """It shows otherwise to a predictor that has learned some of it: first too few come, later too many."""
+    monitor, trace = venn.Monitor(CLASSES, restarts=(660,), run_length=1e9), Trace(True, 1000)
+    for prediction, y in of_one_event(np.random.default_rng(seed), 600, ((0.2, 60), (0.85, 100))):
+        trace.add((y == "yes") - 0.5)
+        if monitor.update(prediction, y):
+            break
+    assert monitor.n > 660
+    assert 570 < monitor.verdict().since < 630
+    assert trace.change(monitor.n).step > 655  # as if nothing had been trained
+
+
+def test_a_change_that_shows_from_a_training_on_may_be_older_and_says_so():
+    monitor = venn.Monitor(CLASSES, restarts=(600,))
+    for prediction, y in of_one_event(np.random.default_rng(0), 600, ((0.9, 100),)):
+        monitor.update(prediction, y)
+    verdict = monitor.verdict()
+    assert verdict.state == "changed"
+    assert verdict.change.earlier
+    assert re.match(r"changed since about 6\d\d \(before \d+ to 6\d\d\): .* was right in .\d\d of ", verdict.sentence)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_the_change_point_of_p_values_is_the_naive_one(seed):
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from venn.saved import saved
 
 MEMORY = 1000  # steps
 MASS = 0.95
+SHOWN = np.log(20.0)  # evidence of a period that a change had begun in it
 TINY = 1e-12
 TILTS = np.array([-4.0, -2.0, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 2.0, 4.0])  # of log odds
 BENDS = np.array([-1.0, 0.0, 0.5, 2.0])  # of log odds: exchanged labels, no knowledge, too bold, too timid
@@ -36,8 +37,8 @@ class ChangePoint:
         From the first to the last of the likeliest steps that together have probability 0.95, if a change has
         happened and each remembered step was equally probable before.
     earlier : bool
-        Whether the change may be older: `lower` is the first remembered step, and not the first of all; or the
-        predictor trained anew between `lower` and `upper`, on what may have changed already.
+        Whether the change may be older: `lower` is the first remembered step, and not the first of all, or the first
+        one of a predictor that has trained anew, perhaps on what had changed already.
 
     Examples
     --------
@@ -86,26 +87,30 @@ def of_p_values(ps: Floats) -> Floats:
 def change_point(ratios: Floats, last: int, began: Sequence[int] = ()) -> ChangePoint:
     """Return the estimate from the log likelihood ratios (n, g) of the n steps that end with step `last`.
 
-    The likelihood of a change at a step is the product of the ratios from that step on, and of the g alternatives the
-    mean: the sum behind the Shiryaev-Roberts statistic, step by step. Where a predictor has trained after the steps
-    `began`, each period has an alternative of its own: what has changed looks otherwise to a predictor that has
-    learned some of it. If a period of which nothing else is left may be where it began, it may also be older: a
-    predictor that was trained on what had changed need not have shown it before.
+    The likelihood of a change at a step is the mean over the g alternatives of the product of the ratios from that step
+    on: the sum behind the Shiryaev-Roberts statistic, step by step.
+
+    A predictor that has trained anew, after the steps `began`, has learned some of what has changed, and it shows
+    otherwise: so each period is looked at by itself. The change is looked for in the latest period, and in the one
+    before if something showed up at its end: if for a step of it the mean of products to the end of that period is
+    20 or more, which is so by chance with probability at most .05 (Ville, back in time); and so on. What did not show
+    up may have begun before all the same: then the estimate says that the change may be older.
     """
     first = last - len(ratios) + 1
-    starts = sorted({0, *(step - first + 1 for step in began if first <= step < last)})
-    log, later = np.empty(len(ratios)), 0.0
-    for start, end in reversed([*zip(starts, [*starts[1:], len(ratios)], strict=True)]):
-        after = np.cumsum(ratios[start:end][::-1], axis=0)[::-1]
-        log[start:end] = later + np.logaddexp.reduce(after, axis=1) - np.log(ratios.shape[1])
-        later = log[start]
+    begins = sorted({0, *(step - first + 1 for step in began if first <= step < last)})
+    start, log = len(ratios), np.empty(0)
+    for begin in reversed(begins):
+        after = np.cumsum(ratios[begin:start][::-1], axis=0)[::-1]
+        of_period = np.logaddexp.reduce(after, axis=1) - np.log(ratios.shape[1])
+        if log.size and of_period.max() < SHOWN:
+            break
+        start, log = begin, of_period
     likelihood = np.exp(log - log.max())
     order = np.argsort(-likelihood, kind="stable")
     mass = np.cumsum(likelihood[order])
     likely = order[: int((mass < MASS * mass[-1]).sum()) + 1]
-    lower, upper = int(likely.min()), int(likely.max())
-    hidden = first + lower > 1 and any(lower <= start <= upper for start in starts)
-    return ChangePoint(first + int(order[0]), first + lower, first + upper, hidden)
+    lower, first = first + start + int(likely.min()), first + start
+    return ChangePoint(first + int(order[0]), lower, first + int(likely.max()), lower == first > 1)
 
 
 class Trace:
