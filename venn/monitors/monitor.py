@@ -41,17 +41,19 @@ class Monitor(HasLabels, Running):
 
     Its bets follow from the guarantee of the predictions. For "predicted label" and "realised row" (Venn predictors)
     it bets on the event that the predicted label, or the best class of the realised row, is right; for "each class" on
-    one event for every class; for "error rate" (conformal predictors) on the p-values of the true labels. Point
-    forecasts guarantee nothing: there a forward e-process bets against the claim that they are the true conditional
-    probabilities. If no statement would be a theorem, as for plain p-values, there is no evidence, only curves and
+    the likelier of each class and the rest; and for these three, on how often each class comes. For "error rate"
+    (conformal predictors) it bets on the p-values of the true labels. Point forecasts guarantee nothing: there forward
+    e-processes bet against the claim that they are the true conditional probabilities, of the predicted label and of
+    each class. If no statement would be a theorem, as for plain p-values, there is no evidence, only curves and
     calibration.
 
     Theorems. On exchangeable data, and for point forecasts that are the conditional probabilities, the probability that
     any of the detectors `Ville`, `DeviationBand` and `ForwardEProcess` ever rings is at most `level`: it is divided
-    among the sources of p-values, and for each event between the first two. The detector `ShiryaevRoberts`, which
-    finds changes after a long calm, rings falsely at most n / `run_length` times in n steps on average, for every
-    n, and the mean number of steps to the first such alarm is at least `run_length`: with k sources each has the
-    threshold k `run_length`. Calibration error and curves are descriptive only.
+    among the sources of p-values, half for how sure predictions are and half for the shares of the classes, and for
+    each event between the first two. The detector `ShiryaevRoberts`, which finds changes after a long calm, rings
+    falsely at most n / `run_length` times in n steps on average, for every n, and the mean number of steps to the first
+    such alarm is at least `run_length`: a source with the share s of the level has the threshold `run_length` / s.
+    Calibration error and curves are descriptive only.
 
     The theorems hold for transductive predictors and for inductive ones whose schedule is exact "online", such as
     `PrefixRestart` and `NoTraining`. With other schedules, under a `PriorShift` and in `Balanced`, single predictions
@@ -106,6 +108,8 @@ class Monitor(HasLabels, Running):
     ...     for alarm in monitor.update(Multiprobability(rows, ["no", "yes"]), "yes"):
     ...         print(alarm.detector, "rings against the", alarm.about)
     DeviationBand rings against the realised row
+    DeviationBand rings against the share of class 'yes'
+    Ville rings against the share of class 'yes'
     Ville rings against the realised row
     """
 
@@ -376,9 +380,15 @@ class Monitor(HasLabels, Running):
         - "too early to say" before step ln(2 / level) / (2 * 0.1^2), 265 at level 0.01: until then chance alone may
           move a mean as much as 0.1.
         - "doubtful" if a detector that has not rung is within a factor level^(-1/2), 10 at level 0.01, of ringing
-          (after a change only `ShiryaevRoberts`: others may still hold what they won by it); or if the latest `window`
-          steps depart from what is claimed as much as chance does with a probability of at most `level`: accuracies by
-          sqrt(ln(2 / level) / (2 N)), by Azuma and Hoeffding, errors by Chernoff's bound.
+          (after a change only `ShiryaevRoberts`: others may still hold what they won by it); or if the latest 150 steps
+          or the latest `window` steps depart from what is claimed as much as chance does with a probability of at most
+          `level`, of all that is looked at together: the means of what is said, and of each source of p-values the sum
+          of its departures, such as 1{y = k} minus the probability of class k. What comes and goes cancels in many
+          steps, not in few. Sums and accuracies are compared with sqrt(ln(2 / share of the level) / (2 N)), by Azuma
+          and Hoeffding, errors with Chernoff's bound.
+        - "no better than guessing" if it would be "as claimed again", but the Brier score (of sets: the share of wrong
+          labels) of the latest `window` steps is not below .95 of that of the frequencies of the classes. It is valid
+          then, and useless.
         - "as claimed" otherwise.
 
         What is certified. Only an alarm makes it "changed": while the conditions of the theorems above hold, it is ever
@@ -386,11 +396,14 @@ class Monitor(HasLabels, Running):
         `ShiryaevRoberts`, without whose alarms it would be `level`. A doubt by a detector comes ever within n steps
         with probability at most (level + n / run_length) / sqrt(level). A doubt by the latest steps has at each step a
         probability of at most `level`, if the predicted label, the realised row or the sets are guaranteed; elsewhere
-        it is descriptive. All else is: "as claimed" says that nothing was found, and the step of a change is
-        estimated among the latest `window` steps, 1000 at most, before its first alarm (see `ChangePoint`).
+        the accuracy of the predicted label is descriptive, and the sums of the sources are not. All else is: "as
+        claimed" says that nothing was found, and the step of a change is estimated among the latest `window` steps,
+        1000 at most, before its first alarm (see `ChangePoint`).
 
-        The numbers are means over the latest `window` steps, or over those since the change if these are fewer. Where
-        "as claimed" stands and they differ by more than a standard deviation or so, "within chance" is added.
+        "Changed" and "doubtful" give the reason: what rang or departs, in numbers that show it. Of a change they are
+        those from its estimated step to its first alarm. Then come means over the latest `window` steps, or over those
+        since the change if these are fewer. "Within chance" is added where these do not depart from what is claimed,
+        except that "as claimed" needs no such word if they differ by no more than a standard deviation or so.
 
         Parameters
         ----------
