@@ -220,3 +220,18 @@ def test_sets_that_miss_too_seldom_are_said_to_be_too_regular():
     assert verdict.state == "changed"
     assert verdict.reason.startswith("the ranks of the true labels (p-values) are too regular: at most .")
     assert re.search(r"miss the label in \.0[01]\d* of the \d+ since then", verdict.sentence)
+
+
+def test_a_monitor_tells_whether_it_rings_now_and_since_when_the_change_is():
+    monitor, rang = venn.Monitor(CLASSES), 0
+    assert monitor.ringing is None
+    for prediction, y in steps("share", "classes", 1):
+        alarms = monitor.update(prediction, y)
+        assert (monitor.ringing is not None) == bool(alarms)
+        if alarms:
+            rang += 1
+            assert monitor.ringing == monitor.verdict().change
+            again = monitor.fresh()
+            again.restore(monitor.state)
+            assert again.ringing == monitor.ringing
+    assert rang
