@@ -235,3 +235,18 @@ def test_a_monitor_tells_whether_it_rings_now_and_since_when_the_change_is():
             again.restore(monitor.state)
             assert again.ringing == monitor.ringing
     assert rang
+
+
+def test_objects_that_change_give_their_ranks_as_the_reason():
+    drift, rng = venn.monitors.Drift(), np.random.default_rng(0)
+    assert not drift.verdict().reason
+    for step in range(450):
+        drift.update(rng.normal(3 * (step >= 300), size=2))
+    verdict = drift.verdict()
+    check(verdict)
+    assert "the ranks of objects among those before (p-values) are too strange: at most ." in verdict.sentence
+    again = drift.fresh()
+    again.restore(drift.state)
+    assert again.verdict() == verdict
+    with pytest.raises(ValueError, match="reason must be that of"):
+        again.restore(drift.state | {"reason": ""})
