@@ -209,7 +209,9 @@ TESTED_ELSEWHERE = {
     "Predictor": "a base: what stands on it is tested",
     **dict.fromkeys(("BaseMachine", "BaseHypotheses", "ScoreTable", "Bag"), "bases and values of machines"),
     **dict.fromkeys(RUNNING, "brought up to date step by step, test_monitor_contract.py"),
-    **dict.fromkeys(("OneClass", "PredictedLabel", "RealisedRow", "TrueLabel"), "sources of p-values, test_monitor.py"),
+    **dict.fromkeys(
+        ("ClassShare", "OneClass", "PredictedLabel", "RealisedRow", "TrueLabel"), "sources, test_monitor.py"
+    ),
     **dict.fromkeys(("Efficiency", "EfficiencyTotals"), "criteria of prediction sets, test_efficiency.py"),
     **dict.fromkeys((name for name in public() if name.startswith("Many")), "arrays of predictions, test_inductive.py"),
     "Alarm": "what a detector says, test_alarms.py",

@@ -90,8 +90,8 @@ def test_evidence_of_every_detector_has_its_threshold(run):
     evidence = {key[1:]: value for key, value in found.items() if key[0] == "venn_evidence_log10"}
     thresholds = {key[1:]: value for key, value in found.items() if key[0] == "venn_evidence_threshold_log10"}
     assert evidence.keys() == thresholds.keys()
-    forecast = tuple(sorted({"predictor": "platt", "detector": "ForwardEProcess", "source": "forecast"}.items()))
-    assert thresholds[forecast] == pytest.approx(2.0)  # level 0.01
+    forecast = tuple(sorted({"predictor": "platt", "detector": "ForwardEProcess", "source": "predicted label"}.items()))
+    assert 10 ** -thresholds[forecast] == pytest.approx(0.005)  # half of the level 0.01
     names = {dict(key)["source"] for key in evidence}
     assert f"class {HOSTILE!r}" in names, "labels are escaped, and come back as they are"
 

@@ -14,7 +14,7 @@ import streams
 import venn
 from venn.monitors.calibration import ece
 from venn.monitors.martingales import SimpleJumper
-from venn.monitors.sources import OneClass, PredictedLabel, RealisedRow, TrueLabel
+from venn.monitors.sources import ClassShare, OneClass, PredictedLabel, RealisedRow, TrueLabel
 from venn.online.record import Record
 from venn.prediction import CategoryClass, ClassIntervals, Forecast, Multiprobability, PredictionSet
 from venn.smoothing import Smoothing
@@ -124,7 +124,8 @@ def test_certified_p_values_are_mondrian_conformal_p_values(seed):
     """In one category: the rows come from the labels so far, and so does the conformal p-value."""
     rng = np.random.default_rng(seed)
     record, seen = Record(CLASSES, ["it"]), []
-    expected = {name: [] for name in ("realised row", "predicted label", *CLASSES)}
+    shares = [f"share of {k}" for k in CLASSES]
+    expected = {name: [] for name in ("realised row", "predicted label", *CLASSES, *shares)}
     tau = Smoothing(0).block(0, 120)
     for step in range(120):
         counts = np.array([seen.count(k) for k in CLASSES])
@@ -135,12 +136,14 @@ def test_certified_p_values_are_mondrian_conformal_p_values(seed):
         best = naive.best_label(bag, CLASSES)
         events = {"realised row": {best}, "predicted label": {CLASSES[guess]}}
         events |= {k: {k} if 2 * bag.count(k) >= len(bag) else set(CLASSES) - {k} for k in CLASSES}
+        events |= {f"share of {k}": {k} for k in CLASSES}
         for name, event in events.items():
             expected[name].append(naive.certified(bag, y, event.__contains__, tau[step]))
         seen.append(y)
     steps = record.outcomes("it")
     found = {"realised row": RealisedRow(), "predicted label": PredictedLabel()}
     found |= {k: OneClass(k, code) for code, k in enumerate(CLASSES)}
+    found |= {name: ClassShare(k, code) for name, (code, k) in zip(shares, enumerate(CLASSES), strict=True)}
     for name, source in found.items():
         np.testing.assert_allclose(source.read(steps, tau)[0], expected[name], rtol=0, atol=1e-12)
     np.testing.assert_array_equal(record.p_values("it")["predicted label"], PredictedLabel().read(steps, tau)[0])
@@ -192,7 +195,7 @@ VALID = {
 @pytest.mark.parametrize("noise", [False, True])
 @pytest.mark.parametrize("guaranteed", VALID)
 def test_p_values_are_uniform_and_independent(guaranteed, noise):
-    """METHODS 10 row 14; the significance .001 is that of one test in 16 here, with fixed seeds."""
+    """METHODS 10 row 14; the significance .001 is that of one test in 40 here, with fixed seeds."""
     found = {}
     for seed in range(8):
         record = replayed(seed, 120, VALID[guaranteed](), noise)
@@ -200,7 +203,8 @@ def test_p_values_are_uniform_and_independent(guaranteed, noise):
         for name, p in record.p_values("it").items():
             found.setdefault(name, []).append(p)
     names = {"each class": {"class 0", "class 1", "class 2"}, "error rate": {"true label"}}
-    assert set(found) == names.get(guaranteed, {guaranteed})
+    shares = set() if guaranteed == "error rate" else {f"share of class {k}" for k in range(3)}
+    assert set(found) == names.get(guaranteed, {guaranteed}) | shares
     for runs in found.values():
         assert_uniform(runs)
 
@@ -260,7 +264,7 @@ def test_a_point_forecaster_that_claims_too_much_rings_and_a_true_one_does_not()
         assert bool(monitor.count) is rings
         assert {alarm.detector for alarm in monitor.alarms} <= {"ForwardEProcess"}
         if rings:
-            assert "are right as often as the forecasts say" in monitor.alarms[0].sentence
+            assert "the predicted label was right as often as the forecasts say" in monitor.alarms[0].sentence
 
 
 def one_category(rng, n, monitor, flip=None):
@@ -311,16 +315,21 @@ def test_false_alarms_of_several_sources_are_as_rare_as_those_of_one():
 
 
 def test_level_and_run_length_are_divided_among_sources_and_detectors():
-    for kind, sources, share in (("Multiprobability", 1, 2), ("ClassIntervals", 3, 2), ("PredictionSet", 1, 1)):
+    """Half of both is for how sure it is, half for the shares of the classes; of two classes one speaks for both."""
+    for kind, each in (("Multiprobability", [2, 6, 6, 6]), ("ClassIntervals", [6] * 6), ("PredictionSet", [1])):
         monitor, _ = run(kind, 1, level=0.02, run_length=5000)
-        entries = monitor.snapshot()["evidence"]
-        found = {(entry["detector"], round(10 ** entry["threshold"], 6)) for entry in entries if "threshold" in entry}
-        assert found == {("Ville", sources * share / 0.02), ("ShiryaevRoberts", sources * 5000.0)}
-        for evidence in monitor._evidence:
+        assert len(monitor._evidence) == len(each)
+        for evidence, sources in zip(monitor._evidence, each, strict=True):
+            share = 1 if kind == "PredictionSet" else 2
+            thresholds = evidence.ville.threshold, evidence.repeated.threshold
+            assert np.exp(thresholds) == pytest.approx([sources * share / 0.02, sources * 5000.0])
             if share == 2:
-                assert evidence.band.delta == 0.02 / (2 * sources)
+                assert evidence.band.delta == pytest.approx(0.02 / (2 * sources))
             else:
                 assert evidence.band is None
+    two = venn.Monitor((0, 1))
+    two.update(ClassIntervals([[0.4, 0.5], [0.5, 0.6]], (0, 1)), 0)
+    assert [evidence.name for evidence in two._evidence] == ["class 1", "share of class 1"]
 
 
 def test_a_change_after_a_long_calm_is_found_by_the_detector_that_restarts():
@@ -339,7 +348,7 @@ def test_a_change_after_a_long_calm_is_found_by_the_detector_that_restarts():
 
 
 def test_the_band_rings_when_the_sum_leaves_it():
-    monitor = venn.Monitor((0, 1), level=0.1, martingale=SimpleJumper(1e-6))
+    monitor = venn.Monitor((0, 1), level=0.1, martingale=SimpleJumper(1e-6), sources=[RealisedRow()])
     rang = []
     for _ in range(120):
         rang += monitor.update(Multiprobability(np.array([[0.9, 0.1]] * 2), (0, 1)), 1)
@@ -362,11 +371,12 @@ def test_what_is_watched_follows_from_what_is_guaranteed():
         names[kind] = [
             entry["name"] for entry in monitor.snapshot()["evidence"] if entry["detector"] != "DeviationBand"
         ]
+    shares = [f"share of class {k!r}" for k in CLASSES for _ in range(2)]
     assert names == {
-        "Forecast": ["forecast"],
-        "Multiprobability": ["realised row"] * 2,
-        "guaranteed": ["predicted label"] * 2,
-        "ClassIntervals": [f"class {k!r}" for k in CLASSES for _ in range(2)],
+        "Forecast": ["predicted label", *shares[::2]],
+        "Multiprobability": ["realised row"] * 2 + shares,
+        "guaranteed": ["predicted label"] * 2 + shares,
+        "ClassIntervals": [f"class {k!r}" for k in CLASSES for _ in range(2)] + shares,
         "PredictionSet": ["true label"] * 2,
         "plain": [],
     }

@@ -22,6 +22,7 @@ from page_cases import CLASSES, STATES, write, write_state
 from venn import cli
 from venn.labels import Classes
 from venn.machines import RBF, KernelRidge
+from venn.monitors.verdict import Verdict
 from venn.online import Online, lock
 from venn.online.watch import Watch
 from venn.predictors import ConformalIntervals
@@ -228,7 +229,7 @@ def test_columns_of_a_run(tmp_path):
     assert sum(bins["count"]) == 40
     assert columns.compared(run)["0"] == found["accuracy"]
     keys = [one.key for one in columns.detectors(run.snapshots["abers"])]
-    assert len(keys) == 2 * len(CLASSES)
+    assert len(keys) == 2 * 2 * len(CLASSES)  # of each how sure it is, and its share
     assert set(columns.evidence(run, "abers")) == {"step", *keys}
 
 
@@ -288,7 +289,7 @@ def test_words_say_what_is_guaranteed_and_what_came_of_it(tmp_path):
     assert "Nothing is guaranteed" in words.promise(run, "platt")
     count = sum(monitor.count for monitor in made.told.values())
     assert f">{count} alarm" in words.alarms(run)
-    assert words.alarms(run).count("<li>") == min(count, 20)
+    assert words.alarms(run).count("<li>") == min(len(words.rung(run)), 20)
     theorems = [one.partition("</li>")[0] for one in words.alarms(run).split("Theorem")[1:]]
     assert 0 < len(theorems) == len(set(theorems)), "each is told once"
     rows = words.latest(run, "venn")
@@ -331,6 +332,23 @@ def test_the_state_of_a_run(state, tmp_path):
         assert run.since == pytest.approx(run.counts.time - 60 * (1500 - run.verdict.since), abs=1), at
         assert found.since.startswith(f"since about answer {run.verdict.since}, ")
         assert found.since.endswith(" h 59 min ago")
+
+
+@pytest.mark.parametrize("state", ["as claimed", "no better than guessing"])
+def test_nothing_speaks_against_it_is_never_said_of_a_run_that_has_rung(state, tmp_path):
+    calm, rung = tmp_path / "calm.db", tmp_path / "rung.db"
+    write_state(calm, "as claimed")
+    write_state(rung, "changed")
+    assert "nothing speaks against" in first.head(fed(calm))
+    watched = fed(rung)
+    change = watched.run.verdict.change
+    watched.run.verdict = Verdict(state, 1000, change, "probabilities", "", f"valid, {state}", "abers")
+    for said in (first.head(watched), first.concluded(watched.run)):
+        assert "nothing speaks against" not in said
+        assert ("after an alarm" if state == "as claimed" else "no more than how frequent the classes are") in said
+        assert f'class="status {state.replace(" ", "-")}"' in said
+    since = first.status(watched).since
+    assert since.startswith("again: the last alarm" if state == "as claimed" else "since about answer 1,000")
 
 
 @pytest.mark.parametrize("state", ["as claimed", "too early to say", "changed"])
@@ -421,7 +439,7 @@ def test_alarms_in_one_line_each(tmp_path):
     assert f", {words.rung(run)[0].count - 1:,} more<" in said
     told = words.alarms(run)
     found = words.rung(run)
-    assert told.count("<li>") == len(found) < 10
+    assert told.count("<li>") == len(found) < 20
     assert sum(one.count for one in found) == sum(map(len, run.alarms.values())) > 30
     write_state(tmp_path / "calm.db", "as claimed")
     assert "Alarms: none" in first.alarms(fed(tmp_path / "calm.db").run)

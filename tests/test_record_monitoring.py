@@ -85,8 +85,10 @@ def test_p_values_by_their_definitions(seed):
     record, steps = recorded(kinds, 300), steps_of(kinds, 300)
     tau = [Smoothing(seed).at(step) for step in range(300)]
     found = {kind: record.p_values(kind, seed) for kind in kinds}
-    names = {"label": ["predicted label"], "row": ["realised row"], "sets": ["true label"]}
-    names["pairs"] = ["class 'no'", "class 'yes'", "class 'maybe'"]
+    shares = [f"share of class {k!r}" for k in CLASSES]
+    names = {"label": ["predicted label", *shares], "row": ["realised row", *shares], "sets": ["true label"]}
+    pairs = ["class 'no'", "class 'yes'", "class 'maybe'"]
+    names["pairs"] = pairs + shares
     assert {kind: list(one) for kind, one in found.items()} == {kind: names.get(kind, []) for kind in kinds}
     for step, (predictions, y) in enumerate(steps):
         true = CLASSES.index(y)
@@ -96,7 +98,12 @@ def test_p_values_by_their_definitions(seed):
         row = predictions["row"].probabilities[true]
         expected = p_value_of_event(row.argmax() == true, row.max(), tau[step])
         assert found["row"]["realised row"][step] == pytest.approx(expected, abs=1e-12)
-        for k, name in enumerate(names["pairs"]):
+        for k, name in enumerate(shares):
+            p = predictions["pairs"].pairs[k, int(k == true)]
+            assert found["pairs"][name][step] == pytest.approx(p_value_of_event(true == k, p, tau[step]), abs=1e-12)
+            expected = p_value_of_event(true == k, label.probabilities[true, k], tau[step])
+            assert found["label"][name][step] == pytest.approx(expected, abs=1e-12)
+        for k, name in enumerate(pairs):
             p = predictions["pairs"].pairs[k, int(k == true)]
             expected = (
                 p_value_of_event(true == k, p, tau[step]) if p >= 0.5 else p_value_of_event(true != k, 1 - p, tau[step])
@@ -112,7 +119,7 @@ def test_p_values_by_their_definitions(seed):
 def test_p_values_are_copies_and_of_a_prefix_the_prefix():
     short, long = recorded(("row", "sets"), 40), recorded(("row", "sets"), 300)
     for kind in ("row", "sets"):
-        (one,), (other,) = short.p_values(kind).values(), long.p_values(kind).values()
+        one, other = (next(iter(record.p_values(kind).values())) for record in (short, long))
         np.testing.assert_array_equal(one, other[:40])
         before = long[kind].per_step.probability.copy() if kind == "row" else long[kind].p_values.copy()
         other[:] = 0.5
@@ -300,7 +307,8 @@ def test_martingales_are_those_of_the_p_values_and_alarms_those_of_the_monitor()
         reached = [
             one.step
             for one in rung
-            if one.detector in ("Ville", "ForwardEProcess") and one.about == (source or one.about)
+            if one.detector in ("Ville", "ForwardEProcess")
+            and one.about == (source or {"point": "predicted label"}.get(kind, one.about))
         ]
         assert float(text.split(",")[0]) == pytest.approx(values[-1] / math.log(10), rel=1e-3)
         assert (f"1 alarm from step {reached[0]}" in text) if reached else ("alarm" not in text)
@@ -312,7 +320,10 @@ def test_one_panel_for_each_histogram_of_p_values():
     pytest.importorskip("matplotlib")
     record = recorded(("row", "pairs", "point", "sets"), 100)
     titles = [axis.get_title(loc="left").strip() for axis in record.plot_p_values().axes]
-    assert titles == ["row", "pairs: class 'no'", "pairs: class 'yes'", "pairs: class 'maybe'", "sets"]
+    shares = [f"share of class {k!r}" for k in CLASSES]
+    pairs = ["class 'no'", "class 'yes'", "class 'maybe'", *shares]
+    expected = [f"row: {source}" for source in ("realised row", *shares)] + [f"pairs: {source}" for source in pairs]
+    assert titles == [*expected, "sets"]
 
 
 def test_reliability_is_that_of_the_point_forecasts():

@@ -137,7 +137,8 @@ def test_the_latest_steps_raise_a_doubt_where_nothing_is_bet_on():
     steps = watched([0.8] * 600 + [0.2] * 400, sources=())
     verdict = steps.verdict()
     assert (verdict.state, verdict.evidence) == ("doubtful", "latest steps")
-    assert verdict.sentence.endswith(" of all 1000, which chance hardly explains")
+    assert verdict.sentence.endswith(" of the last 150, which chance hardly explains")
+    assert verdict.sentence == f"doubtful: {verdict.reason}"
     means = steps.snapshot()["window"]
     assert means["lower"] - means["accuracy"] > sqrt(log(2 / 0.01) / (2 * 1000))
 
@@ -169,8 +170,12 @@ def test_smoothed_sets_are_in_doubt_also_if_they_err_less():
     assert monitor.verdict().state == "doubtful"
 
 
-def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin():
-    """As after a restart: the predictor's bag begins anew."""
+@pytest.mark.parametrize("guesses", [True, False])
+def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin(guesses, monkeypatch):
+    """As after a restart: the predictor's bag begins anew. It only knows frequencies: to know them is to guess."""
+    state = "no better than guessing" if guesses else "as claimed"
+    if not guesses:  # as if they were worse
+        monkeypatch.setattr(venn.Monitor, "_frequencies", lambda monitor, size: np.array([0.5, 0.5]))
     monitor, rng = venn.Monitor(CLASSES, window=300), np.random.default_rng(5)
     for prediction, y in labelled([0.8] * 500 + [0.2] * 150, rng):
         monitor.update(prediction, y)
@@ -183,8 +188,12 @@ def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin():
             assert monitor.verdict().state == "changed"
             assert monitor.verdict().change == first.change
     again = monitor.verdict()
-    assert (again.state, again.since, again.change) == ("as claimed", last, first.change)
-    assert again.sentence.startswith("as claimed again: ")
+    assert (again.state, again.since, again.change) == (state, first.since if guesses else last, first.change)
+    if guesses:
+        assert re.match(f"valid, but {state} by the frequencies of the classes: it claims .3.*", again.sentence)
+        assert "; was right in .8" in again.sentence
+    else:
+        assert again.sentence.startswith("as claimed again: ")
     assert again.sentence.endswith(f"; no alarm since {last}, after a change at {first.change}")
     for chance in [0.9] * 300:
         monitor.update(calm[-1][0], CLASSES[rng.random() < chance])
@@ -196,7 +205,8 @@ def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin():
 def test_forecasts_that_were_never_true_are_not_a_change():
     verdict = watched([0.3] * 400, says="point").verdict()
     assert verdict.state == "changed"
-    assert verdict.sentence.startswith("changed: not as claimed from the start; nothing is guaranteed, it says .80 ")
+    assert verdict.sentence.startswith("changed: not as claimed from the start: the predicted label was right in .")
+    assert "where .80 was claimed; nothing is guaranteed, it says .80 and is right in .2" in verdict.sentence
 
 
 def test_a_change_may_be_older_than_what_is_remembered():
@@ -262,6 +272,47 @@ def test_the_change_point_of_events_is_the_naive_one(seed):
     found = change_point(of_events(happened - claimed), first + n - 1)
     assert (found.step, found.lower, found.upper) == naive.change_point(ratios, first)
     assert found.earlier == (found.lower == first > 1)
+
+
+@pytest.mark.parametrize("began", [(), (20,), (11, 30, 90), (3, 9)])
+@pytest.mark.parametrize("smallest", [0.0, 0.2])
+def test_the_change_point_over_several_periods_is_the_naive_one(smallest, began):
+    rng = np.random.default_rng(len(began))
+    ps, first = rng.choice([smallest, 0.25, 0.5, 0.75, 1.0], size=35), 8
+    ratios = [naive.p_value_ratios(p) for p in ps.tolist()]
+    found = change_point(of_p_values(ps), first + 34, began)
+    assert (found.step, found.lower, found.upper) == naive.change_point(ratios, first, began=began)
+    assert found.earlier == (found.lower in (first, *(step + 1 for step in began)))
+
+
+def of_one_event(rng, at, after):
+    """Yield forecasts of .5, of which half come true, up to a step, and then other shares for some steps each."""
+    for share, size in ((0.5, at), *after):
+        for _ in range(size):
+            yield Multiprobability([[0.5, 0.5]] * 2, CLASSES), CLASSES[int(rng.random() < share)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_change_before_a_training_is_not_dated_to_the_training(seed):
+    """It shows otherwise to a predictor that has learned some of it: first too few come, later too many."""
+    monitor, trace = venn.Monitor(CLASSES, restarts=(660,), run_length=1e9), Trace(True, 1000)
+    for prediction, y in of_one_event(np.random.default_rng(seed), 600, ((0.2, 60), (0.85, 100))):
+        trace.add((y == "yes") - 0.5)
+        if monitor.update(prediction, y):
+            break
+    assert monitor.n > 660
+    assert 570 < monitor.verdict().since < 630
+    assert trace.change(monitor.n).step > 655  # as if nothing had been trained
+
+
+def test_a_change_that_shows_from_a_training_on_may_be_older_and_says_so():
+    monitor = venn.Monitor(CLASSES, restarts=(600,))
+    for prediction, y in of_one_event(np.random.default_rng(0), 600, ((0.9, 100),)):
+        monitor.update(prediction, y)
+    verdict = monitor.verdict()
+    assert verdict.state == "changed"
+    assert verdict.change.earlier
+    assert re.match(r"changed since about 6\d\d \(before \d+ to 6\d\d\): .* was right in .\d\d of ", verdict.sentence)
 
 
 @pytest.mark.parametrize("seed", range(6))

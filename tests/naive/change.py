@@ -25,25 +25,32 @@ def p_value_ratios(p):
     return [(1 + k * max(q, 1e-12) ** (k - 1)) / 2 for q in (p, 1 - p) for k in POWERS]
 
 
-def change_point(ratios, first, mass=0.95):
+def change_point(ratios, first, mass=0.95, began=()):
     """Return the likeliest first step after the change, and the first and last of the likeliest `mass` of steps.
 
-    `ratios[i][a]`: of step first + i by alternative a.
+    `ratios[i][a]`: of step first + i by alternative a. The steps `began` end periods: the change is in the last one, or
+    in the one before if a likelihood there is at least 20, and so on.
     """
-    likelihoods = []
-    for start in range(len(ratios)):
-        total = 0.0
-        for a in range(len(ratios[0])):
-            product = 1.0
-            for later in ratios[start:]:
-                product *= later[a]
-            total += product
-        likelihoods.append(total)
-    places = sorted(range(len(ratios)), key=lambda place: (-likelihoods[place], place))
-    held, chosen = 0.0, []
-    for place in places:
-        if held >= mass * sum(likelihoods):
+    steps = range(first, first + len(ratios))
+    periods = [[s for s in steps if sum(s > b for b in began) == k] for k in range(len(began) + 1)]
+    found = None
+    for period in reversed([period for period in periods if period]):
+        likelihoods = {}
+        for start in period:
+            total = 0.0
+            for a in range(len(ratios[0])):
+                product = 1.0
+                for step in period:
+                    product *= ratios[step - first][a] if step >= start else 1.0
+                total += product
+            likelihoods[start] = total / len(ratios[0])
+        if found and max(likelihoods.values()) < 20:
             break
-        held += likelihoods[place]
-        chosen.append(place)
-    return first + places[0], first + min(chosen), first + max(chosen)
+        found = likelihoods
+    held, chosen = 0.0, []
+    for step in sorted(found, key=lambda step: (-found[step], step)):
+        if held >= mass * sum(found.values()):
+            break
+        held += found[step]
+        chosen.append(step)
+    return chosen[0], min(chosen), max(chosen)

@@ -518,6 +518,7 @@ NOT_CALLED = {
     "Message",
     "Task",
     "EfficiencyTotals",
+    "ClassShare",
     "OneClass",
     "key_of",
     "Alarm",

@@ -33,6 +33,7 @@ from .sequences import StitchedBound as StitchedBound
 from .set_efficiency import Efficiency as Efficiency
 from .set_efficiency import EfficiencyTotals as EfficiencyTotals
 from .set_efficiency import efficiency as efficiency
+from .sources import ClassShare as ClassShare
 from .sources import OneClass as OneClass
 from .sources import PredictedLabel as PredictedLabel
 from .sources import RealisedRow as RealisedRow

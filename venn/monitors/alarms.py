@@ -19,6 +19,7 @@ from venn.saved import saved
 
 CHUNK = 4096  # p-values bet on before looking for an alarm; bets after the alarm are then made again
 PER_DECADE = math.log(10)
+NARROW = 0.02  # shares nearer to 0 or 1 get a third digit
 LOWEST = -1e6  # shown for a statistic of 0: plain data cannot hold its logarithm
 ONLINE = "on exchangeable data, by a predictor that is exact online and forgets nothing,"
 VALID = f"if the p-values are independent and uniform on [0, 1], as {ONLINE}"
@@ -68,6 +69,18 @@ def odds(log: float) -> str:
         return f"10^{math.floor(log / math.log(10) + 1e-9)} to 1"
     value = math.exp(log) * (1 + 1e-12)  # round down, but keep whole numbers
     return f"{math.floor(value):,} to 1" if value >= 10 else f"{math.floor(value * 100) / 100:g} to 1"
+
+
+def shares(*values: float) -> list[str]:
+    """Return shares as text, such as .79; all with a third digit if one is near 0 or 1, but not equal.
+
+    Examples
+    --------
+    >>> shares(0.79, 0.8), shares(0.05, 0.011), shares(0.0, 1.0)
+    (['.79', '.80'], ['.050', '.011'], ['.00', '1.00'])
+    """
+    digits = 3 if any(0 < min(value, 1 - value) < NARROW for value in values) else 2
+    return [f"{value:.{digits}f}".removeprefix("0") for value in values]
 
 
 class Detector(Running):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from venn.monitors.alarms import shares
 from venn.monitors.running import held_numbers
 from venn.prediction import Floats
 from venn.saved import saved
 
 MEMORY = 1000  # steps
 MASS = 0.95
+SHOWN = np.log(20.0)  # evidence of a period that a change had begun in it
 TINY = 1e-12
 TILTS = np.array([-4.0, -2.0, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 2.0, 4.0])  # of log odds
 BENDS = np.array([-1.0, 0.0, 0.5, 2.0])  # of log odds: exchanged labels, no knowledge, too bold, too timid
 CERTAIN = 1e-6  # least probability, and least probability of the contrary, whose log odds are bent
+CUTS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)  # of p-values, to count those below
+VISIBLE = 4.0  # square of the number of standard deviations from which numbers show a departure
 POWERS = np.array([0.1, 0.25, 0.5, 0.75, 1.5, 3.0])
 
 
@@ -33,7 +37,8 @@ class ChangePoint:
         From the first to the last of the likeliest steps that together have probability 0.95, if a change has
         happened and each remembered step was equally probable before.
     earlier : bool
-        Whether `lower` is the first remembered step, and not the first of all: the change may be older.
+        Whether the change may be older: `lower` is the first remembered step, and not the first of all, or the first
+        one of a predictor that has trained anew, perhaps on what had changed already.
 
     Examples
     --------
@@ -79,19 +84,32 @@ def of_p_values(ps: Floats) -> Floats:
     return np.log((1 + POWERS * both ** (POWERS - 1)) / 2).reshape(len(ps), -1)
 
 
-def change_point(ratios: Floats, last: int) -> ChangePoint:
+def change_point(ratios: Floats, last: int, began: Sequence[int] = ()) -> ChangePoint:
     """Return the estimate from the log likelihood ratios (n, g) of the n steps that end with step `last`.
 
-    The likelihood of a change at a step is the mean over the g alternatives of the product of the ratios from
-    that step on: the sum behind the Shiryaev-Roberts statistic, step by step.
+    The likelihood of a change at a step is the mean over the g alternatives of the product of the ratios from that step
+    on: the sum behind the Shiryaev-Roberts statistic, step by step.
+
+    A predictor that has trained anew, after the steps `began`, has learned some of what has changed, and it shows
+    otherwise: so each period is looked at by itself. The change is looked for in the latest period, and in the one
+    before if something showed up at its end: if for a step of it the mean of products to the end of that period is
+    20 or more, which is so by chance with probability at most .05 (Ville, back in time); and so on. What did not show
+    up may have begun before all the same: then the estimate says that the change may be older.
     """
-    after = np.cumsum(ratios[::-1], axis=0)[::-1]
-    likelihood = np.exp(after - after.max()).sum(axis=1)
+    first = last - len(ratios) + 1
+    begins = sorted({0, *(step - first + 1 for step in began if first <= step < last)})
+    start, log = len(ratios), np.empty(0)
+    for begin in reversed(begins):
+        after = np.cumsum(ratios[begin:start][::-1], axis=0)[::-1]
+        of_period = np.logaddexp.reduce(after, axis=1) - np.log(ratios.shape[1])
+        if log.size and of_period.max() < SHOWN:
+            break
+        start, log = begin, of_period
+    likelihood = np.exp(log - log.max())
     order = np.argsort(-likelihood, kind="stable")
     mass = np.cumsum(likelihood[order])
     likely = order[: int((mass < MASS * mass[-1]).sum()) + 1]
-    first = last - len(ratios) + 1
-    lower = first + int(likely.min())
+    lower, first = first + start + int(likely.min()), first + start
     return ChangePoint(first + int(order[0]), lower, first + int(likely.max()), lower == first > 1)
 
 
@@ -106,24 +124,68 @@ class Trace:
     """
 
     def __init__(self, of_event: bool, memory: int) -> None:
-        self._of_event = of_event
-        self._latest: deque[float] = deque(maxlen=memory)
-        self.add = self._latest.append
+        self._of_event, self._memory = of_event, memory
+        self._numbers = np.empty(2 * memory)  # the latest stand in one piece; when it is full they move to its start
+        self._end = 0
 
-    def change(self, n: int) -> ChangePoint:
-        """Return the estimate after step n."""
+    def add(self, value: float) -> None:
+        """Take note of the number of one step."""
+        if self._end == len(self._numbers):
+            self._numbers[: self._memory] = self._numbers[self._memory :]
+            self._end = self._memory
+        self._numbers[self._end] = value
+        self._end += 1
+
+    def latest(self, size: int) -> Floats:
+        """Return the numbers of the latest steps, oldest first: as many as are remembered at most."""
+        return self._numbers[max(0, self._end - min(size, self._memory)) : self._end]
+
+    def change(self, n: int, began: Sequence[int] = ()) -> ChangePoint:
+        """Return the estimate after step n, where bets began anew after each of the steps `began`."""
         ratios = of_events if self._of_event else of_p_values
-        return change_point(ratios(np.array(self._latest)), n)
+        return change_point(ratios(self.latest(self._memory)), n, began)
+
+    def departure(self, size: int) -> float:
+        """Return 2 S^2 / N: S is the sum of departures of N latest steps, or of p-values less 1/2.
+
+        Under the claim it is at least ln(2 / a) with probability at most a: by Azuma and Hoeffding, for the
+        departures of valid predictors are martingale differences of range 1, in reversed time, and so are p-values.
+        """
+        numbers = self.latest(size)
+        total = float(numbers.sum()) - (0.0 if self._of_event else len(numbers) / 2)
+        return 2 * total**2 / len(numbers)
+
+    def told(self, size: int, words: str) -> str | None:
+        """Return what came of the latest steps beside what was claimed, in numbers that differ by more than chance.
+
+        None where they do not.
+        """
+        numbers = self.latest(size)
+        n = len(numbers)
+        if self._of_event:
+            came = numbers > 0
+            pairs = [(float(came.mean()), float(np.where(came, 1 - numbers, -numbers).mean()))]
+        else:
+            pairs = [(float((numbers <= cut).mean()), cut) for cut in CUTS]
+        found, right = max(pairs, key=lambda pair: abs(pair[0] - pair[1]) / (pair[1] * (1 - pair[1]) + 1 / n) ** 0.5)
+        if n * (found - right) ** 2 < VISIBLE * (right * (1 - right) + 1 / n):
+            return None
+        shown, claimed = shares(found, right)
+        if self._of_event:
+            return f"{words} in {shown} of {n} steps, where {claimed} was claimed"
+        kind = "too strange" if found > right else "too regular"
+        return f"{words} are {kind}: at most {claimed} in {shown} of {n} steps"
 
     @property
     def state(self) -> list[float]:
         """The numbers, oldest first."""
-        return list(self._latest)
+        found: list[float] = self.latest(self._memory).tolist()
+        return found
 
     def take_over(self, values: object, n: int) -> None:
         """Continue from a `state` after n steps, or raise a ValueError."""
-        size = min(n, self._latest.maxlen or n)
-        numbers = held_numbers("trace", values, size)
+        numbers = held_numbers("trace", values, min(n, self._memory))
         if not all((-1 if self._of_event else 0) <= value <= 1 for value in numbers):
             raise ValueError(f"state['trace'] must hold departures or p-values, got {values!r}")
-        self._latest.extend(numbers)
+        self._end = len(numbers)
+        self._numbers[: self._end] = numbers

@@ -21,6 +21,7 @@ from venn.smoothing import Smoothing
 KEPT = 100  # alarms
 FARTHEST = 1e6  # deviations, of a scaled column
 ABOUT = "objects"
+WORDS = "the ranks of objects among those before (p-values)"
 
 
 @saved
@@ -104,6 +105,7 @@ class Drift(Saved):
         self._alarms: deque[Alarm] = deque(maxlen=KEPT)
         self._trace = Trace(False, MEMORY)
         self._change: ChangePoint | None = None  # the latest
+        self._reason = ""  # what its first alarm rested on, in numbers
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -164,6 +166,8 @@ class Drift(Saved):
         rung = tuple(self._told(alarm) for alarm in each if alarm is not None)
         if rung and not self._lasting(rung[0].step):
             self._change = self._trace.change(self.n)
+            shown = self._trace.told(self.n - self._change.step + 1, WORDS)
+            self._reason = shown or f"the odds are {odds(rung[0].log_evidence)}"
         self._alarms.extend(rung)
         self.count += len(rung)
         return rung
@@ -189,9 +193,10 @@ class Drift(Saved):
         since = str(self._change).replace("about", "about question")
         sentence = (
             f"{DOUBTFUL}: since {since} objects are not like those before; whether what is claimed still holds, only "
-            f"labels can show; last alarm at question {last.step}"
+            f"labels can show; {self._reason}; last alarm at question {last.step}"
         )
-        return Verdict(DOUBTFUL, self._change.step, self._change, ABOUT, against(last.detector, ABOUT), sentence)
+        detector = against(last.detector, ABOUT)
+        return Verdict(DOUBTFUL, self._change.step, self._change, ABOUT, detector, sentence, reason=self._reason)
 
     def _told(self, alarm: Alarm) -> Alarm:
         """Return an alarm in the words of objects, with the number of the object."""
@@ -219,6 +224,7 @@ class Drift(Saved):
         return {
             "ranking": self.ranking, "ville": self._ville, "repeated": self._repeated, "p_value": self.p_value,
             "count": self.count, "alarms": list(self._alarms), "trace": self._trace.state, "change": self._change,
+            "reason": self._reason,
             "rows": np.array(self._rows) if self._rows else None,
             "scale": self._scale and self._scale.state,
         }  # fmt: skip
@@ -241,9 +247,12 @@ class Drift(Saved):
         change = state["change"]
         if not isinstance(change, ChangePoint | None) or (change is None) != (count == 0):
             raise ValueError(f"change must be the estimate of {count} alarms, got {change!r}")
+        reason = state["reason"]
+        if type(reason) is not str or bool(reason) != bool(count):
+            raise ValueError(f"reason must be that of {count} alarms, got {reason!r}")
         self._take_scale(state)
         self._trace.take_over(state["trace"], ville.n)
-        self._change = change
+        self._change, self._reason = change, reason
         self.ranking, self._ville, self._repeated = ranking, ville, repeated
         self.p_value, self.count = p, count
         self._alarms = deque(alarms, maxlen=KEPT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from math import log
 
@@ -30,6 +31,7 @@ class Evidence(Running):
 
     name: str
     speaks: str  #: what it bets on, in plain words
+    words: str  #: what its numbers count, for sentences
 
     def __init__(self, of_event: bool, memory: int) -> None:
         self.memory = memory
@@ -55,9 +57,17 @@ class Evidence(Running):
         `again`: after an alarm only those count that start anew; others may still hold what they won.
         """
 
-    def change(self) -> ChangePoint:
-        """Return when a change began, if there was one."""
-        return self._trace.change(self.n)
+    def change(self, began: Sequence[int] = ()) -> ChangePoint:
+        """Return when a change began, if there was one; bets have begun anew after each of the steps `began`."""
+        return self._trace.change(self.n, began)
+
+    def departure(self, size: int) -> float:
+        """Return ln(2 / chance), where chance bounds the probability that so many latest steps depart as much."""
+        return self._trace.departure(size)
+
+    def told(self, size: int) -> str | None:
+        """Return what speaks against the claim in so many latest steps, or in all remembered; None if nothing does."""
+        return self._trace.told(size, self.words) or self._trace.told(self.memory, self.words)
 
     @abstractmethod
     def snapshot(self) -> list[State]:
@@ -67,6 +77,11 @@ class Evidence(Running):
 def against(detector: str, about: str) -> str:
     """Return a detector and the claim that it bets against, in words."""
     return f"{detector} against the {about}" if about else detector
+
+
+def words_of(source: Source) -> str:
+    """Return what the numbers of a source count, in words; a user's own need not say it."""
+    return getattr(source, "words", f"the event of the {source.name} came" if source.of_event else source.name)
 
 
 @saved
@@ -105,6 +120,7 @@ class Exchangeability(Evidence):
         self.band = DeviationBand(level / 2) if source.of_event else None
         self._left = False  # the band, ever
         self.speaks = "probabilities" if source.of_event else "p-values"
+        self.words = words_of(source)
 
     @property
     def n(self) -> int:
@@ -213,21 +229,25 @@ def _excess(band: DeviationBand) -> float:
 
 @saved
 class PointForecasts(Evidence):
-    """A forward e-process against the probabilities that a point forecaster gives to its own predictions.
+    """A forward e-process against the probabilities that a point forecaster gives to one event, such as its hits.
 
     Parameters
     ----------
+    source : Source
+        Of an event.
     level : float in (0, 1)
         Probability of ever a false alarm, if the forecasts are the true conditional probabilities.
     memory : int >= 1, default 1000
         Number of latest steps among which the beginning of a change is looked for.
     """
 
-    name, speaks = "forecast", "point forecasts"
+    speaks = "point forecasts"
+    unnamed = 1
 
-    def __init__(self, level: float, memory: int = MEMORY) -> None:
+    def __init__(self, source: Source, level: float, memory: int = MEMORY) -> None:
         super().__init__(True, memory)
-        self.level = level
+        self.source, self.level = source, level
+        self.name, self.words = source.name, words_of(source)
         self.process = ForwardEProcess()
         self.threshold = -log(level)
         self._rung = False
@@ -239,17 +259,18 @@ class PointForecasts(Evidence):
 
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
         """Process one step; return the alarm, if it rings now."""
-        process = self.process
-        hit = step.predicted == step.truth
-        process.update(hit, min(step.lower, 1.0), min(step.upper, 1.0))
-        self._trace.add(hit - min(step.lower, 1.0))
+        process, deviation = self.process, self.source.read(step, tau)[1]
+        happened = deviation > 0
+        claimed = 1.0 - deviation if happened else -deviation
+        process.update(happened, claimed, claimed)
+        self._trace.add(deviation)
         if self._rung or process.log < self.threshold:
             return []
         self._rung = True
         n = process.n
         sentence = (
-            f"At step {n} the odds are {odds(process.log)} against the claim that the predicted labels are right "
-            f"as often as the forecasts say. {process.statement}"
+            f"At step {n} the odds are {odds(process.log)} against the claim that {self.words} as often as the "
+            f"forecasts say. {process.statement}"
         )
         return [Alarm(n, "ForwardEProcess", process.log, sentence, self.name)]
 
@@ -265,6 +286,9 @@ class PointForecasts(Evidence):
         """Return one plain mapping."""
         numbers = {"log10": self.process.log / PER_DECADE, "threshold": self.threshold / PER_DECADE}
         return [_shown(self.name, "ForwardEProcess", numbers, self._rung)]
+
+    def _plain(self) -> State:
+        return super()._plain() | {"name": self.name}
 
     def _held(self) -> State:
         return {"rung": self._rung, "process": self.process.state, "trace": self._trace.state}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from venn._compiled.outcomes import FINE
 from venn.labels import LabelSpace
+from venn.monitors.alarms import shares
 from venn.monitors.bounds import binomial_limits
 from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.evidence import Evidence
@@ -25,19 +26,6 @@ SCORES = ("lower", "upper", "confidence", "probability", "brier", "own", "realis
 
 
 LEVEL = 0.05  # significance level of the sets and intervals that are shown one by one
-NARROW = 0.02
-
-
-def shares(*values: float) -> list[str]:
-    """Return shares as text, such as .79; all with a third digit if one is near 0 or 1, but not equal.
-
-    Examples
-    --------
-    >>> shares(0.79, 0.8), shares(0.05, 0.011), shares(0.0, 1.0)
-    (['.79', '.80'], ['.050', '.011'], ['.00', '1.00'])
-    """
-    digits = 3 if any(0 < min(value, 1 - value) < NARROW for value in values) else 2
-    return [f"{value:.{digits}f}".removeprefix("0") for value in values]
 
 
 def xlogy(x: float, y: float) -> float:
@@ -111,7 +99,7 @@ class Kind(ABC):
     def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
         """Write the columns of one step, whose scores are `numbers` and `row`, into `ring`, and add them to `sums`."""
 
-    def evidence(self, level: float, memory: int) -> tuple[Evidence, ...]:
+    def evidence(self, level: float, memory: int, classes: tuple[Label, ...]) -> tuple[Evidence, ...]:
         """Return the evidence against the claims of these predictions where nothing is guaranteed."""
         return ()
 
@@ -125,6 +113,10 @@ class Kind(ABC):
     def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
         """Return what was claimed and what came true on average over the steps of `span`, as text."""
 
+    def doubt(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
+        """Return the same where they depart more than chance does."""
+        return f"{self.said(means, span, guaranteed)}, which chance hardly explains"
+
     @abstractmethod
     def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
         """Return ln(2 / chance), where chance bounds the probability that means over `size` steps depart as much.
@@ -132,6 +124,10 @@ class Kind(ABC):
         A theorem for one range of steps that is fixed beforehand, while the guarantee holds, unless the kind says
         otherwise.
         """
+
+    def losses(self, means: Mapping[str, float], frequencies: Floats) -> tuple[float, float] | None:
+        """Return the mean loss, and that of guessing by the frequencies (c,) of the classes; None for numbers."""
+        return None
 
     # ------------------------------------------------------------------ records
 
@@ -220,6 +216,11 @@ class ErrorKind(Kind):
         """Return the error rate at 0.05 as text."""
         errors, level = shares(means[f"error_{LEVEL}"], LEVEL)
         return f"its {self.what} at level {level} miss the label in {errors} {span}"
+
+    def doubt(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
+        """Return the error rate, and on which side of 0.05 it is."""
+        side = "more often" if means[f"error_{LEVEL}"] > LEVEL else "more seldom"
+        return f"{self.said(means, span, guaranteed)}, {side} than chance explains"
 
     def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
         """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps.

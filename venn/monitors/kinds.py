@@ -22,12 +22,14 @@ import numpy as np
 
 from venn._compiled.outcomes import add_graded, add_set, score_pairs, score_point, score_rows, score_set
 from venn.labels import LabelSpace, spelled
+from venn.monitors.alarms import shares
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.monitors.evidence import Evidence, PointForecasts
-from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Kind, Recalled, shares
+from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Kind, Recalled
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
 from venn.monitors.outcomes import LEVELS, Outcomes
+from venn.monitors.sources import level_shares, usual_sources
 from venn.parameters import Parameters
 from venn.prediction import (
     ERROR_RATE,
@@ -110,6 +112,10 @@ class ProbabilityKind(Kind):
             gap = max(means["lower"] - means["accuracy"], means["accuracy"] - means["upper"], 0.0)
         return 2 * size * gap**2
 
+    def losses(self, means: Mapping[str, float], frequencies: Floats) -> tuple[float, float]:
+        """Return the mean Brier score, and that of the frequencies of the classes."""
+        return means["brier"], float(1 - frequencies @ frequencies)
+
     def curves(self, steps: Outcomes, clip: float) -> Curves:
         """Return the cumulative curves of n steps."""
         return cumulate(per_step(steps, clip), self.interval, clip)
@@ -171,9 +177,11 @@ class ForecastKind(ProbabilityKind):
     figures = ProbabilityKind.figures | {"martingales"}
     interval = False
 
-    def evidence(self, level: float, memory: int) -> tuple[Evidence, ...]:
-        """Return the evidence against the probabilities of the predicted labels."""
-        return (PointForecasts(level, memory),)
+    def evidence(self, level: float, memory: int, classes: tuple[Label, ...]) -> tuple[Evidence, ...]:
+        """Return the evidence against the probabilities of the predicted labels and of the classes."""
+        sources = usual_sources(PREDICTED_LABEL, classes)
+        shared = zip(sources, level_shares(sources), strict=True)
+        return tuple(PointForecasts(source, share * level, memory) for source, share in shared)
 
     def evidence_path(self, steps: Outcomes) -> Floats:
         """Return the natural logarithm of that evidence after each of n steps."""
@@ -266,6 +274,10 @@ class SetKind(ErrorKind):
     def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
         """Write the columns of one step into `ring` and add them to `sums`."""
         add_set(numbers, row, step.predicted == step.truth, LEVEL_ARRAY, sums, ring)
+
+    def losses(self, means: Mapping[str, float], frequencies: Floats) -> tuple[float, float]:
+        """Return the share of labels that were not the least strange one, and that of the most frequent class."""
+        return 1 - means["accuracy"], float(1 - frequencies.max())
 
     def curves(self, steps: Outcomes, clip: float) -> SetCurves:
         """Return the cumulative curves of n steps."""

@@ -15,7 +15,7 @@ from venn.labels import Classes, HasLabels, LabelSpace
 from venn.monitors.alarms import Alarm
 from venn.monitors.betting import Martingale, checked_martingale
 from venn.monitors.bins import CalibrationBins
-from venn.monitors.change import MEMORY
+from venn.monitors.change import MEMORY, ChangePoint
 from venn.monitors.evidence import Evidence, Exchangeability
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
@@ -24,8 +24,8 @@ from venn.monitors.means import Means
 from venn.monitors.outcomes import Outcomes, outcome
 from venn.monitors.running import Running, State, held_as, held_count
 from venn.monitors.sequences import StitchedBound
-from venn.monitors.sources import OneClass, Source, usual_sources
-from venn.monitors.verdict import CHANGED, Judge, Verdict
+from venn.monitors.sources import OneClass, Source, level_shares, usual_sources
+from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
 from venn.parameters import above_one, ascending, fraction, integer, with_methods
 from venn.prediction import Floats, Label, Prediction
 from venn.saved import saved
@@ -41,17 +41,19 @@ class Monitor(HasLabels, Running):
 
     Its bets follow from the guarantee of the predictions. For "predicted label" and "realised row" (Venn predictors)
     it bets on the event that the predicted label, or the best class of the realised row, is right; for "each class" on
-    one event for every class; for "error rate" (conformal predictors) on the p-values of the true labels. Point
-    forecasts guarantee nothing: there a forward e-process bets against the claim that they are the true conditional
-    probabilities. If no statement would be a theorem, as for plain p-values, there is no evidence, only curves and
+    the likelier of each class and the rest; and for these three, on how often each class comes. For "error rate"
+    (conformal predictors) it bets on the p-values of the true labels. Point forecasts guarantee nothing: there forward
+    e-processes bet against the claim that they are the true conditional probabilities, of the predicted label and of
+    each class. If no statement would be a theorem, as for plain p-values, there is no evidence, only curves and
     calibration.
 
     Theorems. On exchangeable data, and for point forecasts that are the conditional probabilities, the probability that
     any of the detectors `Ville`, `DeviationBand` and `ForwardEProcess` ever rings is at most `level`: it is divided
-    among the sources of p-values, and for each event between the first two. The detector `ShiryaevRoberts`, which
-    finds changes after a long calm, rings falsely at most n / `run_length` times in n steps on average, for every
-    n, and the mean number of steps to the first such alarm is at least `run_length`: with k sources each has the
-    threshold k `run_length`. Calibration error and curves are descriptive only.
+    among the sources of p-values, half for how sure predictions are and half for the shares of the classes, and for
+    each event between the first two. The detector `ShiryaevRoberts`, which finds changes after a long calm, rings
+    falsely at most n / `run_length` times in n steps on average, for every n, and the mean number of steps to the first
+    such alarm is at least `run_length`: a source with the share s of the level has the threshold `run_length` / s.
+    Calibration error and curves are descriptive only.
 
     The theorems hold for transductive predictors and for inductive ones whose schedule is exact "online", such as
     `PrefixRestart` and `NoTraining`. With other schedules, under a `PriorShift` and in `Balanced`, single predictions
@@ -106,6 +108,8 @@ class Monitor(HasLabels, Running):
     ...     for alarm in monitor.update(Multiprobability(rows, ["no", "yes"]), "yes"):
     ...         print(alarm.detector, "rings against the", alarm.about)
     DeviationBand rings against the realised row
+    DeviationBand rings against the share of class 'yes'
+    Ville rings against the share of class 'yes'
     Ville rings against the realised row
     """
 
@@ -147,6 +151,7 @@ class Monitor(HasLabels, Running):
         self.n = 0
         self.count = 0
         self._alarms: deque[Alarm] = deque(maxlen=KEPT)
+        self._truths: deque[int] | None = deque(maxlen=self.window) if self.classes else None  # codes
         self._evidence: tuple[Evidence, ...] = ()
         self._accuracy = StitchedBound(0.05, empirical=True)
         self._calibration = CalibrationBins()
@@ -171,6 +176,12 @@ class Monitor(HasLabels, Running):
     def alarms(self) -> tuple[Alarm, ...]:
         """The latest alarms, oldest first."""
         return tuple(self._alarms)
+
+    @property
+    def ringing(self) -> ChangePoint | None:
+        """If an alarm rang at the latest step: when the change began that it belongs to, an estimate."""
+        rang = bool(self._alarms) and self._alarms[-1].step == self.n
+        return self._judge.change if rang else None
 
     # ------------------------------------------------------------------ updating
 
@@ -316,10 +327,13 @@ class Monitor(HasLabels, Running):
                 raise ValueError(f"sources must suit predictions that guarantee {guaranteed!r}, got {source!r}")
         memory = min(self.window, MEMORY)
         if sources:
-            share, apart = self.level / len(sources) / (len(self.restarts) + 1), self.run_length * len(sources)
-            self._evidence = tuple(Exchangeability(one, self.martingale, share, apart, memory) for one in sources)
+            level = self.level / (len(self.restarts) + 1)
+            self._evidence = tuple(
+                Exchangeability(one, self.martingale, share * level, self.run_length / share, memory)
+                for one, share in zip(sources, level_shares(sources), strict=True)
+            )
         elif self.sources is None:
-            self._evidence = kind.evidence(self.level, memory)
+            self._evidence = kind.evidence(self.level, memory, self.classes)
         self._scorer.kind, self._scorer.guaranteed = kind, guaranteed
         if len(self._row) != kind.breadth(self.space):  # else it holds the scores of the first prediction
             self._row = np.empty(kind.breadth(self.space))
@@ -347,11 +361,11 @@ class Monitor(HasLabels, Running):
             self._calibration.update(confidence if confidence <= 1.0 else 1.0, hit)
         self._accuracy.update(1.0 if hit else 0.0)
         self.n = n + 1
+        if self._truths is not None:
+            self._truths.append(step.truth)
         if witness is None:
             return ()
-        size = min(self.n - self._began, self.window)
-        departure = kind.departure(self._latest(size), size, str(self._scorer.guaranteed))
-        self._judge.ring(self.n, rung[0], witness, departure)
+        self._judge.ring(self._shown(kind), rung[0], witness)
         self._alarms.extend(rung)
         self.count += len(rung)
         return tuple(rung)
@@ -372,9 +386,12 @@ class Monitor(HasLabels, Running):
             `restarts` is not as described.
         """
         further = ascending("restarts", restarts)
+        if not self.n:
+            return
         for evidence in self._evidence:
             evidence.begin_anew()
-        self._restarts = (self.n, *(self.n + step for step in further))
+        past = [step for step in self._restarts if step < self.n]
+        self._restarts = (*past, self.n, *(self.n + step for step in further))
 
     # ------------------------------------------------------------------- reading
 
@@ -387,9 +404,15 @@ class Monitor(HasLabels, Running):
         - "too early to say" before step ln(2 / level) / (2 * 0.1^2), 265 at level 0.01: until then chance alone may
           move a mean as much as 0.1.
         - "doubtful" if a detector that has not rung is within a factor level^(-1/2), 10 at level 0.01, of ringing
-          (after a change only `ShiryaevRoberts`: others may still hold what they won by it); or if the latest `window`
-          steps depart from what is claimed as much as chance does with a probability of at most `level`: accuracies by
-          sqrt(ln(2 / level) / (2 N)), by Azuma and Hoeffding, errors by Chernoff's bound.
+          (after a change only `ShiryaevRoberts`: others may still hold what they won by it); or if the latest 150 steps
+          or the latest `window` steps depart from what is claimed as much as chance does with a probability of at most
+          `level`, of all that is looked at together: the means of what is said, and of each source of p-values the sum
+          of its departures, such as 1{y = k} minus the probability of class k. What comes and goes cancels in many
+          steps, not in few. Sums and accuracies are compared with sqrt(ln(2 / share of the level) / (2 N)), by Azuma
+          and Hoeffding, errors with Chernoff's bound.
+        - "no better than guessing" if it would be "as claimed again", but the Brier score (of sets: the share of wrong
+          labels) of the latest `window` steps is not below .95 of that of the frequencies of the classes. It is valid
+          then, and useless.
         - "as claimed" otherwise.
 
         What is certified. Only an alarm makes it "changed": while the conditions of the theorems above hold, it is ever
@@ -397,11 +420,14 @@ class Monitor(HasLabels, Running):
         `ShiryaevRoberts`, without whose alarms it would be `level`. A doubt by a detector comes ever within n steps
         with probability at most (level + n / run_length) / sqrt(level). A doubt by the latest steps has at each step a
         probability of at most `level`, if the predicted label, the realised row or the sets are guaranteed; elsewhere
-        it is descriptive. All else is: "as claimed" says that nothing was found, and the step of a change is
-        estimated among the latest `window` steps, 1000 at most, before its first alarm (see `ChangePoint`).
+        the accuracy of the predicted label is descriptive, and the sums of the sources are not. All else is: "as
+        claimed" says that nothing was found, and the step of a change is estimated among the latest `window` steps,
+        1000 at most, before its first alarm (see `ChangePoint`).
 
-        The numbers are means over the latest `window` steps, or over those since the change if these are fewer. Where
-        "as claimed" stands and they differ by more than a standard deviation or so, "within chance" is added.
+        "Changed" and "doubtful" give the reason: what rang or departs, in numbers that show it. Of a change they are
+        those from its estimated step to its first alarm. Then come means over the latest `window` steps, or over those
+        since the change if these are fewer. "Within chance" is added where these do not depart from what is claimed,
+        except that "as claimed" needs no such word if they differ by no more than a standard deviation or so.
 
         Parameters
         ----------
@@ -429,10 +455,23 @@ class Monitor(HasLabels, Running):
         >>> print(monitor.verdict())
         changed since about 901 ...
         """
-        kind, of_given, guaranteed = self._scorer.kind, self._means_of(given), str(self._scorer.guaranteed)
+        kind, of_given = self._scorer.kind, self._means_of(given)
         if kind is None:
             return self._judge.nothing()
-        return self._judge.judge(self.n, kind, guaranteed, self._latest, self._evidence, self._began, of_given)
+        return self._judge.judge(self._shown(kind), of_given)
+
+    def _shown(self, kind: Kind) -> Latest:
+        """Return what the judge needs to know of the latest steps."""
+        restarts = [step for step in self._restarts if step < self.n]
+        guaranteed = str(self._scorer.guaranteed)
+        return Latest(self.n, kind, guaranteed, self._latest, self._frequencies, self._evidence, restarts)
+
+    def _frequencies(self, size: int) -> Floats:
+        """Return (c,) frequencies of the classes among the latest steps; none of numbers."""
+        if self._truths is None:
+            return np.empty(0)
+        counts = np.bincount(list(self._truths)[-size:], minlength=len(self.classes))
+        return counts / size
 
     def _means_of(self, given: Any) -> Callable[[int], dict[str, float]] | None:
         """Return the latest means of another monitor, if it has seen the same steps and knows as many of them."""
@@ -443,11 +482,6 @@ class Monitor(HasLabels, Running):
         other: Monitor = given
         same = other.n == self.n and other.window >= self.window and other._scorer.kind is self._scorer.kind
         return other._latest if same else None
-
-    @property
-    def _began(self) -> int:
-        """Number of steps before the period of the latest one."""
-        return max((step for step in self._restarts if step < self.n), default=0)
 
     def _latest(self, size: int) -> dict[str, float]:
         """Return the means over the latest steps, as many as there are in the window at most."""
@@ -520,6 +554,7 @@ class Monitor(HasLabels, Running):
             "predictions": self._scorer.kind and self._scorer.kind.name,
             "guaranteed": self._scorer.guaranteed,
             "alarms": [asdict(alarm) for alarm in self._alarms],
+            "truths": None if self._truths is None else list(self._truths),
             **self._means.held(self.n),
             "accuracy": self._accuracy.state,
             "calibration": self._calibration.state,
@@ -542,7 +577,7 @@ class Monitor(HasLabels, Running):
         self.n, self.count = n, held_count("count", held["count"])
         if n:
             self._begin(KINDS[kind], held["guaranteed"])
-        self._restarts = ascending("state['restarts']", [step for step in held["restarts"] if step])
+        self._restarts = ascending("state['restarts']", held["restarts"])
         for name in ("alarms", "evidence"):
             if not isinstance(held[name], list):
                 raise ValueError(f"state[{name!r}] must be a list, got {held[name]!r}")
@@ -550,6 +585,7 @@ class Monitor(HasLabels, Running):
         if not all(1 <= alarm.step <= n and abs(alarm.log_evidence) < inf for alarm in self._alarms):
             raise ValueError(f"state['alarms'] must be alarms of the first {n} steps, got {held['alarms']!r}")
         self._means.take_over(held["sums"], held["ring"], n)
+        self._take_truths(held["truths"])
         if len(held["evidence"]) != len(self._evidence):
             raise ValueError(
                 f"state['evidence'] must be {len(self._evidence)} pieces of it, got {len(held['evidence'])}"
@@ -568,6 +604,17 @@ class Monitor(HasLabels, Running):
                 f"state must be one that a monitor can reach, got n = {n} with parts that have seen {steps} steps, "
                 f"{len(self._alarms)} alarms of {self.count}"
             )
+
+    def _take_truths(self, truths: Any) -> None:
+        """Take over the codes of the latest labels."""
+        if self._truths is None:
+            right = truths is None
+        else:
+            right = isinstance(truths, list) and len(truths) == min(self.n, self.window)
+            right = right and all(type(one) is int and 0 <= one < len(self.classes) for one in truths)
+            self._truths.extend(truths if right else ())
+        if not right:
+            raise ValueError(f"state['truths'] must be the codes of the latest labels, got {truths!r}")
 
 
 def _check_guarantee(prediction: Prediction, guaranteed: str | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from venn.monitors.outcomes import Outcomes
@@ -77,6 +79,7 @@ class PredictedLabel(Event):
     """
 
     name = "predicted label"
+    words = "the predicted label was right"
 
     def suits(self, kind: str, guaranteed: str) -> bool:
         """Whether the predicted label is guaranteed."""
@@ -100,6 +103,7 @@ class RealisedRow(Event):
     """
 
     name = "realised row"
+    words = "the best class of the true label's row was right"
 
     def suits(self, kind: str, guaranteed: str) -> bool:
         """Whether the row of the true label is calibrated."""
@@ -116,8 +120,9 @@ class OneClass(Event):
 
     A theorem for every `Multiprobability` of a valid Venn predictor and for `ClassIntervals`. The row of the true
     label determines which of the two events is used, and its probability, so the p-values stay independent and
-    uniform; and unlikely outcomes always have small p-values. If "the label is class k" were always used, exchanged
-    labels would give small and large p-values in equal numbers, on which few martingales bet.
+    uniform; and unlikely outcomes always have small p-values. So it sees probabilities that are too sure or not sure
+    enough, as where labels are exchanged. `ClassShare` sees what cancels here: a class that comes too often, whether
+    it was likely or not.
 
     Parameters
     ----------
@@ -147,6 +152,11 @@ class OneClass(Event):
         """A short name, for tables."""
         return f"class {self.label!r}"
 
+    @property
+    def words(self) -> str:
+        """What it is that happened, for sentences."""
+        return f"the likelier of {self.label!r} and the rest was true"
+
     def suits(self, kind: str, guaranteed: str) -> bool:
         """Whether the probability of a fixed class under the true hypothesis is calibrated."""
         return guaranteed in (PREDICTED_LABEL, REALISED_ROW, EACH_CLASS)
@@ -156,6 +166,47 @@ class OneClass(Event):
         probability = steps.row[self.code]
         likely = probability >= 0.5
         return (steps.truth == self.code) == likely, 1.0 - probability + likely * (2.0 * probability - 1.0)
+
+
+@saved
+class ClassShare(OneClass):
+    """The event "the label is class k", however likely it was.
+
+    A theorem wherever that of `OneClass` is one: the event is fixed beforehand. It sees a class that comes more or
+    less often than its probabilities add up to: another share of the classes, an intercept that moves with the
+    seasons. `OneClass` may see nothing of this: what comes too often where it is likely then comes too often where it
+    is unlikely, and the likelier of the two is right as often as it should be.
+
+    Parameters
+    ----------
+    label : label
+    code : int
+        Its position among the classes.
+
+    Raises
+    ------
+    ValueError
+        `code` is no integer >= 0.
+
+    Examples
+    --------
+    >>> ClassShare("yes", 1).name
+    "share of class 'yes'"
+    """
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """A short name, for tables."""
+        return f"share of class {self.label!r}"
+
+    @property
+    def words(self) -> str:
+        """What it is that happened, for sentences."""
+        return f"class {self.label!r} came"
+
+    def event(self, steps: Outcomes) -> tuple[Any, Any]:
+        """Return whether the label was the class, and the probability of that."""
+        return steps.truth == self.code, steps.row[self.code]
 
 
 @saved
@@ -173,6 +224,7 @@ class TrueLabel(Parameters):
     """
 
     name = "true label"
+    words = "the ranks of the true labels (p-values)"
     of_event = False
 
     def suits(self, kind: str, guaranteed: str) -> bool:
@@ -185,11 +237,35 @@ class TrueLabel(Parameters):
 
 
 def usual_sources(guaranteed: str, classes: tuple[Label, ...]) -> tuple[Source, ...]:
-    """Return the sources that a monitor takes when it is not told: all of them theorems, perhaps none."""
-    known: dict[str, tuple[Source, ...]] = {
+    """Return the sources that a monitor takes when it is not told: all of them theorems, perhaps none.
+
+    Of two classes each is the contrary of the other, and what is said of one is said of both.
+
+    Examples
+    --------
+    >>> [source.name for source in usual_sources("each class", ("no", "yes"))]
+    ["class 'yes'", "share of class 'yes'"]
+    """
+    codes = list(enumerate(classes))[len(classes) == 2 :]
+    sure: dict[str, tuple[Source, ...]] = {
         PREDICTED_LABEL: (PredictedLabel(),),
         REALISED_ROW: (RealisedRow(),),
-        EACH_CLASS: tuple(OneClass(label, code) for code, label in enumerate(classes)),
-        ERROR_RATE: (TrueLabel(),),
+        EACH_CLASS: tuple(OneClass(label, code) for code, label in codes),
     }
-    return known.get(guaranteed, ())
+    if guaranteed in sure:
+        return *sure[guaranteed], *(ClassShare(label, code) for code, label in codes)
+    return (TrueLabel(),) if guaranteed == ERROR_RATE else ()
+
+
+def level_shares(sources: Sequence[Source]) -> list[float]:
+    """Return the share of the level of each source: kinds of sources have equal shares, and so have those of a kind.
+
+    So what costs the level of a monitor of many classes is one more kind of event, not the number of classes.
+
+    Examples
+    --------
+    >>> level_shares([RealisedRow(), ClassShare("a", 0), ClassShare("b", 1)])
+    [0.5, 0.25, 0.25]
+    """
+    kinds = Counter(map(type, sources))
+    return [1 / (len(kinds) * kinds[type(source)]) for source in sources]

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from venn.monitors.alarms import Alarm
+from venn.monitors.alarms import Alarm, odds, shares
 from venn.monitors.change import ChangePoint
 from venn.monitors.evidence import Evidence, against
 from venn.monitors.kind import Kind
 from venn.monitors.running import State, held_as
+from venn.prediction import Floats
 from venn.saved import saved
 
 CLAIMED, EARLY, DOUBTFUL, CHANGED = "as claimed", "too early to say", "doubtful", "changed"
-STATES = (CLAIMED, EARLY, DOUBTFUL, CHANGED)  #: from the best to the worst
+USELESS = "no better than guessing"
+STATES = (CLAIMED, EARLY, DOUBTFUL, USELESS, CHANGED)  #: from the best to the worst
+BRIEF = 150  # latest steps that are judged beside a window of more: what comes and goes cancels in the longer one
+SKILL = 0.05  # least share of the loss of guessing that a predictor must save to be better than guessing
 VISIBLE = 0.1  # least departure from what is claimed that is looked for
 ONE_DEVIATION = 0.5  # exponent of the chance bounds at one standard deviation, at most: more asks for a word
 NO_EVIDENCE, LATEST = "none", "latest steps"
@@ -33,9 +37,10 @@ class Verdict:
     Attributes
     ----------
     state : str
-        "as claimed", "doubtful", "changed" or "too early to say".
+        "as claimed", "doubtful", "no better than guessing", "changed" or "too early to say".
     since : int or None
-        If changed, the estimated first step after the change; if as claimed again, the step of the last alarm.
+        If changed, or no better than guessing since then, the estimated first step after the change; if as claimed
+        again, the step of the last alarm.
     change : ChangePoint or None
         The estimate of the latest change, with its uncertainty.
     evidence : str
@@ -47,6 +52,9 @@ class Verdict:
         The state and the numbers.
     predictor : str
         Its name, if several were watched.
+    reason : str
+        If changed or doubtful: what speaks against what it claims, in numbers; also part of the sentence. Of a change,
+        what its first alarm rested on.
 
     Examples
     --------
@@ -64,6 +72,7 @@ class Verdict:
     detector: str
     sentence: str
     predictor: str = ""
+    reason: str = ""
 
     def __str__(self) -> str:
         return f"{self.predictor}: {self.sentence}" if self.predictor else self.sentence
@@ -81,8 +90,8 @@ class Verdict:
 def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
     """Return the worst of the verdicts on several predictors, with the name of the first predictor that has it.
 
-    From the best to the worst: as claimed, too early to say, doubtful, changed. If each of k verdicts is falsely
-    "changed" with probability at most p, the worst of them is so with probability at most k p.
+    From the best to the worst: as claimed, too early to say, doubtful, no better than guessing, changed. If each of k
+    verdicts is falsely "changed" with probability at most p, the worst of them is so with probability at most k p.
 
     Raises
     ------
@@ -112,6 +121,25 @@ class Case:
     change: ChangePoint
     evidence: str
     detector: str
+    reason: str  #: what its first alarm rested on, in numbers
+    was: float | None  #: accuracy before it; None where labels are not classes
+
+
+class Latest(NamedTuple):
+    """What a monitor shows of its latest steps to the judge."""
+
+    n: int  #: number of steps
+    kind: Kind
+    guaranteed: str
+    means: Callable[[int], Mapping[str, float]]  #: over so many latest steps
+    frequencies: Callable[[int], Floats]  #: (c,) of the classes over so many latest steps; none where there are none
+    evidence: Sequence[Evidence]
+    restarts: Sequence[int]  #: steps after which bets began anew, so far
+
+    @property
+    def period(self) -> int:
+        """Number of steps of the present period, where all that is proved holds together."""
+        return self.n - max(self.restarts, default=0)
 
 
 class Judge:
@@ -125,74 +153,98 @@ class Judge:
 
     def __init__(self, level: float, window: int) -> None:
         self._window = window
+        self._spans = sorted({min(BRIEF, window), window})
         self._slack = -log(level) / 2  # of the logarithm of evidence
         self._bound = log(2) - log(level)  # the same for the latest steps
         self._enough = ceil(self._bound / (2 * VISIBLE**2))
         self._case: Case | None = None
 
-    def ring(self, n: int, alarm: Alarm, witness: Evidence, departure: float) -> None:
-        """Take note of an alarm at step n, after which the latest steps depart by so much."""
-        case = self._case
-        if case is None or self._calm(case, n, departure):
-            case = Case(n, witness.change(), witness.speaks, against(alarm.detector, alarm.about))
+    def ring(self, latest: Latest, alarm: Alarm, witness: Evidence) -> None:
+        """Take note of an alarm that has just rung."""
+        case, n = self._case, latest.n
+        if case is None or (n - case.last >= self._window and self._departs(latest) is None):
+            change, detector = witness.change(latest.restarts), against(alarm.detector, alarm.about)
+            reason = witness.told(n - change.step + 1) or f"the odds are {odds(alarm.log_evidence)}"
+            case = Case(n, change, witness.speaks, detector, reason, _before(latest, change.step - 1, self._window))
         self._case = replace(case, last=n)
 
-    def _calm(self, case: Case, n: int, departure: float) -> bool:
-        """Whether a change is over: no alarm within a window, and the latest steps keep what is claimed."""
-        return n - case.last >= self._window and departure < self._bound
+    def _departs(self, latest: Latest) -> str | None:
+        """Return what departs more than chance does in the latest steps, in words; None if nothing does.
 
-    def judge(
-        self, n: int, kind: Kind, guaranteed: str, latest: Callable[[int], Mapping[str, float]],
-        evidence: Sequence[Evidence], began: int = 0, given: Callable[[int], Mapping[str, float]] | None = None,
-    ) -> Verdict:  # fmt: skip
-        """Return the verdict after step n >= 1, where `latest` gives the means over so many latest steps.
-
-        What is proved of means holds for the steps after `began`: only these are compared with it. `given` gives the
-        means of the predictions that a user got, if these are others.
+        The level is divided among the spans of steps, and in each among the means of what is said and the sums of each
+        piece of evidence.
         """
+        bound = self._bound + log(len(self._spans) * (1 + len(latest.evidence)))
+        kind, guaranteed, found = latest.kind, latest.guaranteed, (0.0, "")
+        for span in self._spans:
+            size = min(span, latest.period)
+            if size:
+                means, words = latest.means(size), f"of the last {size}" if latest.n > size else f"of all {size}"
+                said = kind.departure(means, size, guaranteed) - bound
+                if said >= found[0]:
+                    found = said, kind.doubt(means, words, guaranteed)
+                for one in latest.evidence:
+                    excess = one.departure(size) - bound
+                    if excess > found[0] and (told := one.told(size)) is not None:
+                        found = excess, f"{told}, which chance hardly explains"
+        return found[1] or None
 
-        def told(steps: int, span: str) -> str:
-            anew = kind.said(latest(steps), span, guaranteed)
-            as_given = anew if given is None else kind.said(given(steps), span, guaranteed)
-            return anew if as_given == anew else f"{as_given}; made anew when each label came, {anew}"
+    def judge(self, latest: Latest, given: Callable[[int], Mapping[str, float]] | None = None) -> Verdict:
+        """Return the verdict after step n >= 1.
+
+        What is proved of means holds for the steps of the present period: only these are compared with it. `given`
+        gives the means of the predictions that a user got, if these are others.
+        """
+        n, kind, guaranteed, evidence = latest.n, latest.kind, latest.guaranteed, latest.evidence
+
+        def told(steps: int, span: str, least: float) -> str:
+            anew = kind.said(latest.means(steps), span, guaranteed)
+            said = anew if given is None else kind.said(given(steps), span, guaranteed)
+            said = anew if said == anew else f"{said}; made anew when each label came, {anew}"
+            departure = kind.departure(latest.means(steps), steps, guaranteed)
+            return f"{said}, within chance" if least < departure < self._bound else said
 
         size, case = min(n, self._window), self._case
-        steps, span = size, f"of the last {size}" if n > size else f"of all {size}"
-        period = min(size, n - began)
-        departure = kind.departure(latest(period), period, guaranteed)
+        span = f"of the last {size}" if n > size else f"of all {size}"
         bets = evidence[0].speaks if evidence else NO_EVIDENCE
-        if case is not None and not self._calm(case, n, departure):
+        departs = self._departs(latest)
+        if case is not None and (n - case.last < self._window or departs is not None):
             change, since = case.change, n - case.change.step + 1
-            if since < size:
-                steps, span = since, f"of the {since} since then"
-            begun = f" since {change}:" if change.lower > 1 else ": not as claimed from the start;"
-            sentence = f"{CHANGED}{begun} {told(steps, span)}; last alarm at {case.last}"
-            return Verdict(CHANGED, change.step, change, case.evidence, case.detector, sentence)
-        said = told(steps, span)
-        near = ((one.speaks, one.near(self._slack, case is not None)) for one in evidence)
-        speaks, detector = next((found for found in near if found[1] is not None), (bets, None))
+            steps, span = (since, f"of the {since} since then") if since < size else (size, span)
+            begun = f" since {change}:" if change.lower > 1 else ": not as claimed from the start:"
+            sentence = f"{CHANGED}{begun} {case.reason}; {told(steps, span, -1.0)}; last alarm at {case.last}"
+            return Verdict(CHANGED, change.step, change, case.evidence, case.detector, sentence, reason=case.reason)
+        said = told(size, span, ONE_DEVIATION)
         if n < self._enough:
-            sentence = f"{EARLY}: {n} of {self._enough} examples; {said}"
-            return Verdict(EARLY, None, None, bets, "", sentence)
-        if detector is not None:
-            sentence = f"{DOUBTFUL}: {said}; {detector} is near its alarm"
-            return Verdict(DOUBTFUL, None, None, speaks, detector, sentence)
-        if departure >= self._bound:
-            said = said if period == size else told(period, f"of the last {period}")
-            sentence = f"{DOUBTFUL}: {said}, which chance hardly explains"
-            return Verdict(DOUBTFUL, None, None, LATEST, "", sentence)
-        if departure > ONE_DEVIATION:
-            said += ", within chance"
-        if case is not None:
-            sentence = f"{CLAIMED} again: {said}; no alarm since {case.last}, after a change at {case.change}"
-            return Verdict(CLAIMED, case.last, case.change, bets, "", sentence)
-        return Verdict(
-            CLAIMED, None, None, bets, "", f"{CLAIMED}: {said}{'' if evidence else '; nothing bets against it'}"
-        )
+            return Verdict(EARLY, None, None, bets, "", f"{EARLY}: {n} of {self._enough} examples; {said}")
+        for one in evidence:
+            detector = one.near(self._slack, case is not None)
+            if detector is not None:
+                near = f"{detector} is near its alarm"
+                found = one.told(n - one.change(latest.restarts).step + 1)
+                reason = f"{found}; {near}" if found else near
+                sentence = f"{DOUBTFUL}: {reason}; {told(size, span, -1.0)}"
+                return Verdict(DOUBTFUL, None, None, one.speaks, detector, sentence, reason=reason)
+        if departs is not None:
+            return Verdict(DOUBTFUL, None, None, LATEST, "", f"{DOUBTFUL}: {departs}", reason=departs)
+        if case is None:
+            sentence = f"{CLAIMED}: {said}{'' if evidence else '; nothing bets against it'}"
+            return Verdict(CLAIMED, None, None, bets, "", sentence)
+        ended = f"no alarm since {case.last}, after a change at {case.change}"
+        if _guesses(latest, size):
+            was = "" if case.was is None else f"; was right in {shares(case.was)[0]} before"
+            sentence = f"valid, but {USELESS} by the frequencies of the classes: {said}{was}; {ended}"
+            return Verdict(USELESS, case.change.step, case.change, bets, "", sentence)
+        return Verdict(CLAIMED, case.last, case.change, bets, "", f"{CLAIMED} again: {said}; {ended}")
 
     def nothing(self) -> Verdict:
         """Return the verdict before the first step."""
         return Verdict(EARLY, None, None, NO_EVIDENCE, "", f"{EARLY}: no example of {self._enough}")
+
+    @property
+    def change(self) -> ChangePoint | None:
+        """When the latest change began that rang, if one did."""
+        return None if self._case is None else self._case.change
 
     @property
     def state(self) -> State | None:
@@ -204,6 +256,24 @@ class Judge:
         if held is None:
             return
         case = held_as(Case, "case", held)
-        if not 1 <= case.change.lower <= case.change.step <= case.change.upper <= case.last <= n:
+        possible = case.was is None or 0 <= case.was <= 1
+        if not (1 <= case.change.lower <= case.change.step <= case.change.upper <= case.last <= n and possible):
             raise ValueError(f"state['case'] must be a change of the first {n} steps, got {held!r}")
         self._case = case
+
+
+def _before(latest: Latest, step: int, window: int) -> float | None:
+    """Return the accuracy over the steps up to this one, as many as are among the latest `window`."""
+    size = min(latest.n, window)
+    since = latest.n - step
+    if not 0 < since < size or "accuracy" not in latest.means(size):
+        return None
+    both, after = latest.means(size)["accuracy"], latest.means(since)["accuracy"]
+    return min(max((size * both - since * after) / (size - since), 0.0), 1.0)
+
+
+def _guesses(latest: Latest, size: int) -> bool:
+    """Whether a predictor is no better over the latest steps than guessing by the frequencies of their classes."""
+    frequencies = latest.frequencies(size)
+    losses = latest.kind.losses(latest.means(size), frequencies) if frequencies.size else None
+    return losses is not None and losses[0] > (1 - SKILL) * losses[1]

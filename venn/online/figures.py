@@ -14,9 +14,10 @@ from venn.monitors.calibration import reliability
 from venn.monitors.kind import Kind
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.outcomes import LEVELS
+from venn.monitors.sources import level_shares, usual_sources
 from venn.online.forecaster import watched
 from venn.parameters import fraction
-from venn.prediction import ERROR_RATE, PREDICTED_LABEL, Floats
+from venn.prediction import ERROR_RATE, PREDICTED_LABEL, Floats, Label
 from venn.show import plot
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Drawable(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]: ...
+    @property
+    def classes(self) -> tuple[Label, ...]: ...
     @property
     def title(self) -> str: ...
     def kind(self, name: str) -> Kind: ...
@@ -80,13 +83,16 @@ def draw_martingales(record: Drawable, path: Target = None, level: float = LEVEL
         of = _by_source(record, name, seed)
         # A monitor divides its level among the sources, and for an event between this martingale and a band.
         restarts = record.restarts.get(name, ())
-        share = level / max(1, len(of)) / (1 if record.guaranteed.get(name) == ERROR_RATE else 2) / (len(restarts) + 1)
-        for full, p in of.items():
+        guaranteed = str(record.guaranteed.get(name))
+        each = level / (1 if guaranteed == ERROR_RATE else 2) / (len(restarts) + 1)
+        shares = level_shares(usual_sources(guaranteed, record.classes))
+        for (full, p), share in zip(of.items(), shares, strict=True):
             periods = np.split(p, [step for step in restarts if step < len(p)])
             logs[full] = np.concatenate([CompositeJumper().update_many(one) for one in periods])
-        levels |= dict.fromkeys(of, share)
+            levels[full] = share * each
+    of_label = level * level_shares(usual_sources(PREDICTED_LABEL, record.classes))[0]
     for name in _showing(record, "martingales"):
-        logs[name], levels[name] = record.kind(name).evidence_path(record.outcomes(name)), level
+        logs[name], levels[name] = record.kind(name).evidence_path(record.outcomes(name)), of_label
     _drawable(record, logs, "something to bet against")
     paths = {name: values / np.log(10) for name, values in logs.items()}
     first = {name: (values >= -np.log(levels[name])).argmax() for name, values in logs.items()}

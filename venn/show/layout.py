@@ -11,7 +11,7 @@ import numpy as np
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY
+from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
 from venn.show.chart import Layer, chart
 from venn.show.complaints import plain
 from venn.show.history import ERROR, LEVEL, SIZE, WIDTH, History, number
@@ -21,7 +21,7 @@ from venn.show.telling import Telling, bursts
 # Okabe and Ito's colours that stand out on black and on white; lines also carry a letter.
 PALETTE = ("", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00")
 BAND, CLAIM, ALARM = "#3A8FC8", "#D55E00", "bold #D55E00"
-STYLES = {CHANGED: ALARM, DOUBTFUL: "bold #E69F00", CLAIMED: "#009E73", EARLY: "dim"}
+STYLES = {CHANGED: ALARM, DOUBTFUL: "bold #E69F00", USELESS: "bold #E69F00", CLAIMED: "#009E73", EARLY: "dim"}
 LETTERS = "abcdef"
 WIDEST_NAME = 16
 # If the terminal is narrow, columns are dropped in this order.

@@ -6,18 +6,17 @@ from collections.abc import Iterator, Sequence
 from time import time
 from typing import Any, NamedTuple
 
-from venn.monitors.alarms import PER_DECADE
+from venn.monitors.alarms import PER_DECADE, shares
 from venn.monitors.evidence import against
-from venn.monitors.kind import shares
 from venn.monitors.kinds import kind_of
-from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, Verdict
+from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS, Verdict
 from venn.show.page import words
 from venn.show.page.feed import Feed, Run
 from venn.show.page.words import ago, clock, text
 from venn.show.snapshots import Recent, recent, verdicts
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
-SHORT = {EARLY: "too early"}  # in a table
+SHORT = {EARLY: "too early", USELESS: "guesses"}  # in a table
 ALARMS, OUTCOMES, SPELLED, ROWS = 2, 40, 5, 6  # how many of each there are room for
 LEAST_RANGE, MARGIN = 0.2, 1.25  # of the bar of an error rate
 SENTENCE = 1000
@@ -25,6 +24,7 @@ SENTENCE = 1000
 #: What each state means, for somebody who has not read about it.
 MEANINGS = {
     CHANGED: "Do not rely on it: what it claims no longer holds.",
+    USELESS: "Do not decide by it: what it claims holds, but says no more than how frequent the classes are.",
     DOUBTFUL: "Watch it: what it claims may no longer hold.",
     EARLY: "There are not enough labels yet to judge it.",
     CLAIMED: "Fine so far: nothing speaks against what it claims.",
@@ -34,11 +34,15 @@ MEANINGS = {
     ENDED: "The run has come to its end: the figures are final.",
 }
 
+#: The same of "as claimed" in a run that has rung.
+AGAIN = "Fine lately, after an alarm: nothing was found in the latest answers."
+
 #: A shape for each state, so that colour is not needed: on a square of 24.
 SHAPES = {
     CHANGED: '<path d="M12 2 23 22H1Z"/><path class="cut" d="M12 9v6M12 17.5v2"/>',
     DOUBTFUL: '<path d="M12 1 23 12 12 23 1 12Z"/>'
     '<path class="cut" d="M12 6v7M12 16v1"/>',  # in small, a question mark would look like a letter that is missing
+    USELESS: '<circle cx="12" cy="12" r="11"/><path class="cut" d="M6 12h12"/>',
     EARLY: '<circle cx="12" cy="12" r="11"/><path class="cut" d="M12 6v6l4 3"/>',
     CLAIMED: '<circle cx="12" cy="12" r="11"/><path class="cut" d="m6.5 12.5 4 4 7-8"/>',
     SILENT: '<path d="M4 3h5v18H4zM15 3h5v18h-5z"/>',
@@ -55,6 +59,12 @@ class Status(NamedTuple):
     since: str  #: since when, as plain text; empty where that is not known
     sentence: str  #: the verdict, or what is wrong with the file
     also: str  #: what must be known beside it
+    rang: bool = False  #: whether the run has rung
+
+    @property
+    def meaning(self) -> str:
+        """What the state means, for somebody who has not read about it."""
+        return AGAIN if self.rang and self.state == CLAIMED else MEANINGS[self.state]
 
     @property
     def title(self) -> str:
@@ -81,7 +91,8 @@ def status(feed: Feed, now: float | None = None) -> Status:
     if run.verdict is None:
         found = Status(EARLY, "", "no label has come yet", "")
     else:
-        found = Status(run.verdict.state, _since(run, run.verdict, now), held, "")
+        rang = words.alarm_count(run) > 0
+        found = Status(run.verdict.state, _since(run, run.verdict, now), held, "", rang)
     if run.ended is not None:
         end = f"{clock(run.ended)}, {ago(now - run.ended)} ago"
         if found.state == CHANGED:
@@ -107,7 +118,7 @@ def _since(run: Run, verdict: Verdict, now: float) -> str:
     at = f", {clock(when)}, {ago(now - when)} ago" if when else ""
     if verdict.predictor in run.objects:
         return f"since about question {verdict.since:,}{at}"
-    if verdict.state == CHANGED:
+    if verdict.state in (CHANGED, USELESS):
         return f"since about answer {verdict.since:,}{at}"
     return f"again: the last alarm was at answer {verdict.since:,}{at}"
 
@@ -141,7 +152,7 @@ def banner(found: Status, name: str) -> str:
     said = [f'<p class="name">{text(name)}</p>'] if name else []
     said += [
         f'<p class="title" role="heading" aria-level="1">{found.title}</p>',
-        f'<p class="means">{MEANINGS[found.state]}</p>',
+        f'<p class="means">{found.meaning}</p>',
     ]
     said += [f'<p class="since">{text(found.since, SENTENCE)}</p>'] if found.since else []
     said += [f'<p class="sentence">{text(found.sentence, SENTENCE)}</p>'] if found.sentence else []
@@ -157,7 +168,8 @@ def concluded(run: Run) -> str:
     verdict = run.verdict
     if verdict is None:
         return ""
-    return banner(Status(verdict.state, "", str(_named(run, verdict)), ""), "") + lately(run)
+    found = Status(verdict.state, "", str(_named(run, verdict)), "", words.alarm_count(run) > 0)
+    return banner(found, "") + lately(run)
 
 
 def lately(run: Run) -> str:
@@ -169,7 +181,7 @@ def lately(run: Run) -> str:
     share, claim = numbers(found)
     of = f"{text(name)}, " if len(run.names) > 1 else ""
     span = f"all {found.size:,}" if found.size == found.step else f"the last {found.size:,}"
-    bad = verdict.state in (CHANGED, DOUBTFUL) and verdict.predictor == name
+    bad = verdict.state in (CHANGED, DOUBTFUL, USELESS) and verdict.predictor == name
     return (
         f'<section class="card lately"><h2>{of}{span} answers</h2><div class="pair"><p><b>{share}</b> {found.what}</p>'
         f"<p><b>{claim}</b> claimed</p></div>{bar(found, bad)}{each(run)}</section>"
