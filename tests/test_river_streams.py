@@ -227,7 +227,6 @@ def test_advice_is_for_the_feature_that_is_wrong():
         (7, TypeError, "dataset must be an iterable of (dict, label), got a int"),
         (np.zeros((2, 2)), TypeError, "tables are read by from_arrays"),
         (Endless(), ValueError, "dataset must end, got Endless, which does not: pass dataset.take(n)"),
-        (datasets.TrumpApproval(), ValueError, "dataset must be one of classification, got TrumpApproval"),
     ],
     ids=lambda value: None if isinstance(value, str | type) else "rows",
 )  # fmt: skip
@@ -235,6 +234,14 @@ def test_from_river_refuses(rows, kind, message):
     with pytest.raises(kind) as caught:
         from_river(rows)
     assert message in str(caught.value)
+
+
+def test_a_data_set_for_regression_has_labels_that_are_numbers():
+    stream = from_river(datasets.TrumpApproval())
+    assert stream.classes == ()
+    assert stream.y.tolist() == [y for _, y in datasets.TrumpApproval()]
+    rows = [({"a": 1.0}, 2.5), ({"a": 2.0}, None), ({"a": 3.0}, 1.5)]
+    assert from_river(rows, classes="numbers", drop_unlabelled=True).y.tolist() == [2.5, 1.5]
 
 
 @pytest.mark.parametrize("schema", [["a"], 3.0, "a"], ids=repr)
