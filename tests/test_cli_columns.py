@@ -333,6 +333,13 @@ def test_unlabelled_rows_further_missing_texts_and_merged_names_on_the_command_l
     assert (stream.classes, stream.features, len(stream)) == (("No", "yes"), ("a", "c=Red", "c=blue"), 15)
 
 
+def test_a_field_longer_than_a_reader_of_csv_takes_is_one_line(run):
+    Path("rows.csv").write_text("a,y\n1,n\n2," + "x" * 200_000 + "\n")
+    result = run("replay", "rows.csv", "--label", "y")
+    assert result.exit_code == 1
+    assert result.stderr == "Error: rows.csv, row 3: field larger than field limit (131072)\n"
+
+
 cells = st.sampled_from(["1", "2.5", " 3 ", "", "?", "NA", " ", "nan", "inf", "red", "green", "-", "1_0", "a=b", "o'k"])
 names = st.sampled_from(["a", "b c", "d=e", "-f", "--skip", "y'z", "$h", "é"])
 

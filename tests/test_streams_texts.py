@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 import streams
+import venn
 from streams import Nominal, Numeric
 from streams.texts import MISSING, Doubtful, alike, means_missing
 
@@ -174,6 +175,9 @@ def test_a_warning_points_to_the_line_that_asked(write):
 def test_classes_with_one_text_are_refused(classes):
     with pytest.raises(ValueError, match="classes must be distinct as text"):
         streams.Form(classes=classes)
+    if classes[1] != "True":  # JSON's own key is true
+        with pytest.raises(ValueError, match="classes must differ as keys of a JSON object, got"):
+            venn.labels.Classes(classes)
 
 
 def test_blanks_do_not_hide_what_is_missing():

@@ -21,14 +21,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from venn._compiled.outcomes import add_graded, add_set, score_pairs, score_point, score_rows, score_set
-from venn.labels import LabelSpace, spelled
+from venn.labels import LabelSpace
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.monitors.evidence import Evidence, PointForecasts
 from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Kind, Recalled, shares
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
 from venn.monitors.outcomes import LEVELS, Outcomes
-from venn.parameters import Parameters
+from venn.parameters import Parameters, spelled
 from venn.prediction import (
     ERROR_RATE,
     LONG_RUN,
