@@ -333,8 +333,30 @@ def test_unlabelled_rows_further_missing_texts_and_merged_names_on_the_command_l
     assert (stream.classes, stream.features, len(stream)) == (("No", "yes"), ("a", "c=Red", "c=blue"), 15)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (COMMAS.replace("1,1", "nan", 1), ["--id", "row"]),
+        ("a,c,y\n" + '1,"x, y",2.5\n?,z,3\n4,z,\n' * 3, ["--fill", "a=median", "--nominal", "c"]),
+    ],
+    ids=["classes", "numbers"],
+)
+def test_a_growing_file_says_what_declares_what_it_holds_now(run, text, words):
+    Path("rows.csv").write_text(text)
+    words = ["run", "--source", "csv:rows.csv", "--label", "kind" if "kind" in text else "y", *words[:2]]
+    words += ["--end", "--quiet", "--journal", "run.db", "--out", "o"]
+    result = run(*words)
+    assert result.exit_code == 2
+    *_, tried = result.stderr.splitlines()
+    options = shlex.split(tried.partition("for what rows.csv holds now, try: ")[2])
+    words = words[:5] + (["--id", "row"] if "row" in text else []) + words[7:]
+    result = run(*words, *options)
+    assert result.exit_code == 0, result.stderr
+    assert len(Path("o").read_text().splitlines()) == text.count("\n") - 1
+
+
 def test_a_field_longer_than_a_reader_of_csv_takes_is_one_line(run):
-    Path("rows.csv").write_text("a,y\n1,n\n2," + "x" * 200_000 + "\n")
+    Path("rows.csv").write_text("a,y\n1,1\n2," + "x" * 200_000 + "\n")
     result = run("replay", "rows.csv", "--label", "y")
     assert result.exit_code == 1
     assert result.stderr == "Error: rows.csv, row 3: field larger than field limit (131072)\n"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import streams
 from streams.checks import MANY
@@ -101,18 +102,19 @@ class Columns:
             The file does not match the description. If options would help, the last line has them.
         """
         try:
-            return self._read(data, shuffle, whole)
+            return self.read(data, shuffle, whole)
         except (OtherDelimiter, BadColumns) as error:
             raise click.ClickException(self._advice(data, error)) from None
         except Refused as error:
             raise click.ClickException(f"{error.what}: give a number with --fill, or use --skip") from None
         except ValueError as error:
-            with_commas = None if self.config.source.decimal == "," else self._needed(data, ",")[0]
-            if with_commas is None:
+            needed = None if self.config.source.decimal == "," else self._needed(data, ",")[0]
+            if needed is None:
                 raise
-            raise click.ClickException(f"{error}\ntry: {' '.join(with_commas)}") from None
+            raise click.ClickException(f"{error}\ntry: {' '.join(needed.written())}") from None
 
-    def _read(self, data: str, shuffle: int | None, whole: bool) -> streams.Stream:
+    def read(self, data: str, shuffle: int | None, whole: bool) -> streams.Stream:
+        """Return the stream of a CSV file as `open` does, or raise the first error as it is."""
         source, path = self.config.source, Path(data)
         names = read_header(path, source.delimiter)
         if source.label is None:
@@ -153,13 +155,9 @@ class Columns:
             more = [trouble.column for trouble in error.troubles[SHOWN:]]
             if more:
                 lines.append(f"and {len(more)} more columns: {some_of(more)}")
-        options, commas = self._needed(data, self.config.source.decimal)
-        if commas and self.config.source.decimal == ".":
-            others, _ = self._needed(data, ",")
-            if others is not None and (options is None or _left_out(others) < _left_out(options)):
-                options = others
-        if options:
-            lines.append(f"try: {' '.join(options)}")
+        needed = self._best(data)
+        if needed is not None:
+            lines.append(f"try: {' '.join(needed.written())}")
         return "\n".join(lines)
 
     def _line(self, data: str, trouble: Trouble, rows: int) -> str:
@@ -179,7 +177,7 @@ class Columns:
             return f"add it to {self.where('nominal')}, or name the column without values"
         if column in (source.ordinal or {}):
             return f"add it to {self.where('ordinal')} in its place, or give --nominal {in_shell(column)} instead"
-        option = " ".join(_written({}, {column: self._option(trouble, rows)}))
+        option = " ".join(Needed({}, {column: self._option(trouble, rows)}).written())
         if column in (source.fill or {}):
             return f"instead of {self.where('fill')} give {option}"
         if commas:
@@ -189,7 +187,53 @@ class Columns:
     def _decimals(self, instead: str) -> str:
         return f"where the comma stands before decimals, give {self.where('decimal')} ,; else {instead}"
 
-    def _needed(self, data: str, decimal: str) -> tuple[list[str] | None, bool]:
+    def declared(self, path: str) -> list[str]:
+        """Return options that declare what a file holds now, for a source that reads it as it grows.
+
+        Nothing is settled later there: classes, nominal values and numbers that fill gaps must be known. None, if it
+        needs more than options.
+        """
+        given = self.config.source
+        if given.label is None or not Path(path).is_file():
+            return []
+        skip = (*(given.skip or ()), *(() if given.id is None else (given.id,)))
+        one = Columns(replace(self.config, source=replace(given, skip=skip or None)))
+        try:
+            needed = one._best(path)
+        except (click.ClickException, OSError):
+            return []
+        if needed is None:
+            return []
+        final = needed.source(one.config.source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            stream = Columns(replace(self.config, source=final)).read(path, None, False)
+        columns = dict(needed.columns)
+        for column, values in (final.nominal or {}).items():
+            if values is None:
+                found = [name.removeprefix(f"{column}=") for name in stream.features if name.startswith(f"{column}=")]
+                columns[column] = ("nominal", _listed(found)) if all(map(_typeable, found)) else ("skip", None)
+        for column, fill in (final.fill or {}).items():
+            if fill == "median":
+                columns[column] = ("fill", f"{np.median(stream.X[:, stream.features.index(column)]):.6g}")
+        labels: dict[str, Any] = {} if stream.classes else {"numbers": True}
+        if stream.classes:
+            if not all(map(_typeable, stream.classes)):
+                return []
+            labels = {"classes": _listed(stream.classes)}
+        layout = {key: value for key, value in needed.added.items() if key != "drop_unlabelled"}
+        return Needed({**layout, **labels}, columns).written()
+
+    def _best(self, data: str) -> Needed | None:
+        """Return the options with which the file is read and most columns are kept; None if it needs more."""
+        needed, commas = self._needed(data, self.config.source.decimal)
+        if commas and self.config.source.decimal == ".":
+            other, _ = self._needed(data, ",")
+            if other is not None and (needed is None or other.left_out < needed.left_out):
+                return other
+        return needed
+
+    def _needed(self, data: str, decimal: str) -> tuple[Needed | None, bool]:
         """Return the options with which the file is read, beside those given, and whether numbers seem to have commas.
 
         They are found by reading it with them. None: it needs more than options.
@@ -200,11 +244,11 @@ class Columns:
         named = {column for key in REPEATED for column in getattr(given, key) or ()}
         commas = False
         for _ in range(ROUNDS):
-            trial = Columns(replace(self.config, source=replace(given, **added, **_tables(given, columns))))
+            trial = Columns(replace(self.config, source=Needed(added, columns).source(given)))
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    trial._read(data, None, False)
+                    trial.read(data, None, False)
             except OtherDelimiter as error:
                 added["delimiter"] = error.delimiter
                 continue
@@ -228,7 +272,7 @@ class Columns:
                 return None, commas
             except ValueError:  # as of a label that is a number with a comma: each text would be a class
                 return None, True
-            return list(_written(added, columns)), commas
+            return Needed(added, columns), commas
         return None, commas
 
     def _option(self, trouble: Trouble, rows: int) -> tuple[str, Any]:
@@ -249,28 +293,46 @@ class Columns:
         return bool(numbers) and all(map(_almost_number, numbers))
 
 
-def _tables(given: SourceTable, columns: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
-    """Return the keys of the source that describe columns, with those that are added."""
-    tables: dict[str, Any] = {}
-    for column, (key, value) in columns.items():
-        held = tables.get(key, getattr(given, key) or (() if key == "skip" else {}))
-        tables[key] = (*held, column) if key == "skip" else {**held, column: value}
-    return tables
+@dataclass(frozen=True)
+class Needed:
+    """Options that a file needs beside those given: keys with their values, and columns with a key and its value."""
+
+    added: Mapping[str, Any]
+    columns: Mapping[str, tuple[str, Any]]
+
+    @property
+    def left_out(self) -> int:
+        """Number of columns that are left out."""
+        return sum(key == "skip" for key, _ in self.columns.values())
+
+    def source(self, given: SourceTable) -> SourceTable:
+        """Return the keys of the source with these beside them."""
+        tables: dict[str, Any] = {}
+        for column, (key, value) in self.columns.items():
+            held = tables.get(key, getattr(given, key) or (() if key == "skip" else {}))
+            tables[key] = (*held, column) if key == "skip" else {**held, column: value}
+        return replace(given, **self.added, **tables)
+
+    def written(self) -> list[str]:
+        """Return the options as a shell takes them."""
+        words = []
+        for key, value in self.added.items():
+            words.append(f"--{key.replace('_', '-')}")
+            if value is not True:
+                words.append("tab" if value == "\t" else in_shell(value))
+        for column, (key, value) in self.columns.items():
+            words += [f"--{key}", in_shell(column if value is None else f"{column}={value}")]
+        return words
 
 
-def _written(added: Mapping[str, Any], columns: Mapping[str, tuple[str, Any]]) -> Iterator[str]:
-    """Yield options as a shell takes them."""
-    for key, value in added.items():
-        yield f"--{key.replace('_', '-')}"
-        if value is not True:
-            yield "tab" if value == "\t" else in_shell(value)
-    for column, (key, value) in columns.items():
-        yield f"--{key}"
-        yield in_shell(column if value is None else f"{column}={value}")
+def _listed(texts: Sequence[Any]) -> str:
+    """Return texts as an option takes several."""
+    quoted = [text if not set(text) & set(',"') else '"' + text.replace('"', '""') + '"' for text in map(str, texts)]
+    return ",".join(quoted)
 
 
-def _left_out(options: Sequence[str]) -> int:
-    return options.count("--skip")
+def _typeable(text: Any) -> bool:
+    return bool(text) and text == text.strip()
 
 
 def _has_commas(trouble: Trouble) -> bool:
