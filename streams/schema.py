@@ -178,10 +178,12 @@ class Nominal:
         return {plain(value): value for value in reversed(self.values or ())}
 
     def _declared(self, text: str) -> str:
-        """Return the declared value that a text is, perhaps written differently."""
-        if not self.merge_alike or self.values is None or text in self.values:
+        """Return the declared value that a text is, written differently or missing with blanks around it."""
+        if self.values is not None and text in self.values:
             return text
-        return self._forms.get(plain(text), text)
+        if text.strip() in missing_texts(self):
+            return text.strip()
+        return self._forms.get(plain(text), text) if self.merge_alike else text
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from streams.texts import Doubtful, doubt_names, lacks_label, means_missing, mer
 SHOWN = 8  # bad columns that a message describes
 FEWEST = 10  # rows of a column that may be called an identifier
 FURTHER = 5_000_000  # fields still read after the first trouble, to find that of other columns: some 5 s
-SEPARATORS = (",", ";", "\t", "|")
+SEPARATORS = (",", ";", "\t", "|")  # or else a blank
 UNNAMED = ""  # a column of a file that has no name
 
 
@@ -390,6 +390,8 @@ def _header(path: Path, rows: Rows, delimiter: str) -> list[str]:
         seen.add(column)
     if len(names) == 1:
         parts = {other: names[0].count(other) for other in SEPARATORS if other in names[0] and other != delimiter}
+        if not parts and " " in names[0].strip() and delimiter != " ":
+            parts = {" ": 1}
         if parts:
             raise OtherDelimiter(path, names[0], max(parts, key=lambda other: parts[other]))
     return names

@@ -299,6 +299,7 @@ MESSY = {
     "sep": "sep=;\n" + COMMAS,
     "a delimiter at the ends, and a gap": "a,b,y,\n" + GOOD.replace("\n", ",\n").replace("3,", "-,", 1),
     "tabs": GOOD.replace(",", "\t").join(["a\tb\ty\n", ""]).replace("yes", " ", 1),
+    "blanks": 'a "b c" y\n' + "".join(f'"r{n}" {n % 5} x{n % 2} {"uv"[n % 3 == 0]}\n' for n in range(12)),
     "a number as label, with gaps": "a,y\n"
     + "".join(f"{n * 7 % 5},{n / 2 if n % 9 else 'null'}\n" for n in range(120)),
 }

@@ -163,6 +163,13 @@ def test_values_of_a_nominal_are_compared_as_labels_are(write):
     assert streams.form.Decoder(form).point(["RED "]).tolist() == [0, 1]
 
 
+def test_blanks_around_a_missing_value_of_a_nominal_are_ignored(write):
+    path = write(list("npnp"), [" ?", "x", "?", "y"])
+    stream = streams.from_csv(path, "y", schema={"b": Nominal(missing="?")}, scale=False)
+    assert stream.features == ("a", "b=?", "b=x", "b=y")
+    assert stream.X[:, 1].tolist() == [1, 0, 1, 0]
+
+
 def test_a_warning_points_to_the_line_that_asked(write):
     path = write(["a", "A"] * 5)
     for ask in (lambda: streams.from_csv(path, "y"), lambda: streams.from_arrays([[1.0], [2.0]], ["a", "A"])):

@@ -148,17 +148,18 @@ class Columns:
 
     def _advice(self, data: str, error: OtherDelimiter | BadColumns) -> str:
         """Return what is wrong with the file and, last, all options that would read it."""
-        if isinstance(error, OtherDelimiter):
-            lines = [error.what]
-        else:
-            lines = [self._line(data, trouble, error.rows) for trouble in error.troubles[:SHOWN]]
-            more = [trouble.column for trouble in error.troubles[SHOWN:]]
-            if more:
-                lines.append(f"and {len(more)} more columns: {some_of(more)}")
+        lines = [error.what] if isinstance(error, OtherDelimiter) else self._lines(data, error)
         needed = self._best(data)
         if needed is not None:
+            if isinstance(error, OtherDelimiter):  # its columns, which the options name, were not seen until now
+                lines += needed.lines
             lines.append(f"try: {' '.join(needed.written())}")
         return "\n".join(lines)
+
+    def _lines(self, data: str, error: BadColumns) -> list[str]:
+        lines = [self._line(data, trouble, error.rows) for trouble in error.troubles[:SHOWN]]
+        more = [trouble.column for trouble in error.troubles[SHOWN:]]
+        return [*lines, f"and {len(more)} more columns: {some_of(more)}"] if more else lines
 
     def _line(self, data: str, trouble: Trouble, rows: int) -> str:
         """Return what is wrong with a column, and what else might be done than what is tried."""
@@ -242,7 +243,7 @@ class Columns:
         added: dict[str, Any] = {} if decimal == given.decimal else {"decimal": decimal}
         columns: dict[str, tuple[str, Any]] = {}
         named = {column for key in REPEATED for column in getattr(given, key) or ()}
-        commas = False
+        commas, lines = False, list[str]()
         for _ in range(ROUNDS):
             trial = Columns(replace(self.config, source=Needed(added, columns).source(given)))
             try:
@@ -254,6 +255,7 @@ class Columns:
                 continue
             except BadColumns as error:
                 commas = commas or any(map(_has_commas, error.troubles))
+                lines += trial._lines(data, error)
                 for trouble in error.troubles:
                     if trouble.kind is None:
                         if not trouble.unlabelled:
@@ -272,7 +274,7 @@ class Columns:
                 return None, commas
             except ValueError:  # as of a label that is a number with a comma: each text would be a class
                 return None, True
-            return Needed(added, columns), commas
+            return Needed(added, columns, tuple(lines)), commas
         return None, commas
 
     def _option(self, trouble: Trouble, rows: int) -> tuple[str, Any]:
@@ -299,6 +301,7 @@ class Needed:
 
     added: Mapping[str, Any]
     columns: Mapping[str, tuple[str, Any]]
+    lines: tuple[str, ...] = ()  #: what is wrong with the columns
 
     @property
     def left_out(self) -> int:
