@@ -80,8 +80,8 @@ class JSONLines(LineReader):
 class CSVRows(LineReader):
     """Rows of a CSV file that grows or comes on standard input; the first row names the columns.
 
-    A row without a label ("" or "?", unless that is a class) is a question; a row with only id and label is an
-    answer. Every row is one line: a quoted field may hold delimiters but no line end, since a quote that is never
+    A row without a label ("", "?", NA, nan, null and the like, unless that is a class) is a question; a row with only id
+    and label is an answer. Every row is one line: a quoted field may hold delimiters but no line end, since a quote that is never
     closed would block the stream for ever. Everything else is as for `JSONLines`.
 
     Parameters

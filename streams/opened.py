@@ -50,6 +50,15 @@ def opened(path: Path) -> Iterator[TextIO]:
         raise ValueError(f"{path} is a damaged zip file: {error}") from None
 
 
+def check_size(path: Path) -> None:
+    """Refuse a packed file that unpacks to more than a table would, before a row of it is read: in a second or so."""
+    with opened(path) as lines:
+        binary = lines.buffer
+        if isinstance(binary, io.BufferedReader) and isinstance(binary.raw, _Unpacked):
+            while binary.read(1 << 20):
+                pass
+
+
 def _unpacked(path: Path, raw: BinaryIO, packing: str) -> tuple[Any, tuple[type[Exception], ...]]:
     """Return the stream of what is packed, and the errors of a damaged one."""
     if packing == "gzip":

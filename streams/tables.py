@@ -14,7 +14,7 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 
 from streams.checks import MANY, Floats, Integers, Label, are_numbers, classes_found, distinct_names, label_set
-from streams.opened import opened
+from streams.opened import check_size, opened
 from streams.schema import (
     DECIMAL_COMMA,
     Kind,
@@ -212,6 +212,7 @@ def layout(path: Path, delimiter: str) -> tuple[str, list[str]]:
     their own name, as R and pandas write them, or end with a delimiter.
     """
     check_delimiter(delimiter)
+    check_size(path)
     with opened(path) as lines:
         start = lines.readline().rstrip("\n")
     if start.startswith("sep=") and len(start) == 5:
