@@ -95,7 +95,7 @@ class BadColumns(ValueError):
 class OtherDelimiter(Refused):
     """A header of one column that looks like several: `delimiter` may separate them."""
 
-    def __init__(self, path: Path, header: str, delimiter: str) -> None:
+    def __init__(self, path: Path | str, header: str, delimiter: str) -> None:
         shown = header if len(header) <= 60 else f"{header[:57]}..."
         super().__init__(
             f"{path} must have more columns than one, got the header {shown!r}", f": try delimiter={delimiter!r}"
@@ -390,12 +390,17 @@ def _header(path: Path, rows: Rows, delimiter: str) -> list[str]:
             raise ValueError(f"{where} must hold column names, got the number {column!r}: add a header")
         seen.add(column)
     if len(names) == 1:
-        parts = {other: names[0].count(other) for other in SEPARATORS if other in names[0] and other != delimiter}
-        if not parts and " " in names[0].strip() and delimiter != " ":
-            parts = {" ": 1}
-        if parts:
-            raise OtherDelimiter(path, names[0], max(parts, key=lambda other: parts[other]))
+        check_one_name(path, names[0], delimiter)
     return names
+
+
+def check_one_name(path: Path | str, header: str, delimiter: str) -> None:
+    """Raise OtherDelimiter if the name of an only column looks like several."""
+    parts = {other: header.count(other) for other in SEPARATORS if other in header and other != delimiter}
+    if not parts and " " in header.strip() and delimiter != " ":
+        parts = {" ": 1}
+    if parts:
+        raise OtherDelimiter(path, header, max(parts, key=lambda other: parts[other]))
 
 
 def _fraction(text: str) -> bool:

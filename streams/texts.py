@@ -7,6 +7,7 @@ import unicodedata
 import warnings
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, Literal
 
 from streams.checks import is_missing
@@ -70,7 +71,8 @@ def lacks_label(label: Any, classes: Collection[Any], names: bool) -> bool:
     return is_missing(label)
 
 
-def plain(text: object) -> Hashable:
+@lru_cache(4096, typed=True)  # True and 1 are one key otherwise
+def plain(text: Hashable) -> Hashable:
     """Return what all ways to write a text have in common.
 
     The same are texts that differ in blanks, capitals, a dot at the end, the form of a number, or the Unicode form.

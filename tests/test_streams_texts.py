@@ -109,6 +109,14 @@ def test_a_growing_file_takes_missing_labels_by_the_same_list(tmp_path):
     assert [message.y for message in rows.messages()] == [None] * 4 + ["n"]
 
 
+@pytest.mark.parametrize(("header", "delimiter"), [("a;y", ";"), ("a y", " ")])
+def test_a_growing_file_of_one_column_names_another_delimiter(header, delimiter, tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text(f"{header}\n")
+    with pytest.raises(ValueError, match=f"line 1: a file of rows must .*: try delimiter='{delimiter}'"):
+        next(streams.CSVRows(path, "y", follow=False).messages())
+
+
 DIFFERENT = [
     (["1", "0", "1.0", "0.0"], ("0", "1")),
     (["<=50K", ">50K", "<=50K.", ">50K."], ("<=50K", ">50K")),
