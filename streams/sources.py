@@ -151,7 +151,8 @@ def labelled(
         raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X, got {len(labels)}")
     numbers = are_numbers(classes)
     known = None if classes is None or numbers else label_set(classes)
-    gaps = [i for i, label in enumerate(labels) if lacks_label(label, known or (), names=classes is None)]
+    odd = {label for label in set(labels) if lacks_label(label, known or (), names=classes is None)}
+    gaps = [i for i, label in enumerate(labels) if label in odd] if odd else []
     if gaps and not drop_unlabelled:
         raise ValueError(
             f"y must have no missing label, got {labels[gaps[0]]!r} at row {gaps[0]}{also_in(gaps[1:])}; "
