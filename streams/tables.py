@@ -195,9 +195,9 @@ def _labels(path: Path, column: _Column, numbers: Floats) -> tuple[Integers, tup
 
 
 def _counts(column: _Column, codes: Floats) -> dict[str, int]:
-    """Return the number of rows of each text of a column."""
+    """Return the number of rows of each text of a column, without those that only stand in rows that were dropped."""
     counts = np.bincount(codes.astype(np.int64), minlength=len(column.found))
-    return dict(zip(column.found, counts.tolist(), strict=True))
+    return {text: count for text, count in zip(column.found, counts.tolist(), strict=True) if count}
 
 
 def read_header(path: Path, delimiter: str) -> list[str]:
@@ -344,10 +344,13 @@ class _Column:
 
 def _check_row_names(path: Path, column: _Column, rows: int) -> None:
     """Refuse a column without a name unless it names its rows; say that it is left out."""
-    if len(column.found) < rows:
+    strange = "the same text comes twice in it" if len(column.found) < rows else ""
+    if any(map(_fraction, column.found)):  # a measurement; perhaps the last name is lacking, and all would be shifted
+        strange = "it holds fractions"
+    if strange:
         raise ValueError(
-            f"{path}: the header names one column fewer than the rows have fields; the first is taken for the name of "
-            "its row, but the same text comes twice in it: give every column a name"
+            f"{path}: the rows have one field more than the header has names; the first is taken for the name of its "
+            f"row, but {strange}: give every column a name"
         )
     said = f"{path}: the first column has no name and another text in each row, as names of rows have: it is left out"
     warn(Doubtful(said, "; name it in the header to use it", "identifier", UNNAMED))
@@ -359,7 +362,7 @@ def _doubt_identifier(path: Path, column: _Column, values: Floats) -> None:
     if n < FEWEST:
         return
     if isinstance(column.kind, Nominal):
-        what = "another text" if len(column.found) == n else ""
+        what = "another text" if len(column.found) >= n and len(np.unique(values)) == n else ""
     elif isinstance(column.kind, Numeric) and (np.diff(values[:FEWEST]) > 0).all():
         what = "a larger integer" if (np.diff(values) > 0).all() and (values == np.floor(values)).all() else ""
     else:

@@ -171,6 +171,15 @@ def test_values_of_a_nominal_are_compared_as_labels_are(write):
     assert streams.form.Decoder(form).point(["RED "]).tolist() == [0, 1]
 
 
+def test_what_only_stands_in_dropped_rows_is_not_doubted(write):
+    path = write(["n", "p", "", "n"] * 4, ["x", "y", "X", "y"])
+    stream = streams.from_csv(path, "y", schema={"b": Nominal()}, drop_unlabelled=True)  # no warning
+    assert len(stream) == 12
+    path = write(["n", "p", "", "n"] * 4, [f"k{i}" for i in range(16)])
+    with pytest.warns(Doubtful, match="column 'b' has another text in each row"):
+        streams.from_csv(path, "y", schema={"b": Nominal()}, drop_unlabelled=True)
+
+
 def test_blanks_around_a_missing_value_of_a_nominal_are_ignored(write):
     path = write(list("npnp"), [" ?", "x", "?", "y"])
     stream = streams.from_csv(path, "y", schema={"b": Nominal(missing="?")}, scale=False)
@@ -286,6 +295,9 @@ def test_names_of_rows_as_r_and_pandas_write_them_are_left_out(header, tmp_path)
         assert read(path) == SAME
     path.write_text("\n".join([header, *(f"r;{row}" for row in rows)]))
     with pytest.raises(ValueError, match="the same text comes twice in it: give every column a name"):
+        read(path)
+    path.write_text("\n".join([header, *(f"0.{i + 1};{row}" for i, row in enumerate(rows))]))
+    with pytest.raises(ValueError, match="but it holds fractions: give every column a name"):
         read(path)
 
 
