@@ -9,7 +9,7 @@ import pandas
 import pytest
 
 import streams
-import venn
+import venn.labels
 from streams import Nominal, Numeric
 from streams.texts import MISSING, Doubtful, alike, means_missing
 
