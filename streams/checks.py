@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterable, Mapping, Set
 from importlib import import_module
 from math import inf, isfinite
@@ -16,6 +17,7 @@ Floats = NDArray[np.float64]
 #: (n, d) float64, or a `scipy.sparse.csr_array` of that: scipy is not imported for a type.
 Objects = Any
 Integers = NDArray[np.int64]
+LONGEST = 1 << 24  # bytes, or characters, of a line that is read
 LARGEST = 2**53  # whole numbers up to here are exact as float64
 MANY = 30  # up to so many distinct labels are classes, whatever the number of rows
 
@@ -70,6 +72,13 @@ def whole_number(name: str, value: object, least: int, most: float = inf) -> int
     if value > most:
         raise ValueError(f"{name} must be at most {most}, got {value!r}")
     return int(value)
+
+
+def flag(name: str, value: object) -> bool:
+    """Return `value`, or raise unless it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def filled_text(name: str, value: object) -> str:
@@ -192,6 +201,23 @@ def label_set(classes: Any) -> tuple[Label, ...]:
     if not labels or len(set(labels)) < len(labels):
         raise ValueError(f"classes must be distinct and at least one, got {labels!r}")
     return labels
+
+
+def same_text(labels: Iterable[Label]) -> tuple[Label, ...]:
+    """Return two labels that have one text, as Python or as JSON writes them; none if all differ.
+
+    Examples
+    --------
+    >>> same_text([True, "true"]), same_text([1, "one", True])
+    ((True, 'true'), ())
+    """
+    seen: dict[str, Label] = {}
+    for label in labels:
+        for text in {str(label), json.dumps(label, default=str) if not isinstance(label, str) else label}:
+            if text in seen:
+                return seen[text], label
+            seen[text] = label
+    return ()
 
 
 def python_label(label: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from streams.checks import Floats
 from streams.files import DataFile, Progress
-from streams.schema import MISSING, Kind, Numeric, is_number
+from streams.schema import Kind, Numeric, is_number
 
 BLOCK = 20_000  # rows written at once
 
@@ -166,7 +166,7 @@ class Fetched:
 
         def spell(value: Any) -> str:
             if value != value:
-                return MISSING[-1]
+                return "?"
             text = value if isinstance(value, str) else _number(float(value)) if words is None else words[int(value)]
             text = ours.get(text, text)
             return _number(float(text)) if isinstance(kind, Numeric) and is_number(text) else text

@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from streams.checks import Floats, Label, are_numbers, distinct_names, label_key, label_set, python_label
+from streams.checks import Floats, Label, are_numbers, distinct_names, label_key, label_set, python_label, same_text
 from streams.example import Scaling
 from streams.schema import (
-    MISSING,
     PLAIN,
     Kind,
     Nominal,
@@ -25,6 +24,7 @@ from streams.schema import (
     kinds_of,
     missing_texts,
 )
+from streams.texts import means_missing
 
 Identity = int | str
 #: Id, object and label of a message; see `Message`.
@@ -94,7 +94,7 @@ class Form:
             object.__setattr__(self, "features", names)
         if self.classes is not None and not are_numbers(self.classes):
             classes = label_set(self.classes)
-            if len({str(label) for label in classes}) < len(classes):
+            if same_text(classes):
                 raise ValueError(f"classes must be distinct as text, got {classes!r}")
             object.__setattr__(self, "classes", classes)
         if self.schema is not None:
@@ -238,7 +238,7 @@ class Decoder:
         """Return the class whose text is `text`, or the number; None for a missing label."""
         if text in self._texts:
             return self._texts[text]
-        if text in MISSING:
+        if means_missing(text, names=not self._numeric and not self._classes):
             return None
         if self._numeric:
             return finite_label(text, lambda text: PLAIN.read(text, {}))

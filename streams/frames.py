@@ -16,6 +16,7 @@ from streams.checks import (
     Label,
     are_numbers,
     distinct_names,
+    flag,
     is_missing,
     label_key,
     label_set,
@@ -24,6 +25,7 @@ from streams.checks import (
 from streams.example import Scaling
 from streams.form import Form, finite_label
 from streams.schema import Kind, Nominal, Numeric, Refused, Skip, encoded_names, kinds_of, missing_texts
+from streams.texts import lacks_label
 
 
 def read_numbers(frame: Any, schema: Mapping[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
@@ -60,8 +62,10 @@ class FrameStream:
         form: Form,
         name: str,
         once: bool,
+        drop_unlabelled: bool = False,
     ) -> None:
         self._open = open
+        self._drop_unlabelled = drop_unlabelled
         self._form = form
         self._once = once
         self._columns = tuple(columns)
@@ -123,10 +127,16 @@ class FrameStream:
             labels, start = frame[:, columns.index(self._label)], row
             for numbers in self._reader.read(frame, self.name, row, BLOCK):
                 X = self._scaled(numbers, row)
-                codes = self._codes(labels[row - start : row - start + len(X)].to_list(), row)
-                X.setflags(write=False)
-                yield X, codes
+                told = labels[row - start : row - start + len(X)].to_list()
+                rows = np.arange(row, row + len(X))
                 row += len(X)
+                if self._drop_unlabelled:
+                    known = self._labelled(told)
+                    X, rows, told = X[known], rows[known], [told[i] for i in known]
+                if len(rows):
+                    codes = self._codes(told, rows)
+                    X.setflags(write=False)
+                    yield X, codes
         if number < 0 and self._once:
             raise ValueError(f"{self.name} must hold at least one batch, got none: was it read elsewhere?")
 
@@ -154,9 +164,13 @@ class FrameStream:
             )
         return scaled
 
-    def _codes(self, labels: list[Any], row: int) -> Integers | Floats:
+    def _labelled(self, labels: list[Any]) -> list[int]:
+        """Return the positions of the labels that are not missing."""
+        return [i for i, label in enumerate(labels) if not lacks_label(label, self.classes, names=False)]
+
+    def _codes(self, labels: list[Any], rows: Integers) -> Integers | Floats:
         if not self.classes:
-            return self._numbers(labels, row)
+            return self._numbers(labels, rows)
         known = {label_key(label): code for code, label in enumerate(self.classes)}
         try:
             if {bool, np.bool_} & {*map(type, labels), *map(type, self.classes)}:
@@ -164,20 +178,21 @@ class FrameStream:
             plain = {label: code for (_, label), code in known.items()}  # five times as fast
             return np.array([plain[label] for label in labels], np.int64)
         except (KeyError, TypeError):
-            for i, label in enumerate(labels):
+            for i, label in zip(rows, labels, strict=True):
                 if not _hashed(label) or label_key(label) not in known:
+                    gap = "; drop_unlabelled=True drops rows without a label" if lacks_label(label, (), False) else ""
                     raise ValueError(
-                        f"{self.name}, row {row + i}, column {self._label!r} must be one of the classes "
-                        f"{self.classes!r}, got {label!r}"
+                        f"{self.name}, row {i}, column {self._label!r} must be one of the classes {self.classes!r}, "
+                        f"got {label!r}{gap}"
                     ) from None
             raise
 
-    def _numbers(self, labels: list[Any], row: int) -> Floats:
-        for i, label in enumerate(labels):
+    def _numbers(self, labels: list[Any], rows: Integers) -> Floats:
+        for i, label in zip(rows, labels, strict=True):
             try:
                 finite_label(label, python_label)
             except ValueError as error:
-                raise ValueError(f"{self.name}, row {row + i}, column {self._label!r}: {error}") from None
+                raise ValueError(f"{self.name}, row {i}, column {self._label!r}: {error}") from None
         return np.array(labels, np.float64)
 
 
@@ -190,6 +205,7 @@ def from_frames(
     schema: Mapping[str, Kind] | None = None,
     scaling: Scaling | None = None,
     name: str = "frames",
+    drop_unlabelled: bool = False,
 ) -> FrameStream:
     """Return a stream over the rows of data frames that come in batches, in bounded memory.
 
@@ -222,6 +238,9 @@ def from_frames(
         Applied to the encoded objects.
     name : str
         For messages and records.
+    drop_unlabelled : bool, default False
+        Whether to leave out rows whose label is missing: null, None, NaN, or text such as "", "?", nan, unless it is
+        a class. False: they are an error.
 
     Returns
     -------
@@ -254,7 +273,15 @@ def from_frames(
         raise TypeError(f"label must be the name of a column, got {label!r}: names are taken as text")
     form = Form(features, classes if are_numbers(classes) else label_set(classes), schema, scaling)
     open_, columns, once = source(frames)
-    return FrameStream(open_, distinct_names("columns", map(str, columns)), label, form, name, once)
+    return FrameStream(
+        open_,
+        distinct_names("columns", map(str, columns)),
+        label,
+        form,
+        name,
+        once,
+        flag("drop_unlabelled", drop_unlabelled),
+    )
 
 
 class _Reader:

@@ -10,7 +10,7 @@ from streams.checks import are_numbers, distinct_names
 from streams.form import BadValue, Form, Parts, check_id, utf8
 from streams.messages import ErrorHandler
 from streams.schema import PLAIN, Numeric, Refused, Skip, check_decimal, with_point
-from streams.tables import check_delimiter
+from streams.tables import check_delimiter, check_one_name
 from streams.tailing import LineReader
 
 
@@ -80,9 +80,9 @@ class JSONLines(LineReader):
 class CSVRows(LineReader):
     """Rows of a CSV file that grows or comes on standard input; the first row names the columns.
 
-    A row without a label ("" or "?", unless that is a class) is a question; a row with only id and label is an
-    answer. Every row is one line: a quoted field may hold delimiters but no line end, since a quote that is never
-    closed would block the stream for ever. Everything else is as for `JSONLines`.
+    A row without a label ("", "?", NA, nan, null and the like, unless that is a class) is a question; a row with only
+    id and label is an answer. Every row is one line: a quoted field may hold delimiters but no line end, since a quote
+    that is never closed would block the stream for ever. Everything else is as for `JSONLines`.
 
     Parameters
     ----------
@@ -151,6 +151,8 @@ class CSVRows(LineReader):
         where = self.where(number)
         try:
             names = list(distinct_names("column names", self._fields(utf8((raw or b"").removesuffix(b"\r")))))
+            if len(names) == 1:
+                check_one_name("a file of rows", names[0], self.delimiter)
             for parameter, column in (("label", self.label), ("id", self.id)):
                 if column is not None and column not in names:
                     raise ValueError(f"{parameter} must be one of the columns {names!r}, got {column!r}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isinf
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from streams.checks import Label, distinct_names, is_finite, is_missing, python_label
+from streams.checks import NUMBERS, Label, distinct_names, flag, is_finite, is_missing, python_label
 from streams.example import Scaling, Stream
 from streams.form import Decoder, Form
 from streams.schema import (
@@ -19,6 +19,7 @@ from streams.schema import (
     checked_schema,
     encoded_names,
     kinds_of,
+    merging,
     missing_texts,
     with_values,
 )
@@ -30,12 +31,14 @@ Row = dict[str, Any]
 def from_river(
     dataset: Iterable[tuple[Mapping[Any, Any], Label]],
     *,
-    classes: Sequence[Label] | None = None,
+    classes: Sequence[Label] | Literal["numbers"] | None = None,
     features: Sequence[str] | None = None,
     schema: Mapping[str, Kind] | None = None,
     name: str | None = None,
     shuffle: int | None = None,
     scale: bool | Scaling = False,
+    drop_unlabelled: bool = False,
+    merge_alike: bool = False,
 ) -> Stream:
     """Return a stream over a data set of river, or any iterable of (dict, label).
 
@@ -46,8 +49,9 @@ def from_river(
     ----------
     dataset : iterable of (dict, label)
         Read once, whole. Cut an endless one by `dataset.take(n)`.
-    classes : sequence of distinct labels, optional
-        The label set, in class order. By default the labels of the whole stream, sorted.
+    classes : sequence of distinct labels, or "numbers", optional
+        The label set, in class order; or labels are finite numbers, as they are by default in a data set of river for
+        regression. By default otherwise the labels of the whole stream, sorted.
     features : sequence of distinct str, optional
         Their order; by default that of the first row. Names that are not text become text.
     schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
@@ -59,6 +63,8 @@ def from_river(
         Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
     scale : bool or Scaling, default False
         True: mean 0 and deviation 1 over the whole stream: see `Scaling`.
+    drop_unlabelled, merge_alike : bool, default False
+        As in `from_arrays`.
 
     Returns
     -------
@@ -69,7 +75,7 @@ def from_river(
     TypeError
         The data set gives no pairs of a dict and a label.
     ValueError
-        It does not end, is empty or one for regression; a row has other features than the first, or a value that is
+        It does not end, or is empty; a row has other features than the first, or a value that is
         not as declared: the message names row, counted from 0, and feature.
 
     Examples
@@ -86,7 +92,9 @@ def from_river(
     Ordinal(values) or Skip()
     """
     _check(dataset)
-    declared = checked_schema(schema)
+    if classes is None and "regression" in str(getattr(dataset, "task", "")).lower():
+        classes = NUMBERS
+    declared = merging(checked_schema(schema), flag("merge_alike", merge_alike))
     rows, labels = _read(dataset)
     if features is None:
         features = list(rows[0])
@@ -102,7 +110,9 @@ def from_river(
             raise ValueError(f"row {i}: {error}{_advice(str(error), row, kinds)}") from None
     own = type(dataset).__module__.partition(".")[0] == "river"
     title = name if name is not None else type(dataset).__name__ if own else "rows"
-    return labelled(X, labels, classes, distinct_names("features", encoded), title, shuffle, scale)
+    features = distinct_names("features", encoded)
+    drop = flag("drop_unlabelled", drop_unlabelled)
+    return labelled(X, labels, classes, features, title, shuffle, scale, drop, merge_alike)
 
 
 def _check(dataset: Any) -> None:
@@ -114,9 +124,6 @@ def _check(dataset: Any) -> None:
     size = getattr(dataset, "n_samples", None)
     if isinstance(size, float) and isinf(size):
         raise ValueError(f"dataset must end, got {type(dataset).__name__}, which does not: pass dataset.take(n)")
-    task = getattr(dataset, "task", "")
-    if "regression" in str(task).lower():
-        raise ValueError(f"dataset must be one of classification, got {type(dataset).__name__} for {task}")
 
 
 def _read(dataset: Iterable[Any]) -> tuple[list[Row], list[Any]]:

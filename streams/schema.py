@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
 
 from streams.checks import Floats, is_finite
+from streams.texts import MISSING, doubt_names, means_missing, merged, plain
 
 Encoded = tuple[list[str], Floats]
-
-#: Texts that stand for a missing value; the schema of a column says what to do with them.
-MISSING = ("", "?")
 
 # 3,5 and 1.234,5 as much of Europe writes them; 1,234.5 as spreadsheets show it.
 WITH_COMMA = re.compile(r"\s*[+-]?(\d*,\d+([eE][+-]?\d+)?|\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+,\d*)\s*", re.ASCII)
@@ -44,15 +44,15 @@ class Numeric:
     ----------
     missing : str or sequence of str, optional
         Text that stands for a missing value, for instance "?", or several: ("", "NA"). Spaces around it are ignored,
-        as around a number. Without it a missing value is an error.
+        as around a number. By default, with `fill`: "", "?", NA, N/A, nan, null, None and the like.
     fill : finite float or "median", optional
-        What a missing value becomes, required with `missing`: a number given beforehand, or the
-        median of the known values of the whole stream. Both treat all examples alike (see `Scaling`).
+        What a missing value becomes: a number given beforehand, or the median of the known values of the whole
+        stream. Both treat all examples alike (see `Scaling`). Without it a missing value is an error.
 
     Raises
     ------
     ValueError
-        When only one of the two is given, or `fill` is not a finite number.
+        When `missing` is given without `fill`, or `fill` is not a finite number.
     TypeError
         When `missing` is not text.
 
@@ -66,25 +66,22 @@ class Numeric:
     fill: float | Literal["median"] | None = None
 
     def __post_init__(self) -> None:
-        if (self.missing is None) != (self.fill is None):
-            raise ValueError(
-                f"missing and fill must be given together, got missing={self.missing!r}, fill={self.fill!r}"
-            )
+        if self.missing is not None and self.fill is None:
+            raise ValueError(f"fill must say what becomes of missing={self.missing!r}, got None")
         known = self.fill is None or (isinstance(self.fill, str) and self.fill == "median")
         if not known and not _finite_number(self.fill):
             raise ValueError(f'fill must be a finite number or "median", got {self.fill!r}')
-        object.__setattr__(self, "missing", _texts(self.missing))
+        by_default = self.missing is None and self.fill is not None
+        object.__setattr__(self, "missing", MISSING if by_default else _texts(self.missing))
 
     def read(self, text: str, found: dict[str, int]) -> float:
         """Return the number that `text` shows; NaN for a declared missing value."""
         known = missing_texts(self)
         if known and (text in known or text.strip() in known):
             return float("nan")
-        if text in MISSING:
-            raise Refused(
-                f"is missing, got {text!r}",
-                f": declare Numeric(missing={text!r}, fill='median' or a number), or Skip()",
-            )
+        if means_missing(text):
+            own = "" if self.missing is None else f"missing={text!r}, "
+            raise Refused(f"is missing, got {text!r}", f": declare Numeric({own}fill='median' or a number), or Skip()")
         try:
             # float() also takes 1_000 and digits of other scripts, which numpy's reader refuses.
             value = float(text) if text.isascii() and "_" not in text else None
@@ -128,6 +125,9 @@ class Nominal:
     missing : str or sequence of str, optional
         Text of a missing value that counts as a value of its own, for instance "?", or several. Not
         needed where `values` already holds it. Otherwise a missing value is an error.
+    merge_alike : bool, default False
+        Whether values that are the same written differently count as one: they differ in blanks, capitals, a dot at
+        the end, the form of a number or the Unicode form. It has the name of the declared value, or of the shortest.
 
     Raises
     ------
@@ -139,11 +139,12 @@ class Nominal:
     Examples
     --------
     >>> Nominal(("red", "green"))
-    Nominal(values=('red', 'green'), missing=None)
+    Nominal(values=('red', 'green'), missing=None, merge_alike=False)
     """
 
     values: tuple[str, ...] | None = None
     missing: str | Sequence[str] | None = None
+    merge_alike: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", _texts(self.missing))
@@ -156,15 +157,33 @@ class Nominal:
         """Return the code of `text` in `found`, which numbers the values as they appear."""
         code = found.get(text)
         if code is None:
-            _check_value(text, self.values, f"Nominal(missing={text!r})", missing_texts(self))
-            code = found[text] = len(found)
+            text = self._declared(text)
+            _check_value(text, self.values, f"Nominal(missing={text!r})", missing_texts(self), names=True)
+            code = found.setdefault(text, len(found))
         return code
 
     def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
         """Return the names "column=value" and the 0/1 features (n, values)."""
-        values = self.values if self.values is not None else tuple(sorted(found))
-        codes = np.array([found.get(value, -1) for value in values])
-        return [f"{name}={value}" for value in values], (column[:, None] == codes).astype(np.float64)
+        home = merged(found) if self.merge_alike and self.values is None else {}
+        values = self.values if self.values is not None else tuple(sorted({home.get(text, text) for text in found}))
+        place = {value: j for j, value in enumerate(values)}
+        places = np.array([*(place.get(home.get(text, text), -1) for text in found), -1])
+        return [f"{name}={value}" for value in values], (
+            places[column.astype(np.int64)][:, None] == np.arange(len(values))
+        ).astype(np.float64)
+
+    @cached_property
+    def _forms(self) -> dict[Hashable, str]:
+        """The declared value of each form of it."""
+        return {plain(value): value for value in reversed(self.values or ())}
+
+    def _declared(self, text: str) -> str:
+        """Return the declared value that a text is, written differently or missing with blanks around it."""
+        if self.values is not None and text in self.values:
+            return text
+        if text.strip() in missing_texts(self):
+            return text.strip()
+        return self._forms.get(plain(text), text) if self.merge_alike else text
 
 
 @dataclass(frozen=True)
@@ -281,6 +300,15 @@ def checked_schema(schema: Any) -> dict[str, Kind]:
     return dict(schema or {})
 
 
+def merging(schema: dict[str, Kind], merge_alike: bool) -> dict[str, Kind]:
+    """Return a schema whose every Nominal merges values that are the same written differently, if so told."""
+    if not merge_alike:
+        return schema
+    return {
+        name: replace(kind, merge_alike=True) if isinstance(kind, Nominal) else kind for name, kind in schema.items()
+    }
+
+
 def kinds_of(features: Sequence[str], schema: Mapping[str, Kind] | None) -> dict[str, Kind]:
     """Return the kind of each feature, in order: Numeric where the schema says nothing."""
     for name in schema or {}:
@@ -298,10 +326,18 @@ def with_values(feature: str, kind: Nominal, cells: Iterable[object]) -> Nominal
     """Return a Nominal whose values are declared: those of the whole column, sorted, if it does not say."""
     if kind.values is not None:
         return kind
-    texts = {cell for cell in cells if isinstance(cell, str)}
-    if not texts and kind.missing is None:
+    own = missing_texts(kind)
+    texts = Counter(cell for cell in cells if isinstance(cell, str))
+    # A text that means a missing value is refused where it stands, unless the kind takes it.
+    known = {text: n for text, n in texts.items() if text in own or not means_missing(text, names=True)}
+    if not known and kind.missing is None:
         raise ValueError(f"feature {feature!r} must be text, as its kind is Nominal, got none: make it text")
-    return Nominal(tuple(sorted(texts)) or missing_texts(kind), kind.missing)
+    if kind.merge_alike:
+        twins = merged(known)
+        known = {text: n for text, n in known.items() if text not in twins}
+    else:
+        doubt_names(f"feature {feature!r}", known, "values")
+    return replace(kind, values=tuple(sorted(known)) or own)
 
 
 def missing_texts(kind: Numeric | Nominal) -> tuple[str, ...]:
@@ -330,11 +366,13 @@ def _distinct_texts(values: object) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _check_value(text: str, values: tuple[str, ...] | None, own: str, missing: tuple[str, ...] = ()) -> None:
+def _check_value(
+    text: str, values: tuple[str, ...] | None, own: str, missing: tuple[str, ...] = (), names: bool = False
+) -> None:
     """Raise unless a column of names takes the text; `own` declares a missing value as a value of its own."""
     if text in missing or (values is not None and text in values):
         return
-    if text in MISSING:
+    if means_missing(text, names):
         raise Refused(f"is missing, got {text!r}", f": to count it as a value of its own, declare {own}")
     if values is not None:
         raise Refused(f"must be one of the declared values {values!r}, got {text!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import reprlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, MappingView, Sequence, Set
 from numbers import Real
 from pathlib import Path
@@ -21,8 +22,8 @@ from streams.checks import (
     are_numbers,
     classes_found,
     distinct_names,
+    flag,
     is_finite,
-    is_missing,
     label_key,
     label_set,
     python_label,
@@ -30,8 +31,9 @@ from streams.checks import (
 )
 from streams.example import Scaling, Stream
 from streams.frames import read_numbers
-from streams.schema import Kind, Nominal, Numeric, Refused, Skip, checked_schema, kinds_of, with_values
-from streams.tables import Table, read_csv
+from streams.schema import Kind, Nominal, Numeric, Refused, Skip, checked_schema, kinds_of, merging, with_values
+from streams.tables import Table, also_in, read_csv
+from streams.texts import doubt_names, lacks_label, merged, plain
 
 
 def from_arrays(
@@ -44,6 +46,8 @@ def from_arrays(
     name: str = "arrays",
     shuffle: int | None = None,
     scale: bool | Scaling = False,
+    drop_unlabelled: bool = False,
+    merge_alike: bool = False,
 ) -> Stream:
     """Return a stream over rows of numbers and their labels.
 
@@ -70,6 +74,12 @@ def from_arrays(
     scale : bool or Scaling, default False
         True: mean 0 and deviation 1 over the whole stream, a constant feature becomes 0. Nothing is
         ever fitted on the past of the stream: see `Scaling` for why. A sparse X takes a `Scaling` of mean 0.
+    drop_unlabelled : bool, default False
+        Whether to leave out rows whose label is missing: None, NaN, or text such as "", "?", nan, null, None. False:
+        they are an error. NA may be a class: a warning.
+    merge_alike : bool, default False
+        Whether labels that are the same written differently count as one class, as do values of each Nominal. They
+        differ in blanks, capitals, a dot at the end, the form of a number or the Unicode form. False: a warning.
 
     Raises
     ------
@@ -87,7 +97,7 @@ def from_arrays(
     >>> next(iter(stream))
     (array([1., 5.]), 'no')
     """
-    declared = checked_schema(schema)
+    declared = merging(checked_schema(schema), flag("merge_alike", merge_alike))
     names = None if features is None else distinct_names("features", features)
     if columns_of(X) is not None:
         data, names = _table(X, names, declared)
@@ -102,7 +112,8 @@ def from_arrays(
         found = f"got {data[i, j]} at row {i}, column {j} ({names[j]!r})"
         gap = f", or declare schema={{{names[j]!r}: Numeric('?', fill='median')}}, another fill or Skip()"
         raise ValueError(f"X must be finite, {found}: drop the row{gap if np.isnan(data[i, j]) else ''}")
-    return labelled(data, y, classes, names, name, shuffle, scale)
+    drop = flag("drop_unlabelled", drop_unlabelled)
+    return labelled(data, y, classes, names, name, shuffle, scale, drop, merge_alike)
 
 
 def _filled(data: Objects, kinds: dict[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
@@ -131,25 +142,57 @@ def labelled(
     name: str,
     shuffle: int | None,
     scale: bool | Scaling,
+    drop_unlabelled: bool = False,
+    merge_alike: bool = False,
 ) -> Stream:
     """Return the stream of checked objects (n, d), which are not copied, and labels, which are checked here."""
     labels = _labels(y)
     if len(labels) != X.shape[0]:
         raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X, got {len(labels)}")
-    if are_numbers(classes):
-        return finish(Table(X, _numbers(labels), (), features), name, shuffle, scale)
-    known = label_set(classes) if classes is not None else classes_found(set(labels), len(labels), "y")
+    numbers = are_numbers(classes)
+    known = None if classes is None or numbers else label_set(classes)
+    odd = {label for label in set(labels) if lacks_label(label, known or (), names=classes is None)}
+    gaps = [i for i, label in enumerate(labels) if label in odd] if odd else []
+    if gaps and not drop_unlabelled:
+        raise ValueError(
+            f"y must have no missing label, got {labels[gaps[0]]!r} at row {gaps[0]}{also_in(gaps[1:])}; "
+            "drop_unlabelled=True drops such rows"
+        )
+    rows = np.arange(len(labels))
+    if gaps:
+        rows = np.delete(rows, gaps)
+        if not len(rows):
+            raise ValueError(f"y must have a label, got none in {len(labels)} rows")
+        X, labels = X[rows], [labels[i] for i in rows]
+    if numbers:
+        return finish(Table(X, _numbers(labels, rows), (), features), name, shuffle, scale)
+    if merge_alike:
+        labels = _merged(labels, known)
+    if known is None:
+        known = classes_found(set(labels), len(labels), "y")
+        if not merge_alike:
+            doubt_names("y", Counter(labels), "labels")
     code = {label_key(label): k for k, label in enumerate(known)}
     try:
         codes = np.array([code[label_key(label)] for label in labels], dtype=np.int64)
     except KeyError:
-        i, label = next((i, label) for i, label in enumerate(labels) if label_key(label) not in code)
+        i, label = next((i, label) for i, label in zip(rows, labels, strict=True) if label_key(label) not in code)
         if label in known:
             raise ValueError(
                 f"y must not mix truth values with numbers, as True == 1, got {label!r} at row {i}"
             ) from None
         raise ValueError(f"y must hold labels of classes {known!r}, got {label!r} at row {i}") from None
     return finish(Table(X, codes, known, features), name, shuffle, scale)
+
+
+def _merged(labels: list[Label], known: tuple[Label, ...] | None) -> list[Label]:
+    """Return the labels with those that are written differently made one: the declared class, or the shortest."""
+    if known is None:
+        home = merged(set(labels))
+    else:
+        forms = {plain(label): label for label in reversed(known)}
+        home = {label: forms.get(plain(label), label) for label in {*labels} - {*known}}
+    return [home.get(label, label) for label in labels]
 
 
 def from_csv(
@@ -163,20 +206,26 @@ def from_csv(
     scale: bool | Scaling = True,
     delimiter: str = ",",
     decimal: Literal[".", ","] = ".",
+    missing: Sequence[str] = (),
+    drop_unlabelled: bool = False,
+    merge_alike: bool = False,
 ) -> Stream:
-    """Return a stream over the rows of a CSV file, plain or gzip, whose first row names the columns.
+    """Return a stream over the rows of a CSV file, whose first row names the columns.
 
     Columns are numeric unless `schema` says otherwise; no kind is guessed. Labels are text. Fields may
-    be quoted with "; empty lines are skipped; an empty field or "?" is a missing value and an error
-    unless the schema of its column provides for it.
+    be quoted with "; empty lines are skipped; an empty field, "?", NA, nan, null and the like are a missing value and
+    an error unless the schema of its column provides for it. A first column without a name is left out if it is
+    another in each row; so is what follows a delimiter at the end of the rows.
 
     Parameters
     ----------
-    path : path of the file, UTF-8
+    path : path of the file
+        UTF-8, or UTF-16 or UTF-32 as its first bytes show; plain, or packed by gzip, bzip2, xz or zip. A line has
+        fewer than 16 million characters; a packed file over 64 MiB unpacks to at most 100 times its size.
     label : str or int
         Name of the label's column, or its position (-1 is the last).
     name : str, optional
-        By default the file's name without .csv and .gz.
+        By default the file's name without .csv and the ending of what packed it.
     schema : mapping from column name to Numeric, Nominal, Ordinal or Skip, optional
     classes : sequence of distinct str, or "numbers", optional
         The label set, in class order. By default the labels of the whole stream, sorted (by value
@@ -187,8 +236,17 @@ def from_csv(
         True: mean 0 and deviation 1 over the whole stream, a constant feature becomes 0. Nothing is
         ever fitted on the past of the stream: see `Scaling` for why.
     delimiter : str of one character
+        A first line of the file such as ``sep=;`` has precedence.
     decimal : "." or ",", default "."
         What stands before the decimals of numbers, of the label, too.
+    missing : sequence of distinct str, default ()
+        Further texts that stand for a missing value in every column: they count as empty fields.
+    drop_unlabelled : bool, default False
+        Whether to leave out rows whose label is missing: None, NaN, or text such as "", "?", nan, null, None. False:
+        they are an error. NA may be a class: a warning.
+    merge_alike : bool, default False
+        Whether labels that are the same written differently count as one class, as do values of each Nominal. They
+        differ in blanks, capitals, a dot at the end, the form of a number or the Unicode form. False: a warning.
 
     Raises
     ------
@@ -201,7 +259,8 @@ def from_csv(
     Warns
     -----
     UserWarning
-        Labels differ in blanks or capitals only; or a feature looks like an identifier of its row.
+        Labels, or values of a Nominal, are the same written differently; one of them is NA; a feature looks like an
+        identifier of its row; a first column without a name is left out.
 
     Examples
     --------
@@ -217,8 +276,12 @@ def from_csv(
     [(array([150.,   1.,   0.]), 'apple'), (array([120.,   0.,   1.]), 'lemon')]
     """
     path = Path(path)
-    table = read_csv(path, label, schema, classes, delimiter, decimal)
-    return finish(table, name or path.name.removesuffix(".gz").removesuffix(".csv"), shuffle, scale)
+    table = read_csv(
+        path, label, schema, classes, delimiter, decimal, missing,
+        flag("drop_unlabelled", drop_unlabelled), flag("merge_alike", merge_alike),
+    )  # fmt: skip
+    bare = path.with_suffix("") if path.suffix in (".gz", ".bz2", ".xz", ".zip") else path
+    return finish(table, name or bare.name.removesuffix(".csv"), shuffle, scale)
 
 
 def finish(table: Table, name: str, shuffle: int | None, scale: bool | Scaling) -> Stream:
@@ -317,9 +380,9 @@ def _refuse_booleans(rows: Sequence[Any]) -> None:
             )
 
 
-def _numbers(labels: Sequence[Any]) -> Floats:
-    """Return labels that are numbers (n,), or say which of them is not one."""
-    for i, label in enumerate(labels):
+def _numbers(labels: Sequence[Any], rows: Any) -> Floats:
+    """Return labels that are numbers (n,), or say in which of the rows one is not."""
+    for i, label in zip(rows, labels, strict=True):
         if isinstance(label, bool) or not isinstance(label, Real) or not is_finite(label):
             raise ValueError(f"y must hold finite numbers, as classes={NUMBERS!r} says, got {label!r} at row {i}")
     return np.array(labels, dtype=np.float64)
@@ -342,6 +405,4 @@ def _labels(y: Any) -> list[Label]:
     for i, label in enumerate(labels):
         if not isinstance(label, Hashable):
             raise TypeError(f"y must be 1-D and hold hashable labels, got {label!r} at row {i}")
-        if is_missing(label):
-            raise ValueError(f"y must have no missing label, got {label!r} at row {i}")
     return labels

@@ -18,13 +18,11 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from streams.checks import whole_number
+from streams.checks import LONGEST, whole_number
 from streams.form import Form, Parts, utf8
 from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
 CHUNK = 1 << 16
-#: Bytes of a line; a longer one is a bad message and is never held in memory whole.
-LONGEST = 1 << 24
 #: Bytes at a file's start that identify it.
 HEAD = 1024
 #: Seconds between two looks at a file that may have grown.

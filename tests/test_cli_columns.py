@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import streams
 from venn import cli
-from venn.cli.columns import FILLED, Columns, live_advice, of_columns
+from venn.cli.columns import Columns, live_advice, of_columns
 from venn.cli.config import typed
 
 ORDERS = """id;name;age;size;colour;paid;outcome
@@ -32,8 +32,8 @@ TOLD += ("--fill", "paid=-1", "--ordinal", "size=S, M", "--nominal", "colour")
 WHOLE = {
     "id": streams.Skip(),
     "name": streams.Skip(),
-    "age": streams.Numeric(FILLED, "median"),
-    "paid": streams.Numeric(FILLED, -1),
+    "age": streams.Numeric(fill="median"),
+    "paid": streams.Numeric(fill=-1),
     "size": streams.Ordinal(("S", "M")),
     "colour": streams.Nominal(missing=("", "?")),
 }
@@ -105,7 +105,7 @@ def test_a_stranger_is_led_to_a_table_that_can_be_read(run):
         "orders.csv, row 2, column 'name' must be a number, got 'Ann'",
         "orders.csv, row 2, column 'size' must be a number, got 'S'",
         "orders.csv, row 2, column 'colour' must be a number, got 'red'",
-        "orders.csv, row 3, column 'age' must be a number, got 'NA'",
+        "orders.csv, row 3, column 'age' is missing, got 'NA'",
         "orders.csv, row 4, column 'paid' is missing, got ''",
         "try: --skip id --skip name --nominal size --nominal colour --fill age=median --fill paid=median",
     ]
@@ -212,21 +212,29 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
     ("text", "words", "said"),
     [
         ("a,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a' is missing, got ''", "try: --fill a=median"]),
-        ("a,y\n,n\n,p\n?,n\n", (), ["row 2, column 'a' is missing, got ''", "try: --skip a"]),
+        ("a,b,y\n,4,n\n,3,p\n?,2,n\n", (), ["row 2, column 'a' is missing, got ''", "try: --skip a"]),
         ("a,y\n1,n\nred,p\n1,n\n1,n\n", (), ["row 3, column 'a' must be a number, got 'red'", "try: --nominal a"]),
-        ("a,y\n1,n\nred,p\n1,n\n", (), ["row 3, column 'a' must be a number, got 'red'", "try: --skip a"]),
-        ("a=b,y\n1,n\nred,p\n1,n\n1,n\n", (), ["row 3, column 'a=b' must be a number, got 'red'", "try: --skip a=b"]),
+        ("a,b,y\n1,3,n\nred,1,p\n1,2,n\n", (), ["row 3, column 'a' must be a number, got 'red'", "try: --skip a"]),
+        (
+            "a=b,b,y\n1,1,n\nred,1,p\n1,1,n\n1,1,n\n",
+            (),
+            ["row 3, column 'a=b' must be a number, got 'red'", "try: --skip a=b"],
+        ),
         ("a=b,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a=b' is missing, got ''", "try: --fill a=b=median"]),
         ("a b,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a b' is missing, got ''", "try: --fill 'a b=median'"]),
-        ("a,y\n1,n\ninf,p\n3,n\n", (), ["row 3, column 'a' must be a finite number, got 'inf'", "try: --skip a"]),
-        ("a,y\n1,n\ninf,p\n3,n\n4,n\n5,n\n", (), ["must be a finite number, got 'inf'", "try: --skip a"]),
+        (
+            "a,b,y\n1,1,n\ninf,1,p\n3,1,n\n",
+            (),
+            ["row 3, column 'a' must be a finite number, got 'inf'", "try: --skip a"],
+        ),
+        ("a,b,y\n1,1,n\ninf,1,p\n3,1,n\n4,1,n\n5,1,n\n", (), ["must be a finite number, got 'inf'", "try: --skip a"]),
         ("a,y\n1 %,n\n3 %,p\n3 %,n\n4 %,n\n", (), ["must be a number, got '1 %': mend the file, or --skip a"]),
         (
             'a,y\n1,n\n"3,5",p\n"3,5",n\n?,n\n',
             (),
-            ["must be a number with a decimal point and no comma, got '3,5': mend the file, or --skip a"],
+            ["got '3,5': where the comma stands before decimals, give", "try: --decimal , --fill a=median"],
         ),
-        ("a,y\n1,n\n2,\n", (), ["row 3, column 'y' is the label and is missing, got '': drop the row"]),
+        ("a,y\n1,n\n2,\n", (), ["row 3, column 'y' is the label and is missing, got ''", "try: --drop-unlabelled"]),
         ("a,y\n,n\n,p\n", ("--fill", "a=median"), ["has no value to take a median of: give a number with --fill"]),
         (
             "a,y\nS,n\nL,p\n",
@@ -276,6 +284,85 @@ def test_of_many_bad_columns_some_are_told_and_all_are_tried(run, tmp_path):
     assert tried == "try: " + " ".join(f"--nominal {name}" for name in names)
 
 
+COMMAS = "row;width;height;kind\n" + "".join(
+    f"{n};{n % 7},{n % 10};{n % 5},5;{'yes' if n % 3 else 'no'}\n" for n in range(12)
+)
+GOOD = "".join(f"{n},{n % 4}.5,{'no' if n % 3 else 'yes'}\n" for n in (3, 1, 2, 5, 4, 8, 7, 6, 9, 11, 10, 12))
+MESSY = {
+    "a delimiter, a comma, gaps, text and no label": COMMAS.replace("yes", "nan", 1)
+    .replace("1,1", "#N/A", 1)
+    .replace("2,5;", "low;", 1),
+    "a comma in quotes": "a,b,y\n" + "".join(f'{n % 5},"{n}8,0",{"uv"[n % 2]}\n' for n in (3, 1, 2, 0, 5, 4)),
+    "a label with a comma": "a;b;y\n" + "".join(f"{n * 7 % 5};{n % 3};{n},5\n" for n in range(200)),
+    "thousands": "a,b,y\n" + "".join(f'{n % 5},"{n},000",{"uv"[n % 2]}\n' for n in (3, 1, 2, 5, 4)),
+    "percents": "a,b,y\n" + "".join(f"{n % 5},{n} %,{'uv'[n % 2]}\n" for n in (3, 1, 2, 5, 4)),
+    "sep": "sep=;\n" + COMMAS,
+    "a delimiter at the ends, and a gap": "a,b,y,\n" + GOOD.replace("\n", ",\n").replace("3,", "-,", 1),
+    "tabs": GOOD.replace(",", "\t").join(["a\tb\ty\n", ""]).replace("yes", " ", 1),
+    "blanks": 'a "b c" y\n' + "".join(f'"r{n}" {n % 5} x{n % 2} {"uv"[n % 3 == 0]}\n' for n in range(12)),
+    "a number as label, with gaps": "a,y\n"
+    + "".join(f"{n * 7 % 5},{n / 2 if n % 9 else 'null'}\n" for n in range(120)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", MESSY)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_the_last_line_of_an_error_has_all_options_that_are_needed(name, encoding, tmp_path):
+    """Followed once, it ends in success."""
+    path = tmp_path / "messy.csv"
+    path.write_text(MESSY[name], encoding=encoding)
+    label = "kind" if MESSY[name].endswith((";yes\n", ";no\n")) else "y"
+    with pytest.raises(click.ClickException) as caught:
+        told("--label", label).open(str(path), None)
+    words = pasted(caught.value.message)
+    stream = told("--label", label, *words).open(str(path), None)
+    assert len(stream) == MESSY[name].count("\n") - 1 - MESSY[name].startswith("sep=") - sum(
+        MESSY[name].count(gap) for gap in ("nan", "null") if "--drop-unlabelled" in words
+    ) - (name == "tabs")
+    assert ("--decimal" in words) == ("comma" in name or name == "sep")
+
+
+def test_unlabelled_rows_further_missing_texts_and_merged_names_on_the_command_line(run):
+    Path("rows.csv").write_text("a,c,y\n" + "1,red,no\n-,Red,yes\n3,blue,-\n4,blue,No\n" * 5)
+    words = ["replay", "rows.csv", "--label", "y", "--nominal", "c", "--missing-texts", "-"]
+    result = run(*words)
+    assert result.exit_code == 1
+    assert "row 4, column 'y' is the label and is missing, got '-', as in rows 8, 12, 16, 20\n" in result.stderr
+    assert pasted(result.stderr) == ["--drop-unlabelled", "--fill", "a=median"]
+    stream = told(*words[2:], *pasted(result.stderr), "--merge-alike").open("rows.csv", None)
+    assert (stream.classes, stream.features, len(stream)) == (("No", "yes"), ("a", "c=Red", "c=blue"), 15)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (COMMAS.replace("1,1", "nan", 1), ["--id", "row"]),
+        ("a,c,y\n" + '1,"x, y",2.5\n?,z,3\n4,z,\n' * 3, ["--fill", "a=median", "--nominal", "c"]),
+    ],
+    ids=["classes", "numbers"],
+)
+def test_a_growing_file_says_what_declares_what_it_holds_now(run, text, words):
+    Path("rows.csv").write_text(text)
+    words = ["run", "--source", "csv:rows.csv", "--label", "kind" if "kind" in text else "y", *words[:2]]
+    words += ["--end", "--quiet", "--journal", "run.db", "--out", "o"]
+    result = run(*words)
+    assert result.exit_code == 2
+    *_, tried = result.stderr.splitlines()
+    options = shlex.split(tried.partition("for what rows.csv holds now, try: ")[2])
+    words = words[:5] + (["--id", "row"] if "row" in text else []) + words[7:]
+    result = run(*words, *options)
+    assert result.exit_code == 0, result.stderr
+    assert len(Path("o").read_text().splitlines()) == text.count("\n") - 1
+
+
+def test_a_field_longer_than_a_reader_of_csv_takes_is_one_line(run):
+    Path("rows.csv").write_text("a,y\n1,1\n2," + "x" * 200_000 + "\n")
+    result = run("replay", "rows.csv", "--label", "y")
+    assert result.exit_code == 1
+    assert result.stderr == "Error: rows.csv, row 3: field larger than field limit (131072)\n"
+
+
 cells = st.sampled_from(["1", "2.5", " 3 ", "", "?", "NA", " ", "nan", "inf", "red", "green", "-", "1_0", "a=b", "o'k"])
 names = st.sampled_from(["a", "b c", "d=e", "-f", "--skip", "y'z", "$h", "é"])
 
@@ -302,11 +389,6 @@ def test_what_an_error_says_can_be_pasted(tmp_path_factory, data):
     except click.ClickException as error:
         stream = told(*words, *pasted(error.message)).open(str(path), None)
     assert len(stream) == count
-
-
-COMMAS = "row;width;height;kind\n" + "".join(
-    f"{n};{n % 7},{n % 10};{n % 5},5;{'yes' if n % 3 else 'no'}\n" for n in range(12)
-)
 
 
 def test_decimal_commas_are_read_where_they_are_declared(tmp_path):
@@ -379,7 +461,7 @@ def test_a_point_among_decimal_commas_is_mended_in_the_file(tmp_path):
     path.write_text(COMMAS.replace("1,1", "1.1"))
     with pytest.raises(click.ClickException) as caught:
         told("--label", "kind", "--delimiter", ";", "--skip", "row", "--decimal", ",").open(str(path), None)
-    assert caught.value.message.endswith("and no point, got '1.1': mend the file, or --skip width")
+    assert caught.value.message.endswith("and no point, got '1.1': mend the file, or --skip width\ntry: --skip width")
 
 
 def test_a_number_as_label_with_a_decimal_comma_advises_the_option(tmp_path):
@@ -389,7 +471,7 @@ def test_a_number_as_label_with_a_decimal_comma_advises_the_option(tmp_path):
         streams.from_csv(path, "y", delimiter=";", classes="numbers")
     with pytest.raises(click.ClickException) as caught:
         told("--label", "y", "--delimiter", ";", "--numbers").open(str(path), None)
-    assert caught.value.message.endswith("give --decimal ,; else drop the row")
+    assert caught.value.message.endswith("give --decimal ,; else drop the row\ntry: --decimal ,")
 
 
 @pytest.mark.parametrize("text", ["1_000", "\u0661"])
@@ -433,10 +515,13 @@ def test_labels_that_differ_in_blanks_or_capitals_are_named_with_their_counts(ru
     result = run("replay", "orders.csv", "--label", "y")
     assert result.exit_code == 0, result.output
     assert (
-        "warning: orders.csv, column 'y': the labels 'yes' (6 of 14 rows) and 'yes ' (2 of 14 rows) differ in "
-        "blanks or capitals only, and count as 2 classes" in result.stderr
+        "warning: orders.csv, column 'y': the labels 'No' (1 of 14 rows) and 'no' (5 of 14 rows); 'yes' (6 of 14 rows) "
+        "and 'yes ' (2 of 14 rows) are the same written differently, and count as several classes; --merge-alike makes "
+        "them one\n" in result.stderr
     )
-    assert "the labels 'no' (5 of 14 rows) and 'No' (1 of 14 rows)" in result.stderr
+    result = run("replay", "orders.csv", "--label", "y", "--merge-alike")
+    assert "warning" not in result.stderr
+    assert "2 classes" in result.stdout
 
 
 @pytest.mark.filterwarnings("default::UserWarning")

@@ -119,6 +119,15 @@ def test_river_both_ways():
         outside.learn_one(row, label)
         river.learn_one(numbered, label)
         both.learn_one(x, label)
+    interval = outside.predict_one(row, with_interval=True)
+    assert (interval.lower, interval.upper) == outside.predict_interval_one(row, 1 - 0.95)
+    with pytest.raises(ValueError, match="confidence_level must be"):
+        RiverRegressor(inside, confidence_level=1.0)
+    table = pytest.importorskip("pandas").DataFrame(X, columns=list("abc"))
+    many = RiverRegressor(inside)
+    assert many.predict_one(dict.fromkeys("abc", np.nan)) == 0  # as a scaler gives it before it has learned
+    many.learn_many(table, y)
+    assert many.predict_many(table[:3]).tolist() == [outside.predict_one(x) for x in table[:3].to_dict("records")]
     assert inside.machine.n == 0
     for bad in (np.nan, "a"):
         with pytest.raises(ValueError, match="y must be a finite number"):

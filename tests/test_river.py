@@ -141,6 +141,63 @@ def test_in_a_pipeline_it_learns_what_the_scaler_gives():
         alone.learn_one(scaler.transform_one(x), y)
 
 
+@pytest.mark.parametrize(
+    "make", [venn.Forecaster, venn.Forecaster([False, True]), counting([False, True])], ids=range(3)
+)
+def test_behind_a_scaler_that_gives_nan_before_it_has_learned(make):
+    model = preprocessing.MinMaxScaler() | RiverClassifier(make)
+    rows = list(datasets.Phishing().take(30))
+    evaluate.progressive_val_score(rows, model, metrics.Accuracy())
+    assert set(model.predict_proba_one(rows[0][0])) == {False, True}
+    bad = dict.fromkeys(rows[0][0], math.nan)
+    with pytest.raises(ValueError, match=r"x must be finite, got nan for feature .*: missing=0.0, say, fills it in"):
+        model["RiverClassifier"].predict_one(bad)
+    with pytest.raises(ValueError, match="x must be finite, got nan"):
+        RiverClassifier(make).learn_one(bad, True)
+
+
+def test_none_and_nan_are_filled_where_a_value_is_declared():
+    filled, told = RiverClassifier(counting, missing=0.5), RiverClassifier(counting)
+    for i in range(20):
+        y = i % 3 == 0
+        gap = (None, math.nan, np.float64("nan"))[i % 3]
+        filled.learn_one({"a": gap if i % 4 == 1 else i / 7, "b": 1.0}, y)
+        told.learn_one({"a": 0.5 if i % 4 == 1 else i / 7, "b": 1.0}, y)
+    x = {"a": 0.5, "b": 1.0}
+    assert filled.predict_proba_one({"a": None, "b": 1.0}) == told.predict_proba_one(x)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_many_rows_are_as_one_after_the_other(kind):
+    frames = pytest.importorskip(kind)
+    rows = [({"a": i % 5 / 2, "b": i % 3 - 1.0}, ("no", "yes")[i % 2]) for i in range(30)]
+    one, many = RiverClassifier(counting), RiverClassifier(counting)
+    for x, y in rows:
+        one.learn_one(x, y)
+    table = frames.DataFrame([x for x, _ in rows])
+    labels = frames.Series([y for _, y in rows])
+    many.learn_many(table[:10], labels[:10])
+    many.learn_many(table[10:], labels[10:])
+    assert list(many.predict_many(table[20:])) == [one.predict_one(x) for x, _ in rows[20:]]
+    proba = many.predict_proba_many(table[20:])
+    assert isinstance(proba, frames.DataFrame)
+    assert list(proba.columns) == ["no", "yes"]
+    assert list(proba["no"]) == [one.predict_proba_one(x)["no"] for x, _ in rows[20:]]
+    if kind == "pandas":
+        assert list(proba.index) == list(range(20, 30))
+    before = many.predict_proba_one(rows[0][0])
+    broken = table.to_dict(**({"orient": "list"} if kind == "pandas" else {"as_series": False}))
+    broken["a"][29] = math.inf
+    for X, y, message in (
+        (frames.DataFrame(broken), labels, "x must be finite"),
+        (table, labels[:3], "y must hold a label for each of the 30 rows"),
+        ([1.0], ["no"], "X must be a data frame"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            many.learn_many(X, y)
+    assert many.predict_proba_one(rows[0][0]) == before
+
+
 def test_log_loss_of_river_takes_it():
     model = RiverClassifier(counting([False, True]))
     score = evaluate.progressive_val_score(datasets.Phishing().take(80), model, metrics.LogLoss() + metrics.Accuracy())

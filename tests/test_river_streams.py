@@ -10,7 +10,7 @@ import pytest
 
 river = pytest.importorskip("river")
 
-from river import datasets, linear_model, naive_bayes, preprocessing  # noqa: E402
+from river import active, datasets, linear_model, naive_bayes, preprocessing  # noqa: E402
 from test_river import Steps, car, counting  # noqa: E402, F401
 
 import streams  # noqa: E402
@@ -44,6 +44,13 @@ def test_a_binary_model_is_told_false_and_true():
     proba = ours.predict_one([1.0]).proba
     assert proba[1] == theirs.predict_proba_one({"x0": 1.0})[True]
     assert proba[1] > 0.5 > ours.predict_one([-1.0]).proba[1]
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_model_that_asks_for_labels_is_refused_by_name(scaled):
+    asking = active.EntropySampler(linear_model.LogisticRegression())
+    with pytest.raises(TypeError, match="got EntropySampler, which also asks for labels: give the classifier in it"):
+        FromRiver(preprocessing.StandardScaler() | asking if scaled else asking, ["no", "yes"])
 
 
 def test_it_stands_in_a_panel_watched_and_protected():
@@ -132,12 +139,13 @@ class Says(river.base.Classifier):
 
 
 def test_what_is_no_distribution_over_the_classes_is_refused():
-    for said in ({"a": 0.5, "z": 0.5}, {"a": np.nan, "b": 1.0}, {"a": 0.0, "b": 0.0}, {"a": 1.5, "b": -0.5}):
+    for said in ({"a": 0.5, "z": 0.5}, {"a": np.nan, "b": 1.0}, {"a": 0.5, "b": 0.0}, {"a": 1.5, "b": -0.5}):
         with pytest.raises(ValueError, match=r"model must give a distribution over|proba must be nonnegative"):
             FromRiver(Says(said), ["a", "b"]).predict_one([0.0])
     with pytest.raises(TypeError, match="which predicts labels only"):
         FromRiver(Says(None), ["a", "b"]).predict_one([0.0])
-    assert FromRiver(Says({}), ["a", "b"]).predict_one([0.0]).proba.tolist() == [0.5, 0.5]
+    for said in ({}, {"a": 0.0}, {"a": 0.0, "b": 0.0}):  # it knows nothing yet
+        assert FromRiver(Says(said), ["a", "b"]).predict_one([0.0]).proba.tolist() == [0.5, 0.5]
 
 
 # Its data sets as streams ---------------------------------------------------------------------------
@@ -227,7 +235,6 @@ def test_advice_is_for_the_feature_that_is_wrong():
         (7, TypeError, "dataset must be an iterable of (dict, label), got a int"),
         (np.zeros((2, 2)), TypeError, "tables are read by from_arrays"),
         (Endless(), ValueError, "dataset must end, got Endless, which does not: pass dataset.take(n)"),
-        (datasets.TrumpApproval(), ValueError, "dataset must be one of classification, got TrumpApproval"),
     ],
     ids=lambda value: None if isinstance(value, str | type) else "rows",
 )  # fmt: skip
@@ -235,6 +242,14 @@ def test_from_river_refuses(rows, kind, message):
     with pytest.raises(kind) as caught:
         from_river(rows)
     assert message in str(caught.value)
+
+
+def test_a_data_set_for_regression_has_labels_that_are_numbers():
+    stream = from_river(datasets.TrumpApproval())
+    assert stream.classes == ()
+    assert stream.y.tolist() == [y for _, y in datasets.TrumpApproval()]
+    rows = [({"a": 1.0}, 2.5), ({"a": 2.0}, None), ({"a": 3.0}, 1.5)]
+    assert from_river(rows, classes="numbers", drop_unlabelled=True).y.tolist() == [2.5, 1.5]
 
 
 @pytest.mark.parametrize("schema", [["a"], 3.0, "a"], ids=repr)

@@ -259,7 +259,7 @@ def test_a_bad_line_stops_the_run_where_it_stands_or_is_skipped(run, tmp_path, u
 
 
 @pytest.mark.parametrize(
-    ("gap", "wrong"), [("", "is missing, got ''"), ("NA", "must be a number, got 'NA'")], ids=["empty", "NA"]
+    ("gap", "wrong"), [("", "is missing, got ''"), ("NA", "is missing, got 'NA'")], ids=["empty", "NA"]
 )
 def test_a_live_file_with_text_and_gaps_says_which_options_read_it(run, tmp_path, gap, wrong):
     (tmp_path / "in.csv").write_text(f"age,it's,y\n30,red,no\n{gap},blue,yes\n")

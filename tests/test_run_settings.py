@@ -22,6 +22,11 @@ def run(tmp_path, monkeypatch):
     ("toml", "said"),
     [
         ("[run]\nbatch = 'many'", "c.toml, [run] batch must be an integer from 1 to 100000, got 'many'"),
+        (
+            '[source]\nclasses = [true, "true"]',
+            "c.toml, [source] classes must be at least two labels, text, integers or truth values, that differ as "
+            'text, got [true, "true"]',
+        ),
         ("[run]\nbatch = true", "c.toml, [run] batch must be an integer from 1 to 100000, got true"),
         ("[run]\nbacth = 3", "c.toml, [run] has no key 'bacth' (did you mean batch?)"),
         ("[sauce]\nurl = 'x'", "got 'sauce' (did you mean source?)"),

@@ -7,7 +7,6 @@ subclass of `LabelSpace` here, and its key in `read_labels`.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -207,17 +206,6 @@ def read_labels(header: Mapping[str, Any]) -> LabelSpace:
     if not isinstance(labels, list):
         raise ValueError(f"its header has {labels!r} as {CLASSES}")
     return Classes([_plain(label) for label in labels], least=1)
-
-
-def spelled(label: Label) -> str:
-    """Return a label as a key of a JSON object: text as it is, others as JSON writes them where they are values.
-
-    Examples
-    --------
-    >>> spelled("no"), spelled(1), spelled(True)
-    ('no', '1', 'true')
-    """
-    return label if isinstance(label, str) else json.dumps(label.item() if isinstance(label, np.generic) else label)
 
 
 def _plain(label: Label) -> str | int | float | bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -40,6 +41,7 @@ def class_codes(classes: Any, least: int = 2) -> dict[Hashable, int]:
     if isinstance(classes, np.ndarray):
         classes = classes.tolist()
     codes: dict[Hashable, int] = {}
+    keys: dict[str, Hashable] = {}
     try:
         labels = list(classes)
         hash(tuple(labels))
@@ -50,11 +52,32 @@ def class_codes(classes: Any, least: int = 2) -> dict[Hashable, int]:
             raise ValueError(f"classes must be finite labels, got {label!r}")
         if label in codes:
             raise ValueError(f"classes must be distinct, got {label!r} twice")
+        key = spelled(label)
+        if key in keys:  # a page and a line of JSON would lose one of the two
+            raise ValueError(
+                f"classes must differ as keys of a JSON object, got {keys[key]!r} and {label!r}, which are both {key!r}"
+            )
+        keys[key] = label
         codes[label] = len(codes)
     if len(codes) < least:
         none = "" if codes else ": labels that are numbers have none, and ConformalDistribution predicts them"
         raise ValueError(f"classes must hold at least {least} label{'s'[: least != 1]}, got {list(classes)!r}{none}")
     return codes
+
+
+def spelled(label: Any) -> str:
+    """Return a label as a key of a JSON object: text as it is, others as JSON writes them where they are values.
+
+    Examples
+    --------
+    >>> spelled("no"), spelled(1), spelled(True)
+    ('no', '1', 'true')
+    """
+    return (
+        label
+        if isinstance(label, str)
+        else json.dumps(label.item() if isinstance(label, np.generic) else label, default=str)
+    )
 
 
 def is_number(value: Any) -> bool:

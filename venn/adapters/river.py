@@ -27,6 +27,7 @@ CHANGING_FEATURES = {
     "check_emerging_features",
     "check_disappearing_features",
     "check_radically_disappearing_features",
+    "check_learn_many_matches_learn_one",
 }
 
 
@@ -64,14 +65,18 @@ class Points:
             raise ValueError("x must have at least one feature, got none")
         return names
 
-    def _point(self, x: Mapping[Any, Any], names: tuple[Hashable, ...]) -> Floats:
+    def _point(self, x: Mapping[Any, Any], names: tuple[Hashable, ...], idle: bool = False) -> Floats:
+        """Return the object; if nothing is learned yet, so that no answer depends on it, its gaps hold 0."""
         lacking = [name for name in names if name not in x]
         if lacking and self.missing is None:
             raise ValueError(
                 f"x must have the features {list(names)!r}, got no {', '.join(map(repr, lacking))}: missing=0.0, say, "
                 "fills it in"
             )
-        values: list[Any] = [x.get(name, self.missing) for name in names]
+        values: list[Any] = [x.get(name) for name in names]
+        fill = 0.0 if idle and self.missing is None else self.missing
+        if fill is not None:
+            values = [fill if is_gap(value) else value for value in values]
         if len(x) > len(names) - len(lacking) and not self.ignore_unknown:
             unknown = next(name for name in x if name not in names)
             raise ValueError(
@@ -90,11 +95,54 @@ class Points:
             raise ValueError(f"x must be finite as float64, got a number too large for feature {name!r}") from None
         if not np.isfinite(point).all():
             j = int(np.flatnonzero(~np.isfinite(point))[0])
-            raise ValueError(f"x must be finite, got {values[j]!r} for feature {names[j]!r}")
+            advice = ": missing=0.0, say, fills it in" if np.isnan(point[j]) else ""
+            raise ValueError(f"x must be finite, got {values[j]!r} for feature {names[j]!r}{advice}")
         return point
 
+    def _table(self, X: Any) -> list[dict[Any, Any]]:
+        """Return the rows of a data frame as dicts."""
+        if hasattr(X, "iloc"):  # pandas, whose columns may have names of any type
+            rows: list[dict[Any, Any]] = X.to_dict("records")
+            return rows
+        try:
+            import narwhals
 
-class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
+            return list(narwhals.from_native(X, eager_only=True).iter_rows(named=True))
+        except (ImportError, TypeError):
+            raise TypeError(f"X must be a data frame, one row for each example, got a {type(X).__name__}") from None
+
+    def _examples_of(self, X: Any, y: Any) -> list[tuple[dict[Any, Any], Any]]:
+        """Return the rows of a data frame with their labels: a bad one is refused before any is learned."""
+        rows, labels = self._table(X), list(y)
+        if len(rows) != len(labels):
+            raise ValueError(f"y must hold a label for each of the {len(rows)} rows of X, got {len(labels)}")
+        names = self._names_for(rows[0]) if rows else ()
+        for row in rows:
+            self._point(row, names)
+        return list(zip(rows, labels, strict=True))
+
+
+def like(X: Any, columns: Mapping[Any, Sequence[Any]]) -> Any:
+    """Return columns as a data frame of the kind of X, with its index."""
+    if hasattr(X, "iloc"):
+        return type(X)(dict(columns), index=X.index)
+    import narwhals
+
+    backend = narwhals.from_native(X, eager_only=True).implementation
+    return narwhals.from_dict({str(name): values for name, values in columns.items()}, backend=backend).to_native()
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a value is None or NaN: a number that an example lacks."""
+    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
+
+
+def untaught(model: Any) -> bool:
+    """Whether a model is known to have learned nothing, so that its answers depend on no object."""
+    return model is None or getattr(model, "n", getattr(getattr(model, "machine", None), "n", None)) == 0
+
+
+class RiverClassifier(Points, base.MiniBatchClassifier):  # type: ignore[misc]
     """One of our predictors, or a `Forecaster`, as a classifier of river.
 
     It passes river's estimator checks and works in its pipelines and evaluations. Guarantees hold exactly as in
@@ -117,7 +165,9 @@ class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
         The features that make the object, in this order. By default those of the table that the predictor's scorer was
         fitted to; without such a scorer those of the first example learned, sorted by name.
     missing : finite number, optional
-        Value of features that an example lacks. None: such an example is refused.
+        Value of features that an example lacks, or has as None or NaN. None: such an example is refused. But before
+        the first example is learned no answer depends on the object, and NaN is let pass: some scalers of river give
+        it then.
     ignore_unknown : bool, default False
         Whether features that are not among those above are ignored. False: such an example is refused.
 
@@ -282,6 +332,47 @@ class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
             raise NotImplementedError(f"{type(self._model).__name__} gives p-values, no probabilities: predict_set_one")
         return dict(zip(prediction.classes, prediction.proba.tolist(), strict=True))
 
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame, in their order, as `learn_one` does.
+
+        Parameters
+        ----------
+        X : (b, d) data frame of finite numbers
+        y : (b,) labels
+        """
+        examples = self._examples_of(X, y)
+        for _, label in examples:
+            self._checked(label)
+        for x, label in examples:
+            self.learn_one(x, label)
+
+    def predict_many(self, X: Any) -> Any:
+        """Return the predicted label of each row of a data frame, as `predict_one` does.
+
+        Parameters
+        ----------
+        X : (b, d) data frame of finite numbers
+
+        Returns
+        -------
+        (b,) series of the frame's kind
+        """
+        return like(X, {"label": [self.predict_one(x) for x in self._table(X)]})["label"]
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Return the probability of each known class for each row of a data frame, as `predict_proba_one` does.
+
+        Parameters
+        ----------
+        X : (b, d) data frame of finite numbers
+
+        Returns
+        -------
+        (b, classes) data frame of the frame's kind
+        """
+        said = [self.predict_proba_one(x) for x in self._table(X)]
+        return like(X, {label: [one[label] for one in said] for label in (said[0] if said else self._known)})
+
     # What river does not need ------------------------------------------------------------------------------------
 
     def verdict(self) -> Verdict | None:
@@ -305,7 +396,7 @@ class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
         ----------
         x : dict from feature to finite number
         """
-        point = self._point(x, self._names_for(x))
+        point = self._point(x, self._names_for(x), untaught(self._model))
         return None if self._model is None else self._model.predict_one(point)
 
     def predict_interval_one(self, x: Mapping[Any, Any]) -> dict[Label, tuple[float, float]]:

@@ -7,6 +7,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from river.active.base import ActiveLearningClassifier
+from river.compose import Pipeline
 
 from venn.adapters.river import base, checked_names, finite
 from venn.labels import Classes, HasLabels
@@ -41,8 +43,8 @@ class FromRiver(HasLabels, Predictor):
 
     Notes
     -----
-    While a model knows no class, the forecast is uniform. Classes that it has not seen have probability 0: log loss is
-    infinite when one of them comes, as for the model itself.
+    While a model knows no class, or gives each the probability 0, the forecast is uniform. Classes that it has not
+    seen have probability 0: log loss is infinite when one of them comes, as for the model itself.
 
     A dict may hold text or None, which some models of river accept. When a feature has a value of a new kind (text
     after numbers, say), a copy of the model learns the example first: if that fails, it is refused, and nothing is
@@ -66,6 +68,13 @@ class FromRiver(HasLabels, Predictor):
     def __init__(self, model: Any, classes: Sequence[Label], features: Sequence[Hashable] | None = None) -> None:
         if isinstance(model, type) or not isinstance(model, base.Classifier):
             raise TypeError(f"model must be a classifier of river, got {model!r}")
+        # A pipeline hides what it ends in.
+        last = list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
+        if isinstance(last, ActiveLearningClassifier):
+            raise TypeError(
+                f"model must give probabilities only, got {type(last).__name__}, which also asks for labels: give the "
+                "classifier in it, and learn the labels that you ask for"
+            )
         if isinstance(model, base.MultiLabelClassifier):
             raise TypeError(f"model must predict one label, not several at once, got {model}")
         self.space = Classes(classes)
@@ -117,7 +126,7 @@ class FromRiver(HasLabels, Predictor):
             said = self.model.predict_proba_one(self._row(x))
         except NotImplementedError:
             raise TypeError(f"model must give probabilities, got {self.model}, which predicts labels only") from None
-        if not said:
+        if not any(said.values()):  # it knows nothing yet, and says so in one of two ways
             return Forecast(np.full(len(self.classes), 1 / len(self.classes)), self.classes)
         proba = np.array([said.get(key, 0.0) for key in self._keys], np.float64)
         total = float(proba.sum())

@@ -7,17 +7,19 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from venn.adapters.river import Points, base, checked_names
+from river.conf.interval import Interval
+
+from venn.adapters.river import Points, base, checked_names, like, untaught
 from venn.distribution import NormalDistribution, NumberPrediction
 from venn.labels import Real, space_of
 from venn.machines.checks import clean_object
-from venn.parameters import has_methods
+from venn.parameters import fraction, has_methods
 from venn.predictors.learning import Predictor, checked_predictor
 
 WIDE = 1e6  # the deviation while nothing is known of it
 
 
-class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
+class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
     """One of our predictors of numbers as a regressor of river.
 
     It passes river's estimator checks and works in its pipelines and evaluations. Guarantees hold exactly as in
@@ -32,9 +34,12 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         The features that make the object, in this order. By default those of the table that the predictor's scorer was
         fitted to; without such a scorer those of the first example learned, sorted by name.
     missing : finite number, optional
-        Value of features that an example lacks. None: such an example is refused.
+        Value of features that an example lacks, or has as None or NaN. None: such an example is refused, but that NaN
+        is let pass before the first example is learned.
     ignore_unknown : bool, default False
         Whether features that are not among those above are ignored. False: such an example is refused.
+    confidence_level : float in (0, 1), default 0.95
+        That of the intervals of ``predict_one(x, with_interval=True)``.
 
     Raises
     ------
@@ -61,10 +66,12 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         *,
         missing: float | None = None,
         ignore_unknown: bool = False,
+        confidence_level: float = 0.95,
     ) -> None:
         if not isinstance(space_of(checked_predictor(predictor)), Real):
             raise TypeError(f"predictor must be one of numbers, such as ConformalDistribution, got {predictor!r}")
         self.predictor = predictor
+        self.confidence_level = fraction("confidence_level", confidence_level)
         Points.__init__(self, features, missing, ignore_unknown)
         self._model = copy.deepcopy(predictor)
         self._names = self._names_from(self._model, self._names)
@@ -91,14 +98,49 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         self._model.learn_one(self._point(x, names), y)
         self._names = names
 
-    def predict_one(self, x: Mapping[Any, Any]) -> float:
-        """Return the point forecast; 0 before the first example.
+    def predict_one(self, x: Mapping[Any, Any], with_interval: bool = False) -> Any:
+        """Return the point forecast, 0 before the first example; or the interval, as river's own conformal wrappers.
 
         Parameters
         ----------
         x : dict from feature to finite number
+        with_interval : bool, default False
+            Whether to return the interval that misses the label with probability at most 1 - `confidence_level`, a
+            `river.conf.Interval`.
         """
-        return self.prediction_one(x).label
+        prediction = self.prediction_one(x)
+        if not with_interval:
+            return prediction.label
+        lower, upper = prediction.interval(1 - self.confidence_level)
+        return Interval(lower, upper)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame, in their order, as `learn_one` does.
+
+        Parameters
+        ----------
+        X : (b, d) data frame of finite numbers
+        y : (b,) finite numbers
+        """
+        examples = self._examples_of(X, y)
+        space = space_of(self._model)
+        for _, label in examples:
+            space.check(label)
+        for x, label in examples:
+            self.learn_one(x, label)
+
+    def predict_many(self, X: Any) -> Any:
+        """Return the point forecast for each row of a data frame, as `predict_one` does.
+
+        Parameters
+        ----------
+        X : (b, d) data frame of finite numbers
+
+        Returns
+        -------
+        (b,) series of the frame's kind
+        """
+        return like(X, {"forecast": [self.predict_one(x) for x in self._table(X)]})["forecast"]
 
     def prediction_one(self, x: Mapping[Any, Any]) -> NumberPrediction:
         """Return the prediction, for a `Monitor` or to look at.
@@ -107,7 +149,7 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         ----------
         x : dict from feature to finite number
         """
-        return self._model.predict_one(self._point(x, self._names_for(x)))
+        return self._model.predict_one(self._point(x, self._names_for(x), untaught(self._model)))
 
     def predict_interval_one(self, x: Mapping[Any, Any], epsilon: float) -> tuple[float, float]:
         """Return the interval that misses the label with probability at most `epsilon`; it may be infinite.

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import streams
 from streams.checks import MANY
 from streams.form import BadValue, Unnamed
-from streams.schema import DECIMAL_COMMA, MISSING, WITH_COMMA, Refused, is_number
+from streams.schema import DECIMAL_COMMA, WITH_COMMA, Refused, is_number
 from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
-from venn.cli.config import Config, option, with_options
+from streams.texts import MISSING, means_missing
+from venn.cli.config import Config, SourceTable, option, with_options
 from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.numbers import MOST_CLASSES, holds_numbers
 
-FILLED = (*MISSING, "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None")  #: texts that --fill takes as missing
-
 PERCENT = re.compile(r"\s*[+-]?[\d.,]+\s*%\s*", re.ASCII)
 
-KEYS = ("label", "nominal", "ordinal", "skip", "fill", "delimiter", "decimal")
+# 1,234 and 1,234,567: these are hardly decimals.
+THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+\s*", re.ASCII)
+ROUNDS = 6  # how often the file is read to find the options it needs
+REPEATED = ("nominal", "ordinal", "skip", "fill")
+KEYS = (
+    "label", *REPEATED, "delimiter", "decimal", "missing_texts", "drop_unlabelled", "merge_alike",
+)  # fmt: skip
 OF_NUMBERS = (
     f"Whether labels of a CSV file are numbers.  [default: if all are, and some not whole, or more than {MOST_CLASSES} "
     "differ]"
@@ -48,8 +55,11 @@ of_columns = with_options(
         "source",
         "fill",
         help="A column of numbers, and what replaces missing ones: empty fields and "
-        f"{', '.join(FILLED[1:])}; repeatable.",
+        f"{', '.join(MISSING[1:])}; repeatable.",
     ),
+    option("source", "missing_texts", metavar="A,B"),
+    option("source", "drop_unlabelled", flags="--drop-unlabelled", is_flag=True),
+    option("source", "merge_alike", flags="--merge-alike", is_flag=True),
     option("source", "delimiter"),
     option("source", "decimal"),
 )  # fmt: skip
@@ -91,36 +101,40 @@ class Columns:
         click.ClickException
             The file does not match the description. If options would help, the last line has them.
         """
-        source = self.config.source
-        delimiter, decimal = source.delimiter, source.decimal
         try:
-            names = read_header(Path(data), delimiter)
-            if source.label is None:
-                raise click.UsageError(
-                    f"{data} is a CSV file: name the column of its label with --label; it has {some_of(names)}"
-                )
-            for key in ("label", "nominal", "ordinal", "skip", "fill"):
-                named = (source.label,) if key == "label" else getattr(source, key) or ()
-                for column in named:
-                    if column not in names:
-                        near = did_you_mean(column, names) or f"; it has {some_of(names)}"
-                        raise click.ClickException(
-                            f"{self.where(key)} must name a column of {data}, got {column!r}{near}"
-                        )
-            numbers = source.numbers
-            if numbers is None:
-                numbers = holds_numbers(Path(data), source.label, delimiter, decimal)
-            return streams.from_csv(
-                data, source.label, schema=self.schema(), shuffle=shuffle, delimiter=delimiter, decimal=decimal,
-                scale=whole, classes="numbers" if numbers else None,
-            )  # fmt: skip
-        except OtherDelimiter as error:
-            other = "tab" if error.delimiter == "\t" else in_shell(error.delimiter)
-            raise click.ClickException(f"{error.what}\ntry: --delimiter {other}") from None
-        except BadColumns as error:
+            return self.read(data, shuffle, whole)
+        except (OtherDelimiter, BadColumns) as error:
             raise click.ClickException(self._advice(data, error)) from None
         except Refused as error:
             raise click.ClickException(f"{error.what}: give a number with --fill, or use --skip") from None
+        except ValueError as error:
+            needed = None if self.config.source.decimal == "," else self._needed(data, ",")[0]
+            if needed is None:
+                raise
+            raise click.ClickException(f"{error}\ntry: {' '.join(needed.written())}") from None
+
+    def read(self, data: str, shuffle: int | None, whole: bool) -> streams.Stream:
+        """Return the stream of a CSV file as `open` does, or raise the first error as it is."""
+        source, path = self.config.source, Path(data)
+        names = read_header(path, source.delimiter)
+        if source.label is None:
+            raise click.UsageError(
+                f"{data} is a CSV file: name the column of its label with --label; it has {some_of(names)}"
+            )
+        for key in ("label", *REPEATED):
+            named = (source.label,) if key == "label" else getattr(source, key) or ()
+            for column in named:
+                if column not in names:
+                    near = did_you_mean(column, names) or f"; it has {some_of(names)}"
+                    raise click.ClickException(f"{self.where(key)} must name a column of {data}, got {column!r}{near}")
+        numbers, gaps = source.numbers, source.missing_texts or ()
+        if numbers is None:
+            numbers = holds_numbers(path, source.label, source.delimiter, source.decimal, gaps)
+        return streams.from_csv(
+            data, source.label, schema=self.schema(), shuffle=shuffle, delimiter=source.delimiter,
+            decimal=source.decimal, scale=whole, classes="numbers" if numbers else None, missing=gaps,
+            drop_unlabelled=source.drop_unlabelled, merge_alike=source.merge_alike,
+        )  # fmt: skip
 
     def schema(self) -> dict[str, Any]:
         """Return the kinds of the columns that were described."""
@@ -130,74 +144,209 @@ class Columns:
         schema |= {column: streams.Ordinal(values or ()) for column, values in (source.ordinal or {}).items()}
         schema |= {column: streams.Skip() for column in source.skip or ()}
         filled: Mapping[str, Any] = source.fill or {}
-        return schema | {column: streams.Numeric(FILLED, fill) for column, fill in filled.items()}
+        return schema | {column: streams.Numeric(fill=fill) for column, fill in filled.items()}
 
-    def _advice(self, data: str, error: BadColumns) -> str:
-        """Return a line for each bad column and, last, the options that would read the others."""
-        lines, options = [], []
-        for trouble in error.troubles:
-            line = f"{data}, row {trouble.row}, column {trouble.column!r} {trouble.what}"
-            instead = self._by_hand(trouble, error.rows)
-            if instead:
-                line += f": {instead}"
-            else:
-                options.append(_option(trouble, error.rows))
-            lines.append(line)
-        if len(lines) > SHOWN:
-            more = [trouble.column for trouble in error.troubles[SHOWN:]]
-            lines[SHOWN:] = [f"and {len(more)} more columns: {some_of(more)}"]
-        return "\n".join(lines + ([f"try: {' '.join(options)}"] if options else []))
+    def _advice(self, data: str, error: OtherDelimiter | BadColumns) -> str:
+        """Return what is wrong with the file and, last, all options that would read it."""
+        lines = [error.what] if isinstance(error, OtherDelimiter) else self._lines(data, error)
+        needed = self._best(data)
+        if needed is not None:
+            if isinstance(error, OtherDelimiter):  # its columns, which the options name, were not seen until now
+                lines += needed.lines
+            lines.append(f"try: {' '.join(needed.written())}")
+        return "\n".join(lines)
+
+    def _lines(self, data: str, error: BadColumns) -> list[str]:
+        lines = [self._line(data, trouble, error.rows) for trouble in error.troubles[:SHOWN]]
+        more = [trouble.column for trouble in error.troubles[SHOWN:]]
+        return [*lines, f"and {len(more)} more columns: {some_of(more)}"] if more else lines
+
+    def _line(self, data: str, trouble: Trouble, rows: int) -> str:
+        """Return what is wrong with a column, and what else might be done than what is tried."""
+        instead = self._by_hand(trouble, rows)
+        return f"{data}, row {trouble.row}, column {trouble.column!r} {trouble.what}{instead and f': {instead}'}"
 
     def _by_hand(self, trouble: Trouble, rows: int) -> str:
-        """Return what to do if more options do not help: empty if they do."""
         source, column = self.config.source, trouble.column
-        commas = source.decimal == "." and bool(trouble.strange) and all(map(DECIMAL_COMMA.fullmatch, trouble.strange))
+        commas = source.decimal == "." and _has_commas(trouble)
         if trouble.kind is None:
-            option = "drop the row"
-            if source.numbers and not commas and not all(map(_is_missing, trouble.strange)):
-                option += f"; where labels are classes, give --classes instead of {self.where('numbers')}"
-            return self._decimals(option) if commas and source.numbers else option
+            if not trouble.unlabelled:
+                classes = f"; where labels are classes, give --classes instead of {self.where('numbers')}"
+                return self._decimals("drop the row") if commas else f"drop the row{classes if source.numbers else ''}"
+            return ""
         if column in (source.nominal or {}):
             return f"add it to {self.where('nominal')}, or name the column without values"
         if column in (source.ordinal or {}):
             return f"add it to {self.where('ordinal')} in its place, or give --nominal {in_shell(column)} instead"
-        option = _option(trouble, rows)
+        option = " ".join(Needed({}, {column: self._option(trouble, rows)}).written())
         if column in (source.fill or {}):
             return f"instead of {self.where('fill')} give {option}"
         if commas:
             return self._decimals(option)
-        return f"mend the file, or {option}" if _almost_numbers(trouble) else ""
+        return f"mend the file, or {option}" if self._almost_numbers(trouble) else ""
 
     def _decimals(self, instead: str) -> str:
         return f"where the comma stands before decimals, give {self.where('decimal')} ,; else {instead}"
 
+    def declared(self, path: str) -> list[str]:
+        """Return options that declare what a file holds now, for a source that reads it as it grows.
 
-def _option(trouble: Trouble, rows: int) -> str:
-    """Return the option that reads a column that does not hold only numbers."""
-    column, strange = trouble.column, trouble.strange
-    if all(map(_is_missing, strange)):
-        numbers = trouble.values > len(strange)
-        return f"--fill {in_shell(f'{column}=median')}" if numbers else f"--skip {in_shell(column)}"
-    # A name with = would be taken for a column with values.
-    words = trouble.values <= min(MANY, rows // 2) and not _almost_numbers(trouble) and not _infinite(trouble)
-    if words and "=" not in column:
-        return f"--nominal {in_shell(column)}"
-    return f"--skip {in_shell(column)}"
+        Nothing is settled later there: classes, nominal values and numbers that fill gaps must be known. None, if it
+        needs more than options.
+        """
+        given = self.config.source
+        if given.label is None or not Path(path).is_file():
+            return []
+        skip = (*(given.skip or ()), *(() if given.id is None else (given.id,)))
+        one = Columns(replace(self.config, source=replace(given, skip=skip or None)))
+        try:
+            needed = one._best(path)
+        except (click.ClickException, OSError):
+            return []
+        if needed is None:
+            return []
+        final = needed.source(one.config.source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            stream = Columns(replace(self.config, source=final)).read(path, None, False)
+        columns = dict(needed.columns)
+        for column, values in (final.nominal or {}).items():
+            if values is None:
+                found = [name.removeprefix(f"{column}=") for name in stream.features if name.startswith(f"{column}=")]
+                columns[column] = ("nominal", _listed(found)) if all(map(_typeable, found)) else ("skip", None)
+        for column, fill in (final.fill or {}).items():
+            if fill == "median":
+                columns[column] = ("fill", f"{np.median(stream.X[:, stream.features.index(column)]):.6g}")
+        labels: dict[str, Any] = {} if stream.classes else {"numbers": True}
+        if stream.classes:
+            if not all(map(_typeable, stream.classes)):
+                return []
+            labels = {"classes": _listed(stream.classes)}
+        layout = {key: value for key, value in needed.added.items() if key != "drop_unlabelled"}
+        return Needed({**layout, **labels}, columns).written()
+
+    def _best(self, data: str) -> Needed | None:
+        """Return the options with which the file is read and most columns are kept; None if it needs more."""
+        needed, commas = self._needed(data, self.config.source.decimal)
+        if commas and self.config.source.decimal == ".":
+            other, _ = self._needed(data, ",")
+            if other is not None and (needed is None or other.left_out < needed.left_out):
+                return other
+        return needed
+
+    def _needed(self, data: str, decimal: str) -> tuple[Needed | None, bool]:
+        """Return the options with which the file is read, beside those given, and whether numbers seem to have commas.
+
+        They are found by reading it with them. None: it needs more than options.
+        """
+        given = self.config.source
+        added: dict[str, Any] = {} if decimal == given.decimal else {"decimal": decimal}
+        columns: dict[str, tuple[str, Any]] = {}
+        named = {column for key in REPEATED for column in getattr(given, key) or ()}
+        commas, lines = False, list[str]()
+        for _ in range(ROUNDS):
+            trial = Columns(replace(self.config, source=Needed(added, columns).source(given)))
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    trial.read(data, None, False)
+            except OtherDelimiter as error:
+                added["delimiter"] = error.delimiter
+                continue
+            except BadColumns as error:
+                commas = commas or any(map(_has_commas, error.troubles))
+                lines += trial._lines(data, error)
+                for trouble in error.troubles:
+                    if trouble.kind is None:
+                        if not trouble.unlabelled:
+                            return None, commas
+                        added["drop_unlabelled"] = True
+                    elif trouble.column in named or not trouble.column:
+                        return None, commas
+                    else:
+                        again = trouble.column in columns
+                        columns[trouble.column] = ("skip", None) if again else trial._option(trouble, error.rows)
+                continue
+            except click.UsageError:
+                if given.label is not None:  # else more is asked once it is known
+                    return None, commas
+            except click.ClickException:
+                return None, commas
+            except ValueError:  # as of a label that is a number with a comma: each text would be a class
+                return None, True
+            return Needed(added, columns, tuple(lines)), commas
+        return None, commas
+
+    def _option(self, trouble: Trouble, rows: int) -> tuple[str, Any]:
+        """Return the key that reads a column that does not hold only numbers, and its value for this column."""
+        column, strange = trouble.column, trouble.strange
+        if all(map(self._is_missing, strange)):
+            return ("fill", "median") if trouble.values > len(strange) else ("skip", None)
+        # A name with = would be taken for a column with values.
+        words = trouble.values <= min(MANY, rows // 2) and not self._almost_numbers(trouble) and not _infinite(trouble)
+        return ("nominal" if words and "=" not in column else "skip", None)
+
+    def _is_missing(self, text: str) -> bool:
+        return means_missing(text) or text.strip() in (self.config.source.missing_texts or ())
+
+    def _almost_numbers(self, trouble: Trouble) -> bool:
+        """Whether a column would hold numbers without its commas, points and signs of percent."""
+        numbers = [text for text in trouble.strange if not self._is_missing(text)]
+        return bool(numbers) and all(map(_almost_number, numbers))
 
 
-def _is_missing(text: str) -> bool:
-    return text.strip() in FILLED
+@dataclass(frozen=True)
+class Needed:
+    """Options that a file needs beside those given: keys with their values, and columns with a key and its value."""
+
+    added: Mapping[str, Any]
+    columns: Mapping[str, tuple[str, Any]]
+    lines: tuple[str, ...] = ()  #: what is wrong with the columns
+
+    @property
+    def left_out(self) -> int:
+        """Number of columns that are left out."""
+        return sum(key == "skip" for key, _ in self.columns.values())
+
+    def source(self, given: SourceTable) -> SourceTable:
+        """Return the keys of the source with these beside them."""
+        tables: dict[str, Any] = {}
+        for column, (key, value) in self.columns.items():
+            held = tables.get(key, getattr(given, key) or (() if key == "skip" else {}))
+            tables[key] = (*held, column) if key == "skip" else {**held, column: value}
+        return replace(given, **self.added, **tables)
+
+    def written(self) -> list[str]:
+        """Return the options as a shell takes them."""
+        words = []
+        for key, value in self.added.items():
+            words.append(f"--{key.replace('_', '-')}")
+            if value is not True:
+                words.append("tab" if value == "\t" else in_shell(value))
+        for column, (key, value) in self.columns.items():
+            words += [f"--{key}", in_shell(column if value is None else f"{column}={value}")]
+        return words
+
+
+def _listed(texts: Sequence[Any]) -> str:
+    """Return texts as an option takes several."""
+    quoted = [text if not set(text) & set(',"') else '"' + text.replace('"', '""') + '"' for text in map(str, texts)]
+    return ",".join(quoted)
+
+
+def _typeable(text: Any) -> bool:
+    return bool(text) and text == text.strip()
+
+
+def _has_commas(trouble: Trouble) -> bool:
+    """Whether the numbers of a column seem to have a comma before their decimals, and not one for thousands."""
+    texts = [text for text in trouble.strange if not means_missing(text)]
+    return bool(texts) and all(map(DECIMAL_COMMA.fullmatch, texts)) and not all(map(THOUSANDS.fullmatch, texts))
 
 
 def _infinite(trouble: Trouble) -> bool:
     """Whether all that is wrong with a column is that numbers of it are infinite."""
     return all(text.strip().lstrip("+-").lower() in ("inf", "infinity") for text in trouble.strange)
-
-
-def _almost_numbers(trouble: Trouble) -> bool:
-    """Whether a column would hold numbers without its commas, points and signs of percent."""
-    numbers = [text for text in trouble.strange if not _is_missing(text)]
-    return bool(numbers) and all(map(_almost_number, numbers))
 
 
 def _almost_number(text: str) -> bool:
@@ -215,9 +364,9 @@ def live_advice(error: streams.BadMessage) -> str:
     if not isinstance(bad, BadValue) or not bad.remedy:
         return str(error)
     if bad.feature is None:
-        fill = "--fill NAME=NUMBER" if _is_missing(bad.text) else "--nominal NAME=VALUE,VALUE"
+        fill = "--fill NAME=NUMBER" if means_missing(bad.text) else "--nominal NAME=VALUE,VALUE"
         return f"{str(error).removesuffix(bad.remedy)}: name the features with --features, then {fill}, or --skip NAME"
-    column, missing = in_shell(bad.feature), _is_missing(bad.text)
+    column, missing = in_shell(bad.feature), means_missing(bad.text)
     options = [f"--skip {column}"]
     if not isinstance(bad.kind, streams.Numeric):
         options.insert(0, f'--config with a file in which "" is among the values of {bad.feature!r}')

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 import streams
-from streams.tables import Doubtful
+from streams.texts import Doubtful
 from venn import __version__
 from venn.cli.config import typed
 from venn.cli.errors import one_line_errors

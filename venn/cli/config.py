@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from msgspec import Meta, Struct, convert
 from msgspec.structs import asdict
 
+from streams.checks import same_text
 from venn.cli.errors import did_you_mean
 from venn.cli.groups import GROUPS
 from venn.cli.numbers import PREDICTORS as OF_NUMBERS
@@ -65,7 +66,7 @@ def _texts(value: Any, empty: bool = False) -> tuple[str, ...]:
 
 def _labels(value: Any) -> tuple[str | int | bool, ...]:
     labels = convert(value, Annotated[tuple[str | int | bool, ...], Meta(min_length=2)])
-    _require(len({str(one) for one in labels}) == len(labels))
+    _require(not same_text(labels))
     return tuple(_text(one) if isinstance(one, str) else one for one in labels)
 
 
@@ -294,6 +295,16 @@ class SourceTable:
     skip: tuple[str, ...] | None = declare(COLUMNS, "A column to leave out, repeatable.")
     fill: Mapping[str, float | str] | None = declare(
         FILLS, "What replaces missing numbers of a column, repeatable; the median only in a file given by name."
+    )
+    missing_texts: tuple[str, ...] | None = declare(
+        TEXTS, "Further texts that mean a missing value in a CSV file, as the empty field does, separated by commas."
+    )
+    drop_unlabelled: bool = declare(FLAG, "Leave out rows of a CSV file whose label is missing.", False)
+    merge_alike: bool = declare(
+        FLAG,
+        "Take labels, and nominal values, that are the same written differently as one: they differ in blanks, "
+        "capitals, a dot at the end, the form of a number or the Unicode form.",
+        False,
     )
     delimiter: str = declare(DELIMITER, "Separator of CSV fields, or tab.  [default: ,]", ",")
     decimal: Literal[".", ","] = declare(choice(".", ","), "What stands before decimals in CSV.  [default: .]", ".")

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from streams.tables import Doubtful
+from streams.texts import Doubtful
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -58,7 +58,12 @@ def warned(warning: Any) -> str:
     """Return what a warning says, with an option in place of the remedy in a program."""
     if not isinstance(warning, Doubtful):
         return f"warning: {warning}"
-    return f"warning: {warning.what}{f'; --skip {in_shell(warning.skip)} leaves it out' if warning.skip else ''}"
+    option = {
+        "identifier": f"; --skip {in_shell(warning.name)} leaves it out" if warning.name else "",
+        "alike": "; --merge-alike makes them one",
+        "missing": f"; --missing-texts {in_shell(warning.name)} takes it as a missing one",
+    }
+    return f"warning: {warning.what}{option[warning.doubt]}"
 
 
 def _show(usual: Any, message: Any, category: type[Warning], *place: Any) -> None:

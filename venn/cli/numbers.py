@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import click
 
 from streams.schema import is_number, with_point
-from streams.tables import opened
+from streams.tables import column_texts
+from streams.texts import means_missing
 from venn.cli.predictors import LAST_TRAINING
 from venn.predictors.adaptive_intervals import AdaptiveIntervals
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
@@ -54,26 +54,22 @@ def is_long(n: int) -> bool:
     return n > MOST_TRANSDUCTIVE
 
 
-def holds_numbers(path: Path, label: str, delimiter: str, decimal: str = ".") -> bool:
+def holds_numbers(path: Path, label: str, delimiter: str, decimal: str = ".", missing: Sequence[str] = ()) -> bool:
     """Whether a column of a CSV file is one of numbers rather than of classes.
 
-    It is if all fields are finite numbers, and some are not whole, or more than 50 differ.
+    It is if all fields that are not missing are finite numbers, and some are not whole, or more than 50 differ.
     """
     seen: set[str] = set()
     whole = True
-    with opened(path) as lines:
-        rows = (row for row in csv.reader(lines, delimiter=delimiter) if row)
-        place = next(rows).index(label)
-        for row in rows:
-            text = row[place] if place < len(row) else ""
-            if text in seen:
-                continue
-            if not is_number(text, decimal == ","):
-                return False
-            number = float(with_point(text) if decimal == "," else text)
-            if len(seen) <= MOST_CLASSES:
-                seen.add(text)
-            whole = whole and number.is_integer()
+    for text in column_texts(path, label, delimiter):
+        if text in seen or means_missing(text) or text.strip() in missing:
+            continue
+        if not is_number(text, decimal == ","):
+            return False
+        number = float(with_point(text) if decimal == "," else text)
+        if len(seen) <= MOST_CLASSES:
+            seen.add(text)
+        whole = whole and number.is_integer()
     return bool(seen) and (not whole or len(seen) > MOST_CLASSES)
 
 

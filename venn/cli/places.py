@@ -87,9 +87,11 @@ def _live(config: Config, kind: str, path: str) -> Place:
     """Return a source of messages; `path` is what stands after the scheme."""
     given, numbers = config.source, config.where("source", "numbers")
     if given.classes is None and not given.numbers:
+        holds = Columns(config).declared(path) if kind == "csv" else []
+        found = f"\nfor what {path} holds now, try: {' '.join(holds)}" if holds else ""
         raise click.UsageError(
             f"{config.where('source', 'classes')} must be declared for a live source, such as no,yes; {numbers} where "
-            "labels are numbers"
+            f"labels are numbers{found}"
         )
     if given.classes is not None and given.numbers:
         raise click.UsageError(f"{numbers} does not go with {config.where('source', 'classes')}")

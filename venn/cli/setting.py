@@ -236,7 +236,9 @@ def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = 
     elif Path(data).exists():
         stream = columns.open(data, shuffle, whole)
     elif os.sep in data or "." in data:
-        raise click.ClickException(f"no such file: {data}")
+        bare = data.removeprefix("csv:")
+        meant = f"; csv:FILE is a source of `venn run`, here give {bare}" if Path(bare).exists() else ""
+        raise click.ClickException(f"no such file: {data}{meant}")
     else:
         near = did_you_mean(data, [info.name for info in streams.datasets()])
         raise click.ClickException(
