@@ -21,24 +21,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from venn._compiled.outcomes import add_graded, add_set, score_pairs, score_point, score_rows, score_set
-<<<<<<< HEAD
-from venn.labels import LabelSpace, spelled
-from venn.monitors.alarms import shares
-=======
 from venn.labels import LabelSpace
->>>>>>> b60bea87936bae1bb210b5cea09385d0b673b77e
+from venn.monitors.alarms import shares
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.monitors.evidence import Evidence, PointForecasts
 from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Kind, Recalled
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
 from venn.monitors.outcomes import LEVELS, Outcomes
-<<<<<<< HEAD
 from venn.monitors.sources import level_shares, usual_sources
-from venn.parameters import Parameters
-=======
 from venn.parameters import Parameters, spelled
->>>>>>> b60bea87936bae1bb210b5cea09385d0b673b77e
 from venn.prediction import (
     ERROR_RATE,
     LOG_LOSS,
