@@ -174,7 +174,7 @@ def _of_stream(
         stream = stream.drop(tuning.n)
     record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
     monitors = monitors_on(panel, drift=watch.drift, **settings)
-    steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
+    steps = _live(advance(stream, panel, steps=chosen.steps), record, panel.watch_by(monitors))
     return Shown(stream.name, length(stream, chosen.steps), record, monitors, steps)
 
 
@@ -211,7 +211,7 @@ def _watch(shown: Shown, pace: Pace, view: bool) -> int:
 
 
 def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[int]:
-    """Predict, learn and watch; yield the number of each step."""
+    """Predict, learn and watch with those monitors that the panel does not update; yield the number of each step."""
     for n, x, predictions, y in steps:
         record.update(predictions, y)
         for name, one in monitors.items():

@@ -11,10 +11,10 @@ from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from venn.monitors.verdict import CHANGED, STATES
+from venn.monitors.verdict import CHANGED, STATES, Verdict
 from venn.show.door import HEADERS, Door, Refusal
 from venn.show.page.feed import Watched
-from venn.show.snapshots import verdicts
+from venn.show.snapshots import counting
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -92,15 +92,15 @@ def samples(watched: Watched) -> Iterator[Sample]:
         yield metric, (), float(value)
     if counts.time:
         yield LAST, (), counts.time
-    for name in (*watched.names, *watched.objects):
-        snapshot = watched.snapshot(name)
-        if snapshot is None:
-            continue
+    found = {name: watched.snapshot(name) for name in (*watched.names, *watched.objects)}
+    known = {name: snapshot for name, snapshot in found.items() if snapshot is not None}
+    for name, snapshot in known.items():
         if snapshot["told"] is not None:
             yield from _of_predictor(name, watched.predictors.get(name, ""), snapshot["told"])
         if snapshot["monitor"] is not None:
             yield from _of_monitor(name, snapshot["monitor"])
-        yield from _of_verdict(name, snapshot)
+    for name, verdict in counting(known).items():
+        yield from _of_verdict(name, verdict)
 
 
 def _of_predictor(name: str, parameters: str, told: Mapping[str, Any]) -> Iterator[Sample]:
@@ -134,10 +134,7 @@ def _of_monitor(name: str, monitor: Mapping[str, Any]) -> Iterator[Sample]:
             yield THRESHOLD, labels, one["threshold"]
 
 
-def _of_verdict(name: str, snapshot: Mapping[str, Any]) -> Iterator[Sample]:
-    verdict = verdicts({name: snapshot}).get(name)
-    if verdict is None:
-        return
+def _of_verdict(name: str, verdict: Verdict) -> Iterator[Sample]:
     for state in STATES:
         yield VERDICT, (name, state), float(state == verdict.state)
     if verdict.state == CHANGED and verdict.since is not None:

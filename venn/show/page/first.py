@@ -14,7 +14,7 @@ from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, Verdict
 from venn.show.page import words
 from venn.show.page.feed import Feed, Run
 from venn.show.page.words import ago, clock, text
-from venn.show.snapshots import Recent, recent, verdicts
+from venn.show.snapshots import Recent, counting, recent
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early"}  # in a table
@@ -205,20 +205,23 @@ def each(run: Run) -> str:
     """Return one line for each predictor and for the objects, if there are several."""
     if len(run.names) + len(run.objects) == 1:
         return ""
-    found, rows = verdicts(run.snapshots), []
+    found, rows = counting({**run.snapshots, **run.drifts}), []
     for name in run.names[:ROWS]:
         lately = recent(run.snapshot(name))
         share, claim = ("–", "–") if lately is None else numbers(lately)
         what = "" if lately is None else f"{lately.what} "
-        state = found[name].state if name in found else EARLY
-        said = f'<span class="mini {of_state(state)}">{shape(state)}{SHORT.get(state, state)}</span>'
-        rows.append((text(name, 24), f"{what}{share}", claim, said))
-    rows += [
-        (text(name, 24), "–", "–", f'<span class="mini {of_state(one.state)}">{shape(one.state)}{one.state}</span>')
-        for name, one in verdicts(run.drifts).items()
-    ]
+        rows.append((text(name, 24), f"{what}{share}", claim, _mini(found.get(name), name in run.snapshots)))
+    rows += [(text(name, 24), "–", "–", _mini(found.get(name), False)) for name in run.drifts]
     more = f"<p class='fine'>and {len(run.names) - ROWS} more, below</p>" if len(run.names) > ROWS else ""
     return words.table(("predictor", "lately", "claimed", "now"), rows) + more
+
+
+def _mini(verdict: Verdict | None, seen: bool) -> str:
+    """Return the state of one predictor; of one that was `seen` and has no verdict that counts, that nobody watches."""
+    if verdict is None and seen:
+        return "not watched"
+    state = EARLY if verdict is None else verdict.state
+    return f'<span class="mini {of_state(state)}">{shape(state)}{SHORT.get(state, state)}</span>'
 
 
 def _at(when: float) -> str:
