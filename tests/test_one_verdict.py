@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from math import log
 
 import numpy as np
@@ -136,3 +137,25 @@ def test_what_a_forecaster_learned_before_shifts_no_time_of_the_run(tmp_path, sc
         read = Run(watch)
         assert read.verdict.state == "changed"
         assert read.since == watch.answered_at(read.verdict.since - 300) is not None
+
+
+@pytest.mark.parametrize("how", ["closed", "left", "an error"])
+def test_a_run_that_is_closed_has_ended_and_one_stopped_by_an_error_has_not(how, tmp_path, scorer):
+    path = tmp_path / "run.db"
+    online = venn.Online(venn.Forecaster(scorer=scorer), journal=path)
+    online.ask([0.0], id="a")
+    with Watch(path) as watch:
+        assert watch.ended() is None
+        if how == "closed":
+            online.close()
+        else:
+            with suppress(ZeroDivisionError), online:
+                assert how == "left" or 1 / 0
+        assert (watch.ended() is None) == (how == "an error")
+        feed = Feed(lambda: Watch(path), path)
+        feed.look()
+        assert (first.status(feed).state == first.ENDED) == (how != "an error")
+        feed.close()
+        with venn.Online(venn.Forecaster(scorer=scorer), journal=path) as again:
+            assert again.pending == ("a",)
+            assert watch.ended() is None, "it goes on"

@@ -202,7 +202,6 @@ class Service:
         self._output.note(self.online)
         for line in self._crier.rest():
             self._voice.say(f"alarm: {line}")
-        self.online.reach(ENDED, {"time": time(), "events": self._journal.events})
 
     def _commit(self, held: list[Message], ending: Ending) -> None:
         """Process the messages, in several transactions where they take long; an end may come between two."""

@@ -25,7 +25,7 @@ from venn.labels import LabelSpace, spelled
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.monitors.evidence import Evidence, PointForecasts
-from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Kind, Recalled, shares
+from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Judged, Kind, Recalled, shares
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
 from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.parameters import Parameters
@@ -243,6 +243,7 @@ class SetKind(ErrorKind):
         "error_0.2": "error .2", "size_0.05": "size .05", "confidence": "confidence",
     }  # fmt: skip
     what = "sets"
+    judged = Judged(f"set at {LEVEL}", "in it?", "yes", "no", "sets missed the label")
     beside = Struct("<B")
 
     def may_err_less(self, guaranteed: str) -> bool:

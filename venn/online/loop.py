@@ -27,7 +27,7 @@ from venn.online.record import Record
 from venn.online.restart import go_on, plain
 from venn.online.run import Run, Waiting
 from venn.online.soundness import CLOSED, INTERRUPTED, UNWRITTEN, Soundness
-from venn.online.watch import read_record
+from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor
@@ -554,13 +554,18 @@ class Online:
             log.warning("no checkpoint of %s can be written: %s", journal.path, error)
 
     def close(self) -> None:
-        """Write a last checkpoint and close the journal; open questions remain."""
+        """Write a last checkpoint and the end of the run, and close the journal; open questions remain."""
+        self._close(True)
+
+    def _close(self, ended: bool) -> None:
         journal = self.journal
         if journal is None or self._sound.broken == CLOSED:
             return
         try:
             if self._sound.broken is None and not journal.within:
                 self._bulletin.write(journal, time.time(), last=True)
+                if ended:
+                    journal.reach(ENDED, {"time": time.time(), "events": journal.events})
                 self._keep(0)
         finally:
             self._sound.broken = CLOSED
@@ -569,8 +574,8 @@ class Online:
     def __enter__(self) -> Online:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._close(kind is None)  # what an error has stopped has not come to its end
 
 
 def _iterable(events: Any) -> Iterable[Any]:

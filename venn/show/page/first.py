@@ -15,6 +15,7 @@ from venn.show.page import words
 from venn.show.page.feed import Feed, Run
 from venn.show.page.words import ago, clock, text
 from venn.show.snapshots import Recent, counting, recent
+from venn.show.telling import storms
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early"}  # in a table
@@ -229,8 +230,8 @@ def _at(when: float) -> str:
 
 
 def alarms(run: Run) -> str:
-    """Return the last alarms, each in one line."""
-    found = words.rung(run)
+    """Return the last alarms, in one line those that follow one another."""
+    found = words.rung(run, storms)
     if not found:
         none = "none" if run.monitors else "none: no predictor has a monitor"
         return f'<section class="card rung"><h2>Alarms: {none}</h2></section>'
@@ -238,7 +239,7 @@ def alarms(run: Run) -> str:
         f"<li>{_at(one['time'])}<b>{text(burst.name, 24)}</b> at "
         f"{'question ' if burst.name in run.objects else ''}{one['step']:,}, evidence "
         f"10<sup>{one['log_evidence'] / PER_DECADE:.1f}</sup>: {text(against(one['detector'], one['about']))}"
-        f"{f', {burst.count - 1:,} more' if burst.more else ''}</li>"
+        f"{f', {burst.more}' if burst.more else ''}</li>"
         for burst in found[:ALARMS]
         for one in (burst.first,)
     )
@@ -256,18 +257,23 @@ def outcomes(run: Run) -> str:
     wrong = sum(not right for _, right in judged)
     late = [seen.delay for seen, _ in judged if seen.delay]
     waits = f"; labels {_range(min(late), max(late))} answers late" if late else ""
+    told = kind_of(judged[0][0].predictions[name]).judged
     cells = "".join(f'<i class="{"right" if right else "wrong"}"></i>' for _, right in judged)
     rows = [
-        (text(seen.id, 24), words.label(said, 24), words.label(seen.y, 24), words.verdict_on(right))
+        (
+            text(seen.id, 24),
+            words.judged(seen.predictions[name]),
+            words.label(seen.y, 24),
+            words.verdict_on(right, told),
+        )
         for seen, right in judged[:SPELLED]
-        for said in (seen.predictions[name].label,)
     ]
     of = f"{text(name, 24)}: " if len(run.names) > 1 else ""
     return (
-        f'<section class="card outcomes"><h2>{of}{wrong} of the last {len(judged)} outcomes wrong</h2>'
-        f'<p class="fine">newest first; crossed: wrong{waits}</p>'
-        f'<p class="strip" role="img" aria-label="newest first: {wrong} of {len(judged)} wrong">{cells}</p>'
-        f"{words.table(('id', 'predicted', 'true', 'right?'), rows)}</section>"
+        f'<section class="card outcomes"><h2>{of}{wrong} of the last {len(judged)} {told.failed}</h2>'
+        f'<p class="fine">newest first; crossed: {told.failed.partition(" ")[2]}{waits}</p>'
+        f'<p class="strip" role="img" aria-label="newest first: {wrong} of {len(judged)} {told.failed}">{cells}</p>'
+        f"{words.table(('id', told.said, 'true', told.asked), rows)}</section>"
     )
 
 
