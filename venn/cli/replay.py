@@ -16,7 +16,7 @@ from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import DEFAULTS, STUDY
-from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, read_by, seed
+from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, of_data, read_by, seed
 from venn.cli.words import conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.tuning import Tuning
 from venn.monitors.verdict import Verdict
@@ -28,7 +28,7 @@ CURVES = "curves.png"
 
 
 @click.command()
-@click.argument("data")
+@of_data("DATA")
 @learning
 @click.option(
     "--shuffle",
@@ -50,7 +50,8 @@ def replay(
 ) -> None:
     """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
-    DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label.
+    DATA is a named data set (see `venn datasets`) or the path of a CSV file, or - for one on standard input; a file
+    needs --label.
     By default the recommended forecaster: forecast (probabilities to decide by), intervals (a lower and an upper
     probability for each class, guaranteed) and sets (of labels, their errors guaranteed). `venn replay car` also
     repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside it. A file is replayed in its own
