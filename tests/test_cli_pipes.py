@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import warnings
+from functools import partial
 
 import pytest
 from click.shell_completion import ShellComplete
@@ -10,8 +12,10 @@ from click.testing import CliRunner
 from page_cases import write
 
 from venn import cli
+from venn.cli import panels
 from venn.cli.main import COMMANDS
 from venn.cli.setting import Learning
+from venn.online import Forecaster
 
 TABLE = "a,b,y\n" + "".join(f"{n % 7},{n % 5},{'yes' if n % 3 else 'no'}\n" for n in range(60))
 
@@ -84,3 +88,26 @@ def test_help_fits_80_columns(command):
 def test_a_shell_completes_names_of_data_sets_and_files(command):
     found = ShellComplete(cli.main, {}, "venn", "_VENN_COMPLETE").get_completions([command], "brea")
     assert [(one.value, one.type) for one in found] == [("breast_cancer", "plain"), ("brea", "file")]
+
+
+def test_a_replay_says_after_which_step_others_answer_and_nothing_where_none_do(undrawn, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(panels, "Forecaster", partial(Forecaster, transductive=20))
+    said = run("replay", "-", "--label", "y", "--no-progress", given=TABLE).output
+    assert "forecast, intervals, sets: trained after step 20 and 40, and from there on calibrated on other" in said
+    said = run("replay", "-", "--label", "y", "--no-progress", "--steps", 20, given=TABLE).output
+    assert "trained after" not in said
+
+
+def test_where_the_file_was_standardised_nobody_warns_that_nothing_scales(tmp_path, undrawn, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # A column that hardly moves at first, and a lot later: small over the first rows, of size 1 over the whole file.
+    rows = "".join(f"{n % 7},{n % 2 if n > 45 else n % 2 / 1e4},{'yes' if n % 3 else 'no'}\n" for n in range(90))
+    options = ("--label", "y", "--no-progress", "--predictors", "abers", "--tune", 0)
+    table = "a,b,y\n" + rows
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        assert "nothing scales" not in run("replay", "-", *options, given=table).output
+        assert not heard
+        said = run("replay", "-", *options, "--no-scale", given=table).output
+    assert "column 0 has" in said + "".join(str(one.message) for one in heard)

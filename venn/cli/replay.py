@@ -19,7 +19,9 @@ from venn.cli.predictors import DEFAULTS, STUDY
 from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, of_data, read_by, seed
 from venn.cli.words import conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.tuning import Tuning
+from venn.monitors.together import trainings_of
 from venn.monitors.verdict import Verdict
+from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.replaying import length
 from venn.online.replaying import replay as run
@@ -79,6 +81,9 @@ def replay(
             stream = stream.drop(tuning.n)
         if out is not None:
             make_folder(out)
+        hand_over = _hand_over(panel, length(stream, chosen.steps) or 0)
+        if hand_over:
+            say(hand_over)
         with Interrupt() as interrupt:
             until = Until(stream, interrupt)
             record = run(until, panel, progress=chosen.progress, steps=chosen.steps)
@@ -110,6 +115,20 @@ def _listed(written: list[Path]) -> str:
     """Name the record, and the figures if there are any."""
     record, *figures = (path.stem for path in written)
     return f"{record}.npz" + (f", and as .png {', '.join(figures)}" if figures else "")
+
+
+def _hand_over(panel: Panel, steps: int) -> str:
+    """Say after which steps predictors hand over to others that have been trained; nothing if there are none."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    for name, each in trainings_of(panel).items():
+        reached = tuple(step for step in each if step < steps)
+        if reached:
+            found.setdefault(reached, []).append(name)
+    return "; ".join(
+        f"{', '.join(names)}: trained after step {' and '.join(map(str, each))}, and from there on calibrated on other "
+        "examples; what is proved holds from one training to the next"
+        for each, names in found.items()
+    )
 
 
 def _order(data: str, n: int, shuffle: int | None) -> str:
