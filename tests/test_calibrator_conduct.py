@@ -70,7 +70,8 @@ def test_calibration_display():
 
     matplotlib.use("Agg")
     X, y = examples()
-    display = CalibrationDisplay.from_estimator(VennAbersCalibrator(GaussianNB()).fit(X, y), X, y, pos_label="bee")
+    model, bins = VennAbersCalibrator(GaussianNB()).fit(X, y), {"n_bins": 5, "strategy": "uniform"}
+    display = CalibrationDisplay.from_estimator(model, X, y, pos_label="bee", **bins)
     assert len(display.prob_true) > 0
     matplotlib.pyplot.close("all")
 

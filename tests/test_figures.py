@@ -196,6 +196,7 @@ def test_thresholds_and_alarms_stand_where_they_belong():
     assert marks.get_xydata().tolist() == [[300, values["a"][299]], [20, values["a"][19]]]
     assert any(set(line.get_ydata()) == {2.0} for line in axis.lines)
     assert axis.texts[0].get_text() == "2  level 0.01"
+    assert "an alarm rings" in axis.figure.legends[0].texts[-1].get_text()
     labels = axis.get_legend_handles_labels()[1]
     assert labels == [f"a: {values['a'][-1]:.4g}, 2 alarms from step 20", f"b: {values['b'][-1]:.4g}"]
 
@@ -251,7 +252,11 @@ def test_points_bars_and_counts():
     assert np.allclose(inside.get_offsets(), np.column_stack([asked.confidence, asked.frequency])[some & ~beyond])
     assert (np.argsort(outside.get_sizes()) == np.argsort(asked.counts[beyond])).all()
     assert np.allclose([s[1, 1] for s in histogram.collections[0].get_segments()], asked.counts[some])
-    assert axis.get_title(loc="right") == f"ECE 0.012, {beyond.sum()} of {some.sum()} beyond"
+    assert axis.get_title(loc="right") == f"ECE 0.012, {beyond.sum()} of {some.sum()} bins beyond"
+    assert not any(one.get_text().startswith("*") for one in figure.legends[0].texts)
+    beside = plot.reliability({"a": asked._replace(claimed=False)}, "toy")
+    assert beside.axes[0].get_title(loc="right").startswith("* ECE")
+    assert beside.legends[0].texts[-1].get_text().startswith("* of point forecasts, which are not claimed")
     for limits in (axis.get_xlim(), axis.get_ylim()):
         assert limits[0] < np.nanmin([asked.confidence, asked.frequency, asked.low])
         assert limits[1] > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import signal
 import socket
 import sqlite3
@@ -28,6 +29,7 @@ from venn.online.watch import Watch
 from venn.predictors import ConformalIntervals
 from venn.show.page import columns, feed, first, words
 from venn.show.page.feed import Feed, Run
+from venn.show.telling import storms
 
 # -------------------------------------------------------------------- what is read
 
@@ -433,10 +435,12 @@ def test_alarms_in_one_line_each(tmp_path):
     write_state(tmp_path / "run.db", "changed")
     run = fed(tmp_path / "run.db").run
     said = first.alarms(run)
-    assert said.count("<li>") == first.ALARMS
+    assert said.count("<li>") == 1, "one change, one line"
+    (storm,) = words.rung(run, storms)
+    assert storm.count == sum(map(len, run.alarms.values()))
+    assert f", {storm.count - 1:,} more until step {storm.last['step']:,}<" in said
     newest = max(alarm["step"] for rung in run.alarms.values() for alarm in rung)
     assert f"more until step {newest:,}" in words.alarms(run)
-    assert f", {words.rung(run)[0].count - 1:,} more<" in said
     told = words.alarms(run)
     found = words.rung(run)
     assert told.count("<li>") == len(found) < 20
@@ -554,3 +558,22 @@ def test_in_a_pipe_a_journal_is_followed(how, tmp_path):
     *_, summary, last = rest.splitlines()
     assert summary.startswith("venn: changed since about 21")
     assert last.startswith("verdict: venn: changed since about 21")
+
+
+def test_of_sets_an_outcome_shows_the_set_and_no_label_alone(tmp_path):
+    write(tmp_path / "run.db", 60, "conformal")
+    run = fed(tmp_path / "run.db").run
+    judged = [(one, one.predictions["conformal"].set(0.05)) for one in run.outcomes[: first.OUTCOMES]]
+    missed = sum(one.y not in members for one, members in judged)
+    assert any(one.predictions["conformal"].label != one.y and one.y in members for one, members in judged), "not wrong"
+    said = first.outcomes(run)
+    assert f"{missed} of the last {len(judged)} sets missed the label" in said
+    for told in (said, words.outcomes(run, "conformal"), words.latest(run, "conformal")):
+        assert "<th>set at 0.05</th>" in told
+        assert "<th>in it?</th>" in told
+        assert not {"<th>label</th>", "<th>predicted</th>", ">right<", ">wrong<"} & set(
+            re.findall(r"<th>\w+</th>|>\w+<", told)
+        )
+    _, members = judged[0]
+    shown = ", ".join(words.label(label, 24) for label in members)
+    assert f"<td>{{{shown}}}</td>" in said

@@ -407,7 +407,8 @@ def test_calibration_display():
 
     matplotlib.use("Agg")
     X, y = examples(seed=14)
-    display = CalibrationDisplay.from_estimator(ProbabilitySVC(cv=3).fit(X, y), X, y, pos_label="bee")
+    model, bins = ProbabilitySVC(cv=3).fit(X, y), {"n_bins": 5, "strategy": "uniform"}
+    display = CalibrationDisplay.from_estimator(model, X, y, pos_label="bee", **bins)
     assert len(display.prob_true) > 0
     matplotlib.pyplot.close("all")
 

@@ -30,6 +30,7 @@ from .machines import OneVsAllSVM as OneVsAllSVM
 from .machines import SlidingWindow as SlidingWindow
 from .machines import tune as tune
 from .monitors import Monitor as Monitor
+from .monitors import compare as compare
 from .online import Forecaster as Forecaster
 from .online import Online as Online
 from .online import Panel as Panel

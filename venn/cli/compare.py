@@ -18,8 +18,9 @@ from streams.texts import Doubtful
 from venn import __version__
 from venn.cli.config import typed
 from venn.cli.errors import one_line_errors
+from venn.cli.interrupt import INTERRUPTED
 from venn.cli.predictors import DEFAULTS
-from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, read_by
+from venn.cli.setting import Learning, complete, into_folder, is_named, learning, make_folder, read_by
 from venn.online.panel import Panel
 from venn.show import terminal
 
@@ -27,7 +28,7 @@ RESULTS = Path("runs", "compare")
 
 
 @click.command()
-@click.argument("data", nargs=-1, required=True)
+@click.argument("data", nargs=-1, required=True, shell_complete=complete)
 @learning
 @click.option(
     "--shuffles",
@@ -68,6 +69,8 @@ def compare(
 
     if cluster is not None and workers is not None:
         raise click.UsageError("--workers belongs to the cluster of this machine, and --cluster names another one")
+    if "-" in data:
+        raise click.UsageError("DATA must be data sets or files, which each replay reads anew, got -")
     if len(set(data)) < len(data):
         raise click.UsageError(f"DATA must name each data set once, got {' '.join(data)}")
     chosen = Learning(typed(), tuned_on, no_progress)
@@ -89,7 +92,7 @@ def compare(
             for seed in range(shuffles)
         ]
         try:
-            rows = replays(
+            rows: list[dict[str, Any]] | None = replays(
                 tasks,
                 out,
                 cluster=cluster,
@@ -98,6 +101,11 @@ def compare(
             )
         except ImportError as error:  # its message says how to install Dask
             raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            rows = None
+    if rows is None:
+        click.echo(f"interrupted: what is done is kept in {out}/, and the same command goes on", err=True)
+        click.get_current_context().exit(INTERRUPTED)
     failed = [row for row in rows if row["error"] is not None]
     if as_json:
         click.echo(json.dumps({"rows": rows}, allow_nan=False))

@@ -18,7 +18,7 @@ from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import FORECASTER, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, holds_record, port, serve_page
-from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, read_by, seed
+from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, of_data, read_by, seed
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
 from venn.monitors.drift import Drift
 from venn.monitors.together import trainings_of
@@ -42,7 +42,7 @@ OF_RECORDS = (
 
 
 @click.command()
-@click.argument("data", metavar="DATA|FILE")
+@of_data("DATA|FILE")
 @learning
 @click.option(
     "--shuffle",
@@ -86,10 +86,10 @@ def monitor(
     """Watch predictors on DATA or FILE: accuracy inside its band, evidence against their claims, alarms.
 
     DATA is a named data set (see `venn datasets`). FILE is the journal of a run, a record written by `venn replay`, or
-    a CSV file, which needs --label. --serve shows a journal in the browser. In a terminal the view is live; elsewhere
-    each alarm is one line, and a summary comes last. Ctrl-C or SIGTERM ends the watch: what was seen until then is
-    shown, and written with --out. Into a pipe or a file a journal is followed until its run has ended; --once does not
-    wait for that.
+    a CSV file (- for one on standard input), which needs --label. --serve shows a journal in the browser. In a terminal
+    the view is live; elsewhere each alarm is one line, and a summary comes last. Ctrl-C or SIGTERM ends the watch: what
+    was seen until then is shown, and written with --out. Into a pipe or a file a journal is followed until its run has
+    ended; --once does not wait for that.
     """
     chosen = Learning(typed(), tuned_on, no_progress)
     watch = chosen.config.monitor
@@ -174,7 +174,7 @@ def _of_stream(
         stream = stream.drop(tuning.n)
     record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
     monitors = monitors_on(panel, drift=watch.drift, **settings)
-    steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
+    steps = _live(advance(stream, panel, steps=chosen.steps), record, panel.watch_by(monitors))
     return Shown(stream.name, length(stream, chosen.steps), record, monitors, steps)
 
 
@@ -211,7 +211,7 @@ def _watch(shown: Shown, pace: Pace, view: bool) -> int:
 
 
 def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[int]:
-    """Predict, learn and watch; yield the number of each step."""
+    """Predict, learn and watch with those monitors that the panel does not update; yield the number of each step."""
     for n, x, predictions, y in steps:
         record.update(predictions, y)
         for name, one in monitors.items():

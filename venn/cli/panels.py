@@ -16,7 +16,7 @@ from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import RBF, Kernel, Linear, MultiscaleLaplacian, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.one_vs_all import OneVsAllSVM
-from venn.machines.scaled import FIRST, Scaled
+from venn.machines.scaled import FIRST, Scaled, expect_scaled
 from venn.machines.scaled_ridge import ScaledRidge
 from venn.machines.window import SlidingWindow
 from venn.monitors.together import together
@@ -194,7 +194,10 @@ def panel_of(
         readers = [name for name in names if _behind(name)[0] == kind]
         if readers:
             kernel, C, note = choices[kind]
-            machines[kind], around = _with_around(make(kernel, C, classes), bool(scale), window)
+            machine = make(kernel, C, classes)
+            if standardised:
+                expect_scaled(machine)
+            machines[kind], around = _with_around(machine, bool(scale), window)
             say(f"{', '.join(readers)}: {title} with {kernel!r}, C={C:g}{note}{around}")
     if DEFENSIVE in names:
         if window is not None:

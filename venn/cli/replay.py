@@ -16,10 +16,12 @@ from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import DEFAULTS, STUDY
-from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, read_by, seed
+from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, of_data, read_by, seed
 from venn.cli.words import conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.tuning import Tuning
+from venn.monitors.together import trainings_of
 from venn.monitors.verdict import Verdict
+from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.replaying import length
 from venn.online.replaying import replay as run
@@ -28,7 +30,7 @@ CURVES = "curves.png"
 
 
 @click.command()
-@click.argument("data")
+@of_data("DATA")
 @learning
 @click.option(
     "--shuffle",
@@ -50,7 +52,8 @@ def replay(
 ) -> None:
     """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
-    DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label.
+    DATA is a named data set (see `venn datasets`) or the path of a CSV file, or - for one on standard input; a file
+    needs --label.
     By default the recommended forecaster: forecast (probabilities to decide by), intervals (a lower and an upper
     probability for each class, guaranteed) and sets (of labels, their errors guaranteed). `venn replay car` also
     repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside it. A file is replayed in its own
@@ -78,6 +81,9 @@ def replay(
             stream = stream.drop(tuning.n)
         if out is not None:
             make_folder(out)
+        hand_over = _hand_over(panel, length(stream, chosen.steps) or 0)
+        if hand_over:
+            say(hand_over)
         with Interrupt() as interrupt:
             until = Until(stream, interrupt)
             record = run(until, panel, progress=chosen.progress, steps=chosen.steps)
@@ -109,6 +115,20 @@ def _listed(written: list[Path]) -> str:
     """Name the record, and the figures if there are any."""
     record, *figures = (path.stem for path in written)
     return f"{record}.npz" + (f", and as .png {', '.join(figures)}" if figures else "")
+
+
+def _hand_over(panel: Panel, steps: int) -> str:
+    """Say after which steps predictors hand over to others that have been trained; nothing if there are none."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    for name, each in trainings_of(panel).items():
+        reached = tuple(step for step in each if step < steps)
+        if reached:
+            found.setdefault(reached, []).append(name)
+    return "; ".join(
+        f"{', '.join(names)}: trained after step {' and '.join(map(str, each))}, and from there on calibrated on other "
+        "examples; what is proved holds from one training to the next"
+        for each, names in found.items()
+    )
 
 
 def _order(data: str, n: int, shuffle: int | None) -> str:

@@ -19,6 +19,7 @@ from venn.online.watch import Point, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, Run, Watched
 from venn.show.snapshots import Counts, figures_of
 
+STDOUT = "-"
 ROUND = 1000  # approximate number of points of a record's curves
 
 
@@ -106,7 +107,7 @@ def report(run: str, out: Path, title: str | None) -> None:
     """Write RUN as one HTML file with all its figures; it needs no network and no other file.
 
     RUN is a journal, whose process may still be running, or a record (.npz) written by `venn replay`. A journal is
-    first compared with its checksums, as by `venn verify`.
+    first compared with its checksums, as by `venn verify`. --out - writes it to standard output.
     """
     with one_line_errors():
         if Path(run).is_dir():
@@ -127,16 +128,25 @@ def report(run: str, out: Path, title: str | None) -> None:
             if not len(record):
                 raise click.ClickException(f"{run} holds no step: there is nothing to report")
             verdict = _write(Recorded(record), out, title or record.title, Path(run).name)
-    click.echo(f"wrote {out}")
-    conclude(verdict, click.echo)
+    to_stdout = str(out) == STDOUT
+
+    def say(text: str) -> None:
+        click.echo(text, err=to_stdout)
+
+    if not to_stdout:
+        say(f"wrote {out}")
+    conclude(verdict, say)
 
 
 def _write(watched: Watched, out: Path, title: str, data: str) -> Verdict | None:
     try:
-        from venn.show.page.report import write_report
+        from venn.show.page.report import render, write_report
     except ImportError as error:
         raise no_page(error) from error
     read = Run(watched)
+    if str(out) == STDOUT:
+        click.echo(render(read, title, data), nl=False)
+        return read.verdict
     with writing("--out", out):
         write_report(read, out, title, data)
     return read.verdict

@@ -143,7 +143,7 @@ class Service:
         self._place: Any = None  # the position up to which the source has been read
         self._reached: Any = None  # the position that has been written
         self._asked_at: dict[int | str, float] = {}
-        self._alarms = {name: monitor.count for name, monitor in online.monitors.items()}
+        self._alarms = sum(monitor.count for monitor in online.monitors.values())
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
         self._crier = Crier()
         self._notifier = notifier
@@ -202,7 +202,6 @@ class Service:
         self._output.note(self.online)
         for line in self._crier.rest():
             self._voice.say(f"alarm: {line}")
-        self.online.reach(ENDED, {"time": time(), "events": self._journal.events})
 
     def _commit(self, held: list[Message], ending: Ending) -> None:
         """Process the messages, in several transactions where they take long; an end may come between two."""
@@ -280,12 +279,10 @@ class Service:
 
     def _listen(self, id: int | str, news: list[str]) -> None:
         """Report the alarms and restarts after a question or an answer."""
-        for name, monitor in self.online.monitors.items():
-            rung = monitor.count - self._alarms[name]
-            self._alarms[name] = monitor.count
-            for alarm in monitor.alarms[-rung:] if rung else ():
-                self._rung.append((name, alarm))
-                news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
+        for name, alarm in self.online.rung:
+            self._alarms += 1
+            self._rung.append((name, alarm))
+            news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
         for name, known in self._restarts.items():
             one = self.online.panel[name]
             if isinstance(one, Restarting) and len(one.restarts) > known:
@@ -353,7 +350,7 @@ class Service:
         if accuracies:
             what = "accuracy" if self.online.panel.classes else "inside the interval at 0.05"
             parts.append(f"{what} {' '.join(accuracies)}")
-        parts.append(f"alarms {sum(self._alarms.values())}")
+        parts.append(f"alarms {self._alarms}")
         return parts + [f"{what} {count:,} times" for what, count in self._voice.counts.items()]
 
     def farewell(self) -> str:

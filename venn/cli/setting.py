@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 import streams
 from venn.cli import numbers
@@ -217,6 +220,27 @@ class Learning:
             f"step 1 is example {tuning.n + 1}"
         )
         return dict.fromkeys(MACHINES, Choice(tuning.kernel, tuning.C, ", tuned")), tuning
+
+
+def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return for a shell the data sets whose names begin so, and that files may stand there, too."""
+    found = [CompletionItem(one.name) for one in streams.datasets() if one.name.startswith(incomplete)]
+    return [*found, CompletionItem(incomplete, type="file")]
+
+
+def _copied(ctx: click.Context, param: click.Parameter, data: str) -> str:
+    """Return of - the path of a copy of standard input, which lasts as long as the command; else what is given."""
+    if data != "-":
+        return data
+    copy = Path(ctx.with_resource(TemporaryDirectory(prefix="venn-")), "stdin.csv")
+    with click.open_file("-", "rb") as source, copy.open("wb") as target:
+        shutil.copyfileobj(source, target)
+    return str(copy)
+
+
+def of_data(metavar: str) -> Callable[[Command], Command]:
+    """Return the argument that names what a command reads: a data set, a file, or - for standard input."""
+    return click.argument("data", metavar=metavar, callback=_copied, shell_complete=complete)
 
 
 def is_named(data: str) -> bool:

@@ -33,6 +33,16 @@ def xlogy(x: float, y: float) -> float:
     return x * log(y) if x > 0 else 0.0
 
 
+class Judged(NamedTuple):
+    """How the outcome of a prediction is told: what is shown of it, what is asked of it, and both answers."""
+
+    said: str = "predicted"
+    asked: str = "right?"
+    yes: str = "right"
+    no: str = "wrong"
+    failed: str = "outcomes wrong"  #: of several
+
+
 class Kind(ABC):
     """One kind of prediction: how its predictions are scored, averaged, kept and shown."""
 
@@ -46,6 +56,7 @@ class Kind(ABC):
     figures: ClassVar[frozenset[str]]  #: a record's figures of it: "curves", "errors", "martingales", "reliability"
     calibrated: ClassVar[bool] = True  #: whether `confidence` is the probability of a hit
     spread: ClassVar[tuple[str, str]] = ("size_", "labels in a set")  #: of columns by level, and the axis of pages
+    judged: ClassVar[Judged] = Judged()
     whole: ClassVar[bool] = True  #: whether a journal keeps all of a prediction
     beside = Struct("<")  #: integers that a journal keeps beside the numbers
 
@@ -188,6 +199,10 @@ class Kind(ABC):
     def claim(self, prediction: Any, tell: Callable[[Label], str]) -> str:
         """Return a prediction's claim as short text; `tell` turns a label into text."""
 
+    def judged_by(self, prediction: Any, tell: Callable[[Label], str]) -> str:
+        """Return as short text what the outcome is compared with: the label, or all of a set or interval."""
+        return tell(prediction.label)
+
     def best(self, prediction: Any, tell: Callable[[Label], str]) -> str:
         """Return the class of the largest probability, and that, as short text if it is not the label; else nothing."""
         return ""
@@ -207,6 +222,10 @@ class ErrorKind(Kind):
     what: ClassVar[str]  #: what errs, for sentences
     figures: ClassVar[frozenset[str]] = frozenset({"errors"})
     calibrated = False
+
+    def judged_by(self, prediction: Any, tell: Callable[[Label], str]) -> str:
+        """Return the set or the interval."""
+        return self.claim(prediction, tell)
 
     @abstractmethod
     def may_err_less(self, guaranteed: str) -> bool:

@@ -26,7 +26,7 @@ from venn.monitors.alarms import shares
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.monitors.evidence import Evidence, PointForecasts
-from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Kind, Recalled
+from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Judged, Kind, Recalled
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
 from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.monitors.sources import level_shares, usual_sources
@@ -265,6 +265,7 @@ class SetKind(ErrorKind):
         "error_0.2": "error .2", "size_0.05": "size .05", "confidence": "confidence",
     }  # fmt: skip
     what = "sets"
+    judged = Judged(f"set at {LEVEL}", "in it?", "yes", "no", "sets missed the label")
     beside = Struct("<B")
 
     def may_err_less(self, guaranteed: str) -> bool:

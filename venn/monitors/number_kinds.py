@@ -15,7 +15,7 @@ from venn._compiled.distribution import add_number
 from venn._compiled.outcomes import BRIER, PROBABILITY
 from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, NumberPrediction, PredictiveDistribution
 from venn.labels import LabelSpace
-from venn.monitors.kind import LEVEL, NUMBER, SCORES, ErrorKind, Recalled
+from venn.monitors.kind import LEVEL, NUMBER, SCORES, ErrorKind, Judged, Recalled
 from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.prediction import ERROR_RATE, Floats, Integers, Label
 
@@ -93,6 +93,7 @@ class NumberKind(ErrorKind):
     }  # fmt: skip
     means = (*COLUMNS[:2], *ERRORS, *WIDTHS, *INTERVAL_SCORES, "finite_0.05")
     what = "intervals"
+    judged = Judged(f"interval at {LEVEL}", "in it?", "yes", "no", "intervals missed the number")
     spread = ("width_", "width of an interval")
     whole = False
     row = np.dtype(

@@ -339,9 +339,7 @@ class Forecaster(Panel):
         if not isinstance(monitors, dict) or monitors.keys() != self.monitors.keys():
             raise ValueError(f"monitors must be those of {', '.join(self.monitors)}, got {monitors!r}")
         for name, monitor in monitors.items():
-            if not isinstance(monitor, Monitor) or (monitor.space, monitor.level) != (
-                self.space, self.monitors[name].level,
-            ):  # fmt: skip
+            if not isinstance(monitor, Monitor) or monitor.space != self.space:
                 raise ValueError(f"monitors must be like {self.monitors[name]!r}, got {monitor!r}")
         self.monitors = monitors
         self._before = held_int("before", state["before"])

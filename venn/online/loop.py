@@ -21,14 +21,13 @@ from venn.online.ahead import ahead
 from venn.online.bulletin import Bulletin
 from venn.online.chain import Question
 from venn.online.codec import copy_object, encode, encode_object
-from venn.online.forecaster import Forecaster
 from venn.online.journal import Journal, JournalError, checked_id
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.online.restart import go_on, plain
 from venn.online.run import Run, Waiting
 from venn.online.soundness import CLOSED, INTERRUPTED, UNWRITTEN, Soundness
-from venn.online.watch import read_record
+from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor
@@ -63,9 +62,10 @@ class Online:
     predictor : Predictor or Panel
         As a new process makes it. If the journal holds a run of it, that run continues: see `panel`.
     monitor : Monitor, Drift or mapping of str to these, optional
-        A monitor for a single predictor, or by name for some in a panel; each has seen nothing yet. A `Drift`, alone or
-        under a name that no predictor has, watches the objects: it gets each as it is asked about, and rings before
-        labels come. `venn.monitors.together` makes them so that they share one level.
+        A monitor for a single predictor, or by name for some in a panel; each has seen nothing yet. A `Forecaster`
+        brings its own, whose places those of the same names take. A `Drift`, alone or under a name that no predictor
+        has, watches the objects: it gets each as it is asked about, and rings before labels come.
+        `venn.monitors.together` makes them so that they share one level.
     journal : Journal, str or path, optional
         None: nothing is kept, and an id can be used again once its question no longer waits.
     patience : int >= 1, optional
@@ -79,6 +79,9 @@ class Online:
     panel : Panel
         The predictors as they are now; after a restart these are not the objects that were given.
     monitors : dict of str to Monitor or Drift
+        Those given, and those of a `Forecaster`.
+    rung : tuple of (str, Alarm)
+        The alarms of the latest question or answer, each with the name of what rang.
     told : dict of str to Monitor
         For each predictor, curves of its predictions as they were made, without evidence.
     asked, answered, expired : int
@@ -142,6 +145,11 @@ class Online:
     def monitors(self) -> dict[str, Monitor | Drift]:
         """The monitors, by name of their predictor, and what watches the objects, by its own."""
         return self._run.monitors
+
+    @property
+    def rung(self) -> tuple[tuple[str, Alarm], ...]:
+        """The alarms of the latest question or answer, each with the name of what rang."""
+        return tuple((one.predictor, one.alarm) for one in self._run.rung)
 
     @property
     def told(self) -> dict[str, Monitor]:
@@ -474,14 +482,11 @@ class Online:
     def verdict(self) -> Verdict:
         """Return whether the predictor does what it claims, or in a panel the worst verdict: see `Monitor.verdict`.
 
-        That of the monitors, as page, metrics and notifications have it; without any, a `Forecaster` has its own, and
-        of others it is one on the predictions as they were made, on which nothing bets. Its numbers are those of the
-        predictions as they were made; where labels came late, and the monitor has others, it says both.
+        That of the monitors, as page, metrics and notifications have it; without any, it is one on the predictions as
+        they were made, on which nothing bets. Its numbers are those of the predictions as they were made; where labels
+        came late, and the monitor has others, it says both.
         """
         found = self.verdicts()
-        if isinstance(self.panel, Forecaster) and not self._run.by_predictor:
-            own = self.panel.verdict(self.told)
-            return worst({own.predictor: own} | found)
         if not self._run.by_predictor:
             found = {name: told.verdict() for name, told in self.told.items()} | found
         return next(iter(found.values())) if len(found) == 1 and self.alone else worst(found)
@@ -549,13 +554,18 @@ class Online:
             log.warning("no checkpoint of %s can be written: %s", journal.path, error)
 
     def close(self) -> None:
-        """Write a last checkpoint and close the journal; open questions remain."""
+        """Write a last checkpoint and the end of the run, and close the journal; open questions remain."""
+        self._close(True)
+
+    def _close(self, ended: bool) -> None:
         journal = self.journal
         if journal is None or self._sound.broken == CLOSED:
             return
         try:
             if self._sound.broken is None and not journal.within:
                 self._bulletin.write(journal, time.time(), last=True)
+                if ended:
+                    journal.reach(ENDED, {"time": time.time(), "events": journal.events})
                 self._keep(0)
         finally:
             self._sound.broken = CLOSED
@@ -564,8 +574,8 @@ class Online:
     def __enter__(self) -> Online:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._close(kind is None)  # what an error has stopped has not come to its end
 
 
 def _iterable(events: Any) -> Iterable[Any]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from venn.labels import HasLabels, space_of
 from venn.machines.frozen import clean_rows
 from venn.machines.views import taught
+from venn.monitors.monitor import Monitor
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.blocks import block_of
 from venn.predictors.expert_mixture import Weighing
 from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, teach_all
 from venn.saved import Saved, saved
+
+Watcher = TypeVar("Watcher")
 
 
 class Noted(list[Any]):
@@ -39,6 +42,8 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     classes : tuple of labels
     space : LabelSpace
         What labels may be.
+    monitors : dict of str to Monitor
+        Those with which it watches itself as it learns, by name of a predictor: none, but in a `Forecaster`.
 
     Raises
     ------
@@ -96,6 +101,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
                 raise ValueError(f"{twin} and {name} are the same predictor object: it would learn twice")
         self._predictors = predictors
         self._learners = elementary(predictors.values())
+        self.monitors: dict[str, Monitor] = {}
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -130,6 +136,12 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={predictor!r}" for name, predictor in self._predictors.items())
         return f"Panel({inside})"
+
+    def watch_by(self, monitors: Mapping[str, Watcher]) -> dict[str, Watcher]:
+        """Let monitors take the place of its own of the same names; return the others, which it does not update."""
+        own = {name: one for name, one in monitors.items() if name in self.monitors and isinstance(one, Monitor)}
+        self.monitors |= own
+        return {name: one for name, one in monitors.items() if name not in own}
 
     def predict_one(self, x: Any) -> dict[str, Prediction]:
         """Return the prediction of every predictor by name; nothing is learned."""

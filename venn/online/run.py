@@ -47,6 +47,11 @@ class Run:
 
     Attributes
     ----------
+    given : dict of str to Monitor
+        By name of a predictor, the monitors that the run updates itself; those of its panel see what this learns.
+    drifts : dict of str to Drift
+    rung : list of Rung
+        The alarms of the latest event.
     waiting : dict
         The waiting questions by id, oldest first.
     mark : float
@@ -55,25 +60,36 @@ class Run:
 
     def __init__(self, panel: Panel, monitor: Any) -> None:
         self.panel = panel
-        self._watch(checked_monitors(monitor, panel))
+        self._watch(panel.watch_by(checked_monitors(monitor, panel)))
         windows = {name: one.window for name, one in self.by_predictor.items()}
         self.told = {name: Monitor(panel.space, sources=(), window=windows.get(name, WINDOW)) for name in panel}
         self.asked = self.answered = self.expired = 0
         self.waiting: dict[int | str, Waiting] = {}
         self.mark = 0.0
+        self.rung: list[Rung] = []
+        self._alarms = dict.fromkeys(self.monitors, 0)
 
     @property
     def events(self) -> int:
         """Number of events so far."""
         return self.asked + self.answered + self.expired
 
-    # ------------------------------------------------------------------- events
+    @property
+    def by_predictor(self) -> dict[str, Monitor]:
+        """The monitors of predictors, by their names: those of the panel, which it may change, and those given."""
+        return self.panel.monitors | self.given
 
-    def _watch(self, monitors: dict[str, Monitor | Drift]) -> None:
-        """Hold the monitors, those of predictors and those of objects apart."""
-        self.monitors = monitors
-        self.by_predictor = {name: one for name, one in monitors.items() if isinstance(one, Monitor)}
+    @property
+    def monitors(self) -> dict[str, Monitor | Drift]:
+        """All monitors."""
+        return {**self.by_predictor, **self.drifts}
+
+    def _watch(self, monitors: Mapping[str, Monitor | Drift]) -> None:
+        """Hold the given monitors, those of predictors and those of objects apart."""
+        self.given = {name: one for name, one in monitors.items() if isinstance(one, Monitor)}
         self.drifts = {name: one for name, one in monitors.items() if isinstance(one, Drift)}
+
+    # ------------------------------------------------------------------- events
 
     def check(self, x: Any) -> None:
         """Refuse an object that cannot be watched."""
@@ -86,7 +102,16 @@ class Run:
         self.mark = time
         # What a restart would read from the journal, so that it changes nothing.
         self.waiting[id] = question._replace(predictions=kept(question.predictions))
-        return [one for name, drift in self.drifts.items() for one in rung_by(name, drift, drift.update(question.x))]
+        self.rung = []
+        for name, drift in self.drifts.items():
+            self._ring(name, drift.update(question.x))
+        return self.rung
+
+    def _ring(self, name: str, alarms: Sequence[Alarm]) -> None:
+        """Take note of alarms. They are numbered here, for a panel may put a new monitor in the place of an old one."""
+        before = self._alarms[name]
+        self.rung += [Rung(name, number, alarm) for number, alarm in enumerate(alarms, before + 1)]
+        self._alarms[name] = before + len(alarms)
 
     def overdue(self, patience: int | None) -> list[tuple[int | str, Waiting]]:
         """Return what is given up when the next question is asked."""
@@ -115,7 +140,7 @@ class Run:
             name: before[name]
             if name in before and kind_of(before[name], name).whole
             else self.panel[name].predict_one(waiting.x)
-            for name in self.by_predictor
+            for name in self.given
         }
 
     def learn(
@@ -126,24 +151,27 @@ class Run:
         `current` are the predictions `as_of_now`, `noted` is what the panel has just noted.
         """
         self.mark = time
+        self.rung = []
         waiting = self.waiting[id]
         failure: Exception | None = None
+        own = {name: (one, one.count) for name, one in self.panel.monitors.items()}
         try:
             self.panel.learn_one(waiting.x, y, noted)
         except REFUSALS as error:
             failure = error
         del self.waiting[id]
         self.answered += 1
-        rung: list[Rung] = []
+        for name, (one, count) in own.items():
+            self._ring(name, one.alarms[len(one.alarms) - (one.count - count) :])
         for name, told in self.told.items():
-            monitor = self.by_predictor.get(name)
+            monitor = self.given.get(name)
             try:
                 told.update(waiting.predictions[name], y)
                 if monitor is not None:
-                    rung += rung_by(name, monitor, monitor.update_like(told, current[name], y))
+                    self._ring(name, monitor.update_like(told, current[name], y))
             except REFUSALS as error:
                 failure = failure or error
-        return rung, failure
+        return self.rung, failure
 
     # ------------------------------------------------------------------ reading
 
@@ -156,8 +184,9 @@ class Run:
 
     def watched(self, name: str) -> dict[str, Any] | None:
         """Return everything to show of a monitor, if there is one of this name."""
-        if name in self.by_predictor:
-            return self.by_predictor[name].snapshot(self.told[name])
+        by_predictor = self.by_predictor
+        if name in by_predictor:
+            return by_predictor[name].snapshot(self.told[name])
         return self.drifts[name].snapshot() if name in self.drifts else None
 
     # -------------------------------------------------------------------- state
@@ -168,7 +197,7 @@ class Run:
             "asked": self.asked, "answered": self.answered, "expired": self.expired,
             "waiting": [waiting.event for waiting in self.waiting.values()],
             "numbers": [waiting.number for waiting in self.waiting.values()],
-            "panel": self.panel, "monitors": self.monitors, "told": self.told,
+            "panel": self.panel, "monitors": {**self.given, **self.drifts}, "told": self.told, "alarms": self._alarms,
             "run": token, "chain": chain, "mark": self.mark,
         }  # fmt: skip
 
@@ -177,13 +206,8 @@ class Run:
         self.asked, self.answered, self.expired = state["asked"], state["answered"], state["expired"]
         self.panel, self.told = state["panel"], state["told"]
         self._watch(state["monitors"])
+        self._alarms = state["alarms"]
         self.waiting, self.mark = waiting, state["mark"]
-
-
-def rung_by(name: str, monitor: Monitor | Drift, alarms: Sequence[Alarm]) -> list[Rung]:
-    """Return alarms that a monitor has just rung, numbered."""
-    first = monitor.count - len(alarms)
-    return [Rung(name, first + place, alarm) for place, alarm in enumerate(alarms, 1)]
 
 
 def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor | Drift]:

@@ -164,7 +164,7 @@ class Watch(HasLabels):
     def ended(self) -> float | None:
         """Return when the run came to its end, in seconds since 1970; None while it goes on, and if it was killed.
 
-        Known of runs of `venn run`: at their end they write so, under `ENDED`, beside the positions of sources.
+        A run that is closed writes so, under `ENDED`, beside the positions of sources.
         """
         rows = self._checked("positions", "WHERE source = ?", (ENDED,))
         if not rows or held(self.path):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from socket import AI_PASSIVE, SOCK_STREAM, getaddrinfo
+from io import StringIO
+from socket import AI_PASSIVE, SHUT_RDWR, SOCK_STREAM, getaddrinfo, socket
 from socketserver import ThreadingMixIn
-from typing import TYPE_CHECKING, Any, NamedTuple
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from venn.monitors.verdict import CHANGED, STATES
+from venn.monitors.verdict import CHANGED, STATES, Verdict
 from venn.show.door import HEADERS, Door, Refusal
 from venn.show.page.feed import Watched
-from venn.show.snapshots import verdicts
+from venn.show.snapshots import counting
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -92,15 +95,15 @@ def samples(watched: Watched) -> Iterator[Sample]:
         yield metric, (), float(value)
     if counts.time:
         yield LAST, (), counts.time
-    for name in (*watched.names, *watched.objects):
-        snapshot = watched.snapshot(name)
-        if snapshot is None:
-            continue
+    found = {name: watched.snapshot(name) for name in (*watched.names, *watched.objects)}
+    known = {name: snapshot for name, snapshot in found.items() if snapshot is not None}
+    for name, snapshot in known.items():
         if snapshot["told"] is not None:
             yield from _of_predictor(name, watched.predictors.get(name, ""), snapshot["told"])
         if snapshot["monitor"] is not None:
             yield from _of_monitor(name, snapshot["monitor"])
-        yield from _of_verdict(name, snapshot)
+    for name, verdict in counting(known).items():
+        yield from _of_verdict(name, verdict)
 
 
 def _of_predictor(name: str, parameters: str, told: Mapping[str, Any]) -> Iterator[Sample]:
@@ -134,10 +137,7 @@ def _of_monitor(name: str, monitor: Mapping[str, Any]) -> Iterator[Sample]:
             yield THRESHOLD, labels, one["threshold"]
 
 
-def _of_verdict(name: str, snapshot: Mapping[str, Any]) -> Iterator[Sample]:
-    verdict = verdicts({name: snapshot}).get(name)
-    if verdict is None:
-        return
+def _of_verdict(name: str, verdict: Verdict) -> Iterator[Sample]:
     for state in STATES:
         yield VERDICT, (name, state), float(state == verdict.state)
     if verdict.state == CHANGED and verdict.since is not None:
@@ -201,18 +201,75 @@ def registry(opened: Callable[[], Watched]) -> CollectorRegistry:
 
 
 class Requests(WSGIRequestHandler):
-    """Reads requests; writes no log, and waits for no client longer than some seconds."""
-
-    timeout = 30.0  # seconds
+    """Reads requests; writes no log, and nothing of clients who leave."""
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing."""
 
+    def get_stderr(self) -> TextIO:
+        """Return where an answer that could not be sent is reported: nowhere, its client knows."""
+        return StringIO()
+
 
 class Threads(ThreadingMixIn, WSGIServer):
-    """A thread for each request; those of a server that ends are not waited for."""
+    """A thread for each connection, of which there are few, and none for long: a run must not suffer from its viewers.
+
+    For one connection more than `most`, that which has lasted longest is ended. Bodies of requests are never read.
+    """
 
     daemon_threads = True
+    request_queue_size = 128  # that wait to be taken: the system delays further ones by seconds
+    most = 16
+    seconds = 10.0  # that a connection may last
+
+    def __init__(self, *arguments: Any) -> None:
+        self._open: dict[socket, float] = {}  # since when, oldest first
+        self._slots = threading.Semaphore(self.most)
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Hand a connection to its thread."""
+        if not self._slots.acquire(blocking=False):
+            for oldest in list(self._open)[:1]:
+                end(oldest)
+            if not self._slots.acquire(timeout=1.0):
+                self.shutdown_request(request)
+                return
+        self._open[request] = monotonic()
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no more threads
+            self._done(request)
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, in the thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._done(request)
+
+    def _done(self, request: Any) -> None:
+        del self._open[request]
+        self._slots.release()
+
+    def service_actions(self) -> None:
+        """End connections that have lasted too long; called every half second."""
+        now = monotonic()
+        for request, since in list(self._open.items()):
+            if now - since > self.seconds:
+                end(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client who leaves or is ended."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+def end(request: socket) -> None:
+    """Let the thread that waits for a connection read its end."""
+    with suppress(OSError):  # it has ended by itself
+        request.shutdown(SHUT_RDWR)
 
 
 def guarded(door: Door, serve: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:

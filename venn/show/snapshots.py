@@ -58,11 +58,16 @@ def verdicts(snapshots: Mapping[str, Snapshot]) -> dict[str, Verdict]:
     return {name: Verdict.of(one) for name, one in plain.items() if one is not None}
 
 
-def overall(snapshots: Mapping[str, Snapshot]) -> Verdict | None:
-    """Return the worst of these verdicts; None if there is none. If some predictors have a monitor, only they count."""
+def counting(snapshots: Mapping[str, Snapshot]) -> dict[str, Verdict]:
+    """Return those verdicts that count: if some predictors have a monitor, theirs and those on objects."""
     watched = {name: one for name, one in snapshots.items() if one.get("monitor") is not None}
     alone = any(one["told"] is not None for one in watched.values())  # else only objects are watched
-    found = verdicts(watched if alone else snapshots)
+    return verdicts(watched if alone else snapshots)
+
+
+def overall(snapshots: Mapping[str, Snapshot]) -> Verdict | None:
+    """Return the worst of the verdicts that count; None if there is none."""
+    found = counting(snapshots)
     return worst(found) if found else None
 
 

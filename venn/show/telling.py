@@ -94,6 +94,28 @@ def bursts(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
     return found
 
 
+def storms(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
+    """Return alarms of whatever rang in bursts, in order: one change makes many detectors ring, again and again.
+
+    Those about objects are apart: their steps are questions.
+
+    Examples
+    --------
+    >>> alarm = {"detector": "Ville", "about": "realised row", "log_evidence": 6.9, "sentence": "..."}
+    >>> rung = [("abers", alarm | {"step": 9}), ("sets", alarm | {"step": 7}), ("abers", alarm | {"step": 5000})]
+    >>> [(one.name, one.first["step"], one.more) for one in storms(rung)]
+    [('sets', 7, '1 more until step 9'), ('abers', 5000, '')]
+    """
+    found: dict[bool, list[Burst]] = {False: [], True: []}
+    for name, alarm in sorted(alarms, key=lambda one: int(one[1]["step"])):
+        of = found[alarm["about"] == ABOUT]
+        if of and alarm["step"] - of[-1].last["step"] < APART:
+            of[-1].last, of[-1].count = alarm, of[-1].count + 1
+        else:
+            of.append(Burst(name, alarm, alarm))
+    return [*found[False], *found[True]]
+
+
 class Crier:
     """Tells alarms as they come: the first of a burst, then at the 10th, 100th, ... how many followed it.
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from bokeh.layouts import column
 from bokeh.models import ColumnDataSource
 
+from venn.prediction import NOTHING
 from venn.show.page import columns, words
 from venn.show.page.axes import HEIGHT, Axes, phrase
 from venn.show.page.columns import ERROR, Columns, Detector
@@ -20,6 +21,13 @@ STEPS = ("answers", "@step{0,0}")
 DASHES = {"Ville": "solid", "ForwardEProcess": "solid", "ShiryaevRoberts": "dotted"}
 OTHER = "dashdot"
 SWATCHES = {"solid": "line", "dotted": "dots", OTHER: "dash"}  # in the legend
+#: How seldom each rings while nothing has changed, by its threshold.
+FALSELY = {
+    "Ville": ", falsely ever in at most one of {:,.0f} runs",
+    "ForwardEProcess": ", falsely ever in at most one of {:,.0f} runs",
+    "ShiryaevRoberts": ", falsely at least {:,.0f} steps apart on average",
+}
+BESIDE = "Drawn are point forecasts, of which nothing is claimed: the verdict judges the interval around them."
 NO_EVIDENCE = "<p>No evidence is gathered here: there is no monitor, or nothing it could bet against.</p>"
 
 
@@ -51,7 +59,11 @@ class Predictor:
         colour = SERIES[run.names.index(name) % len(SERIES)]
         rung = ColumnDataSource({"step": [], "log10": [], "what": []})
         accuracy = Accuracy(name, colour, rung, claims=not levels, what=columns.right(run))
-        calibration: Drawn = Sets(name, levels, columns.spread(snapshot)) if levels else Reliability(name, colour)
+        calibration: Drawn = (
+            Sets(name, levels, columns.spread(snapshot))
+            if levels
+            else Reliability(name, colour, snapshot["told"]["guaranteed"] == NOTHING)
+        )
         self._drawn: list[Drawn] = [accuracy, calibration]
         self._rung, self._numbers = rung, phrase()
         self.models = {
@@ -118,7 +130,8 @@ class Evidence:
         for detector, threshold in {(one.detector, one.threshold): None for one in detectors}:
             dash = "dashed" if DASHES.get(detector, OTHER) == "solid" else "dotted"
             axes.mark(threshold, ALARM, dash)
-            entries.append((ALARM, SWATCHES.get(dash, "dash"), f"{detector} rings at 10<sup>{threshold:.3g}</sup>"))
+            rings = f"{detector} rings at 10<sup>{threshold:.3g}</sup>{FALSELY.get(detector, '').format(10**threshold)}"
+            entries.append((ALARM, SWATCHES.get(dash, "dash"), rings))
         marks = axes.figure.scatter(
             "step", "log10", source=rung, marker="inverted_triangle", size=12, color=ALARM, level="overlay"
         )
@@ -173,7 +186,7 @@ class Sets:
 class Reliability:
     """How often labels of each probability were right, and the numbers of predictions."""
 
-    def __init__(self, name: str, colour: str) -> None:
+    def __init__(self, name: str, colour: str, claimed: bool) -> None:
         self._name = name
         keys = ("confidence", "accuracy", "count", "lower", "upper", "size")
         self._bins = ColumnDataSource({key: [] for key in keys})
@@ -194,7 +207,9 @@ class Reliability:
         counts.figure.yaxis.ticker.desired_num_ticks = 2
         entries = [(colour, "line", "predictions of a bin, larger where there are more"),
                    (GREY, "dash", "as often right as said")]  # fmt: skip
-        parts = (axes.figure, counts.figure, phrase(words.legend(entries)))
+        parts = [axes.figure, counts.figure, phrase(words.legend(entries))]
+        if not claimed:
+            parts.append(phrase(f"<p class='fine'>{BESIDE}</p>"))
         self.model = column(*parts, sizing_mode="stretch_width")
 
     def feed(self, run: Run) -> None:

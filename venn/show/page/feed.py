@@ -136,7 +136,12 @@ class Run:
             self.since = None
         elif before is None or (before.since, before.predictor) != (verdict.since, verdict.predictor):
             when = watched.asked_at if verdict.predictor in self.objects else watched.answered_at
-            self.since = when(verdict.since)
+            self.since = when(verdict.since - self._before(verdict.predictor))
+
+    def _before(self, name: str) -> int:
+        """Return how many steps a monitor had seen before the run began."""
+        one = self.snapshots.get(name)
+        return 0 if one is None or one["monitor"] is None else one["monitor"]["step"] - one["told"]["step"]
 
     def snapshot(self, name: str) -> Snapshot:
         """Return the latest figures of a predictor; before the first, what shows none."""

@@ -13,7 +13,8 @@ from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS, Ve
 from venn.show.page import words
 from venn.show.page.feed import Feed, Run
 from venn.show.page.words import ago, clock, text
-from venn.show.snapshots import Recent, recent, verdicts
+from venn.show.snapshots import Recent, counting, recent
+from venn.show.telling import storms
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early", USELESS: "guesses"}  # in a table
@@ -217,20 +218,23 @@ def each(run: Run) -> str:
     """Return one line for each predictor and for the objects, if there are several."""
     if len(run.names) + len(run.objects) == 1:
         return ""
-    found, rows = verdicts(run.snapshots), []
+    found, rows = counting({**run.snapshots, **run.drifts}), []
     for name in run.names[:ROWS]:
         lately = recent(run.snapshot(name))
         share, claim = ("–", "–") if lately is None else numbers(lately)
         what = "" if lately is None else f"{lately.what} "
-        state = found[name].state if name in found else EARLY
-        said = f'<span class="mini {of_state(state)}">{shape(state)}{SHORT.get(state, state)}</span>'
-        rows.append((text(name, 24), f"{what}{share}", claim, said))
-    rows += [
-        (text(name, 24), "–", "–", f'<span class="mini {of_state(one.state)}">{shape(one.state)}{one.state}</span>')
-        for name, one in verdicts(run.drifts).items()
-    ]
+        rows.append((text(name, 24), f"{what}{share}", claim, _mini(found.get(name), name in run.snapshots)))
+    rows += [(text(name, 24), "–", "–", _mini(found.get(name), False)) for name in run.drifts]
     more = f"<p class='fine'>and {len(run.names) - ROWS} more, below</p>" if len(run.names) > ROWS else ""
     return words.table(("predictor", "lately", "claimed", "now"), rows) + more
+
+
+def _mini(verdict: Verdict | None, seen: bool) -> str:
+    """Return the state of one predictor; of one that was `seen` and has no verdict that counts, that nobody watches."""
+    if verdict is None and seen:
+        return "not watched"
+    state = EARLY if verdict is None else verdict.state
+    return f'<span class="mini {of_state(state)}">{shape(state)}{SHORT.get(state, state)}</span>'
 
 
 def _at(when: float) -> str:
@@ -238,8 +242,8 @@ def _at(when: float) -> str:
 
 
 def alarms(run: Run) -> str:
-    """Return the last alarms, each in one line."""
-    found = words.rung(run)
+    """Return the last alarms, in one line those that follow one another."""
+    found = words.rung(run, storms)
     if not found:
         none = "none" if run.monitors else "none: no predictor has a monitor"
         return f'<section class="card rung"><h2>Alarms: {none}</h2></section>'
@@ -247,7 +251,7 @@ def alarms(run: Run) -> str:
         f"<li>{_at(one['time'])}<b>{text(burst.name, 24)}</b> at "
         f"{'question ' if burst.name in run.objects else ''}{one['step']:,}, evidence "
         f"10<sup>{one['log_evidence'] / PER_DECADE:.1f}</sup>: {text(against(one['detector'], one['about']))}"
-        f"{f', {burst.count - 1:,} more' if burst.more else ''}</li>"
+        f"{f', {burst.more}' if burst.more else ''}</li>"
         for burst in found[:ALARMS]
         for one in (burst.first,)
     )
@@ -265,18 +269,23 @@ def outcomes(run: Run) -> str:
     wrong = sum(not right for _, right in judged)
     late = [seen.delay for seen, _ in judged if seen.delay]
     waits = f"; labels {_range(min(late), max(late))} answers late" if late else ""
+    told = kind_of(judged[0][0].predictions[name]).judged
     cells = "".join(f'<i class="{"right" if right else "wrong"}"></i>' for _, right in judged)
     rows = [
-        (text(seen.id, 24), words.label(said, 24), words.label(seen.y, 24), words.verdict_on(right))
+        (
+            text(seen.id, 24),
+            words.judged(seen.predictions[name]),
+            words.label(seen.y, 24),
+            words.verdict_on(right, told),
+        )
         for seen, right in judged[:SPELLED]
-        for said in (seen.predictions[name].label,)
     ]
     of = f"{text(name, 24)}: " if len(run.names) > 1 else ""
     return (
-        f'<section class="card outcomes"><h2>{of}{wrong} of the last {len(judged)} outcomes wrong</h2>'
-        f'<p class="fine">newest first; crossed: wrong{waits}</p>'
-        f'<p class="strip" role="img" aria-label="newest first: {wrong} of {len(judged)} wrong">{cells}</p>'
-        f"{words.table(('id', 'predicted', 'true', 'right?'), rows)}</section>"
+        f'<section class="card outcomes"><h2>{of}{wrong} of the last {len(judged)} {told.failed}</h2>'
+        f'<p class="fine">newest first; crossed: {told.failed.partition(" ")[2]}{waits}</p>'
+        f'<p class="strip" role="img" aria-label="newest first: {wrong} of {len(judged)} {told.failed}">{cells}</p>'
+        f"{words.table(('id', told.said, 'true', told.asked), rows)}</section>"
     )
 
 

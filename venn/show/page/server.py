@@ -18,7 +18,6 @@ from bokeh.layouts import column
 from bokeh.models import InlineStyleSheet, Select
 from bokeh.server.server import BaseServer
 from jinja2 import Template
-from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 
 from venn.show.door import Door
@@ -26,7 +25,7 @@ from venn.show.page import first, words
 from venn.show.page.axes import phrase
 from venn.show.page.drawing import Comparison, Predictor
 from venn.show.page.feed import Feed, Run
-from venn.show.page.web import Say, Web, one_line, scripts
+from venn.show.page.web import Bounded, Say, Web, collected_together, one_line, scripts
 
 EVERY = 500  # milliseconds between two updates
 HERE = Path(__file__).parent
@@ -177,22 +176,29 @@ def serve(
     loop = IOLoop.current()
     listening = _listen(host, port)
     port = listening.getsockname()[1]
-    pages = Application(FunctionHandler(lambda doc: Page(doc, feed)))
+    tornado: Web
+    pages = Application(FunctionHandler(lambda doc: None if tornado.ending else Page(doc, feed)))
     tornado = Web(pages, Door(host, port, allowed, token, unguarded), say)
-    http = HTTPServer(tornado)
+    http = Bounded(tornado)
     http.add_sockets([listening])
     server = BaseServer(loop, tornado, http)
-    with one_line(say):
+
+    def end(*_: Any) -> None:
+        tornado.ending = True  # what waits to be answered no longer takes its time
+        loop.asyncio_loop.call_soon_threadsafe(loop.stop)  # type: ignore[attr-defined]
+
+    with one_line(say), collected_together():
         server.start()
-        started(host, port)
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.asyncio_loop.add_signal_handler(number, loop.stop)  # type: ignore[attr-defined]
+        main = threading.current_thread() is threading.main_thread()
+        before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM) if main}
         try:
+            started(host, port)
             if stop is not None:
                 loop.add_callback(_until, stop, loop)
             loop.start()
         finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
             server.stop()
             feed.close()
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 import secrets
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from bokeh.application import Application
+from bokeh.document import document
 from bokeh.resources import Resources
 from bokeh.server.tornado import BokehTornado
 from bokeh.server.views.static_handler import StaticHandler
 from bokeh.settings import settings
+from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
+from tornado.iostream import IOStream
 from tornado.web import OutputTransform, RequestHandler
 
 from venn.show.complaints import Seldom, hearing, plain
@@ -26,7 +30,12 @@ COMPONENTS = ["bokeh", "bokeh-widgets"]  # of BokehJS, all that the page needs
 ROOT, SOCKET, SCRIPT = "/", "/ws", "/page.js"
 STATIC = re.compile(r"/static/js/[a-z-]+\.min\.js")
 LARGEST = 2**20  # bytes of a message from a browser; those of the page have some hundreds
+BODY = 2**10  # bytes of the body of a request: none of the page has one
+CONNECTIONS, VIEWERS = 128, 64  # at most, at once: requests, and pages that are looked at
+SECONDS = 10.0  # in which a request must have come whole, and the next one on the same connection
 NONE = Refusal(404, "404: there is nothing here; the page is at /")
+CROWDED = Refusal(503, "503: as many look at this page as it can serve: come again in a minute")
+ENDING = Refusal(503, "503: this server ends")
 SHARED = Refusal(403, "403: every viewer has a page of its own: open /")
 #: What they say from a level on; of bokeh, a viewer who leaves is no news.
 LIBRARIES = {"bokeh": logging.ERROR, "tornado": logging.WARNING, "asyncio": logging.WARNING}
@@ -81,6 +90,14 @@ class Web(BokehTornado):  # type: ignore[misc]
             websocket_max_message_size_bytes=LARGEST, log_function=self._told,
         )  # fmt: skip
         self.add_transform(Guarded)
+        self.ending = False
+
+    async def _cleanup_sessions(self) -> None:
+        """Forget the pages of viewers who have left, and collect what was of them, at once."""
+        before = len(self.get_sessions(ROOT))
+        await super()._cleanup_sessions()
+        if len(self.get_sessions(ROOT)) < before:
+            gc.collect()
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
         """Return who answers a request: every one passes here, the socket's and that of a script as well."""
@@ -100,15 +117,72 @@ class Web(BokehTornado):  # type: ignore[misc]
         # As it was written: what a path could mean besides is not our page.
         if request.path not in (ROOT, SOCKET, SCRIPT) and not STATIC.fullmatch(request.path):
             return NONE
-        fixed = any(name.startswith("bokeh-") for name in request.arguments) or "Bokeh-Session-Id" in request.headers
-        return SHARED if fixed else None
+        if any(name.startswith("bokeh-") for name in request.arguments) or "Bokeh-Session-Id" in request.headers:
+            return SHARED
+        if self.ending:
+            return ENDING
+        pages = self.get_sessions(ROOT)
+        viewers = {ROOT: len(pages), SOCKET: sum(one.connection_count for one in pages)}
+        return CROWDED if viewers.get(request.path, 0) >= VIEWERS else None
 
     def _told(self, handler: RequestHandler) -> None:
         """Say who was refused: an operator may look for a name that is missing."""
         status, request = handler.get_status(), handler.request
-        if status in (401, 403):
+        if status in (401, 403, 503):
             asked = f"{request.headers.get('Host')!r}, origin {request.headers.get('Origin')!r}"
             self._complain(f"refused {status}", f"{request.remote_ip} asked as {asked}")
+
+
+class Bounded(HTTPServer):
+    """Holds so many connections at most, and waits so long for a request: whoever opens them without end harms nobody.
+
+    For one connection more, the one that has lasted longest is closed. Sockets of pages are counted by `Web`.
+    """
+
+    def initialize(self, request_callback: Any, *of: Any, **settings: Any) -> None:
+        """Begin without a connection."""
+        settings |= {"idle_connection_timeout": SECONDS, "body_timeout": SECONDS}
+        settings |= {"max_body_size": BODY, "max_buffer_size": 2 * LARGEST}
+        super().initialize(request_callback, *of, **settings)
+        self._streams: dict[IOStream, None] = {}  # oldest first
+
+    def handle_stream(self, stream: IOStream, address: Any) -> None:
+        """Serve a new connection."""
+        if len(self._streams) >= CONNECTIONS:
+            oldest = next(iter(self._streams))
+            del self._streams[oldest]
+            oldest.close()
+        self._streams[stream] = None
+        super().handle_stream(stream, address)
+
+    def on_close(self, server_conn: Any) -> None:
+        """Count a connection no longer: it has ended, or has become the socket of a page."""
+        self._streams.pop(server_conn.stream, None)
+        super().on_close(server_conn)
+
+
+class Collects:
+    """Stands for `gc` where bokeh ends a viewer's document: to pass over all memory for each of many takes minutes."""
+
+    def collect(self) -> int:
+        """Do nothing: `Web` collects for all viewers together."""
+        return 0
+
+
+@contextmanager
+def collected_together() -> Iterator[None]:
+    """Let bokeh collect no garbage by itself while the block lasts, and pass over nothing that is there now."""
+    found, frozen = vars(document)["gc"], gc.get_freeze_count() == 0
+    document.gc = Collects()
+    if frozen:
+        gc.collect()
+        gc.freeze()
+    try:
+        yield
+    finally:
+        document.gc = found
+        if frozen:
+            gc.unfreeze()
 
 
 class Guarded(OutputTransform):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from time import localtime, strftime, time
 from typing import Any
 
-from venn.monitors.kind import LEVEL
-from venn.monitors.kinds import kind_of
+from venn.monitors.kind import ErrorKind, Judged
+from venn.monitors.kinds import SetKind, kind_of
 from venn.monitors.verdict import CHANGED
 from venn.prediction import (
     EACH_CLASS,
@@ -207,9 +207,9 @@ def legend(entries: Sequence[tuple[str, str, str]]) -> str:
     return f'<p class="legend">{items}</p>'
 
 
-def rung(run: Run) -> list[Burst]:
-    """Return the alarms of all predictors that were read, those together that follow one another, newest first."""
-    found = bursts((name, alarm) for name, of in run.alarms.items() for alarm in of)
+def rung(run: Run, together: Callable[[Iterable[tuple[str, Any]]], list[Burst]] = bursts) -> list[Burst]:
+    """Return the alarms of all predictors that were read, `together` those that follow one another, newest first."""
+    found = together((name, alarm) for name, of in run.alarms.items() for alarm in of)
     return sorted(found, key=lambda one: (one.last["time"], one.last["step"], one.name), reverse=True)
 
 
@@ -273,9 +273,14 @@ def summary(run: Run) -> str:
     return table(("predictor", *headings, "alarms"), rows)
 
 
-def verdict_on(right: bool) -> str:
+def verdict_on(right: bool, told: Judged) -> str:
     """Return whether a prediction came true."""
-    return f'<b class="{"right" if right else "wrong"}">{"right" if right else "wrong"}</b>'
+    return f'<b class="{"right" if right else "wrong"}">{told.yes if right else told.no}</b>'
+
+
+def judged(prediction: Any) -> str:
+    """Return what an outcome is compared with: the label, or all that a set or an interval holds."""
+    return kind_of(prediction).judged_by(prediction, lambda of: label(of, 24))
 
 
 def _said(prediction: Any) -> tuple[str, str, bool]:
@@ -292,7 +297,7 @@ def _when(seconds: float) -> str:
 
 def outcomes(run: Run, name: str) -> str:
     """Return the latest questions whose labels have come: what was said, and what came true."""
-    more = ("true label", "right?", "answers late")
+    more = ("true label", "{}", "answers late")
     found = run.outcomes[:LATEST]
     said = _asked(found, name, "label came", more, lambda one, right: (label(one.y), right, f"{one.delay:,}"))
     return said or "<p>No label has come yet.</p>"
@@ -304,22 +309,31 @@ def latest(run: Run, name: str) -> str:
     def state(one: Any, right: str) -> tuple[str, ...]:
         return f'<span class="{one.status}">{one.status}</span>', label(one.y) if right else "", right
 
-    return _asked(run.latest, name, "time", ("status", "true label", "right?"), state) or "<p>No question yet.</p>"
+    return _asked(run.latest, name, "time", ("status", "true label", "{}"), state) or "<p>No question yet.</p>"
 
 
 def _asked(
     found: Sequence[Any], name: str, when: str, more: Sequence[str], cells: Callable[[Any, str], Sequence[str]]
 ) -> str:
-    """Return a table of questions and what was said of them, with more columns; nothing if there are none."""
-    rows, others = [], False
+    """Return a table of questions and what was said of them, with more columns; nothing if there are none.
+
+    `{}` among the columns stands for what is asked of an outcome. Of sets only the set is shown: no label of it alone
+    is compared with the true one.
+    """
+    if not found:
+        return ""
+    kind, rows, others = kind_of(found[0].predictions[name]), [], False
+    told, sets = kind.judged, isinstance(kind, SetKind)
     for one in found:
         prediction = one.predictions[name]
         said, claim, best = _said(prediction)
         others = others or best
-        right = verdict_on(kind_of(prediction).right(prediction, one.y)) if one.status == "answered" else ""
-        rows.append((_when(one.time), text(one.id), said, claim, *cells(one, right)))
+        right = verdict_on(kind.right(prediction, one.y), told) if one.status == "answered" else ""
+        rows.append((_when(one.time), text(one.id), *(() if sets else (said,)), claim, *cells(one, right)))
     note = f"<p class='fine'>{BEST}</p>" if others else ""
-    return table((when, "id", "label", f"claimed, or set at {LEVEL}", *more), rows) + note if rows else ""
+    claimed = told.said if isinstance(kind, ErrorKind) else "claimed"
+    header = (when, "id", *(() if sets else ("label",)), claimed, *(one.format(told.asked) for one in more))
+    return table(header, rows) + note
 
 
 def parameters(run: Run) -> str:

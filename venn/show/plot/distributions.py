@@ -39,6 +39,9 @@ BAND_LEVEL = 0.99
 BAR = "#b5b5b5"
 
 
+BESIDE = "* of point forecasts, which are not claimed: the verdict judges their intervals, or sets"
+
+
 class Diagram(NamedTuple):
     """Forecasts in b bins, each array (b,); in a bin of count 0 the other values are not read."""
 
@@ -52,6 +55,8 @@ class Diagram(NamedTuple):
     high: Floats
     #: Expected calibration error.
     ece: float
+    #: Whether the forecasts are what is claimed; else they only stand for an interval around them, which is.
+    claimed: bool = True
 
 
 def reliability(diagrams: Mapping[str, Diagram], title: str, path: Path | None = None) -> Figure:
@@ -116,6 +121,8 @@ def reliability(diagrams: Mapping[str, Diagram], title: str, path: Path | None =
         "bin": Line2D([], [], color=INK, marker="o", linestyle=""),
         "bin beyond its bar": Line2D([], [], color=CLAIM, marker="D", linestyle=""),
     }
+    if not all(diagram.claimed for diagram in diagrams.values()):
+        handles[BESIDE] = Line2D([], [], linestyle="")
     return finish(figure, handles, title, path)
 
 
@@ -133,7 +140,7 @@ def _filled(name: str, diagram: Diagram) -> Diagram:
             raise ValueError(f"{field} of {name!r} must lie in [0, 1] where the count is not 0, got {values!r}")
         columns.append(values)
     confidence, frequency, low, high = columns
-    return Diagram(confidence, frequency, counts[some], low, high, float(diagram.ece))
+    return Diagram(confidence, frequency, counts[some], low, high, float(diagram.ece), diagram.claimed)
 
 
 def _diagram(axis: Axes, name: str, diagram: Diagram, start: float) -> None:
@@ -163,8 +170,8 @@ def _diagram(axis: Axes, name: str, diagram: Diagram, start: float) -> None:
         )
     margin = 0.03 * (1 - start)
     axis.set_ylim(start - margin, 1 + margin)
-    beyond = f", {outside.sum()} of {n_bins} beyond" if n_bins else ", no forecast"
-    dress(axis, name, f"ECE {diagram.ece:.3f}{beyond}")
+    beyond = f", {outside.sum()} of {n_bins} bins beyond" if n_bins else ", no forecast"
+    dress(axis, name, f"{'' if diagram.claimed else '* '}ECE {diagram.ece:.3f}{beyond}")
     axis.tick_params(labelbottom=False)
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 
 MOST_POINTS = 4000
+RINGS = "an alarm rings here: falsely ever in at most one of so many runs"
 DASHES: tuple[tuple[float, ...], ...] = ((), (4, 1.6), (1.2, 1.2))
 
 
@@ -240,7 +241,11 @@ def martingales(
     margin = 0.04 * (high - low)
     _across(axis, n)
     axis.set_ylim(low - margin, high + margin)
-    return finish(figure, handles_of([axis]), title, path)
+    handles = handles_of([axis])
+    if thresholds:
+        (line,) = axis.plot([], [], color=GREY, linewidth=0.9, dashes=(5, 3))
+        handles = {**handles, RINGS: line}
+    return finish(figure, handles, title, path)
 
 
 def _window(paths: Iterable[Floats], thresholds: Iterable[float]) -> tuple[float, float]:

@@ -1,0 +1,113 @@
+"""The command line among others: standard input and output, an interrupt, a narrow terminal, a shell that completes."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from functools import partial
+
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+from page_cases import write
+
+from venn import cli
+from venn.cli import panels
+from venn.cli.main import COMMANDS
+from venn.cli.setting import Learning
+from venn.online import Forecaster
+
+TABLE = "a,b,y\n" + "".join(f"{n % 7},{n % 5},{'yes' if n % 3 else 'no'}\n" for n in range(60))
+
+
+def run(*arguments, given=None, **options):
+    return CliRunner().invoke(cli.main, [str(one) for one in arguments], input=given, **options)
+
+
+@pytest.mark.parametrize("command", ["replay", "monitor"])
+def test_a_table_comes_on_standard_input(command, tmp_path, undrawn):
+    options = ("--label", "y", "--out", tmp_path / "out", "--json", "--no-progress")
+    piped = run(command, "-", *options, given=TABLE)
+    assert piped.exit_code == 0, piped.output
+    file = tmp_path / "stdin.csv"
+    file.write_text(TABLE)
+    told, expected = (json.loads(one.stdout) for one in (piped, run(command, file, *options)))
+    for one in (told, expected):
+        one.pop("seconds", None)
+    assert told == expected
+
+
+def test_an_empty_standard_input_is_refused_in_a_line():
+    found = run("replay", "-", "--label", "y", given="")
+    assert found.exit_code == 1
+    assert "stdin.csv" in found.stderr
+
+
+def test_a_comparison_reads_its_data_again_and_again():
+    assert "each replay reads anew, got -" in run("compare", "-", "--label", "y", given=TABLE).stderr
+
+
+def test_ctrl_c_ends_a_comparison_with_130_and_keeps_what_is_done(tmp_path, monkeypatch):
+    opened, begun = Learning.open, []
+
+    def interrupted(self, data, shuffle):
+        begun.append(shuffle)
+        if shuffle == 1:
+            raise KeyboardInterrupt
+        return opened(self, data, shuffle)
+
+    file, out = tmp_path / "t.csv", tmp_path / "out"
+    file.write_text(TABLE)
+    command = ("compare", file, "--label", "y", "--shuffles", 2, "--out", out, "--no-progress", "--steps", 20)
+    with monkeypatch.context() as patch:
+        patch.setattr(Learning, "open", interrupted)
+        found = run(*command)
+    assert found.exit_code == 130
+    assert f"kept in {out}/" in found.stderr
+    assert begun == [None, 0, 1]
+    assert len(list(out.glob("*.json"))) == 1
+    assert run(*command).exit_code == 0
+
+
+def test_a_report_goes_to_standard_output(tmp_path):
+    pytest.importorskip("bokeh", reason="bokeh is not installed")
+    write(tmp_path / "run.db", 60, "abers")
+    found = run("report", tmp_path / "run.db", "--out", "-")
+    assert found.stdout.lstrip().startswith("<!DOCTYPE html>")
+    assert found.stdout.rstrip().endswith("</html>")
+    assert found.stderr.startswith("verdict: ")
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "datasets", None])
+def test_help_fits_80_columns(command):
+    words = ["--help"] if command is None else [command, "--help"]
+    assert max(map(len, run(*words).output.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["replay", "compare", "monitor"])
+def test_a_shell_completes_names_of_data_sets_and_files(command):
+    found = ShellComplete(cli.main, {}, "venn", "_VENN_COMPLETE").get_completions([command], "brea")
+    assert [(one.value, one.type) for one in found] == [("breast_cancer", "plain"), ("brea", "file")]
+
+
+def test_a_replay_says_after_which_step_others_answer_and_nothing_where_none_do(undrawn, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(panels, "Forecaster", partial(Forecaster, transductive=20))
+    said = run("replay", "-", "--label", "y", "--no-progress", given=TABLE).output
+    assert "forecast, intervals, sets: trained after step 20 and 40, and from there on calibrated on other" in said
+    said = run("replay", "-", "--label", "y", "--no-progress", "--steps", 20, given=TABLE).output
+    assert "trained after" not in said
+
+
+def test_where_the_file_was_standardised_nobody_warns_that_nothing_scales(tmp_path, undrawn, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # A column that hardly moves at first, and a lot later: small over the first rows, of size 1 over the whole file.
+    rows = "".join(f"{n % 7},{n % 2 if n > 45 else n % 2 / 1e4},{'yes' if n % 3 else 'no'}\n" for n in range(90))
+    options = ("--label", "y", "--no-progress", "--predictors", "abers", "--tune", 0)
+    table = "a,b,y\n" + rows
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        assert "nothing scales" not in run("replay", "-", *options, given=table).output
+        assert not heard
+        said = run("replay", "-", *options, "--no-scale", given=table).output
+    assert "column 0 has" in said + "".join(str(one.message) for one in heard)
