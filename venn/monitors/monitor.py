@@ -30,13 +30,14 @@ from venn.parameters import above_one, ascending, fraction, integer, with_method
 from venn.prediction import Floats, Label, Prediction
 from venn.saved import saved
 from venn.smoothing import Smoothing
+from venn.turns import TakesTurns
 
 KEPT = 100  # alarms
 WINDOW = 1000  # latest steps of which a verdict speaks, where nobody says otherwise
 
 
 @saved
-class Monitor(HasLabels, Running):
+class Monitor(TakesTurns, HasLabels, Running):
     """Watches one predictor: curves, calibration, evidence against its claims, alarms.
 
     Its bets follow from the guarantee of the predictions. For "predicted label" and "realised row" (Venn predictors)
