@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from contextlib import contextmanager
+from functools import wraps
 
 import numpy as np
 import pytest
@@ -321,6 +322,11 @@ def test_a_call_keeps_its_parameters():
         def update(self, a, /, b=2, *c, d, e=5, **f):
             return a, b, c, d, e, f
 
+        @wraps(update)
+        def update_many(*args, **named):
+            return type(args[0]), *args[1:], named
+
+    assert Odd().update_many(1, d=4) == (Odd, 1, {"d": 4})
     assert Odd().update(1, d=4) == (1, 2, (), 4, 5, {})
     assert Odd().update(1, 3, 4, d=0, e=6, g=7) == (1, 3, (4,), 0, 6, {"g": 7})
 

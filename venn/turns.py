@@ -32,6 +32,7 @@ class Turn(type(RLock())):  # type: ignore[misc]
     into: Turn | None = None  # what has taken its place
 
     def __init__(self) -> None:
+        super().__init__()
         self.holders: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by identity
         _turns.add(self)
 
@@ -90,11 +91,12 @@ class TakesTurns:
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
         for name in ASKING | LEARNING | cls._calls:
-            call = getattr_static(cls, name, None)
-            if isinstance(call, FunctionType) and not _waits(call):
-                setattr(cls, name, in_turn(call, name in LEARNING))
-            elif isinstance(call, property) and not _waits(call.fget):
-                setattr(cls, name, property(in_turn(call.fget, False), call.fset, call.fdel, call.__doc__))
+            found = getattr_static(cls, name, None)
+            call = found.fget if isinstance(found, property) else found
+            if not isinstance(call, FunctionType) or call.__code__.co_filename == __file__:  # it takes turns already
+                continue
+            made = in_turn(call, name in LEARNING)
+            setattr(cls, name, property(made, found.fset, found.fdel) if isinstance(found, property) else made)
 
     def _turns_with(self) -> Iterable[Any]:
         """Return what is read or taught in a call: all of it has one turn."""
@@ -105,25 +107,21 @@ class TakesTurns:
         return {name: v for name, v in state.items() if name != "_turn"} if isinstance(state, dict) else state
 
 
-def _waits(call: Any) -> bool:
-    """Whether `in_turn` has made it, for a base of its class."""
-    return bool(call.__code__.co_filename == __file__)
-
-
-def in_turn(call: Any, learns: bool) -> Any:
+def in_turn(call: FunctionType, learns: bool) -> Any:
     """Return a method that waits for the turn of its object first.
 
-    It has the parameters of the call: passing on `*args` and `**named` would take twice the time.
+    It has the parameters of the call: to pass on `*args` and `**named` would take twice the time.
     """
-    each = signature(call).parameters.values()
+    own = signature(call, follow_wrapped=False)
+    each = list(own.parameters.values())
     plain = [one.replace(annotation=one.empty, default=one.empty if one.default is one.empty else None) for one in each]
-    given = signature(call).replace(parameters=plain, return_annotation=Parameter.empty)
-    prefix: dict[Any, str] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
+    given = str(own.replace(parameters=plain, return_annotation=Parameter.empty))
+    stars: dict[Any, str] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
     passed = [
-        f"{one.name}={one.name}" if one.kind is one.KEYWORD_ONLY else prefix.get(one.kind, "") + one.name
-        for one in plain
+        f"{one.name}={one.name}" if one.kind is one.KEYWORD_ONLY else stars.get(one.kind, "") + one.name for one in each
     ]
-    made = _waiting(str(given), ", ".join(passed), learns)(call)
+    thing = f"{each[0].name}[0]" if each[0].kind is Parameter.VAR_POSITIONAL else each[0].name
+    made = _waiting(given, thing, ", ".join(passed), learns)(call)
     # With the globals of the call, as doctest and others look there for where a function comes from.
     waiting = FunctionType(made.__code__, call.__globals__, call.__name__, call.__defaults__, made.__closure__)
     waiting.__kwdefaults__ = call.__kwdefaults__
@@ -131,27 +129,27 @@ def in_turn(call: Any, learns: bool) -> Any:
 
 
 @cache
-def _waiting(given: str, passed: str, learns: bool) -> Callable[[Any], Any]:
-    """Return what makes such a method of calls that have these parameters and pass them on so."""
-    body = f"return call({passed})"
+def _waiting(given: str, thing: str, passed: str, learns: bool) -> Callable[[Any], FunctionType]:
+    """Return what makes such methods of calls with these parameters, one of them the object, passed on so."""
+    body = f"return call_({passed})"
     if learns:
-        body = f"""before, turn.changing = turn.changing, True
+        body = f"""before_, turn_.changing = turn_.changing, True
                     try:
                         {body}
                     finally:
-                        turn.changing = before"""
+                        turn_.changing = before_"""
     # Whoever waits may find that its object takes turns with others meanwhile: then it waits for these.
-    code = f"""def of(call):
+    code = f"""def of(call_):
     def waiting{given}:
         while True:
-            turn = self._turn
-            with turn:
-                if turn is self._turn:
+            turn_ = {thing}._turn
+            with turn_:
+                if turn_ is {thing}._turn:
                     {body}
     return waiting"""
     room: dict[str, Any] = {}
     exec(compile(code, __file__, "exec"), room)  # as dataclasses make their methods
-    made: Callable[[Any], Any] = room["of"]
+    made: Callable[[Any], FunctionType] = room["of"]
     return made
 
 

@@ -16,7 +16,8 @@ from venn.turns import TakesTurns
 class BaseHypotheses(ABC):
     """Base of the answers of the machines here: a subclass gives `tables` and `order`, the rest follows.
 
-    An answer holds arrays of its machine. It is valid until the machine learns or answers about another object.
+    An answer holds arrays of its machine. It is valid until the machine learns or answers about another object. Where
+    threads share the machine, who reads an answer holds its turn (`venn.turns.turn_of`); predictors do.
 
     Parameters
     ----------
