@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache, update_wrapper
 from inspect import Parameter, getattr_static, signature
 from threading import RLock
@@ -189,13 +189,21 @@ def turn_of(*things: Any) -> Iterator[None]:
     """
     sharing = [thing for thing in things if isinstance(thing, TakesTurns)]
     while True:
-        with ExitStack() as held:
-            turns = [thing._turn for thing in sharing]
-            for turn in sorted(set(turns), key=id):  # in one order, so that nobody waits for another who waits for him
-                held.enter_context(turn)
+        turns = [thing._turn for thing in sharing]
+        with _each_of(sorted(set(turns), key=id)):  # in one order, so that no two wait for each other
             if all(thing._turn is turn for thing, turn in zip(sharing, turns, strict=True)):
                 yield
                 return
+
+
+@contextmanager
+def _each_of(turns: list[Any]) -> Iterator[None]:
+    """Hold these turns; an interrupt leaves none held."""
+    if not turns:
+        yield
+        return
+    with turns[0], _each_of(turns[1:]):
+        yield
 
 
 class Lost:

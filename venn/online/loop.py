@@ -114,7 +114,9 @@ class Online(TakesTurns):
     Online(TransductiveVenn: 10 asked, 9 answered, 1 pending)
     """
 
-    _calls = frozenset({"abandon", "answer", "ask", "close", "expire", "position", "reach", "record", "verdicts"})
+    _calls = frozenset(
+        {"_held", "abandon", "answer", "ask", "close", "expire", "position", "reach", "record", "verdicts"}
+    )
 
     def __init__(
         self,
