@@ -28,11 +28,12 @@ LEARNING = frozenset((
 class Turn(type(RLock())):  # type: ignore[misc]
     """A lock which the thread that holds it may take again. It is no state: a copy of it is another one, and free."""
 
-    changing = False  # whether what was learned is being changed
-    into: Turn | None = None  # what has taken its place
+    __slots__ = ("changing", "holders", "into")
 
     def __init__(self) -> None:
         super().__init__()
+        self.changing = False  # whether what was learned is being changed
+        self.into: Turn | None = None  # what has taken its place
         self.holders: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by identity
         _turns.add(self)
 
@@ -44,19 +45,22 @@ _turns: WeakSet[Turn] = WeakSet()
 _giving = RLock()  # held while an object gets its turn or changes it, and nothing else is waited for
 
 
-class _First:
-    """Gives an object its turn when that is first asked for; from then on it is an attribute like others."""
-
-    def __get__(self, thing: Any, kind: type) -> Any:
-        if thing is None:
-            return self
+def _of(thing: Any) -> Any:
+    """Return the turn of an object, which it gets when that is first asked for."""
+    try:
+        return thing._turn
+    except AttributeError:
         turn = one_turn(thing._turns_with())
-        with _giving:
-            while turn.into is not None:
-                turn = turn.into
-            turn = vars(thing).setdefault("_turn", turn)
-            turn.holders[id(thing)] = thing
-        return turn
+    with _giving:
+        while turn.into is not None:
+            turn = turn.into
+        _give(getattr(thing, "_turn", turn), thing)  # another thread may have been first
+    return thing._turn
+
+
+def _give(turn: Any, thing: Any) -> None:
+    object.__setattr__(thing, "_turn", turn)  # not by vars(), which would make all its attributes slower
+    turn.holders[id(thing)] = thing
 
 
 class TakesTurns:
@@ -84,7 +88,7 @@ class TakesTurns:
     4
     """
 
-    _turn: Any = _First()
+    _turn: Any
     #: Calls that take turns besides those of the contract.
     _calls: ClassVar[frozenset[str]] = frozenset()
 
@@ -121,15 +125,17 @@ def in_turn(call: FunctionType, learns: bool) -> Any:
         f"{one.name}={one.name}" if one.kind is one.KEYWORD_ONLY else stars.get(one.kind, "") + one.name for one in each
     ]
     thing = f"{each[0].name}[0]" if each[0].kind is Parameter.VAR_POSITIONAL else each[0].name
-    made = _waiting(given, thing, ", ".join(passed), learns)(call)
-    # With the globals of the call, as doctest and others look there for where a function comes from.
-    waiting = FunctionType(made.__code__, call.__globals__, call.__name__, call.__defaults__, made.__closure__)
+    made = _waiting(given, thing, ", ".join(passed), learns)(call, _of)
+    # A code of its own, which Python makes faster for the types that it meets; with the globals of the call, as doctest
+    # and others look there for where a function comes from.
+    code = made.__code__.replace(co_name=call.__name__, co_qualname=call.__qualname__)
+    waiting = FunctionType(code, call.__globals__, call.__name__, call.__defaults__, made.__closure__)
     waiting.__kwdefaults__ = call.__kwdefaults__
     return update_wrapper(waiting, call)
 
 
 @cache
-def _waiting(given: str, thing: str, passed: str, learns: bool) -> Callable[[Any], FunctionType]:
+def _waiting(given: str, thing: str, passed: str, learns: bool) -> Callable[..., FunctionType]:
     """Return what makes such methods of calls with these parameters, one of them the object, passed on so."""
     body = f"return call_({passed})"
     if learns:
@@ -139,29 +145,32 @@ def _waiting(given: str, thing: str, passed: str, learns: bool) -> Callable[[Any
                     finally:
                         turn_.changing = before_"""
     # Whoever waits may find that its object takes turns with others meanwhile: then it waits for these.
-    code = f"""def of(call_):
+    code = f"""def made(call_, of_):
     def waiting{given}:
         while True:
-            turn_ = {thing}._turn
+            try:
+                turn_ = {thing}._turn
+            except AttributeError:
+                turn_ = of_({thing})
             with turn_:
                 if turn_ is {thing}._turn:
                     {body}
     return waiting"""
     room: dict[str, Any] = {}
     exec(compile(code, __file__, "exec"), room)  # as dataclasses make their methods
-    made: Callable[[Any], FunctionType] = room["of"]
+    made: Callable[..., FunctionType] = room["made"]
     return made
 
 
 def one_turn(things: Iterable[Any]) -> Turn:
     """Return the turn that all these have from now on; what takes no turns has no part in it."""
     sharing = [thing for thing in things if isinstance(thing, TakesTurns)]
-    if len(turns := {thing._turn for thing in sharing}) < 2:
+    if len(turns := {_of(thing) for thing in sharing}) < 2:
         return turns.pop() if turns else Turn()
     # If this thread is in the call of one of them, that is the one to keep: the call goes on.
     within = next((one for one in turns if one._is_owned()), None)
     with turn_of(*sharing), _giving:
-        turns = {thing._turn for thing in sharing}
+        turns = {_of(thing) for thing in sharing}
         turn = within if within is not None and within in turns else turns.pop()
         for one in turns - {turn}:
             _put(turn, one)
@@ -172,8 +181,7 @@ def _put(turn: Any, old: Turn) -> None:
     """Let all who have the old turn have this one."""
     old.into = turn
     for thing in list(old.holders.values()):
-        vars(thing)["_turn"] = turn
-        turn.holders[id(thing)] = thing
+        _give(turn, thing)
 
 
 @contextmanager
@@ -189,7 +197,7 @@ def turn_of(*things: Any) -> Iterator[None]:
     """
     sharing = [thing for thing in things if isinstance(thing, TakesTurns)]
     while True:
-        turns = [thing._turn for thing in sharing]
+        turns = [_of(thing) for thing in sharing]
         with _each_of(sorted(set(turns), key=id)):  # in one order, so that no two wait for each other
             if all(thing._turn is turn for thing, turn in zip(sharing, turns, strict=True)):
                 yield
