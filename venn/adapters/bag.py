@@ -20,12 +20,12 @@ from venn.adapters.checks import (
     refuse_mixtures,
     whole,
 )
-from venn.adapters.turns import turn
 from venn.machines.kernels import RBF, Kernel, fitted_to
 from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.scaled import scales
 from venn.prediction import Label
+from venn.turns import turn_of
 
 
 class LearnsInTurn(HoldsPredictor, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -103,7 +103,7 @@ class LearnsInTurn(HoldsPredictor, ClassifierMixin, BaseEstimator):  # type: ign
         return self._learn(X, y, sample_weight, first, classes)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> Self:
-        with turn(self):
+        with turn_of(self):
             return self._take_in(X, y, sample_weight, anew, classes)
 
     @whole

@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from venn.adapters import checks
 from venn.adapters.checks import FromOdds
 from venn.adapters.cross_fitting import Abers, CoupledAbers, Fold, disjoint_splits, rows_of
-from venn.adapters.turns import turn
 from venn.machines.frozen import METHODS, FrozenScorer, read_alone
 from venn.maps.merges import Merge
 from venn.prediction import Floats, Label
+from venn.turns import TakesTurns, turn_of
 
 try:
     from sklearn.frozen import FrozenEstimator
@@ -80,7 +80,7 @@ class Responses(FrozenScorer):
         return block  # the estimator has been asked
 
 
-class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Probabilities with bounds from any classifier of scikit-learn, by Venn-Abers.
 
     The classifier gives scores; calibration examples, on which it was not trained, show what the scores are worth. For
@@ -215,7 +215,7 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
     def __copy__(self) -> Self:
         other: Self = checks.twin(self)
         if hasattr(self, "_answers"):  # copied, as `partial_fit` adds to them
-            with turn(self._answers):
+            with turn_of(self._answers):
                 other._answers = deepcopy(self._answers)
         return other
 
@@ -271,7 +271,7 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
         TypeError, ValueError
             A label is outside the classes, or as for `fit`. Nothing of the batch is learned.
         """
-        with turn(self):  # one thread after the other
+        with turn_of(self):  # one thread after the other
             if not hasattr(self, "classes_"):
                 return self._become(X, y, classes, sample_weight, {})
         if classes is not None and not set(checks.declared_classes(classes).tolist()) <= set(self.classes_.tolist()):

@@ -15,10 +15,10 @@ from sklearn.utils import validation
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from venn._compiled.hulls import LIMIT
-from venn.adapters.turns import turn
 from venn.machines.checks import check_columns
 from venn.parameters import share
 from venn.prediction import TIE, Floats, Label
+from venn.turns import TakesTurns, turn_of
 
 try:
     from sklearn.utils import get_tags
@@ -190,7 +190,7 @@ def objects_of(X: Any) -> Iterable[Any]:
     return (X[i : i + 1] for i in range(X.shape[0])) if issparse(X) else X
 
 
-class HoldsPredictor:
+class HoldsPredictor(TakesTurns):
     """Base of estimators that hold a predictor: they take sparse objects, and go from process to process."""
 
     predictor_: Any
@@ -224,7 +224,7 @@ class HoldsPredictor:
     def _ask(self, X: Any, read: Callable[[Any], Any]) -> Any:
         """Return an array made by reading the prediction of each object."""
         X = self._checked(X)
-        with turn(self):
+        with turn_of(self):
             return np.array([read(self.predictor_.predict_one(x)) for x in objects_of(X)])
 
 

@@ -13,7 +13,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
 from venn._compiled.hulls import LIMIT
-from venn.adapters.turns import turn
 from venn.maps.abers import VennAbers
 from venn.maps.abers_of_classes import coupled
 from venn.maps.classes import OneVsAll
@@ -25,6 +24,7 @@ from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.taxonomies import ByScores
+from venn.turns import TakesTurns, turn_of
 
 FINEST = 1e6  # largest number of steps in a unit of scores, the same as for taxonomies
 
@@ -202,7 +202,7 @@ class Mapped:
         raise AttributeError("method was a map when fit was called, which gives no interval: call fit again")
 
 
-class _EveryFold:
+class _EveryFold(TakesTurns):
     """Base of answers to which each fold contributes by its own scorer."""
 
     def __init__(self, folds: Sequence[Fold]) -> None:
@@ -253,7 +253,7 @@ class Abers(_EveryFold):
     def add(self, X: Any, codes: Integers, weights: Floats) -> None:
         """Add examples that trained no scorer: they calibrate in every fold; all of them or, if refused, none."""
         folds = [Fold(scorer, scorer(X), codes, weights) for scorer in self._scorers]
-        with turn(self):
+        with turn_of(self):
             largest = max(len(calibrators[0]) for calibrators in self._calibrators)
             if largest + weights.sum() > LIMIT:
                 raise OverflowError(
@@ -267,7 +267,7 @@ class Abers(_EveryFold):
         """Return p0 and p1, both (folds, n, calibrators), by some of the calibrators of each fold."""
         asked = [self._columns(scorer, scorer(X))[some] for scorer in self._scorers]
         pairs = []
-        with turn(self):
+        with turn_of(self):
             for columns, calibrators in zip(asked, self._calibrators, strict=True):
                 answers = [one.query_many(column) for one, column in zip(calibrators[some], columns, strict=True)]
                 pairs.append(np.stack(answers, axis=1))

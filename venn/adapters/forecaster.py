@@ -8,13 +8,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.bag import LearnsInTurn
 from venn.adapters.checks import FromOdds, FromPValues, declared_classes, settled, takes
-from venn.adapters.turns import turn
 from venn.machines.checks import ENCODE
 from venn.machines.frozen import columns_of
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import Forecaster, Outlooks
 from venn.parameters import share
 from venn.prediction import Floats, Label
+from venn.turns import turn_of
 
 
 class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
@@ -136,7 +136,7 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
 
     def _outlooks(self, X: Any) -> Outlooks:
         X = self._checked(X)
-        with turn(self):
+        with turn_of(self):
             return self.predictor_.predict_many(X)
 
     def predict_proba(self, X: Any) -> Floats:

@@ -11,7 +11,6 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, whole
-from venn.adapters.turns import turn
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleLaplacian, fitted_to
 from venn.machines.scaled import FIRST
@@ -19,6 +18,7 @@ from venn.machines.scaled_ridge import ScaledRidge
 from venn.parameters import integer, share
 from venn.prediction import Floats, significance
 from venn.predictors.distribution import ConformalDistribution
+from venn.turns import turn_of
 
 SHARE = 5  # of the examples that are fitted one in so many fixes the scale
 
@@ -132,7 +132,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         return self._learn(X, y, sample_weight, not hasattr(self, "predictor_"), False)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool, complete: bool) -> Self:
-        with turn(self):
+        with turn_of(self):
             return self._take_in(X, y, sample_weight, anew, complete)
 
     @whole

@@ -15,6 +15,7 @@ from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outloo
 from venn.parameters import flag, is_number, number
 from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
 from venn.predictors.learning import Predictor, names_among
+from venn.turns import TakesTurns
 
 try:
     from river import base as base
@@ -31,8 +32,10 @@ CHANGING_FEATURES = {
 }
 
 
-class Points:
+class Points(TakesTurns):
     """Base of river's estimators here: makes an object of a dict of features."""
+
+    _calls = frozenset({"prediction_one", "predict_interval_one", "predict_proba_one", "predict_set_one"})
 
     def __init__(self, features: Sequence[Hashable] | None, missing: float | None, ignore_unknown: bool) -> None:
         self.features = features

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from venn.labels import LabelSpace, space_of
 from venn.machines.machine import Bag, Machine, Tuned, checked_machine
 from venn.prediction import Label
 from venn.saved import Saved
+from venn.turns import TakesTurns
 
 
-class PassesOn(Saved):
+class PassesOn(TakesTurns, Saved):
     """Base of what holds a machine and passes on what is read of it."""
 
     held: ClassVar[str] = "machine"  #: parameter, and attribute, that holds it
@@ -18,6 +20,9 @@ class PassesOn(Saved):
     @property
     def _held(self) -> Any:
         return getattr(self, self.held)
+
+    def _turns_with(self) -> Iterable[Any]:
+        return (self._held,)
 
     @property
     def classes(self) -> tuple[Label, ...]:

@@ -10,12 +10,14 @@ import numpy as np
 from venn.machines.checks import check_code
 from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, only_table
 from venn.prediction import Floats, Integers, Label
+from venn.turns import TakesTurns
 
 
 class BaseHypotheses(ABC):
     """Base of the answers of the machines here: a subclass gives `tables` and `order`, the rest follows.
 
-    An answer holds arrays of its machine. It is valid until the machine learns or answers about another object.
+    An answer holds arrays of its machine. It is valid until the machine learns or answers about another object. Where
+    threads share the machine, who reads an answer holds its turn (`venn.turns.turn_of`); predictors do.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ def in_bag(answer: BaseHypotheses, aside: int) -> BaseHypotheses:
     return InBag(answer, aside) if aside else answer
 
 
-class BaseMachine(ABC):
+class BaseMachine(TakesTurns, ABC):
     """Base of machines: the parts of the contract other than learning, answering and the current scores.
 
     A subclass may give `_solved_for`, and answer by `_answered`, which remembers. It calls `forget` before it changes
@@ -197,7 +199,7 @@ class BaseMachine(ABC):
             self._asked.current = False
             self._asked = None
 
-    def expect_deleted(self) -> None:  # noqa: B027 -- most have nothing to do
+    def expect_deleted(self) -> None:
         """Do nothing: deleted scores cost the same whether they were read before or not."""
 
     def _answered(self, x: Any, weight: float = 1.0) -> Any:
@@ -213,4 +215,4 @@ class BaseMachine(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: all but the remembered answer."""
-        return vars(self) | {"_asked": None}
+        return (super().__getstate__() or {}) | {"_asked": None}

@@ -51,7 +51,8 @@ class VennAbers(Saved):
 
     The answer depends on the calibration set as a multiset, to the last bit: labels are counted in
     integers, and only the fit is divided. An insertion, deletion or query costs O(log^2 k), microseconds
-    in compiled code; memory is O(k). At most 2^31 - 1 examples.
+    in compiled code; memory is O(k). At most 2^31 - 1 examples. One thread at a time may use it; a predictor
+    sees to that for its own.
 
     Every method refuses a score that is not a finite number (`TypeError`, `ValueError`) and a label that is
     not 0, 1, False or True (`ValueError`), and a refused call changes nothing. -0.0 equals 0.0.

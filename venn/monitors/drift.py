@@ -17,6 +17,7 @@ from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
 from venn.parameters import above_one, fraction, integer, with_methods
 from venn.saved import Saved, checked_keys, held_finite, held_int, held_rows, saved
 from venn.smoothing import Smoothing
+from venn.turns import TakesTurns
 
 KEPT = 100  # alarms
 FARTHEST = 1e6  # deviations, of a scaled column
@@ -25,7 +26,7 @@ WORDS = "the ranks of objects among those before (p-values)"
 
 
 @saved
-class Drift(Saved):
+class Drift(TakesTurns, Saved):
     """Watches objects alone, and rings when they change: at the question, before any label comes.
 
     It sees what changes in the distribution of x, whether or not predictions suffer; not what changes in the labels of

@@ -88,13 +88,7 @@ class ProbabilityKind(Kind):
             return f"the row of the true label claims {claimed} for its best class, which is right in {hits} {span}"
         lower, upper, hits = shares(means["lower"], means["upper"], means["accuracy"])
         band = lower if lower == upper else f"{lower} to {upper}"
-        claims = (
-            "it says"
-            if guaranteed == LOG_LOSS
-            else "nothing is guaranteed, it says"
-            if guaranteed == NOTHING
-            else "it claims"
-        )
+        claims = {NOTHING: "nothing is guaranteed, it says", LOG_LOSS: "it says"}.get(guaranteed, "it claims")
         return f"{claims} {band} and is right in {hits} {span}"
 
     def finished(self, means: Mapping[str, float]) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import inf
 from typing import Any, Self
 
@@ -30,13 +30,14 @@ from venn.parameters import above_one, ascending, fraction, integer, with_method
 from venn.prediction import Floats, Label, Prediction
 from venn.saved import saved
 from venn.smoothing import Smoothing
+from venn.turns import TakesTurns
 
 KEPT = 100  # alarms
 WINDOW = 1000  # latest steps of which a verdict speaks, where nobody says otherwise
 
 
 @saved
-class Monitor(HasLabels, Running):
+class Monitor(TakesTurns, HasLabels, Running):
     """Watches one predictor: curves, calibration, evidence against its claims, alarms.
 
     Its bets follow from the guarantee of the predictions. For "predicted label" and "realised row" (Venn predictors)
@@ -143,6 +144,7 @@ class Monitor(HasLabels, Running):
                 raise ValueError(f"sources must be of the classes {list(self.classes)!r} in order, got {source!r}")
         self.restarts = ascending("restarts", restarts)
         self._restarts: tuple[int, ...] = self.restarts  # those of the present, see `begin_anew`
+        self._anew = 0  # the step after which everything began anew
         self._smoothing = Smoothing(seed)
         self.seed = self._smoothing.seed
         self._scorer = Scorer("the predictor", self.space)
@@ -390,6 +392,7 @@ class Monitor(HasLabels, Running):
             return
         for evidence in self._evidence:
             evidence.begin_anew()
+        self._anew = self.n
         past = [step for step in self._restarts if step < self.n]
         self._restarts = (*past, self.n, *(self.n + step for step in further))
 
@@ -458,7 +461,10 @@ class Monitor(HasLabels, Running):
         kind, of_given = self._scorer.kind, self._means_of(given)
         if kind is None:
             return self._judge.nothing()
-        return self._judge.judge(self._shown(kind), of_given)
+        found = self._judge.judge(self._shown(kind), of_given)
+        if not self._anew:
+            return found
+        return replace(found, sentence=f"{found.sentence}; began anew after {self._anew}")
 
     def _shown(self, kind: Kind) -> Latest:
         """Return what the judge needs to know of the latest steps."""
@@ -561,6 +567,7 @@ class Monitor(HasLabels, Running):
             "evidence": [evidence.state for evidence in self._evidence],
             "case": self._judge.state,
             "restarts": list(self._restarts),
+            "anew": self._anew,
         }
 
     def take_over(self, held: State) -> None:
@@ -578,6 +585,7 @@ class Monitor(HasLabels, Running):
         if n:
             self._begin(KINDS[kind], held["guaranteed"])
         self._restarts = ascending("state['restarts']", held["restarts"])
+        self._anew = held_count("anew", held["anew"])
         for name in ("alarms", "evidence"):
             if not isinstance(held[name], list):
                 raise ValueError(f"state[{name!r}] must be a list, got {held[name]!r}")

@@ -80,7 +80,8 @@ class Running(Saved, ABC):
             )
         twin = self.fresh()
         twin.take_over(state)
-        self.__dict__.update(twin.__dict__)
+        held: Any = twin.__getstate__()  # without its turn
+        vars(self).update(held)
 
 
 class Sums(Running):

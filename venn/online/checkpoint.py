@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from venn.online import archive
 from venn.parameters import members, path_of
 from venn.saved import Saved, checked_keys, is_saved, kind_named, made_again, saved, taken_apart
+from venn.turns import turn_of
 
 FORMAT = "venn checkpoint"
 VERSION = 1
@@ -65,7 +66,8 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a str or path, and comes first: venn.save(path, thing), got {path!r}")
-    Snapshot(thing).write(path)
+    with turn_of(thing):
+        Snapshot(thing).write(path)
 
 
 def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
@@ -141,7 +143,8 @@ def models(thing: Any) -> list[Any]:
 
 def pack(thing: Any) -> bytes:
     """Return as bytes what `save` would write to a file."""
-    return archive.packed(*_packed(thing))
+    with turn_of(thing):
+        return archive.packed(*_packed(thing))
 
 
 def unpack(data: bytes, models: Sequence[Any] = ()) -> Any:

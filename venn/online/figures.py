@@ -17,7 +17,7 @@ from venn.monitors.outcomes import LEVELS
 from venn.monitors.sources import level_shares, usual_sources
 from venn.online.forecaster import watched
 from venn.parameters import fraction
-from venn.prediction import ERROR_RATE, NOTHING, PREDICTED_LABEL, Floats, Label
+from venn.prediction import ERROR_RATE, LOG_LOSS, NOTHING, PREDICTED_LABEL, Floats, Label
 from venn.show import plot
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def draw_reliability(record: Drawable, path: Target = None) -> Figure:
     for name in _showing(record, "reliability"):
         o = record.outcomes(name)
         d = reliability(np.clip(o.confidence, 0.0, 1.0), o.predicted == o.truth)
-        claimed = record.guaranteed[name] == NOTHING
+        claimed = record.guaranteed[name] in (NOTHING, LOG_LOSS)
         diagrams[name] = plot.Diagram(d.confidence, d.frequency, d.counts, d.low, d.high, d.ece, claimed)
     _drawable(record, diagrams, "probabilities")
     return plot.reliability(diagrams, title=record.title, path=path)

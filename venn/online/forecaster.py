@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -435,10 +434,7 @@ class Forecaster(Panel):
         told = {} if given is None else given
         if not isinstance(told, Mapping):
             raise TypeError(f"given must be a mapping of names to monitors, got {told!r}")
-        found = worst({name: monitor.verdict(told.get(name)) for name, monitor in self.monitors.items()})
-        if not self._before:
-            return found
-        return replace(found, sentence=f"{found.sentence}; began anew after {self._before}")
+        return worst({name: monitor.verdict(told.get(name)) for name, monitor in self.monitors.items()})
 
 
 def content_of(x: Any) -> Any:

@@ -31,12 +31,13 @@ from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor
+from venn.turns import TakesTurns, turn_of
 
 PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
 log = logging.getLogger("venn")
 
 
-class Online:
+class Online(TakesTurns):
     """A predictor in service: it answers questions about objects and learns their labels whenever these come.
 
     Any number of questions may wait; answers come in any order or never. Examples are learned in the order of the
@@ -71,8 +72,8 @@ class Online:
     patience : int >= 1, optional
         A question is given up when this many later ones have been asked. None: it waits for ever.
 
-    One thread at a time may use it, and only the process that made it. A forked child that outlives its parent keeps
-    the journal locked.
+    Threads may share it: they take turns, in a transaction until it ends. Only the process that made it may use it. A
+    forked child that outlives its parent keeps the journal locked.
 
     Attributes
     ----------
@@ -116,6 +117,10 @@ class Online:
     Online(TransductiveVenn: 10 asked, 9 answered, 1 pending)
     """
 
+    _calls = frozenset(
+        {"_held", "abandon", "answer", "ask", "close", "expire", "position", "reach", "record", "verdicts"}
+    )
+
     def __init__(
         self,
         predictor: Predictor | Panel,
@@ -135,6 +140,9 @@ class Online:
         self._sound = Soundness(self.journal)
         if self.journal is not None:
             self._begin(self.journal)
+
+    def _turns_with(self) -> Iterable[Any]:
+        return (self.panel,)
 
     @property
     def panel(self) -> Panel:
@@ -428,23 +436,26 @@ class Online:
         ...         online.ask(message.x, message.id)
         ...     online.reach("queue", message.position)
         """
-        self._check_open()
-        journal = self.journal
-        if journal is None or journal.within:
-            yield self
-            return
-        try:
-            journal.begin()
-            yield self
-            if self._sound.broken is None:
-                journal.commit()
-            else:
+        with turn_of(self):
+            self._check_open()
+            journal = self.journal
+            if journal is None or journal.within:
+                yield self
+                return
+            try:
+                journal.begin()
+                yield self
+                if self._sound.broken is None:
+                    journal.commit()
+                else:
+                    journal.rollback()
+            except BaseException as error:
+                self._sound.broken = self._sound.broken or (
+                    UNWRITTEN if isinstance(error, JournalError) else INTERRUPTED
+                )
                 journal.rollback()
-        except BaseException as error:
-            self._sound.broken = self._sound.broken or (UNWRITTEN if isinstance(error, JournalError) else INTERRUPTED)
-            journal.rollback()
-            raise
-        self._keep()
+                raise
+            self._keep()
 
     def abandon(self) -> None:
         """Drop the open transaction: this object is of no further use, and the journal is as before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from venn.labels import HasLabels, space_of
@@ -15,6 +15,7 @@ from venn.predictors.blocks import block_of
 from venn.predictors.expert_mixture import Weighing
 from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, teach_all
 from venn.saved import Saved, saved
+from venn.turns import TakesTurns, turn_of
 
 Watcher = TypeVar("Watcher")
 
@@ -24,7 +25,7 @@ class Noted(list[Any]):
 
 
 @saved
-class Panel(HasLabels, Saved, Mapping[str, Predictor]):
+class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     """Several predictors on one stream.
 
     Predictors that hold the same machine object share it: its hypotheses are solved once a step
@@ -102,6 +103,9 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         self._predictors = predictors
         self._learners = elementary(predictors.values())
         self.monitors: dict[str, Monitor] = {}
+
+    def _turns_with(self) -> Iterable[Any]:
+        return self._predictors.values()
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -246,7 +250,8 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         if list(other) != list(self):
             raise ValueError(f"other must have the predictors {', '.join(self)}, to be merged, got {', '.join(other)}")
         merged: dict[int, Any] = {}
-        return {name: _both(name, predictor, other[name], merged) for name, predictor in self._predictors.items()}
+        with turn_of(self, other):
+            return {name: _both(name, predictor, other[name], merged) for name, predictor in self._predictors.items()}
 
     def expect(self, objects: Sequence[Any]) -> None:
         """Let predictors take notice of objects that have arrived: given scorers score them in one call.

@@ -18,6 +18,7 @@ from venn.predictors.learning import OnMachine
 from venn.predictors.merging import Mergeable, checked_parts
 from venn.saved import saved
 from venn.taxonomies.groups import By, Clean, Groups, checked_by
+from venn.turns import turn_of
 
 
 def by_group(predictor: Any, by: By) -> Any:
@@ -134,7 +135,7 @@ class Within(View):
         self._asked: WithinHypotheses | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_asked": None}
+        return super().__getstate__() | {"_asked": None}
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine, which knows all groups."""
@@ -341,5 +342,6 @@ class InductiveByGroup(Inductive[Any]):
         """
         if not isinstance(other, InductiveByGroup) or repr(other.by) != repr(self.by):
             raise ValueError(f"other must be of groups by {self.by!r}, to be merged, got {other!r}")
-        checked_parts(self.predictor, other.predictor)
-        return self.calibrated(self.calibration.merge(other.calibration))
+        with turn_of(self, other):
+            checked_parts(self.predictor, other.predictor)
+            return self.calibrated(self.calibration.merge(other.calibration))

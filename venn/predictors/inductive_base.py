@@ -20,6 +20,7 @@ from venn.predictors.learning import Predictor, of_classes
 from venn.predictors.merging import Calibration, Reader, checked_parts
 from venn.saved import held_bool, held_codes, held_int, held_rows, is_saved
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
+from venn.turns import turn_of
 
 Many = TypeVar("Many")
 
@@ -205,7 +206,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         ----------
         x : (d,) finite numbers
         """
-        block: Any = self.predict_block(x)
+        block: Any = self.predict_rows(self._row(x))
         return block[0]
 
     def predict_rows(self, rows: frozen.ObjectRows) -> Many:
@@ -279,8 +280,9 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         TypeError, ValueError
             `other` is not as described; the message names the difference.
         """
-        checked_parts(self, other)
-        return self.calibrated(self.calibration.merge(other.calibration))
+        with turn_of(self, other):
+            checked_parts(self, other)
+            return self.calibrated(self.calibration.merge(other.calibration))
 
     # ----------------------------------------------------------------- learning
 

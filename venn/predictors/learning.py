@@ -11,11 +11,12 @@ from venn.machines.around import inside
 from venn.parameters import has_methods, with_methods
 from venn.prediction import Label
 from venn.saved import Saved
+from venn.turns import TakesTurns
 
 Said = TypeVar("Said")
 
 
-class Predictor(Saved):
+class Predictor(TakesTurns, Saved):
     """Base of predictors: it builds `learn_one` from three phases; a subclass overrides those it needs.
 
     1. `note` refuses an example that cannot be learned, and returns what must be known from before learning.
@@ -48,6 +49,9 @@ class Predictor(Saved):
     machine: Any = None
     #: The labels, in class order.
     classes: Any
+
+    def _turns_with(self) -> Iterable[Any]:
+        return (self.machine,)
 
     def predict_one(self, x: Any) -> Any:
         """Return the prediction for `x`; leaves no trace."""
@@ -111,6 +115,9 @@ class AroundPredictor(Predictor):
     #: The copy. Do not teach it.
     predictor: Any
 
+    def _turns_with(self) -> Iterable[Any]:
+        return (self.predictor,)
+
     def _hold(self, predictor: Any) -> None:
         """Hold a copy of a predictor that a constructor was given, with all it has learned."""
         machine = checked_predictor(predictor).machine
@@ -157,6 +164,9 @@ class Combined(Predictor, Generic[Said]):
 
     #: The parts, all of which learn.
     predictors: tuple[Any, ...]
+
+    def _turns_with(self) -> Iterable[Any]:
+        return self.predictors
 
     @property
     def n(self) -> int:

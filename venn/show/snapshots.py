@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from venn.monitors.kind import LEVEL
 from venn.monitors.verdict import Verdict, worst
-from venn.prediction import ERROR_BOUND, NOTHING, REALISED_ROW
+from venn.prediction import ERROR_BOUND, LOG_LOSS, NOTHING, REALISED_ROW
 
 Snapshot = Mapping[str, Any]
 
@@ -106,4 +106,4 @@ def recent(snapshot: Snapshot) -> Recent | None:
         found = "right", means["accuracy"], means["lower"], means["upper"]
     else:
         return None
-    return Recent(*found, means["size"], one["step"], guaranteed != NOTHING)
+    return Recent(*found, means["size"], one["step"], guaranteed not in (NOTHING, LOG_LOSS))
