@@ -76,12 +76,12 @@ def test_calibration_display():
 
 
 def test_clone_and_pickle():
-    X, y = examples(seed=17)
+    X, y = examples(n=90, seed=17)
     model = VennAbersCalibrator(GaussianNB(), cv=3).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(said(again, X), said(model, X))
     again.partial_fit(X, y)
-    assert model.n_calibration_ == 20
+    assert model.n_calibration_ == 30
     for method in ("predict", "predict_proba", "predict_interval", "scores", "decision_function"):
         with pytest.raises(NotFittedError):
             getattr(clone(model), method)(X)
@@ -154,7 +154,7 @@ def test_bad_weights_leave_no_trace(weights, message):
         with pytest.raises(ValueError, match=message):
             call(X, y, sample_weight=weights)
     np.testing.assert_array_equal(said(model, X), before)
-    with pytest.raises(OverflowError, match="at most 2147483647 examples, got 20 and "):
+    with pytest.raises(OverflowError, match="at most 2147483647 examples, got 60 and "):
         model.partial_fit(X[:1], y[:1], sample_weight=[2**31 - 1])
     np.testing.assert_array_equal(said(model, X), before)
 

@@ -88,7 +88,8 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
     not to be, and to be, of the class.
 
     - `cv` with several folds (the default): in each fold one classifier is trained and the rest calibrates; pairs are
-      merged over the folds (cross Venn-Abers).
+      merged over the folds (cross Venn-Abers). Where folds calibrate with fewer than 30 examples on average, the scores
+      of all folds make one calibration set, and a new object's score is the median over the classifiers.
     - one split, such as `ShuffleSplit(1)`: inductive Venn-Abers.
     - a fitted classifier, in a `FrozenEstimator` or with cv="prefit": inductive, and all examples calibrate.
 
@@ -127,7 +128,7 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
     classes_ : (c,) array
         Labels in sorted order: the order of columns.
     n_calibration_ : int
-        Number of examples that calibrate, in the first fold.
+        Number of examples that calibrate, in the first fold; in all of them where these make one calibration set.
     n_features_in_ : int
         If the estimator has it.
     feature_names_in_ : (d,) array of str
@@ -366,7 +367,7 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
 
     @property
     def n_calibration_(self) -> int:
-        """Number of examples that calibrate in the first fold, weights included."""
+        """Number of examples that calibrate in the first fold, weights included; in all where these are made one."""
         return len(self._answers)
 
     def predict_proba(self, X: Any) -> Floats:
@@ -393,7 +394,7 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
         return self._answers.interval(X)
 
     def scores(self, X: Any) -> Floats:
-        """Return (n, c) scores by the classifier, before calibration; with several folds their mean.
+        """Return (n, c) scores by the classifier, before calibration; of several folds the mean, of small ones the median.
 
         For two classes a single decision value f becomes -f and f; probabilities become log odds.
 

@@ -83,7 +83,9 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         `CrossVennAbers()`, the default, a taxonomy on scores, or a map.
     cv : int, splitter or iterable of (training, calibration) indices, default 5
         As in `sklearn.model_selection.cross_val_score`; for a splitter that needs groups pass the list of what its
-        `split` yields. An example may calibrate in several folds, and counts in each of them, or in none.
+        `split` yields. An example may calibrate in several folds, and counts in each of them, or in none. Where folds
+        calibrate with fewer than 30 examples on average, as by `LeaveOneOut`, the two Venn methods make one calibration
+        set of all folds, and score a new object by the median of the folds' SVMs.
     random_state : object, optional
         Without effect, as nothing here is random: a script with `SVC(random_state=0)` goes on.
 
@@ -288,7 +290,7 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         """Return (n, c) scores: decision values of each class against all others, rounded according to `tol`.
 
         For two classes the columns are -f and f. With a map they come from the SVM trained on all examples, with
-        Venn methods they are the mean over the folds' SVMs.
+        Venn methods they are the mean over the folds' SVMs, or the median where folds are small: see `cv`.
 
         Parameters
         ----------
