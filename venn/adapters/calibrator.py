@@ -20,7 +20,8 @@ from venn.adapters import checks
 from venn.adapters.checks import FromOdds
 from venn.adapters.cross_fitting import Abers, CoupledAbers, Fold, disjoint_splits, rows_of
 from venn.adapters.turns import turn
-from venn.machines.frozen import METHODS, FrozenScorer, read_alone
+from venn.machines.frozen import METHODS, FrozenScorer, clean_rows, read_alone
+from venn.machines.tables import has_names
 from venn.maps.merges import Merge
 from venn.prediction import Floats, Label
 
@@ -60,7 +61,11 @@ class Responses(FrozenScorer):
 
     def __call__(self, X: Any) -> Floats:
         """Return (n, c) rounded scores."""
-        scores = self._score(np.asarray(getattr(self._estimator, self._method)(X), np.float64))
+        if self.feature_names is not None and isinstance(X, list | tuple) and len(X) and has_names(X[0]):
+            answers = self._answers.of(self._method, clean_rows(X, self.features, self.feature_names, missing=True))
+        else:
+            answers = np.asarray(getattr(self._estimator, self._method)(X), np.float64)
+        scores = self._score(answers)
         if self._method == "predict_proba":
             return np.rint(checks.odds_of_each(scores) / STEP) * STEP + 0.0
         digits, exponents = np.frexp(scores)
@@ -144,6 +149,9 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
 
     Notes
     -----
+    Once there is a fit, and for a fitted estimator at once, rows may also come as a list of dicts, named tuples or rows
+    of a table, if the estimator was fitted to a table: they go by its names.
+
     A class that is missing from a fold's calibration set has small probabilities there, above 0 as long as p1 is. A
     class that is missing from the training set has the smallest score of each row, or probability 0 before calibration.
     Columns never go missing.
@@ -394,7 +402,7 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
         return self._answers.interval(X)
 
     def scores(self, X: Any) -> Floats:
-        """Return (n, c) scores by the classifier, before calibration; of several folds the mean, of small ones the median.
+        """Return (n, c) scores by the classifier, before calibration; of several folds the mean, of small the median.
 
         For two classes a single decision value f becomes -f and f; probabilities become log odds.
 

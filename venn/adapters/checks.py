@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from venn._compiled.hulls import LIMIT
 from venn.adapters.turns import turn
 from venn.machines.checks import check_columns
+from venn.machines.frozen import clean_rows
 from venn.parameters import share
 from venn.prediction import TIE, Floats, Label
 
@@ -217,6 +218,13 @@ class HoldsPredictor:
         """Return X, and y if given, as the predictor takes them, or say what is wrong with them."""
         if self._columns is not None:
             check_columns(X, self._columns)  # the predictor will see no names
+        if self._columns is not None and self._missing:  # cells may be text
+            checked = validate_data(
+                self, X, y, reset=reset, dtype=None, accept_sparse="csr", ensure_all_finite=False, **checks
+            )
+            X, *labels = checked if isinstance(checked, tuple) else (checked,)
+            rows = X if issparse(X) else clean_rows(X, len(self._columns), self._columns, missing=True)
+            return (rows, *labels) if labels else rows
         finite = "allow-nan" if self._missing else True
         form = {"dtype": np.float64, "order": "C", "accept_sparse": "csr", "ensure_all_finite": finite}
         return validate_data(self, X, y, reset=reset, **form, **checks)
