@@ -543,3 +543,10 @@ def test_a_solver_out_of_steps_warns():
         warnings.simplefilter("always")
         ProbabilitySVC(max_iter=1).fit(X, y)
     assert any("Solver terminated early" in str(one.message) for one in caught)
+
+
+def test_a_script_with_svc_s_words_for_probabilities_goes_on():
+    X, y = examples()
+    p = ProbabilitySVC(probability=True, random_state=0).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(p, ProbabilitySVC().fit(X, y).predict_proba(X))
+    np.testing.assert_array_equal(p, ProbabilitySVC(probability=False).fit(X, y).predict_proba(X))

@@ -333,7 +333,7 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
         """Return the one fold of a fitted estimator."""
         own = getattr(self.estimator, "classes_", None)
         names = None
-        if isinstance(own, np.ndarray) and own.ndim == 1:  # otherwise the scorer raises the error
+        if own is not None and np.ndim(own) == 1:  # otherwise the scorer raises the error
             self.classes_ = checks.declared_classes(own, *given)
             names = self.classes_.tolist()
         scorer = Responses(self.estimator, names)

@@ -23,6 +23,8 @@ from venn.adapters.cross_fitting import Abers, Categories, CrossVennAbers, Fold,
 from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
 
+OWN = {"method", "cv", "probability", "random_state"}  # parameters that `SVC` is not given
+
 
 def _is_map(method: Any) -> bool:
     """Whether the method is a map rather than a Venn predictor; or say what is wrong with it."""
@@ -86,6 +88,8 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         `split` yields. An example may calibrate in several folds, and counts in each of them, or in none. Where folds
         calibrate with fewer than 30 examples on average, as by `LeaveOneOut`, the two Venn methods make one calibration
         set of all folds, and score a new object by the median of the folds' SVMs.
+    probability : bool, default True
+        Without effect: probabilities are always on.
     random_state : object, optional
         Without effect, as nothing here is random: a script with `SVC(random_state=0)` goes on.
 
@@ -148,6 +152,7 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         max_iter: int = -1,
         method: Any = None,
         cv: Any = 5,
+        probability: Any = True,
         random_state: Any = None,
     ) -> None:
         self.C = C
@@ -161,6 +166,7 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         self.max_iter = max_iter
         self.method = method
         self.cv = cv
+        self.probability = probability
         self.random_state = random_state
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
@@ -237,7 +243,7 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
 
     def _svc(self) -> Any:
         given = self.get_params(deep=False)
-        return SVC(**{name: given[name] for name in given.keys() - {"method", "cv", "random_state"}})
+        return SVC(**{name: given[name] for name in given.keys() - OWN})
 
     def _splits(self, X: Any, y: Any, present: Any) -> list[tuple[Integers, Integers]]:
         """Return training and calibration indices of each fold, of examples with weight > 0."""

@@ -34,6 +34,7 @@ ROW_BY_ROW = {
     "lightgbm": {"LGBMClassifier"},
     "xgboost": {"XGBClassifier"},
 }  # fmt: skip
+ROUNDED = 1e-3  # how far from 1 the sum of probabilities may be that were computed in single precision, or rounded
 FEW = 1024  # rows that are scored by one thread
 ObjectRows: TypeAlias = Floats | SparseRows | TableRows  #: n objects: rows (n, d)
 
@@ -133,8 +134,9 @@ class FrozenScorer(Saved):
     Parameters
     ----------
     estimator : fitted classifier
-        With `classes_` and `decision_function` or `predict_proba`; pipelines and searches too. Of a
-        `sklearn.frozen.FrozenEstimator`, what is inside.
+        With `classes_`, an array or a list, and `decision_function` or `predict_proba`; pipelines and searches too. Of
+        a `sklearn.frozen.FrozenEstimator`, what is inside. A class of your own may be without `classes_`: then
+        `classes` are those of its columns.
     classes : sequence of distinct labels, optional
         Class order, by default that of the estimator. Classes that the estimator has not seen may be
         among them: they get the smallest score of each row by `decision_function`, 0 by `predict_proba`.
@@ -223,20 +225,24 @@ class FrozenScorer(Saved):
         methods = METHODS if method is None else (method,)
         self._method = "" if isinstance(estimator, type) else next((m for m in methods if _has(estimator, m)), "")
         found = getattr(estimator, "classes_", None)
+        if found is None and classes is not None and not hasattr(estimator, "get_params"):  # not one of scikit-learn's
+            found = list(classes)
         if isinstance(estimator, type) or (not self._method and (found is not None or not hasattr(estimator, "fit"))):
             raise TypeError(f"estimator must have decision_function or predict_proba, got {estimator!r}")
         if found is None:
             number = not self._method and has_methods(estimator, "predict")
             advice = ": a regressor stands in InductiveDistribution(FrozenRegressor(fitted))" if number else ""
             raise ValueError(f"estimator must be a fitted classifier, with classes_, got {estimator!r}{advice}")
-        if not isinstance(found, np.ndarray) or found.ndim != 1:
+        own = (
+            found.tolist() if isinstance(found, np.ndarray) else list(found) if isinstance(found, list | tuple) else []
+        )
+        if not own or any(isinstance(label, np.ndarray | list) for label in own):
             raise ValueError(f"estimator must predict one label, got classes_ = {found!r}")
         shape = getattr(innermost(estimator), "decision_function_shape", None)
-        if self._method == "decision_function" and len(found) > 2 and shape == "ovo":
+        if self._method == "decision_function" and len(own) > 2 and shape == "ovo":
             raise ValueError(
                 f"estimator must have one decision value for each class, got one-against-one {estimator!r}"
             )
-        own = found.tolist()
         codes = class_codes(own if classes is None else classes)
         for label in own:
             if label not in codes:
@@ -303,8 +309,8 @@ class FrozenScorer(Saved):
         Raises
         ------
         ValueError, TypeError
-            x is not as described, or the estimator refuses it, x has other names than the estimator's, or a score is
-            not finite.
+            x is not as described, or the estimator refuses it, x has other names than the estimator's, a score is not
+            finite, or probabilities do not sum to 1.
         """
         return self.score_rows(clean_row(x, self.features, self.feature_names, self.missing))[0]
 
@@ -402,6 +408,8 @@ class FrozenScorer(Saved):
                     f"scores must be ({len(rows)}, {len(self._columns)}), one for each class of the estimator, "
                     f"got shape {values.shape} from {self._method}"
                 )
+            if self.probabilities:
+                check_proba(values)
             if len(self._columns) < scores.shape[1]:
                 proba = self._method == "predict_proba"
                 scores[:] = 0.0 if proba else values.min(axis=1, keepdims=True)
@@ -423,6 +431,18 @@ class FrozenScorer(Saved):
 
     def _values(self, block: ObjectRows) -> Floats:
         return self._answers.of(self._method, block)
+
+
+def check_proba(values: Floats) -> None:
+    """Raise where rows of `predict_proba` do not sum to 1, or are negative: what is no probability is none here."""
+    off = np.abs(values.sum(axis=1) - 1) > ROUNDED
+    off |= (values < -ROUNDED).any(axis=1)
+    if off.any():
+        i = int(off.argmax())
+        raise ValueError(
+            f"predict_proba must give probabilities, which sum to 1, got {values[i].tolist()} at row {i}: other scores "
+            "are those of a method decision_function"
+        )
 
 
 def read_alone(estimator: Any, c: int) -> str | None:
