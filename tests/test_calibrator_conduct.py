@@ -7,6 +7,7 @@ import pickle
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -20,7 +21,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from test_calibrator import Remembers, examples, said
 
 import venn
@@ -187,3 +188,21 @@ def test_threads_that_ask_while_one_adds_see_all_of_an_example_or_nothing(monkey
     asking.join()
     assert seen
     assert all(any(np.array_equal(one, whole) for whole in expected) for one in seen)
+
+
+@pytest.mark.parametrize("model", [VennAbersCalibrator(GaussianNB(), cv=3), venn.ProbabilitySVC(cv=3)])
+def test_several_threads_say_what_one_says(model):
+    X, y = examples(n=60)
+    alone = said(clone(model).fit(X, y), X)
+    with joblib.parallel_config("threading"):
+        np.testing.assert_array_equal(said(clone(model).set_params(n_jobs=2).fit(X, y), X), alone)
+    with pytest.raises(ValueError, match="n_jobs == 0"):
+        clone(model).set_params(n_jobs=0).fit(X, y)
+
+
+def test_without_an_estimator_it_calibrates_a_linear_one():
+    X, y = examples(n=60)
+    model = VennAbersCalibrator().fit(X, y)
+    np.testing.assert_array_equal(said(model, X), said(VennAbersCalibrator(LinearSVC(random_state=0)).fit(X, y), X))
+    assert clone(model).estimator is None
+    assert model.__sklearn_tags__().input_tags.sparse

@@ -226,7 +226,8 @@ def test_probabilities_labels_and_intervals(name, c):
     np.testing.assert_allclose(p.sum(axis=1), 1)
     np.testing.assert_array_equal(model.predict(new), model.classes_[p.argmax(axis=1)])
     np.testing.assert_allclose(np.exp(model.predict_log_proba(new)), p)
-    assert model.n_iter_ > 0
+    assert model.n_iter_.shape == SVC().fit(X, y).n_iter_.shape
+    assert (model.n_iter_ > 0).all()
     if name in VENN:
         low, high = np.moveaxis(model.predict_interval(new), 2, 0)
         assert (low >= 0).all()

@@ -11,9 +11,11 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.dummy import DummyClassifier
+from sklearn.svm import LinearSVC
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from venn.adapters import checks
@@ -108,7 +110,7 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
 
     Parameters
     ----------
-    estimator : classifier
+    estimator : classifier, default LinearSVC(random_state=0)
         With `decision_function` or `predict_proba`. Two classes are scored by decision values where there are any, as
         these do not run into 0 or 1; more by probabilities where there are any, as each class is calibrated by itself
         and a decision value of several means something beside the others only. From probabilities the scores are log
@@ -127,6 +129,8 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
         pairs are coupled. On some data that is sharper; time and memory grow as the square of the number of classes.
         Either way intervals are those of each class against the rest, so a coupled probability may lie outside its
         interval.
+    n_jobs : int, optional
+        How many folds are trained at a time, as everywhere in scikit-learn; the answers are the same.
 
     Attributes
     ----------
@@ -199,19 +203,23 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
 
     _answers: Abers
 
-    def __init__(self, estimator: Any, *, cv: Any = 5, merge: Merge | None = None, multi_class: str = "ovr") -> None:
+    def __init__(
+        self, estimator: Any = None, *, cv: Any = 5, merge: Merge | None = None, multi_class: str = "ovr",
+        n_jobs: int | None = None,
+    ) -> None:  # fmt: skip
         self.estimator = estimator
+        self.n_jobs = n_jobs
         self.cv = cv
         self.merge = merge
         self.multi_class = multi_class
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
-        return {"allow_nan": checks.takes(self.estimator, "allow_nan")}
+        return {"allow_nan": checks.takes(self._estimator(), "allow_nan")}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         for what in ("sparse", "allow_nan", "string"):
-            setattr(tags.input_tags, what, checks.takes(self.estimator, what))
+            setattr(tags.input_tags, what, checks.takes(self._estimator(), what))
         return tags
 
     def get_metadata_routing(self) -> Any:
@@ -219,7 +227,7 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
         fit = MethodMapping().add(caller="fit", callee="fit")
         split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=fit).add(splitter=self.cv, method_mapping=split)
+        return router.add(estimator=self._estimator(), method_mapping=fit).add(splitter=self.cv, method_mapping=split)
 
     def __copy__(self) -> Self:
         other: Self = checks.twin(self)
@@ -358,18 +366,25 @@ class VennAbersCalibrator(FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEst
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=weights if weighted else None, **fit_params)
             fit_params, split_params, copies = routed.estimator.fit, routed.splitter.split, None
-        elif weighted and has_fit_parameter(self.estimator, "sample_weight"):
+        elif weighted and has_fit_parameter(self._estimator(), "sample_weight"):
             fit_params["sample_weight"], copies = weights, None
-        folds = []
-        for training, calibration in disjoint_splits(self.cv, X, y, present, split_params):
+
+        def fold(training: Any, calibration: Any) -> Fold:
             rows = training if copies is None else training.repeat(copies[training])
             lone = (codes[rows] == codes[rows[0]]).all()  # some estimators refuse a single class
-            model = DummyClassifier(strategy="most_frequent") if lone else clone(self.estimator)
+            model = DummyClassifier(strategy="most_frequent") if lone else clone(self._estimator())
             model.fit(_safe_indexing(X, rows), y[rows], **({} if lone else rows_of(fit_params, len(y), rows)))
             scorer = Responses(model, self.classes_.tolist())
             scores = scorer(_safe_indexing(X, calibration))
-            folds.append(Fold(scorer, scores, codes[calibration], weights[calibration]))
+            return Fold(scorer, scores, codes[calibration], weights[calibration])
+
+        splits = list(disjoint_splits(self.cv, X, y, present, split_params))
+        folds: list[Fold] = Parallel(n_jobs=self.n_jobs)(delayed(fold)(*split) for split in splits)
         return folds
+
+    def _estimator(self) -> Any:
+        """Return the classifier, by default that of scikit-learn's `CalibratedClassifierCV`."""
+        return LinearSVC(random_state=0) if self.estimator is None else self.estimator
 
     # --------------------------------------------------------------- predicting
 

@@ -140,9 +140,9 @@ class Scorer:
         return X[:, self._rows] if self._pairwise else X
 
     @property
-    def iterations(self) -> int:
-        """Largest number of steps of a solver."""
-        return max((int(m.n_iter_.max()) for m in self._machines if not isinstance(m, float)), default=0)
+    def iterations(self) -> Integers:
+        """Number of steps of the solver of each SVM, 0 where there was nothing to solve."""
+        return np.array([0 if isinstance(m, float) else m.n_iter_.max() for m in self._machines], np.int32)
 
     def __call__(self, X: Any) -> Floats:
         """Return (n, c) scores on the grid."""

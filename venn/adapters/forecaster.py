@@ -69,7 +69,8 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     come, which is in no set and has no interval; `partial_fit` can declare all labels beforehand.
 
     The order of the rows matters a little: the first of them fix the scale, and the forecast is sharpened by its past.
-    So of scikit-learn's checks those of weights, which compare two orders, do not hold.
+    So scikit-learn's check that a weight is as good as so many rows (`check_sample_weight_equivalence`), which compares
+    two orders, does not hold.
 
     Rows in an order that has to do with their labels, such as all of one class first, are no exchangeable stream: the
     verdict will say "changed", and rightly so. Shuffle such rows.
