@@ -119,6 +119,8 @@ def by_name(x: Any, names: tuple[str, ...]) -> Any:
     >>> by_name({"city": "Oslo", "age": 31}, ("age", "city"))
     [31, 'Oslo']
     """
+    if type(x) is np.ndarray:
+        return x
     if isinstance(x, Mapping):
         if x.keys() != set(names):
             raise ValueError(f"x must have the features {list(names)!r}, got {list(x)!r}")
