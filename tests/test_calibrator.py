@@ -22,6 +22,7 @@ from sklearn.model_selection import (
     GroupKFold,
     KFold,
     LeaveOneGroupOut,
+    LeaveOneOut,
     PredefinedSplit,
     ShuffleSplit,
     StratifiedKFold,
@@ -103,7 +104,7 @@ def test_a_fitted_classifier_and_two_isotonic_regressions(name, c):
 @pytest.mark.parametrize("c", [2, 3])
 @pytest.mark.parametrize("merge", [None, venn.maps.BrierMerge()], ids=["log", "Brier"])
 def test_folds_are_merged(c, merge):
-    X, y = examples(n=90, c=c, seed=2)
+    X, y = examples(n=130, c=c, seed=2)
     new = X[:12] + 0.25
     folds = []
     for training, calibration in StratifiedKFold(4).split(X, y):
@@ -161,7 +162,7 @@ def test_a_fitted_classifier_one_against_one(name, c):
 
 
 def test_folds_are_merged_pair_by_pair():
-    X, y = examples(n=90, c=3, seed=22)
+    X, y = examples(n=130, c=3, seed=22)
     new = X[:12] + 0.25
     pairs = []
     for training, calibration in StratifiedKFold(4).split(X, y):
@@ -267,14 +268,40 @@ def test_a_frozen_classifier_is_calibrated_bit_by_bit(c, word):
 
 
 def test_later_examples_calibrate_in_every_fold():
-    X, y = examples(n=80, c=3, seed=6)
-    model = VennAbersCalibrator(GaussianNB(), cv=3).partial_fit(X[:50], y[:50])
-    np.testing.assert_array_equal(said(model, X), said(VennAbersCalibrator(GaussianNB(), cv=3).fit(X[:50], y[:50]), X))
-    model.partial_fit(X[50:51], y[50:51]).partial_fit(X[51:], y[51:], classes=["bee"])
-    later = np.arange(50, 80)
-    splits = [(a, np.append(b, later)) for a, b in StratifiedKFold(3).split(X[:50], y[:50])]
+    X, y = examples(n=130, c=3, seed=6)
+    model = VennAbersCalibrator(GaussianNB(), cv=3).partial_fit(X[:100], y[:100])
+    whole = VennAbersCalibrator(GaussianNB(), cv=3).fit(X[:100], y[:100])
+    np.testing.assert_array_equal(said(model, X), said(whole, X))
+    model.partial_fit(X[100:101], y[100:101]).partial_fit(X[101:], y[101:], classes=["bee"])
+    later = np.arange(100, 130)
+    splits = [(a, np.append(b, later)) for a, b in StratifiedKFold(3).split(X[:100], y[:100])]
     expected = VennAbersCalibrator(GaussianNB(), cv=splits).fit(X, y)
     np.testing.assert_array_equal(said(model, X), said(expected, X))
+
+
+@pytest.mark.parametrize("word", ["ovr", "ovo"])
+@pytest.mark.parametrize("c", [2, 3])
+def test_small_folds_are_one_calibration_set(c, word):
+    """A fold of one example says no more than 1/2; all of them say what a set of their held-out scores says."""
+    X, y = examples(n=60, c=c, seed=8)
+    model = VennAbersCalibrator(GaussianNB(), cv=LeaveOneOut(), multi_class=word).fit(X[:50], y[:50])
+    assert model.n_calibration_ == 50
+    out = [GaussianNB().fit(np.delete(X[:50], i, 0), np.delete(y[:50], i)) for i in range(50)]
+
+    def odds(one, objects):
+        p = one.predict_proba(objects)
+        return np.log(p / (1 - p))
+
+    held = np.concatenate([odds(one, X[i : i + 1]) for i, one in enumerate(out)])
+    new = np.median([odds(one, X) for one in out], axis=0)
+    np.testing.assert_allclose(model.scores(X), new, atol=1e-6)
+    pairs = by_refits(held.round(6), y[:50], NAMES[:c], new.round(6))
+    np.testing.assert_allclose(model.predict_interval(X), pairs, atol=1e-12)
+    model.partial_fit(X[50:], y[50:])  # counts once, by the median score
+    pairs = by_refits(np.concatenate([held, new[50:]]).round(6), y, NAMES[:c], new.round(6))
+    np.testing.assert_allclose(model.predict_interval(X), pairs, atol=1e-12)
+    assert model.n_calibration_ == 60
+    assert model.predict_proba(X).max() > 0.7
 
 
 def test_a_frozen_estimator_is_not_trained():

@@ -7,6 +7,7 @@ import pickle
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -20,7 +21,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from test_calibrator import Remembers, examples, said
 
 import venn
@@ -77,12 +78,12 @@ def test_calibration_display():
 
 
 def test_clone_and_pickle():
-    X, y = examples(seed=17)
+    X, y = examples(n=90, seed=17)
     model = VennAbersCalibrator(GaussianNB(), cv=3).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(said(again, X), said(model, X))
     again.partial_fit(X, y)
-    assert model.n_calibration_ == 20
+    assert model.n_calibration_ == 30
     for method in ("predict", "predict_proba", "predict_interval", "scores", "decision_function"):
         with pytest.raises(NotFittedError):
             getattr(clone(model), method)(X)
@@ -155,7 +156,7 @@ def test_bad_weights_leave_no_trace(weights, message):
         with pytest.raises(ValueError, match=message):
             call(X, y, sample_weight=weights)
     np.testing.assert_array_equal(said(model, X), before)
-    with pytest.raises(OverflowError, match="at most 2147483647 examples, got 20 and "):
+    with pytest.raises(OverflowError, match="at most 2147483647 examples, got 60 and "):
         model.partial_fit(X[:1], y[:1], sample_weight=[2**31 - 1])
     np.testing.assert_array_equal(said(model, X), before)
 
@@ -188,3 +189,21 @@ def test_threads_that_ask_while_one_adds_see_all_of_an_example_or_nothing(monkey
     asking.join()
     assert seen
     assert all(any(np.array_equal(one, whole) for whole in expected) for one in seen)
+
+
+@pytest.mark.parametrize("model", [VennAbersCalibrator(GaussianNB(), cv=3), venn.ProbabilitySVC(cv=3)])
+def test_several_threads_say_what_one_says(model):
+    X, y = examples(n=60)
+    alone = said(clone(model).fit(X, y), X)
+    with joblib.parallel_config("threading"):
+        np.testing.assert_array_equal(said(clone(model).set_params(n_jobs=2).fit(X, y), X), alone)
+    with pytest.raises(ValueError, match="n_jobs == 0"):
+        clone(model).set_params(n_jobs=0).fit(X, y)
+
+
+def test_without_an_estimator_it_calibrates_a_linear_one():
+    X, y = examples(n=60)
+    model = VennAbersCalibrator().fit(X, y)
+    np.testing.assert_array_equal(said(model, X), said(VennAbersCalibrator(LinearSVC(random_state=0)).fit(X, y), X))
+    assert clone(model).estimator is None
+    assert model.__sklearn_tags__().input_tags.sparse

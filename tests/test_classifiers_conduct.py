@@ -20,6 +20,7 @@ from sklearn.calibration import CalibrationDisplay
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from test_classifiers import BOTH, NAMES, SQUARES, examples, said
@@ -233,3 +234,62 @@ def test_sparse_rows_say_what_dense_ones_say():
     kept = venn.machines.NearestCentroid
     with pytest.raises(TypeError, match="sparse"):
         VennClassifier(svm=lambda kernel, C, classes: kept(classes), taxonomy=venn.Argmax()).fit(thin[:20], y[:20])
+
+
+# ------------------------------------------------------------------------------- files of skops
+
+
+HOLDING = {
+    "Venn": lambda: VennClassifier(),
+    "conformal": lambda: ConformalClassifier(svm=venn.LeastSquaresSVM, adaptive=True),
+    "forecaster": lambda: venn.ForecasterClassifier(first=5),
+    "scorer": lambda: venn.ForecasterClassifier(GaussianNB().fit(*examples(20, seed=9))),
+    "numbers": lambda: venn.ConformalRegressor(first=5),
+}
+
+
+def held(name):
+    X, y = examples(20)
+    model = HOLDING[name]()
+    return model.fit(X, X[:, 0] if name == "numbers" else y), X
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_what_skops_keeps_is_bytes_and_models(name):
+    """It asks for `__getstate__`, and takes neither keys of bytes nor objects that refer to each other."""
+    model, X = held(name)
+    state = model.__getstate__()
+    packed, models = state["_packed"]
+    assert isinstance(packed, bytes)
+    assert [type(one) for one in models] == [GaussianNB] * (name == "scorer")
+    assert "predictor_" not in state
+    again = object.__new__(type(model))
+    again.__setstate__(state)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert "_packed" not in vars(again)
+    assert "_packed" in state
+    clone(model).__getstate__()
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_skops_saves_and_loads(name):
+    skops = pytest.importorskip("skops.io")
+    model, X = held(name)
+    file = skops.dumps(model)
+    again = skops.loads(file, trusted=skops.get_untrusted_types(data=file))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_scikit_learns_word_for_the_seed():
+    X, y = examples(20)
+    for kind, labels in ((ConformalClassifier, y), (venn.ConformalRegressor, X[:, 0])):
+
+        def said(kind=kind, labels=labels, **seeds):
+            model = kind(**seeds).fit(X, labels)
+            return model.predict_p(X) if hasattr(model, "predict_p") else [model.predictor_.seed]
+
+        np.testing.assert_array_equal(said(seed=3), said(random_state=3))
+        np.testing.assert_array_equal(said(seed=1, random_state=np.int64(3)), said(seed=3))
+        drawn = [np.array(said(random_state=np.random.RandomState(seed))) for seed in (5, 5, 6)]
+        np.testing.assert_array_equal(drawn[0], drawn[1])
+        assert (drawn[0] != drawn[2]).any()

@@ -1,5 +1,6 @@
 """The forecaster: what it is made of, what it says, and what is left of it when it is saved, stopped or goes on."""
 
+import json
 import pickle
 
 import numpy as np
@@ -349,3 +350,31 @@ def test_a_part_that_must_know_what_was_said_before_gets_no_note_made_afterwards
 def test_classes_that_are_no_sequence_of_labels_are_named(classes):
     with pytest.raises(TypeError, match="classes must be a sequence of"):
         venn.Forecaster(classes)
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), ("a<b", "sets"), (3, 7, 9)])
+def test_an_outlook_is_read_by_class_as_a_dict_and_in_a_notebook(classes):
+    model = venn.Forecaster(classes, first=0)
+    for i in range(12):
+        model.learn_one([i % len(classes) + i / 100], classes[i % len(classes)])
+    outlook = model.predict_one([1.0])
+    told = outlook.to_dict()
+    for k, label in enumerate(classes):
+        assert told["probabilities"][label] == outlook.proba[k]
+        assert told["intervals"][label] == outlook.intervals[k].tolist()
+        assert told["p_values"][label] == outlook["sets"].p_values[k]
+        if label == "sets":
+            assert outlook[label].p_values.shape == (2,)  # the predictor's
+        else:
+            assert outlook[label] == outlook.proba[k]
+            assert type(outlook[label]) is float
+    assert told["label"] == outlook.label
+    assert told["guaranteed"] == outlook.guaranteed
+    assert list(outlook) == ["forecast", "intervals", "sets"]
+    page = outlook._repr_html_()
+    assert page.count("<tr>") == 1 + len(classes)
+    assert "a<b" not in page
+    for label in ("maybe", 1.5, None):
+        with pytest.raises(KeyError, match=r"it has forecast, intervals, sets, and the classes \["):
+            outlook[label]
+    assert json.loads(json.dumps(told))["label"] == outlook.label

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import venn
-from venn.adapters import ForecasterClassifier, VennAbersCalibrator
+from venn.adapters import ForecasterClassifier
 
 frozen = pytest.importorskip("sklearn.frozen")
 NAMES = np.array(["ant", "bee", "cow"])
@@ -152,16 +152,28 @@ def test_a_pipeline_takes_or_refuses_missing_numbers_itself():
     assert not hasattr(model, "classes_")
 
 
-def test_text_is_refused_with_the_way_to_encode_it():
+def test_text_goes_to_the_given_scorer_in_a_table():
     X, y = examples(100, 2)
     table = pd.DataFrame({"town": np.where(X[:, 0] > 0, "Oslo", "Rome"), "long": X[:, 1]})
     encode = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
     pipe = make_pipeline(encode, LogisticRegression()).fit(table[:50], y[:50])
-    with pytest.raises(ValueError, match=r"X must hold numbers: could not convert string .*pipe\[:-1\]\.transform"):
-        ForecasterClassifier(pipe).fit(table[50:], y[50:])
-    rows = pipe[:-1].transform(table[50:])  # as it says
-    assert ForecasterClassifier(pipe[-1]).fit(rows, y[50:]).predict_proba(rows).shape == (50, 2)
-    assert VennAbersCalibrator(pipe).fit(table[50:], y[50:]).predict_proba(table[50:]).shape == (50, 2)
+    model = ForecasterClassifier(pipe).fit(table[50:80], y[50:80]).partial_fit(table[80:], y[80:])
+    rows = pipe[:-1].transform(table)
+    encoded = ForecasterClassifier(pipe[-1]).fit(rows[50:], y[50:])
+    np.testing.assert_allclose(model.predict_interval(table), encoded.predict_interval(rows), atol=1e-12)
+    assert model.feature_names_in_.tolist() == ["town", "long"]
+    with pytest.raises(ValueError, match=r"X must have the columns \['town', 'long'\] in this order"):
+        model.predict(table[["long", "town"]])
+    before = model.predictor_
+    with pytest.raises(ValueError, match="x must be what the estimator takes, which says: Found unknown categories"):
+        model.partial_fit(table[:2].assign(town="Bonn"), y[:2])
+    with pytest.raises(TypeError, match="X must hold numbers, got dates"):
+        model.predict(table.assign(long=pd.Timestamp("2020-01-01")))
+    assert model.predictor_ is before
+    with pytest.raises(TypeError, match=r"'Oslo' at feature 1: encode text first"):  # no estimator is asked here
+        ForecasterClassifier(LogisticRegression().fit(table[["long"]].assign(town=1.0), y)).fit(
+            table[["long"]].assign(town="Oslo"), y
+        )
 
 
 def test_sparse_objects_frames_and_copies():

@@ -419,11 +419,11 @@ def test_probabilities_serve_predictors_that_read_one_class_at_a_time():
         FrozenScorer(LinearSVC().fit(X, y), method="predict_proba")
 
 
-class Halved(LogisticRegression):
+class Softened(LogisticRegression):
     """Has probabilities of its own."""
 
     def predict_proba(self, X):
-        return super().predict_proba(X) / 2
+        return super().predict_proba(X) / 2 + 1 / (2 * len(self.classes_))
 
 
 @pytest.mark.parametrize("form", ["rows", "sparse"])
@@ -442,7 +442,7 @@ def test_probabilities_of_logistic_regression_have_the_same_bits_in_a_block_as_a
 
 def test_probabilities_that_are_no_softmax_are_those_of_the_estimator():
     X, y = multiclass(3)
-    each = [Halved().fit(X, y), OneVsRestClassifier(LogisticRegression()).fit(X, y), LogisticRegression().fit(X, y)]
+    each = [Softened().fit(X, y), OneVsRestClassifier(LogisticRegression()).fit(X, y), LogisticRegression().fit(X, y)]
     each[2].multi_class = "ovr"  # as before scikit-learn 1.8
     for fitted in (*each, LogisticRegression().fit(X, y == y[0])):
         scorer = FrozenScorer(fitted, method="predict_proba")
@@ -479,7 +479,7 @@ def test_a_chosen_method_of_several_classes_is_read_whoever_reads_it(method):
     [
         ("width", "'width': a loop over a data frame gives names of columns"),
         ({"a": 1.0}, r"the mapping \{'a': 1.0\}: give the values alone"),
-        ([1.0, "Oslo"], r"'Oslo' at feature 1: encode text first.*pipe\[-1\] is the scorer"),
+        ([1.0, "Oslo"], r"'Oslo' at feature 1: encode text first, or give a fitted pipeline that does"),
         (np.array("Oslo"), r"array\('Oslo'"),
     ],
 )
@@ -535,3 +535,40 @@ def test_a_table_in_place_of_an_object_says_what_takes_tables():
     scorer = FrozenScorer(LinearSVC().fit(*multiclass(2)))
     with pytest.raises(TypeError, match=r"got a DataFrame: a loop over .* gives its rows, and predict_many"):
         scorer.scores(pandas.DataFrame({"width": [1.0], "height": [2.0]}))
+
+
+class Told:
+    """A classifier whose answers are the objects themselves."""
+
+    def predict_proba(self, X):
+        return np.asarray(X)
+
+
+def test_classes_may_be_a_list_or_given():
+    X = np.array([[0.25, 0.75], [1.0, 0.0]])
+    listed = Told()
+    listed.classes_ = ["no", "yes"]
+    for scorer in (FrozenScorer(listed), FrozenScorer(Told(), ["no", "yes"]), FrozenScorer(Told(), ("no", "yes"))):
+        assert scorer.classes == ("no", "yes")
+        assert scorer.score_many(X).tolist() == X.tolist()
+    assert venn.Forecaster(["no", "yes"], scorer=Told()).classes == ("no", "yes")
+    assert FrozenScorer(listed, ["maybe", "yes", "no"]).scores(X[0]).tolist() == [0.0, 0.75, 0.25]
+    listed.classes_ = [np.array(["no", "yes"]), np.array([0, 1])]
+    with pytest.raises(ValueError, match="estimator must predict one label"):
+        FrozenScorer(listed)
+    for estimator in (Told(), DecisionTreeClassifier()):
+        with pytest.raises(ValueError, match="estimator must be a fitted classifier, with classes_"):
+            FrozenScorer(estimator, None if isinstance(estimator, Told) else ["no", "yes"])
+    with pytest.raises(ValueError, match=r"scores must be \(1, 3\)"):
+        FrozenScorer(Told(), [0, 1, 2]).scores(X[0])
+
+
+@pytest.mark.parametrize("x", [[0.5, 0.6], [0.2, 0.2], [-0.5, 1.5], [3.0, -3.0]])
+def test_what_is_no_probability_is_refused(x):
+    scorer = FrozenScorer(Told(), [0, 1])
+    with pytest.raises(ValueError, match=r"predict_proba must give probabilities, which sum to 1, got \["):
+        scorer.scores(x)
+    with pytest.raises(ValueError, match="at row 1: other scores are those of a method decision_function"):
+        scorer.score_many([[0.5, 0.5], x])
+    single = np.array([[0.3, 0.7]], np.float32) / np.float32(1.0000005)
+    assert scorer.score_many(single).shape == (1, 2)

@@ -19,10 +19,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 import streams
 import venn
+from venn.machines import FrozenRegressor
 from venn.machines.frozen import FrozenScorer
 from venn.maps import Platt
 from venn.online import ahead
 from venn.online.replaying import advance
+from venn.predictors import InductiveDistribution
 from venn.predictors.balanced import Balanced
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
@@ -407,3 +409,46 @@ def test_missing_numbers_are_the_regressors_to_take():
     fitted = make_pipeline(SimpleImputer(), LinearRegression()).fit(X[:60], target[:60])
     scorer = venn.machines.FrozenRegressor(fitted)
     assert np.array_equal(scorer.scores(X[70]), scorer.score_many(X[70:72])[0])
+
+
+def several(scorer):
+    return venn.Panel(venn=InductiveVenn(scorer), abers=InductiveVennAbers(scorer), sets=InductiveConformal(scorer))
+
+
+@pytest.mark.parametrize("c", [2, 3])
+def test_an_object_is_scored_once_a_step_whoever_asks(c):
+    """It is asked about when it is predicted, and when it is learned, by each predictor of a panel."""
+    X, codes = table(40, c)
+    for make in (lambda scorer: venn.Forecaster(scorer=scorer), lambda scorer: several(FrozenScorer(scorer))):
+        counting = Counting(fitted(ROW_BY_ROW["tree"](), c))
+        model = make(counting)
+        for x, k in zip(X, codes, strict=True):
+            told = model.predict_one(x)
+            model.predict_one(x)
+            model.learn_one(x.tolist(), CLASSES[k])
+        distinct = 1 + (np.abs(np.diff(X, axis=0)).sum(axis=1) > 0).sum()
+        assert counting.asked == [1] * distinct
+        assert set(told) == set(model)
+    counting = Counting(fitted(ROW_BY_ROW["tree"](), c))
+    scorer = FrozenScorer(counting)
+    scores = scorer.scores(X[0])
+    scores[:] = 7  # a caller's own
+    assert scorer.scores(X[0]).tolist() == fitted(ROW_BY_ROW["tree"](), c).predict_proba(X[:1])[0].tolist()
+    assert counting.asked == [1]
+
+
+def test_a_forecast_of_a_number_is_made_once_a_step():
+    asked = []
+
+    class Mean(LinearRegression):
+        def predict(self, X):
+            asked.append(len(X))
+            return super().predict(X)
+
+    X = np.arange(20.0)[:, None]
+    scorer = FrozenRegressor(Mean().fit(X, X[:, 0]))
+    model = venn.Panel(one=InductiveDistribution(scorer), other=InductiveDistribution(scorer, seed=1))
+    for x in X:
+        model.predict_one(x)
+        model.learn_one(x, float(x[0]))
+    assert asked == [1] * 20

@@ -308,6 +308,7 @@ def test_sparse_rows_have_groups_too():
         (venn.Conformal(squares()), [], TypeError, "by must be"),
         (venn.Conformal(squares()), (0, -1), ValueError, "by must be"),
         (by_group(venn.InductiveVenn(squares()), 0), 0, TypeError, "predictor must be"),
+        (venn.Forecaster([0, 1]), 0, TypeError, "got the Forecaster of .*: one within groups stands"),
         (venn.predictors.CrossVenn(squares()), 0, TypeError, "predictor must"),
     ],
 )  # fmt: skip

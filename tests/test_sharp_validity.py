@@ -180,7 +180,7 @@ class AsEstimator:
         self.classes_ = np.array(machine.classes)
         self.n_features_in_ = 40
 
-    def predict_proba(self, X):
+    def decision_function(self, X):
         return np.array([self.machine.scores(x) for x in X])
 
 

@@ -11,6 +11,7 @@ import pytest
 import sklearn
 from estimator_checks import parametrize_with_each
 from naive import svc as naive
+from naive.abers import refitted
 from scipy.sparse import csr_array, csr_matrix
 from scipy.stats import binomtest
 from sklearn.base import clone
@@ -21,6 +22,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
+    LeaveOneOut,
     PredefinedSplit,
     ShuffleSplit,
     StratifiedKFold,
@@ -85,7 +87,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize("c", [2, 3])
 @pytest.mark.parametrize("cv", [StratifiedKFold(4), ONE_SPLIT], ids=["folds", "one split"])
 def test_venn_abers_equals_two_isotonic_fits_in_each_fold(c, cv):
-    X, y = examples(c=c)
+    X, y = examples(120, c=c)
     classes = np.unique(y)
     new = np.concatenate([X[:5], [[0.5, 0.5], [9.0, -9.0]]])
     model = ProbabilitySVC(cv=cv, **EXACT).fit(X, y)
@@ -100,7 +102,7 @@ def test_venn_abers_equals_two_isotonic_fits_in_each_fold(c, cv):
 
 
 def test_cross_venn_abers_equals_the_function_of_that_name():
-    X, y = examples(seed=1)
+    X, y = examples(150, seed=1)
     new, splits = X[:20] + 0.25, fold_indices(y, StratifiedKFold(5))
     for merge in (LogMerge(), BrierMerge()):
         folds, rows = [], []
@@ -115,13 +117,35 @@ def test_cross_venn_abers_equals_the_function_of_that_name():
 @pytest.mark.parametrize("c", [2, 3])
 @pytest.mark.parametrize("cv", [StratifiedKFold(4), ONE_SPLIT], ids=["folds", "one split"])
 def test_categories_are_counted(c, cv):
-    X, y = examples(c=c, seed=2)
+    X, y = examples(120, c=c, seed=2)
     model = ProbabilitySVC(cv=cv, method=Argmax(), **EXACT).fit(X, y)
     counts = naive.category_counts(X, y, np.unique(y), fold_indices(y, cv), X, **EXACT)
     m = counts.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(X), (counts + 1 / c) / (m + 1), atol=1e-12)
     ends = np.stack([counts / (m + 1), (counts + 1) / (m + 1)], axis=2)
     np.testing.assert_allclose(model.predict_interval(X), ends, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [None, Argmax()], ids=["Venn-Abers", "categories"])
+@pytest.mark.parametrize("cv", [LeaveOneOut(), KFold(5)], ids=["leave one out", "5 folds of 12"])
+def test_small_folds_are_one_calibration_set(cv, method):
+    """A fold of one example says no more than 1/2, however many there are."""
+    X, y = examples(seed=4)
+    new = np.concatenate([X[:9] + 0.25, [[4.0, 4.0], [-4.0, -4.0]]])
+    model = ProbabilitySVC(cv=cv, method=method, **EXACT).fit(X, y)
+    splits, classes = fold_indices(y, cv), np.unique(y)
+    f, labels, _ = naive.held_out(X, y, classes, splits, **EXACT)
+    asked = np.median([naive.scores(X[rows], y[rows], classes, new, **EXACT) for rows, _ in splits], axis=0)
+    np.testing.assert_allclose(model.svm_scores(new), asked, atol=1e-12)
+    if method is None:
+        ends = [[refitted(f[:, k], labels == name, row[k]) for k, name in enumerate(classes)] for row in asked]
+        np.testing.assert_allclose(model.predict_interval(new), ends, atol=1e-12)
+    else:
+        same = f.argmax(axis=1) == asked.argmax(axis=1)[:, None]
+        counts = np.array([[(labels[row] == name).sum() for name in classes] for row in same])
+        m = counts.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(model.predict_proba(new), (counts + 0.5) / (m + 1), atol=1e-12)
+    assert model.predict_proba(new).max() > 0.6
 
 
 def test_platt_equals_cross_val_predict_and_scikit_learn_s_sigmoid():
@@ -202,7 +226,8 @@ def test_probabilities_labels_and_intervals(name, c):
     np.testing.assert_allclose(p.sum(axis=1), 1)
     np.testing.assert_array_equal(model.predict(new), model.classes_[p.argmax(axis=1)])
     np.testing.assert_allclose(np.exp(model.predict_log_proba(new)), p)
-    assert model.n_iter_ > 0
+    assert model.n_iter_.shape == SVC().fit(X, y).n_iter_.shape
+    assert (model.n_iter_ > 0).all()
     if name in VENN:
         low, high = np.moveaxis(model.predict_interval(new), 2, 0)
         assert (low >= 0).all()
@@ -520,3 +545,10 @@ def test_a_solver_out_of_steps_warns():
         warnings.simplefilter("always")
         ProbabilitySVC(max_iter=1).fit(X, y)
     assert any("Solver terminated early" in str(one.message) for one in caught)
+
+
+def test_a_script_with_svc_s_words_for_probabilities_goes_on():
+    X, y = examples()
+    p = ProbabilitySVC(probability=True, random_state=0).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(p, ProbabilitySVC().fit(X, y).predict_proba(X))
+    np.testing.assert_array_equal(p, ProbabilitySVC(probability=False).fit(X, y).predict_proba(X))

@@ -17,13 +17,17 @@ from . import scale as scale
 from . import schedules as schedules
 from . import taxonomies as taxonomies
 from .adapters import ConformalClassifier as ConformalClassifier
+from .adapters import ConformalRegressor as ConformalRegressor
+from .adapters import ForecasterClassifier as ForecasterClassifier
 from .adapters import ProbabilitySVC as ProbabilitySVC
 from .adapters import RiverClassifier as RiverClassifier
 from .adapters import VennAbersCalibrator as VennAbersCalibrator
 from .adapters import VennClassifier as VennClassifier
 from .machines import RBF as RBF
+from .machines import FrozenRegressor as FrozenRegressor
 from .machines import FrozenScorer as FrozenScorer
 from .machines import KernelLogisticRegression as KernelLogisticRegression
+from .machines import KernelRidge as KernelRidge
 from .machines import LeastSquaresSVM as LeastSquaresSVM
 from .machines import Linear as Linear
 from .machines import OneVsAllSVM as OneVsAllSVM
@@ -41,13 +45,17 @@ from .online import save as save
 from .prediction import Forecast as Forecast
 from .prediction import Multiprobability as Multiprobability
 from .prediction import PredictionSet as PredictionSet
+from .predictors import Adaptive as Adaptive
 from .predictors import Conformal as Conformal
+from .predictors import ConformalDistribution as ConformalDistribution
 from .predictors import InductiveConformal as InductiveConformal
+from .predictors import InductiveDistribution as InductiveDistribution
 from .predictors import InductiveVenn as InductiveVenn
 from .predictors import InductiveVennAbers as InductiveVennAbers
 from .predictors import Scaler as Scaler
 from .predictors import TransductiveVenn as TransductiveVenn
 from .predictors import TransductiveVennAbers as TransductiveVennAbers
+from .predictors import by_group as by_group
 from .taxonomies import Argmax as Argmax
 from .taxonomies import Deleted as Deleted
 

@@ -11,15 +11,18 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.dummy import DummyClassifier
+from sklearn.svm import LinearSVC
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from venn.adapters import checks
 from venn.adapters.checks import FromOdds
 from venn.adapters.cross_fitting import Abers, CoupledAbers, Fold, disjoint_splits, rows_of
-from venn.machines.frozen import METHODS, FrozenScorer, read_alone
+from venn.machines.frozen import METHODS, FrozenScorer, clean_rows, read_alone
+from venn.machines.tables import has_names
 from venn.maps.merges import Merge
 from venn.prediction import Floats, Label
 from venn.turns import TakesTurns, turn_of
@@ -60,7 +63,11 @@ class Responses(FrozenScorer):
 
     def __call__(self, X: Any) -> Floats:
         """Return (n, c) rounded scores."""
-        scores = self._score(np.asarray(getattr(self._estimator, self._method)(X), np.float64))
+        if self.feature_names is not None and isinstance(X, list | tuple) and len(X) and has_names(X[0]):
+            answers = self._answers.of(self._method, clean_rows(X, self.features, self.feature_names, missing=True))
+        else:
+            answers = np.asarray(getattr(self._estimator, self._method)(X), np.float64)
+        scores = self._score(answers)
         if self._method == "predict_proba":
             return np.rint(checks.odds_of_each(scores) / STEP) * STEP + 0.0
         digits, exponents = np.frexp(scores)
@@ -88,7 +95,8 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
     not to be, and to be, of the class.
 
     - `cv` with several folds (the default): in each fold one classifier is trained and the rest calibrates; pairs are
-      merged over the folds (cross Venn-Abers).
+      merged over the folds (cross Venn-Abers). Where folds calibrate with fewer than 30 examples on average, the scores
+      of all folds make one calibration set, and a new object's score is the median over the classifiers.
     - one split, such as `ShuffleSplit(1)`: inductive Venn-Abers.
     - a fitted classifier, in a `FrozenEstimator` or with cv="prefit": inductive, and all examples calibrate.
 
@@ -102,7 +110,7 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
 
     Parameters
     ----------
-    estimator : classifier
+    estimator : classifier, default LinearSVC(random_state=0)
         With `decision_function` or `predict_proba`. Two classes are scored by decision values where there are any, as
         these do not run into 0 or 1; more by probabilities where there are any, as each class is calibrated by itself
         and a decision value of several means something beside the others only. From probabilities the scores are log
@@ -121,13 +129,15 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         pairs are coupled. On some data that is sharper; time and memory grow as the square of the number of classes.
         Either way intervals are those of each class against the rest, so a coupled probability may lie outside its
         interval.
+    n_jobs : int, optional
+        How many folds are trained at a time, as everywhere in scikit-learn; the answers are the same.
 
     Attributes
     ----------
     classes_ : (c,) array
         Labels in sorted order: the order of columns.
     n_calibration_ : int
-        Number of examples that calibrate, in the first fold.
+        Number of examples that calibrate, in the first fold; in all of them where these make one calibration set.
     n_features_in_ : int
         If the estimator has it.
     feature_names_in_ : (d,) array of str
@@ -143,6 +153,9 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
 
     Notes
     -----
+    Once there is a fit, and for a fitted estimator at once, rows may also come as a list of dicts, named tuples or rows
+    of a table, if the estimator was fitted to a table: they go by its names.
+
     A class that is missing from a fold's calibration set has small probabilities there, above 0 as long as p1 is. A
     class that is missing from the training set has the smallest score of each row, or probability 0 before calibration.
     Columns never go missing.
@@ -190,19 +203,23 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
 
     _answers: Abers
 
-    def __init__(self, estimator: Any, *, cv: Any = 5, merge: Merge | None = None, multi_class: str = "ovr") -> None:
+    def __init__(
+        self, estimator: Any = None, *, cv: Any = 5, merge: Merge | None = None, multi_class: str = "ovr",
+        n_jobs: int | None = None,
+    ) -> None:  # fmt: skip
         self.estimator = estimator
+        self.n_jobs = n_jobs
         self.cv = cv
         self.merge = merge
         self.multi_class = multi_class
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
-        return {"allow_nan": checks.takes(self.estimator, "allow_nan")}
+        return {"allow_nan": checks.takes(self._estimator(), "allow_nan")}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         for what in ("sparse", "allow_nan", "string"):
-            setattr(tags.input_tags, what, checks.takes(self.estimator, what))
+            setattr(tags.input_tags, what, checks.takes(self._estimator(), what))
         return tags
 
     def get_metadata_routing(self) -> Any:
@@ -210,7 +227,7 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         fit = MethodMapping().add(caller="fit", callee="fit")
         split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=fit).add(splitter=self.cv, method_mapping=split)
+        return router.add(estimator=self._estimator(), method_mapping=fit).add(splitter=self.cv, method_mapping=split)
 
     def __copy__(self) -> Self:
         other: Self = checks.twin(self)
@@ -324,7 +341,7 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         """Return the one fold of a fitted estimator."""
         own = getattr(self.estimator, "classes_", None)
         names = None
-        if isinstance(own, np.ndarray) and own.ndim == 1:  # otherwise the scorer raises the error
+        if own is not None and np.ndim(own) == 1:  # otherwise the scorer raises the error
             self.classes_ = checks.declared_classes(own, *given)
             names = self.classes_.tolist()
         scorer = Responses(self.estimator, names)
@@ -349,24 +366,31 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=weights if weighted else None, **fit_params)
             fit_params, split_params, copies = routed.estimator.fit, routed.splitter.split, None
-        elif weighted and has_fit_parameter(self.estimator, "sample_weight"):
+        elif weighted and has_fit_parameter(self._estimator(), "sample_weight"):
             fit_params["sample_weight"], copies = weights, None
-        folds = []
-        for training, calibration in disjoint_splits(self.cv, X, y, present, split_params):
+
+        def fold(training: Any, calibration: Any) -> Fold:
             rows = training if copies is None else training.repeat(copies[training])
             lone = (codes[rows] == codes[rows[0]]).all()  # some estimators refuse a single class
-            model = DummyClassifier(strategy="most_frequent") if lone else clone(self.estimator)
+            model = DummyClassifier(strategy="most_frequent") if lone else clone(self._estimator())
             model.fit(_safe_indexing(X, rows), y[rows], **({} if lone else rows_of(fit_params, len(y), rows)))
             scorer = Responses(model, self.classes_.tolist())
             scores = scorer(_safe_indexing(X, calibration))
-            folds.append(Fold(scorer, scores, codes[calibration], weights[calibration]))
+            return Fold(scorer, scores, codes[calibration], weights[calibration])
+
+        splits = list(disjoint_splits(self.cv, X, y, present, split_params))
+        folds: list[Fold] = Parallel(n_jobs=self.n_jobs)(delayed(fold)(*split) for split in splits)
         return folds
+
+    def _estimator(self) -> Any:
+        """Return the classifier, by default that of scikit-learn's `CalibratedClassifierCV`."""
+        return LinearSVC(random_state=0) if self.estimator is None else self.estimator
 
     # --------------------------------------------------------------- predicting
 
     @property
     def n_calibration_(self) -> int:
-        """Number of examples that calibrate in the first fold, weights included."""
+        """Number of examples that calibrate in the first fold, weights included; in all where these are made one."""
         return len(self._answers)
 
     def predict_proba(self, X: Any) -> Floats:
@@ -393,7 +417,7 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         return self._answers.interval(X)
 
     def scores(self, X: Any) -> Floats:
-        """Return (n, c) scores by the classifier, before calibration; with several folds their mean.
+        """Return (n, c) scores by the classifier, before calibration; of several folds the mean, of small the median.
 
         For two classes a single decision value f becomes -f and f; probabilities become log odds.
 

@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from datetime import date, timedelta
 from functools import wraps
-from numbers import Number
+from numbers import Integral, Number
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import validation
+from sklearn.utils import check_random_state, validation
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from venn._compiled.hulls import LIMIT
 from venn.machines.checks import check_columns
+from venn.machines.frozen import clean_rows
+from venn.online import checkpoint
 from venn.parameters import share
 from venn.prediction import TIE, Floats, Label
 from venn.turns import TakesTurns, turn_of
@@ -137,6 +139,13 @@ def declared_classes(classes: Any, *others: Any) -> Any:
     return np.unique(np.concatenate(parts))
 
 
+def seed_of(seed: Any, random_state: Any) -> Any:
+    """Return the seed: `random_state`, scikit-learn's name for it, in place of `seed` where it is given."""
+    if random_state is None or isinstance(random_state, Integral):
+        return seed if random_state is None else int(random_state)
+    return int(check_random_state(random_state).randint(2**31))
+
+
 def twin(estimator: Any) -> Any:
     """Return a shallow copy, made without `__copy__` and `__setstate__`, which copy what was learned."""
     other = object.__new__(type(estimator))
@@ -202,9 +211,25 @@ class HoldsPredictor(TakesTurns):
         tags.input_tags.sparse = True
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what skops keeps: bytes and models, for it takes no predictor, whose parts refer to each other."""
+        state = cast(dict[str, Any], super().__getstate__()).copy()
+        if "predictor_" in state:
+            predictor = state.pop("predictor_")
+            state["_packed"] = checkpoint.pack(predictor), checkpoint.models(predictor)
+        return state
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Return what pickle and copies keep, which takes predictors of your own as well."""
+        state = cast(dict[str, Any], super().__getstate__()).copy()
+        return object.__new__, (type(self),), state
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # type: ignore[misc]
-        if hasattr(self, "predictor_"):
+        packed = state.get("_packed")
+        super().__setstate__({name: one for name, one in state.items() if name != "_packed"})  # type: ignore[misc]
+        if packed is not None:
+            self.predictor_ = checkpoint.unpack(*packed)
+        elif hasattr(self, "predictor_"):
             # joblib passes large arrays as read-only maps of a file, but a machine writes into its buffers.
             self.predictor_ = deepcopy(self.predictor_)
 
@@ -217,6 +242,13 @@ class HoldsPredictor(TakesTurns):
         """Return X, and y if given, as the predictor takes them, or say what is wrong with them."""
         if self._columns is not None:
             check_columns(X, self._columns)  # the predictor will see no names
+        if self._columns is not None and self._missing:  # cells may be text
+            checked = validate_data(
+                self, X, y, reset=reset, dtype=None, accept_sparse="csr", ensure_all_finite=False, **checks
+            )
+            X, *labels = checked if isinstance(checked, tuple) else (checked,)
+            rows = X if issparse(X) else clean_rows(X, len(self._columns), self._columns, missing=True)
+            return (rows, *labels) if labels else rows
         finite = "allow-nan" if self._missing else True
         form = {"dtype": np.float64, "order": "C", "accept_sparse": "csr", "ensure_all_finite": finite}
         return validate_data(self, X, y, reset=reset, **form, **checks)

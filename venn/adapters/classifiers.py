@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from venn.adapters.bag import KeepsTheBag
-from venn.adapters.checks import FromOdds, FromPValues, settled
+from venn.adapters.checks import FromOdds, FromPValues, seed_of, settled
 from venn.machines.kernels import Kernel
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Machine
@@ -181,13 +181,17 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
         level moves by whether its set, made just before, held its label. The share of sets that miss is then alpha in
         the long run on any stream, as by `Adaptive`; about the set of one object nothing is proved.
         `predictor_.certificates` has errors, their bound and sizes. `predict_set` says the sets for what comes next; at
-        another alpha nothing holds. Scores on shuffled folds say nothing of it: scikit-learn knows no order of time.
+        another alpha nothing holds. Scores on shuffled folds say nothing of it: scikit-learn knows no order of
+        time, and its check that a weight is as good as so many rows (`check_sample_weight_equivalence`), which compares
+        two orders, does not hold.
     label_conditional : bool, default False
         Compare with examples of the supposed class only: errors are then rare in every class, not only overall.
     smoothed : bool, default True
         Break ties at random.
     seed : int >= 0, default 0
         Of the random numbers, one for each number of examples learned and each object.
+    random_state : int, RandomState or None, optional
+        scikit-learn's name for the seed: used in place of `seed` where it is given.
 
     Attributes
     ----------
@@ -254,6 +258,7 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
         label_conditional: bool = False,
         smoothed: bool = True,
         seed: int = 0,
+        random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -264,10 +269,12 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
         self.label_conditional = label_conditional
         self.smoothed = smoothed
         self.seed = seed
+        self.random_state = random_state
 
     def _predictor(self, machine: Machine) -> Conformal | Adaptive:
         share("alpha", self.alpha)
-        sets = Conformal(machine, self.measure, self.label_conditional, self.smoothed, self.seed)
+        seed = seed_of(self.seed, self.random_state)
+        sets = Conformal(machine, self.measure, self.label_conditional, self.smoothed, seed)
         return Adaptive(sets, [fraction("alpha", self.alpha)]) if flag("adaptive", self.adaptive) else sets
 
     def predict_p(self, X: Any) -> Floats:

@@ -27,13 +27,16 @@ from venn.taxonomies import ByScores
 from venn.turns import TakesTurns, turn_of
 
 FINEST = 1e6  # largest number of steps in a unit of scores, the same as for taxonomies
+FEW = 30  # examples of a fold that calibrate: with fewer, one map of all folds is as sharp or sharper on all we tried
 
 
 class CrossVennAbers(Parameters):
     """Venn-Abers in every fold, merged over the folds: the method that `ProbabilitySVC` uses by default.
 
     Each fold's SVM scores the new object, and that fold's calibration set gives p0 and p1 for every class
-    against all others. `merge` makes one probability from all folds' pairs.
+    against all others. `merge` makes one probability from all folds' pairs. Where folds calibrate with fewer than 30
+    examples on average, the scores of all folds make one calibration set, and the new object's score is the median over
+    the SVMs.
 
     Parameters
     ----------
@@ -137,9 +140,9 @@ class Scorer:
         return X[:, self._rows] if self._pairwise else X
 
     @property
-    def iterations(self) -> int:
-        """Largest number of steps of a solver."""
-        return max((int(m.n_iter_.max()) for m in self._machines if not isinstance(m, float)), default=0)
+    def iterations(self) -> Integers:
+        """Number of steps of the solver of each SVM, 0 where there was nothing to solve."""
+        return np.array([0 if isinstance(m, float) else m.n_iter_.max() for m in self._machines], np.int32)
 
     def __call__(self, X: Any) -> Floats:
         """Return (n, c) scores on the grid."""
@@ -160,6 +163,37 @@ class Fold(NamedTuple):
     scores: Floats
     codes: Integers
     weights: Floats
+
+
+class Median:
+    """The median of the scores that several scorers give; where these agree, it is their score to the last bit."""
+
+    def __init__(self, scorers: Sequence[Any]) -> None:
+        self._scorers = scorers
+
+    def __call__(self, X: Any) -> Floats:
+        """Return (n, c) scores."""
+        each = np.sort([scorer(X) for scorer in self._scorers], axis=0)
+        low, high = each[(len(each) - 1) // 2], each[len(each) // 2]
+        middle: Floats = low / 2 + high / 2  # the sum may overflow
+        return np.where(low == high, low, middle)
+
+    def differences(self, scores: Floats, i: int, j: int) -> Floats:
+        """Return (n,) scores of class i against class j from (n, c) ones."""
+        differences: Floats = self._scorers[0].differences(scores, i, j)
+        return differences
+
+
+def large_enough(folds: Sequence[Fold]) -> Sequence[Fold]:
+    """Return the folds, or one in place of them all where they have fewer than `FEW` examples on average.
+
+    A Venn predictor of m examples says no probability beyond 1 / (m + 1): a fold of one example knows next to nothing,
+    however many such folds there are.
+    """
+    scorers, scores, codes, weights = (list(part) for part in zip(*folds, strict=True))
+    if len(folds) == 1 or sum(w.sum() for w in weights) >= FEW * len(folds):
+        return folds
+    return [Fold(Median(scorers), np.concatenate(scores), np.concatenate(codes), np.concatenate(weights))]
 
 
 def _events(c: int) -> Sequence[int]:
@@ -223,6 +257,7 @@ class Abers(_EveryFold):
     """Venn-Abers of each fold, class against all others; threads may read while another one adds."""
 
     def __init__(self, merge: Merge | None, folds: Sequence[Fold], c: int) -> None:
+        folds = large_enough(folds)
         super().__init__(folds)
         self._merge = checked_merge(merge)
         self._events = _events(c)
@@ -326,6 +361,7 @@ class Categories(_EveryFold):
     """Counts of each fold in the object's category, averaged."""
 
     def __init__(self, taxonomy: ByScores, folds: Sequence[Fold], c: int) -> None:
+        folds = large_enough(folds)
         super().__init__(folds)
         checked_taxonomy(taxonomy, c)
         self._counters = []

@@ -8,8 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.bag import LearnsInTurn
 from venn.adapters.checks import FromOdds, FromPValues, declared_classes, settled, takes
-from venn.machines.checks import ENCODE
-from venn.machines.frozen import columns_of
+from venn.machines.categories import columns_of
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import Forecaster, Outlooks
 from venn.parameters import share
@@ -33,8 +32,8 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     scorer : fitted classifier, optional
         Its scores are calibrated; it must not have been fitted to these examples. Where scikit-learn makes clones, as
         in `cross_val_score`, put it into a `sklearn.frozen.FrozenEstimator`, for clones are not fitted. If it was
-        fitted to a table, tables must have the same columns in the same order. NaN, a missing number, is the scorer's
-        to take or to refuse: boosted trees take it, and pipelines with an imputer.
+        fitted to a table, tables must have the same columns in the same order, and text in them is the scorer's to take
+        or to refuse. So is NaN, a missing number: boosted trees take it, and pipelines with an imputer.
     transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them. Of no effect with a scorer.
     first : int >= 2, or 0, optional
@@ -70,7 +69,8 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     come, which is in no set and has no interval; `partial_fit` can declare all labels beforehand.
 
     The order of the rows matters a little: the first of them fix the scale, and the forecast is weighed by its past.
-    So of scikit-learn's checks those of weights, which compare two orders, do not hold.
+    So scikit-learn's check that a weight is as good as so many rows (`check_sample_weight_equivalence`), which compares
+    two orders, does not hold.
 
     Rows in an order that has to do with their labels, such as all of one class first, are no exchangeable stream: the
     verdict will say "changed", and rightly so. Shuffle such rows.
@@ -115,14 +115,8 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
         if reset:  # a scorer that is set later has no effect until then
             # Missing numbers are the scorer's to take or to refuse: of a pipeline no tag says whether it does.
             self._columns, self._missing = columns_of(self.scorer)[1], self.scorer is not None
-        try:
-            return super()._validated(X, y, reset=reset, **checks)
-        except ValueError as error:
-            if self.scorer is None or "could not convert string" not in str(error):
-                raise
-            raise ValueError(
-                f"X must hold numbers: {error}; {ENCODE}. VennAbersCalibrator(pipe) takes the table as it is"
-            ) from None
+        # One that was fitted to a table may read text; whether it does is for it to say.
+        return super()._validated(X, y, reset=reset, **checks)
 
     def _labels(self, y: Any, classes: Any) -> Any:
         own = getattr(self.scorer, "classes_", None)

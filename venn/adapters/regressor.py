@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, whole
+from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, seed_of, whole
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleLaplacian, fitted_to
 from venn.machines.scaled import FIRST
@@ -49,6 +49,8 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         are.
     seed : int >= 0, default 0
         Of the random numbers that break ties.
+    random_state : int, RandomState or None, optional
+        scikit-learn's name for the seed: used in place of `seed` where it is given.
 
     Attributes
     ----------
@@ -71,6 +73,10 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
     much as learning one example. Beyond some thousands use `InductiveDistribution`. Weights other than 1, and a scaler
     before it that was fitted to the training examples, void the theorem; it needs none, as it scales by itself.
 
+    The order of the rows matters a little: the first of them fix the scale. So scikit-learn's check that a weight is as
+    good as so many rows (`check_sample_weight_equivalence`), which compares two orders, does not hold, except with
+    `first=0`.
+
     References
     ----------
     Vovk, Petej, Nouretdinov, Manokhin & Gammerman (2020); Burnaev & Nazarov (2016).
@@ -90,13 +96,14 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
 
     def __init__(
         self, kernel: Kernel | None = None, C: float = 10.0, *, alpha: float = 0.1, first: int | None = None,
-        seed: int = 0,
+        seed: int = 0, random_state: Any = None,
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.C = C
         self.alpha = alpha
         self.first = first
         self.seed = seed
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, and learn these examples one after the other.
@@ -142,7 +149,8 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         refuse_fractions(weights, "for conformal predictors, which count examples")
         share("alpha", self.alpha)
         if anew:
-            predictor = ConformalDistribution(self._machine(X, int(weights.sum()) if complete else 0), seed=self.seed)
+            machine = self._machine(X, int(weights.sum()) if complete else 0)
+            predictor = ConformalDistribution(machine, seed=seed_of(self.seed, self.random_state))
         else:
             predictor = deepcopy(self.predictor_)
         for i in np.repeat(np.arange(len(y)), weights.astype(np.int64)).tolist():

@@ -19,8 +19,8 @@ from venn.turns import TakesTurns
 
 try:
     from river import base as base
-except ImportError as error:
-    raise ImportError("venn.RiverClassifier and venn.adapters.FromRiver need river: pip install river") from error
+except ImportError:
+    from venn.adapters import without_river as base
 
 Model = Predictor | Forecaster
 Make = Callable[[tuple[Label, ...]], Model]

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.checks import (
@@ -22,6 +23,8 @@ from venn.adapters.checks import (
 from venn.adapters.cross_fitting import Abers, Categories, CrossVennAbers, Fold, Mapped, Scorer, disjoint_splits
 from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
+
+OWN = {"method", "cv", "n_jobs", "probability", "random_state"}  # parameters that `SVC` is not given
 
 
 def _is_map(method: Any) -> bool:
@@ -83,7 +86,13 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         `CrossVennAbers()`, the default, a taxonomy on scores, or a map.
     cv : int, splitter or iterable of (training, calibration) indices, default 5
         As in `sklearn.model_selection.cross_val_score`; for a splitter that needs groups pass the list of what its
-        `split` yields. An example may calibrate in several folds, and counts in each of them, or in none.
+        `split` yields. An example may calibrate in several folds, and counts in each of them, or in none. Where folds
+        calibrate with fewer than 30 examples on average, as by `LeaveOneOut`, the two Venn methods make one calibration
+        set of all folds, and score a new object by the median of the folds' SVMs.
+    probability : bool, default True
+        Without effect: probabilities are always on.
+    n_jobs : int, optional
+        How many SVMs are trained at a time, as everywhere in scikit-learn; the answers are the same.
     random_state : object, optional
         Without effect, as nothing here is random: a script with `SVC(random_state=0)` goes on.
 
@@ -94,8 +103,8 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
         If X had names.
-    n_iter_ : int
-        Largest number of steps that a solver took.
+    n_iter_ : (c,) array of int, (1,) for two classes
+        Largest number of steps that a solver took for the SVM of each class against all others.
 
     Notes
     -----
@@ -146,6 +155,8 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         max_iter: int = -1,
         method: Any = None,
         cv: Any = 5,
+        n_jobs: int | None = None,
+        probability: Any = True,
         random_state: Any = None,
     ) -> None:
         self.C = C
@@ -159,6 +170,8 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         self.max_iter = max_iter
         self.method = method
         self.cv = cv
+        self.n_jobs = n_jobs
+        self.probability = probability
         self.random_state = random_state
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
@@ -216,26 +229,26 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         def scorer(rows: Integers) -> Scorer:
             return Scorer(self._svc(), X, codes, c, given, rows)
 
-        folds, scorers = [], []
-        for training, calibration in self._splits(X, y, present):
-            fitted = scorer(training)
-            scorers.append(fitted)
-            scores = fitted(X[calibration])
-            folds.append(Fold(fitted, scores, codes[calibration], weights[calibration]))
+        splits = self._splits(X, y, present)
+        parts = [training for training, _ in splits] + ([np.flatnonzero(present)] if a_map else [])
+        scorers = Parallel(n_jobs=self.n_jobs)(delayed(scorer)(rows) for rows in parts)
+        folds = [
+            Fold(fitted, fitted(X[calibration]), codes[calibration], weights[calibration])
+            for fitted, (_, calibration) in zip(scorers, splits, strict=False)
+        ]
         if a_map:
-            scorers.append(scorer(np.flatnonzero(present)))
             self._answers: Mapped | Categories | Abers = Mapped(self.method, folds, scorers[-1], c)
         elif isinstance(self.method, ByScores):
             self._answers = Categories(self.method, folds, c)
         else:
             self._answers = Abers(None if self.method is None else self.method.merge, folds, c)
         self.classes_ = classes
-        self.n_iter_ = max(scorer.iterations for scorer in scorers)
+        self.n_iter_ = np.max([one.iterations for one in scorers], axis=0)
         return self
 
     def _svc(self) -> Any:
         given = self.get_params(deep=False)
-        return SVC(**{name: given[name] for name in given.keys() - {"method", "cv", "random_state"}})
+        return SVC(**{name: given[name] for name in given.keys() - OWN})
 
     def _splits(self, X: Any, y: Any, present: Any) -> list[tuple[Integers, Integers]]:
         """Return training and calibration indices of each fold, of examples with weight > 0."""
@@ -288,7 +301,7 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         """Return (n, c) scores: decision values of each class against all others, rounded according to `tol`.
 
         For two classes the columns are -f and f. With a map they come from the SVM trained on all examples, with
-        Venn methods they are the mean over the folds' SVMs.
+        Venn methods they are the mean over the folds' SVMs, or the median where folds are small: see `cv`.
 
         Parameters
         ----------

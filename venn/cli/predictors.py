@@ -54,7 +54,10 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     **{name: ("hinge", partial(_scaled, map)) for name, map in SCALED.items()},
     "conformal": ("squares", Conformal),
     "conformal_by_class": ("squares", partial(Conformal, label_conditional=True)),
-    "defensive": ("classes", lambda given: Defensive(MultiscaleLaplacian(), given[0], landmarks=LANDMARKS, first=given[1])),
+    "defensive": (
+        "classes",
+        lambda given: Defensive(MultiscaleLaplacian(), given[0], landmarks=LANDMARKS, first=given[1]),
+    ),
     **{name: ("squares", partial(_inductive, kind)) for name, kind in TRAINED.items()},
 }
 # Sets with a long-run error rate on any stream, made from those of another predictor.

@@ -16,10 +16,7 @@ from venn.machines.sparse import is_sparse
 from venn.parameters import REAL, TRUTH, positive
 from venn.prediction import Bools, Floats, Label
 
-ENCODE = (
-    "encode text first; of a fitted pipeline that does so, pipe[:-1].transform(table) gives the rows, and pipe[-1] is "
-    "the scorer"
-)
+ENCODE = "encode text first, or give a fitted pipeline that does so: FrozenScorer(pipe) takes rows of its table"
 
 
 def code_of(y: Any, codes: dict[Label, int]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from venn._compiled.digests import dense_digests, sparse_digests
 from venn.machines.frozen import ObjectRows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
+from venn.machines.tables import TableRows
 
 
 def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
@@ -25,6 +27,9 @@ def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
     >>> one == same, one == other
     (True, False)
     """
+    if isinstance(rows, TableRows):
+        each = [blake2b(rows[i].tobytes(), digest_size=8).digest() for i in range(len(rows))]
+        return np.frombuffer(b"".join(each), "<u8").astype(np.uint64)
     out = np.empty(len(rows), np.uint64)
     with np.errstate(over="ignore"):  # 64 bits are meant to wrap around; compiled code does not look
         if isinstance(rows, SparseRows):

@@ -16,8 +16,10 @@ from threadpoolctl import ThreadpoolController
 from venn._compiled.grid import all_finite
 from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores, softmax
-from venn.machines.checks import all_real, check_columns, check_row, clean_object, is_table, known, strange_rows
+from venn.machines.categories import categories_of, columns_of, innermost, unwrapped
+from venn.machines.checks import all_real, check_columns, clean_object, is_table, known, strange_rows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
+from venn.machines.tables import TableRows, by_name, rows_by_name, with_text
 from venn.machines.trees import FlatTrees
 from venn.parameters import class_codes, flag, has_methods
 from venn.prediction import Floats, Integers, Label
@@ -35,20 +37,27 @@ ROW_BY_ROW = {
     "lightgbm": {"LGBMClassifier"},
     "xgboost": {"XGBClassifier"},
 }  # fmt: skip
+ROUNDED = 1e-3  # how far from 1 the sum of probabilities may be that were computed in single precision, or rounded
 FEW = 1024  # rows that are scored by one thread
-ObjectRows: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
+ObjectRows: TypeAlias = Floats | SparseRows | TableRows  #: n objects: rows (n, d)
 
 
 def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None, missing: bool = False) -> ObjectRows:
     """Return `X` as finite (n, d) float64 rows, without a copy where possible, or say what is wrong with it.
 
-    NaN may stand in them if `missing`. Columns of an array go by position; a sparse one stays sparse. A table must have
-    the columns `names`, in their order; without names it is refused.
+    NaN may stand in them if `missing`, and with `names` also text: such rows stay as they are. Columns of an array go
+    by position; a sparse one stays sparse. A table must have the columns `names`, in their order; without names it is
+    refused.
     """
+    if isinstance(X, TableRows):
+        if missing and X.names == names:
+            return X
+        X = X.cells
     if is_sparse(X):
         return clean_sparse("X", X, features)
     if names is not None:
         check_columns(X, names)
+        X = rows_by_name(X, names)
     elif is_table(X):
         raise TypeError(
             f"X must be an array, for no column names are known here to compare with, got a {type(X).__name__}: "
@@ -61,6 +70,10 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
         if rows.dtype.kind not in "fiub" and not all_real(rows):
             raise TypeError
     except (TypeError, ValueError):
+        cells = X if isinstance(X, list | tuple) else np.asarray(X, object)
+        table = None if names is None or not missing else with_text("X", cells, names)
+        if table is not None:
+            return table
         raise TypeError(f"X must be rows of numbers (n, d), got {strange_rows(X)}") from None
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"X must be two-dimensional (n, d), got shape {rows.shape}: one object x is X = [x]")
@@ -79,14 +92,25 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
 def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None, missing: bool = False) -> ObjectRows:
     """Return one object as a row (1, d), or say what is wrong with it; a sparse one stays sparse.
 
-    NaN may stand in it if `missing`. If it carries names, as a row of a table or a named tuple does, they must be
-    `names`.
+    NaN may stand in it if `missing`, and with `names` also text. If it carries names, as a dict, a row of a table or a
+    named tuple does, they must be `names`.
     """
     if is_sparse(x):
         return clean_sparse("x", x, features)
-    if names is not None:
-        check_row(x, names)
-    return clean_object(x, features, missing)[None]
+    if isinstance(x, TableRows):
+        if missing and x.names == names:
+            return x
+        x = x.cells[0]
+    if names is None:
+        return clean_object(x, features, missing)[None]
+    x = by_name(x, names)
+    try:
+        return clean_object(x, features, missing)[None]
+    except TypeError:
+        table = with_text("x", [x], names) if missing else None
+        if table is None:
+            raise
+        return table
 
 
 @saved
@@ -102,8 +126,10 @@ class FrozenScorer(Saved):
 
     Columns of arrays go by position. Sparse ones are handed on as a `scipy.sparse.csr_array`, if the estimator takes
     that. Tables are taken where the estimator was fitted to one, with the same columns in the same order, and refused
-    elsewhere; rows with names, such as the named tuples of `itertuples`, must have these names, too. An estimator that
-    selects columns by name, as a `ColumnTransformer` does, is handed data frames, which needs pandas.
+    elsewhere; an object with names must have these names, too: a row of a table, a table of one row, a named tuple of
+    `itertuples`, or a dict, whose order does not matter. Where the estimator was fitted to a table, cells may also be
+    text or None. An estimator that selects columns by name, as a `ColumnTransformer` does, or objects with text, are
+    handed on as data frames, which needs pandas; so are those of boosted trees whose columns were categories.
 
     NaN, a missing number, is the estimator's to take or to refuse: boosted trees take it, and pipelines with an
     imputer.
@@ -111,8 +137,9 @@ class FrozenScorer(Saved):
     Parameters
     ----------
     estimator : fitted classifier
-        With `classes_` and `decision_function` or `predict_proba`; pipelines and searches too. Of a
-        `sklearn.frozen.FrozenEstimator`, what is inside.
+        With `classes_`, an array or a list, and `decision_function` or `predict_proba`; pipelines and searches too. Of
+        a `sklearn.frozen.FrozenEstimator`, what is inside. A class of your own may be without `classes_`: then
+        `classes` are those of its columns.
     classes : sequence of distinct labels, optional
         Class order, by default that of the estimator. Classes that the estimator has not seen may be
         among them: they get the smallest score of each row by `decision_function`, 0 by `predict_proba`.
@@ -144,6 +171,8 @@ class FrozenScorer(Saved):
 
     Notes
     -----
+    What the estimator said of the last object is kept: to learn it after its prediction costs no second call.
+
     The scores of scikit-learn's own linear classifiers are computed from their coefficients by compiled code, and so
     are the probabilities of logistic regression for more than two classes (last bits may differ from `predict_proba`):
     one example costs microseconds, and a row has exactly the same score in a block as alone. So it is with
@@ -193,27 +222,31 @@ class FrozenScorer(Saved):
         row_by_row: bool | None = None,
         method: str | None = None,
     ) -> None:
-        estimator = _unwrapped(estimator)
+        estimator = unwrapped(estimator)
         if method is not None and (not isinstance(method, str) or method not in METHODS or not _has(estimator, method)):
             raise ValueError(f"method must be one of {METHODS} that the estimator has, or None, got {method!r}")
         self._wanted = method
         methods = METHODS if method is None else (method,)
         self._method = "" if isinstance(estimator, type) else next((m for m in methods if _has(estimator, m)), "")
         found = getattr(estimator, "classes_", None)
+        if found is None and classes is not None and not hasattr(estimator, "get_params"):  # not one of scikit-learn's
+            found = list(classes)
         if isinstance(estimator, type) or (not self._method and (found is not None or not hasattr(estimator, "fit"))):
             raise TypeError(f"estimator must have decision_function or predict_proba, got {estimator!r}")
         if found is None:
             number = not self._method and has_methods(estimator, "predict")
             advice = ": a regressor stands in InductiveDistribution(FrozenRegressor(fitted))" if number else ""
             raise ValueError(f"estimator must be a fitted classifier, with classes_, got {estimator!r}{advice}")
-        if not isinstance(found, np.ndarray) or found.ndim != 1:
+        own = (
+            found.tolist() if isinstance(found, np.ndarray) else list(found) if isinstance(found, list | tuple) else []
+        )
+        if not own or any(isinstance(label, np.ndarray | list) for label in own):
             raise ValueError(f"estimator must predict one label, got classes_ = {found!r}")
-        shape = getattr(_innermost(estimator), "decision_function_shape", None)
-        if self._method == "decision_function" and len(found) > 2 and shape == "ovo":
+        shape = getattr(innermost(estimator), "decision_function_shape", None)
+        if self._method == "decision_function" and len(own) > 2 and shape == "ovo":
             raise ValueError(
                 f"estimator must have one decision value for each class, got one-against-one {estimator!r}"
             )
-        own = found.tolist()
         codes = class_codes(own if classes is None else classes)
         for label in own:
             if label not in codes:
@@ -274,14 +307,14 @@ class FrozenScorer(Saved):
 
         Parameters
         ----------
-        x : (d,) finite numbers, or a sparse row
-            NaN stands for a missing number, if the estimator takes it.
+        x : (d,) finite numbers, or a sparse row, or a row with the names of the estimator's columns
+            NaN stands for a missing number, if the estimator takes it. Of an estimator fitted to a table, text as well.
 
         Raises
         ------
         ValueError, TypeError
-            x is not as described, or the estimator refuses it, x has other names than the estimator's, or a score is
-            not finite.
+            x is not as described, or the estimator refuses it, x has other names than the estimator's, a score is not
+            finite, or probabilities do not sum to 1.
         """
         return self.score_rows(clean_row(x, self.features, self.feature_names, self.missing))[0]
 
@@ -291,7 +324,8 @@ class FrozenScorer(Saved):
         Parameters
         ----------
         X : (n, d) finite numbers
-            An array, sparse or not, or a table with the columns of the one that the estimator was fitted to.
+            An array, sparse or not, or a table with the columns of the one that the estimator was fitted to, text
+            among them; or a sequence of rows with its names, such as dicts.
 
         Raises
         ------
@@ -302,7 +336,7 @@ class FrozenScorer(Saved):
 
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores of rows that `clean_rows` has checked."""
-        if self._ahead and len(rows) == 1 and not isinstance(rows, SparseRows):
+        if self._ahead and len(rows) == 1 and isinstance(rows, np.ndarray):
             known = self._ahead.get(rows.tobytes())
             if known is not None:
                 return known.copy()
@@ -355,7 +389,7 @@ class FrozenScorer(Saved):
                 row = clean_row(x, self.features, self.feature_names, self.missing)
             except (TypeError, ValueError):
                 continue
-            if not isinstance(row, SparseRows):
+            if isinstance(row, np.ndarray):
                 rows.append(row)
         d = self.features or (rows[0].shape[1] if rows else 0)
         return [row for row in rows if row.shape[1] == d]
@@ -378,6 +412,8 @@ class FrozenScorer(Saved):
                     f"scores must be ({len(rows)}, {len(self._columns)}), one for each class of the estimator, "
                     f"got shape {values.shape} from {self._method}"
                 )
+            if self.probabilities:
+                check_proba(values)
             if len(self._columns) < scores.shape[1]:
                 proba = self._method == "predict_proba"
                 scores[:] = 0.0 if proba else values.min(axis=1, keepdims=True)
@@ -401,6 +437,18 @@ class FrozenScorer(Saved):
         return self._answers.of(self._method, block)
 
 
+def check_proba(values: Floats) -> None:
+    """Raise where rows of `predict_proba` do not sum to 1, or are negative: what is no probability is none here."""
+    off = np.abs(values.sum(axis=1) - 1) > ROUNDED
+    off |= (values < -ROUNDED).any(axis=1)
+    if off.any():
+        i = int(off.argmax())
+        raise ValueError(
+            f"predict_proba must give probabilities, which sum to 1, got {values[i].tolist()} at row {i}: other scores "
+            "are those of a method decision_function"
+        )
+
+
 def read_alone(estimator: Any, c: int) -> str | None:
     """Return the method to read where the score of each of c classes stands alone; None if that is the usual one.
 
@@ -411,24 +459,20 @@ def read_alone(estimator: Any, c: int) -> str | None:
     return METHODS[1] if c > 2 and _has(estimator, METHODS[1]) else None
 
 
-def columns_of(estimator: Any) -> tuple[int | None, tuple[str, ...] | None]:
-    """Return the number of features that an estimator was fitted to, and their names, None for what it does not say."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return getattr(estimator, "n_features_in_", None), None if names is None else tuple(np.asarray(names).tolist())
-
-
 class Answers:
-    """What a fitted estimator answers about clean rows, which it gets as it can take them.
+    """What a fitted estimator answers about clean rows, which it gets as it can take them; the last answer is kept.
 
     That is an array. One fitted to a table may select columns by name: it refuses an array, and gets a table of its own
-    columns from then on. Scikit-learn's trees are walked by compiled code, and asked themselves only about what that
-    refuses: they say what is wrong.
+    columns from then on. Where there is text, and where columns were categories, it gets a table at once. Scikit-learn's
+    trees are walked by compiled code, and asked themselves only about what that refuses: they say what is wrong.
     """
 
     def __init__(self, estimator: Any) -> None:
         self._estimator = estimator
         self._names = columns_of(estimator)[1]
-        self._by_name = False
+        self._categories = {} if self._names is None else categories_of(estimator, self._names)
+        self._by_name = bool(self._categories)
+        self._last: tuple[str, bytes, Floats] | None = None
 
     @cached_property
     def trees(self) -> FlatTrees | None:
@@ -436,11 +480,22 @@ class Answers:
         return FlatTrees.of(self._estimator)
 
     def of(self, method: str, rows: ObjectRows) -> Floats:
-        """Return what one of its methods answers."""
-        if self.trees is not None and isinstance(rows, np.ndarray):
+        """Return what one of its methods answers; only read it."""
+        if len(rows) != 1:
+            return self._asked(method, rows)
+        # An object is asked about when it is predicted and again when it is learned, and by every predictor.
+        key, last = rows.tobytes(), self._last
+        if last is None or last[:2] != (method, key):
+            last = self._last = method, key, self._asked(method, rows)
+        return last[2]
+
+    def _asked(self, method: str, rows: ObjectRows) -> Floats:
+        if isinstance(rows, np.ndarray) and self.trees is not None:
             with suppress(ValueError):
                 return self.trees.answer(method, rows)
         ask = getattr(self._estimator, method)
+        if isinstance(rows, TableRows):
+            return np.asarray(self._of_text(ask, rows), np.float64)
         given = rows.tocsr() if isinstance(rows, SparseRows) else rows
         try:
             return np.asarray(ask(given) if self._names is None else self._named(ask, given), np.float64)
@@ -476,16 +531,19 @@ class Answers:
             return answer
 
     def _table(self, rows: Floats) -> Any:
-        from pandas import DataFrame
+        return TableRows(rows, self._names or ()).frame(self._categories)
 
-        return DataFrame(rows, columns=list(self._names or ()), copy=False)
-
-
-def _unwrapped(estimator: Any) -> Any:
-    """Return what is inside scikit-learn's `FrozenEstimator`, which hides whose methods it has."""
-    kind = type(estimator)
-    frozen = kind.__name__ == "FrozenEstimator" and kind.__module__.startswith("sklearn.")
-    return _unwrapped(estimator.estimator) if frozen else estimator
+    def _of_text(self, ask: Callable[[Any], Any], rows: TableRows) -> Any:
+        """Return what an estimator answers about rows with text; a table is what it was fitted to."""
+        try:
+            return ask(rows.frame(self._categories))
+        except ImportError as error:
+            error.add_note("An object with text is handed on in a table: pip install pandas")
+            raise
+        except Exception as error:
+            which = "x" if len(rows) == 1 else "X"
+            said = str(error).partition("\n")[0]
+            raise ValueError(f"{which} must be what the estimator takes, which says: {said}") from error
 
 
 def _has(estimator: Any, method: str) -> bool:
@@ -516,13 +574,3 @@ def _row_by_row(estimator: Any) -> bool:
         # On several threads trees are added up in the order in which these end.
         return estimator.n_jobs in (None, 1)
     return name != "GradientBoostingClassifier" or estimator.init in (None, "zero")
-
-
-def _innermost(estimator: Any) -> Any:
-    """Return the estimator that gives the decision values: the best of a search, a pipeline's last step."""
-    for name in ("best_estimator_", "final_estimator_", "estimator_"):
-        inner = getattr(estimator, name, None)
-        if inner is not None:
-            return _innermost(inner)
-    steps = getattr(estimator, "steps", None)
-    return _innermost(steps[-1][1]) if steps else estimator

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from venn.labels import Real
+from venn.machines.categories import columns_of
 from venn.machines.checks import check_names
-from venn.machines.frozen import Answers, ObjectRows, clean_row, clean_rows, columns_of
+from venn.machines.frozen import Answers, ObjectRows, clean_row, clean_rows
 from venn.parameters import has_methods
 from venn.prediction import Floats
 from venn.saved import Saved, saved

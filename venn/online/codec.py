@@ -10,6 +10,7 @@ import numpy as np
 
 from venn.labels import LabelSpace
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, read_object
+from venn.machines.tables import MARK, named_object, object_bytes, object_of
 from venn.monitors.kinds import ALL, kind_of
 from venn.prediction import Prediction
 
@@ -17,29 +18,38 @@ NUMBER = np.dtype("<f8")
 
 
 def copy_object(x: Any) -> Any:
-    """Return a copy of an object in the form that `decode_object` returns: an array or a sparse row (1, d).
+    """Return a copy of an object in the form that `decode_object` returns.
+
+    That is an array, a sparse row (1, d), or, of an object with text, a dict of values by name or a list of them.
 
     Raises
     ------
     TypeError, ValueError
-        It is neither.
+        It is none of these.
     """
-    return clean_sparse("x", x, None).tocsr() if is_sparse(x) else np.array(x, NUMBER)
+    if is_sparse(x):
+        return clean_sparse("x", x, None).tocsr()
+    named = named_object(x)
+    return np.array(x, NUMBER) if named is None else named
 
 
 def encode_object(x: Any) -> bytes:
     """Return the bytes of an object that `copy_object` has made."""
+    if isinstance(x, dict | list):
+        return object_bytes(x)
     return clean_sparse("x", x, None).tobytes() if is_sparse(x) else np.ascontiguousarray(x, NUMBER).tobytes()
 
 
 def decode_object(content: bytes) -> Any:
-    """Return the object that `encode_object` wrote: an array (d,), or a `scipy.sparse.csr_array` (1, d).
+    """Return the object that `encode_object` wrote: as `copy_object` returns it.
 
     Raises
     ------
     ValueError
         The bytes are not those of an object.
     """
+    if len(content) % NUMBER.itemsize and content.endswith(MARK):
+        return object_of(content)
     x = read_object(content)
     return x.tocsr() if isinstance(x, SparseRows) else x
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import Any, Self
 
 import numpy as np
@@ -67,6 +68,9 @@ class Said(dict[str, Any]):
 class Outlook(Said):
     """What a `Forecaster` says of one object: each of its predictors' predictions by name, and all of them in one.
 
+    `outlook["yes"]` is the probability of a class. If the name of a predictor is a class, too, such as "sets", it is
+    the predictor's: `to_dict()["probabilities"]` has all classes.
+
     Attributes
     ----------
     proba : (c,) float64
@@ -90,7 +94,14 @@ class Outlook(Said):
     >>> outlook = model.predict_one([1.1])
     >>> outlook.label, outlook.intervals.shape, sorted(outlook.guaranteed)
     ('yes', (2, 2), ['forecast', 'intervals', 'sets'])
+    >>> outlook["yes"] == outlook.to_dict()["probabilities"]["yes"]
+    True
     """
+
+    def __missing__(self, label: Any) -> float:
+        if label not in self.classes:
+            raise KeyError(f"it has {', '.join(self)}, and the classes {list(self.classes)!r}, got {label!r}")
+        return float(self.proba[self.classes.index(label)])
 
     @property
     def label(self) -> Label:
@@ -105,6 +116,34 @@ class Outlook(Said):
     def set(self, epsilon: float) -> tuple[Label, ...]:
         """Return the labels that cannot be excluded at this chance of an error, in class order."""
         return self[SETS].set(epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that is said as plain numbers: of the classes by label, and what is proved of each part.
+
+        With classes that are text it goes into JSON as it is.
+        """
+
+        def of_classes(values: Floats) -> dict[Label, Any]:
+            return dict(zip(self.classes, values.tolist(), strict=True))
+
+        return {
+            "label": self.label,
+            "probabilities": of_classes(self.proba),
+            "intervals": of_classes(self.intervals),
+            "p_values": of_classes(self[SETS].p_values),
+            "guaranteed": self.guaranteed,
+        }
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        said = self.to_dict()
+        rows = "".join(
+            f"<tr><td>{escape(str(label))}</td><td>{p:.3f}</td><td>{low:.3f} to {high:.3f}</td>"
+            f"<td>{said['p_values'][label]:.3f}</td></tr>"
+            for (label, p), (low, high) in zip(said["probabilities"].items(), said["intervals"].values(), strict=True)
+        )
+        heads = "".join(f"<th>{head}</th>" for head in ("class", "probability", "between", "p-value"))
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
     def __repr__(self) -> str:
         each = zip(self.classes, self.proba.tolist(), self.intervals.tolist(), strict=True)

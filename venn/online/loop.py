@@ -271,7 +271,7 @@ class Online(TakesTurns):
             return copy_object(x)
         except (TypeError, ValueError):
             if self.journal is not None:
-                raise TypeError(f"x must be a sequence of numbers to be kept in a journal, got {x!r}") from None
+                raise TypeError(f"x must be numbers, or numbers and text, to be kept in a journal, got {x!r}") from None
         return copy.deepcopy(x)  # for a user's own predictors
 
     def expire(self, id: int | str) -> None:

@@ -27,6 +27,8 @@ from venn.smoothing import Smoothing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Group
+else:  # for those who ask for hints while running, as dataclass tools do
+    Figure = Group = Any
 
 START = 256
 

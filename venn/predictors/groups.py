@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -76,6 +77,12 @@ def by_group(predictor: Any, by: By) -> Any:
         return InductiveByGroup(predictor, by)
     if isinstance(predictor, OnMachine) and "group" in predictor.parameters:  # of numbers: it ranks no table
         return type(predictor).made_of(predictor.parameters | {"group": _beside(predictor.parameters["group"], by)})
+    if isinstance(predictor, Mapping):  # a panel, such as a Forecaster
+        raise TypeError(
+            f"predictor must be a single one to stand within groups, got the {type(predictor).__name__} of "
+            f"{', '.join(predictor)}: one within groups stands beside it, "
+            'Forecaster(..., beside={"groups": by_group(Conformal(machine), by)})'
+        )
     if not isinstance(predictor, OnMachine) or not space_of(predictor).labels:
         raise TypeError(
             "predictor must be a conformal, Venn or Venn-Abers predictor, such as Conformal(machine), to stand within "

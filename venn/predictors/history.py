@@ -11,6 +11,7 @@ from venn.machines import frozen
 from venn.machines.machine import grown
 from venn.machines.sparse import SparseRows, rows_of
 from venn.machines.store import SparsePool
+from venn.machines.tables import TableRows
 from venn.prediction import Bools, Integers
 from venn.saved import checked_keys, held_array, held_finite, held_int, held_rows
 
@@ -53,6 +54,8 @@ class History:
         n = self.n + len(X)
         if n == self.n:
             return
+        if isinstance(X, TableRows):
+            raise TypeError(f"X must be rows of numbers for a machine that is trained, got {X!r}")
         if n > len(self._codes):
             self._codes, self._calibrates = grown(self._codes, 2 * n), grown(self._calibrates, 2 * n)
         if self.n == 0 and isinstance(X, SparseRows):

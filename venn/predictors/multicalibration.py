@@ -15,7 +15,6 @@ from venn.machines.frozen import FrozenScorer, ObjectRows
 from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.machine import Machine, NotConverged, checked_machine, only_table
 from venn.machines.one_vs_one import OneVsOneSVM
-from venn.machines.sparse import SparseRows
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
@@ -304,7 +303,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         super().__init__(machine, sums, schedule)
 
     def _read(self, rows: ObjectRows) -> Floats:
-        dense = rows.toarray() if isinstance(rows, SparseRows) else rows
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         return np.column_stack([super()._read(rows), self._functions.of(dense)])
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -327,7 +326,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     def _learned_from(self, rows: ObjectRows) -> None:
         """Fix the number of functions by the first example."""
         if self._functions.m is None and len(rows):
-            first = rows[:1].toarray() if isinstance(rows, SparseRows) else rows[:1]
+            first = rows[:1] if isinstance(rows, np.ndarray) else rows[:1].toarray()
             self._functions.m = self._functions.of(first).shape[1]
 
     def coefficients(self, x: Any) -> Floats:

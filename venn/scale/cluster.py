@@ -7,12 +7,14 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from venn.parameters import integer
 
 if TYPE_CHECKING:
     from distributed import Client
+else:  # for those who ask for hints while running, as dataclass tools do
+    Client = Any
 
 MISSING = "venn.scale needs Dask: pip install 'dask[array,dataframe]' distributed"
 

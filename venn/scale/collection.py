@@ -23,6 +23,8 @@ from venn.show.terminal import Progress
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+else:  # for those who ask for hints while running, as dataclass tools do
+    Client = Future = Any
 
 ROWS = 1 << 16  # scored at a time, so that the memory for predictions does not grow with the block
 WINDOW = 64  # blocks in one tree of merges; two trees run at a time

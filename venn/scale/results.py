@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from venn.online.archive import written
 from venn.online.record import Record
 from venn.scale.task import Task
-
-if TYPE_CHECKING:
-    import os
 
 FORMAT, VERSION = "vennstream.replay", 1
 

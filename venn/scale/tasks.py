@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import time
 import traceback
@@ -21,9 +22,9 @@ from venn.scale.task import Task, may_be_label, plain
 from venn.show.terminal import Progress
 
 if TYPE_CHECKING:
-    import os
-
     from distributed import Client
+else:  # for those who ask for hints while running, as dataclass tools do
+    Client = Any
 
 AHEAD = 4  # waiting tasks per thread of the cluster: enough to keep it busy, few enough for memory
 BESIDE = " Or another replay on the same workers did: replays(tasks, folder) does them again."

@@ -105,15 +105,20 @@ class Groups:
         """
         by = self.by
         if callable(by):
-            dense = rows.toarray() if isinstance(rows, SparseRows) else rows
+            dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
             groups: list[Hashable] = [group_of(row, by) for row in dense]
         else:
             self._check_features(rows.shape[1])
-            if isinstance(by, int) and len(rows) == 1 and not isinstance(rows, SparseRows):  # for speed
+            if isinstance(by, int) and len(rows) == 1 and isinstance(rows, np.ndarray):  # for speed
                 return np.array([self.number(float(rows[0, by]))], np.int64)
             wanted = [by] if isinstance(by, int) else list(by)
-            columns = rows.tocsr()[:, wanted].toarray() if isinstance(rows, SparseRows) else rows[:, wanted]
-            groups = [row[0] if isinstance(by, int) else tuple(row) for row in (columns + 0.0).tolist()]
+            if isinstance(rows, SparseRows):
+                columns = rows.tocsr()[:, wanted].toarray()
+            else:
+                columns = (rows if isinstance(rows, np.ndarray) else rows.toarray())[:, wanted]
+            if columns.dtype != object:
+                columns = columns + 0.0  # not -0.0
+            groups = [row[0] if isinstance(by, int) else tuple(row) for row in columns.tolist()]
         return np.array([self.number(group) for group in groups], np.int64)
 
     def number(self, group: Hashable) -> int:

@@ -1,0 +1,217 @@
+"""Objects with names and text: rows of a table that a fitted estimator reads itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn.machines.checks import check_names, check_row, is_table
+from venn.machines.sparse import VALUE, is_sparse
+from venn.parameters import REAL, TRUTH
+
+LARGEST = np.finfo(np.float64).max
+MARK = b"t"  # the last byte of an object with text; that of a sparse row is another
+
+
+class TableRows:
+    """Rows of cells that are numbers, text or missing, under the names of a fitted estimator's columns.
+
+    Parameters
+    ----------
+    cells : (n, d) array of objects
+        Checked: see `plain`.
+    names : tuple of d str
+    """
+
+    __slots__ = ("cells", "names")
+    ndim = 2
+
+    def __init__(self, cells: NDArray[Any], names: tuple[str, ...]) -> None:
+        self.cells = cells
+        self.names = names
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return len(self.cells), len(self.names)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getitem__(self, which: Any) -> TableRows:
+        """Return some of the rows; one of them for an integer."""
+        return TableRows(self.cells[which].reshape(-1, len(self.names)), self.names)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} rows of {', '.join(self.names)}>"
+
+    def toarray(self) -> NDArray[Any]:
+        """Return the (n, d) cells."""
+        return self.cells
+
+    def tobytes(self) -> bytes:
+        """Return the content: only equal rows have equal bytes."""
+        return json.dumps(self.cells.tolist()).encode()
+
+    def frame(self, categories: Mapping[str, Sequence[Any]] = MappingProxyType({})) -> Any:
+        """Return a data frame; `categories` are those of columns that shall be categorical, by name.
+
+        How a cell is handed on does not depend on other rows. Text is an object elsewhere, and so are gaps alone, of
+        which nobody knows what they stand for, unless text is in categories.
+        """
+        from pandas import Categorical, DataFrame, Series
+
+        columns = {}
+        for name, column in zip(self.names, self.cells.T, strict=True):
+            values = column.tolist()
+            if name in categories:  # those of no other row are the estimator's to refuse
+                new = dict.fromkeys(value for value in values if not is_gap(value) and value not in categories[name])
+                columns[name] = Series(Categorical(values, categories=[*categories[name], *new]))
+            else:
+                unknown = all(map(is_gap, values)) and not categories
+                text = unknown or any(isinstance(value, str) for value in values)
+                columns[name] = Series(
+                    values, dtype=object if text else np.float64 if any(map(is_gap, values)) else None
+                )
+        return DataFrame(columns, columns=list(self.names))
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a cell is missing: None or NaN."""
+    return value is None or value != value
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell is a number or a truth value."""
+    return isinstance(value, (*REAL, *TRUTH))
+
+
+def plain(value: Any, name: str, place: str) -> Any:
+    """Return a cell as a Python number, text or None, or say what it must be; pandas' NA is NaN."""
+    if value is None or isinstance(value, str):
+        return None if value is None else str(value)
+    if type(value).__name__ == "NAType":
+        return np.nan
+    if not is_number(value):
+        raise TypeError(
+            f"{name} must hold numbers and text, got {value!r:.60} at {place}: make numbers or text of it first, by a "
+            "rule that is fixed beforehand"
+        )
+    own = value.item() if isinstance(value, np.generic) else value
+    if own == own and abs(own) > LARGEST:
+        raise ValueError(f"{name} must be finite, got {own!r:.40} at {place}")
+    return own if own == own else np.nan
+
+
+def by_name(x: Any, names: tuple[str, ...]) -> Any:
+    """Return the values of one object in the order of these names, or say that it has others.
+
+    A mapping goes by its names, in whatever order. A named tuple, a row of a table and a table of one row must have the
+    names in this order, as the table of a fitted estimator must. What has no names goes by position.
+
+    Examples
+    --------
+    >>> by_name({"city": "Oslo", "age": 31}, ("age", "city"))
+    [31, 'Oslo']
+    """
+    if type(x) is np.ndarray:
+        return x
+    if isinstance(x, Mapping):
+        if x.keys() != set(names):
+            raise ValueError(f"x must have the features {list(names)!r}, got {list(x)!r}")
+        return [x[name] for name in names]
+    if is_table(x) and len(x) == 1:
+        check_names("x must have the features", x.columns, names)
+        return np.asarray(x)[0]
+    check_row(x, names)
+    return x
+
+
+def rows_by_name(X: Any, names: tuple[str, ...]) -> Any:
+    """Return the values of many objects in the order of these names; a sequence of objects with names is one, too."""
+    if isinstance(X, Sequence) and not isinstance(X, str) and len(X) and has_names(X[0]):
+        return [list(by_name(x, names)) for x in X]
+    return X
+
+
+def has_names(x: Any) -> bool:
+    """Whether an object tells the names of its features."""
+    index = getattr(x, "index", None)  # a method of lists
+    return isinstance(x, Mapping) or hasattr(x, "_fields") or (index is not None and not callable(index))
+
+
+def with_text(name: str, rows: Any, names: tuple[str, ...]) -> TableRows | None:
+    """Return rows of which some cells are text or missing; None where `rows` are something else.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A cell is neither a finite number nor text nor missing, or a row has too many or too few of them.
+    """
+    if isinstance(rows, str) or any(
+        isinstance(row, str) or is_table(row) or not isinstance(row, Iterable) for row in rows
+    ):
+        return None
+    given = [list(row) for row in rows]
+    if all(is_number(value) for row in given for value in row):
+        return None
+    cells = np.empty((len(given), len(names)), object)
+    for i, row in enumerate(given):
+        if len(row) != len(names):
+            raise ValueError(f"{name} must have {len(names)} features, {list(names)!r}, got {len(row)}")
+        at = "" if name == "x" else f"row {i}, "
+        cells[i] = [plain(value, name, f"{at}feature {of!r}") for of, value in zip(names, row, strict=True)]
+    return TableRows(cells, names)
+
+
+# ----------------------------------------------------------------------------- as bytes
+
+
+def named_object(x: Any) -> Any:
+    """Return an object with names or text as a dict of plain cells, without names as a list; None for other objects.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A cell is neither a finite number nor text nor missing.
+    """
+    if is_sparse(x) or (type(x) is np.ndarray and x.dtype != object):
+        return None
+    names: list[Any] | None = None
+    if isinstance(x, Mapping):
+        names, values = list(x), list(x.values())
+    elif is_table(x) and len(x) == 1:
+        names, values = list(x.columns), list(np.asarray(x)[0])
+    elif isinstance(x, Iterable) and not isinstance(x, str) and not is_table(x):
+        values = list(x)
+        if has_names(x) and not hasattr(x, "_fields"):  # a field of a named tuple may stand for another name
+            names = list(x.index)  # type: ignore[attr-defined]
+    else:
+        return None
+    text = any(value is None or isinstance(value, str) for value in values)
+    if not isinstance(x, Mapping) and not text:
+        return None  # numbers go by position
+    cells = [plain(value, "x", f"feature {i}") for i, value in enumerate(values)]
+    if names is None or not all(isinstance(name, str) for name in names):
+        return cells
+    return dict(zip(names, cells, strict=True))
+
+
+def object_bytes(x: Any) -> bytes:
+    """Return the bytes of what `named_object` has made; their number is not that of a dense object."""
+    content = json.dumps(x, sort_keys=True, ensure_ascii=False).encode()
+    return content + b" " * ((len(content) + len(MARK)) % VALUE.itemsize == 0) + MARK
+
+
+def object_of(content: bytes) -> Any:
+    """Return the object that `object_bytes` wrote, or raise ValueError."""
+    x = json.loads(content.removesuffix(MARK))
+    values = list(x.values()) if isinstance(x, dict) else x
+    if not isinstance(values, list) or not all(v is None or isinstance(v, str | float | int) for v in values):
+        raise ValueError(f"an object with text must be names and values, got {x!r:.60}")
+    return x
