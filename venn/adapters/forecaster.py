@@ -21,11 +21,12 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
 
     The examples are learned one after the other, in the order of the rows, by `fit` or by `partial_fit` in as many
     parts as one likes. All of them count in every answer until there are `transductive`; then seven tenths train a
-    scorer, the others and all later ones calibrate it, and so again at twice, four times, ... as many. Given a fitted `scorer`, all of them calibrate that one.
+    scorer, the others and all later ones calibrate it, and so again at twice, four times, ... as many. Given a fitted
+    `scorer`, all of them calibrate that one.
 
     What is proved, for exchangeable examples and objects: the interval of each class holds a calibrated probability of
-    it, and the set of an object misses its label with probability `alpha`. Of `predict_proba` the total log loss is bounded. See
-    `Forecaster` and `predict_interval`.
+    it, and the set of an object misses its label with probability `alpha`. Of `predict_proba` the total log loss is
+    bounded. See `Forecaster` and `predict_interval`.
 
     Parameters
     ----------

@@ -463,8 +463,8 @@ class Answers:
     """What a fitted estimator answers about clean rows, which it gets as it can take them; the last answer is kept.
 
     That is an array. One fitted to a table may select columns by name: it refuses an array, and gets a table of its own
-    columns from then on. Where there is text, and where columns were categories, it gets a table at once. Scikit-learn's
-    trees are walked by compiled code, and asked themselves only about what that refuses: they say what is wrong.
+    columns from then on. Where there is text, and where columns were categories, it gets a table at once. Trees of
+    scikit-learn's are walked by compiled code, and asked themselves only about what that refuses: they say what is wrong.
     """
 
     def __init__(self, estimator: Any) -> None:

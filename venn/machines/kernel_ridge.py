@@ -42,8 +42,8 @@ class KernelRidge(KeptRidge):
     Parameters
     ----------
     kernel : Kernel
-        `MultiscaleLaplacian()`, `RBF(gamma)`, `Linear()`, `Polynomial(degree, gamma, coef0)`, or an object with the same
-        method. Objects may be sparse.
+        `MultiscaleLaplacian()`, `RBF(gamma)`, `Linear()`, `Polynomial(degree, gamma, coef0)`, or an object with the
+        same method. Objects may be sparse.
     C : float > 0
         Weight of the squared errors; 1 / C is the ridge.
 

@@ -47,8 +47,8 @@ GUARANTEES = {
     ERROR_BOUND: EXCHANGEABLE + "at every level the set misses the true label with at most that probability.",
     LONG_RUN: "<b>Guaranteed</b> on any stream, however it was made: in the long run the share of sets that miss the "
     "true label is the level. Not guaranteed: any single set, nor the size of the sets: read it beside the errors.",
-    LOG_LOSS: "<b>Guaranteed</b> on any stream, however it was made: the total log loss is hardly larger than that of the "
-    "best of the experts inside. Not guaranteed: any single probability.",
+    LOG_LOSS: "<b>Guaranteed</b> on any stream, however it was made: the total log loss is hardly larger than that of "
+    "the best of the experts inside. Not guaranteed: any single probability.",
     NOTHING: "<b>Nothing is guaranteed</b>: these are point forecasts, to be judged by their record.",
 }
 MIXED = "Its predictions do not all guarantee the same: no single statement holds for the curves."
