@@ -83,8 +83,8 @@ class DenseObjects:
         """Hold the object at a place: nothing to do."""
 
     def at(self, place: int) -> Floats:
-        """Return the object at a place."""
-        return np.ascontiguousarray(self.columns[:, place])
+        """Return a copy of the object at a place: with one feature a column is contiguous, and would be shared."""
+        return self.columns[:, place].copy()
 
     def of(self, places: Integers) -> Floats:
         """Return the features by column of the objects at some places."""
