@@ -136,7 +136,7 @@ def deleted_table(  # type: ignore[no-untyped-def]
     """
     new_sums, column, inverse, shift = work[0], work[1], work[2], work[3]
     for i in range(n):
-        inverse[i] = 1.0 / (diagonal[i] + u[i] * u[i] / pivot - new_sums[i] * new_sums[i] / new_total)
+        inverse[i] = 1.0 / (diagonal[i] + u[i] * (u[i] / pivot) - new_sums[i] * (new_sums[i] / new_total))
         shift[i] = step * column[i] * inverse[i]
     for k in range(solutions.shape[0]):
         solution, target, below, above = solutions[k], targets[k], negative[k], positive[k]
@@ -156,7 +156,7 @@ def append(W, n, u, pivot, low, targets, sums, diagonal, solutions, bases, gain,
     start = n * (n + 1) // 2
     for i in range(n):
         W[start + i] = -u[i] / root
-        diagonal[i] += u[i] * u[i] / pivot
+        diagonal[i] += u[i] * (u[i] / pivot)
         sums[i] -= u[i] * gain
     W[start + n] = 1.0 / root
     diagonal[n] = 1.0 / pivot
@@ -234,17 +234,20 @@ def rotate_in(W, n, i, carry, cosines, sines):  # type: ignore[no-untyped-def]
 def remove(n, i, carry, sums, diagonal, solutions, bases):  # type: ignore[no-untyped-def]
     """Remove example i from everything that follows from M^-1, given the row that W lost; return the new sum of `sums`.
 
-    By Schur's complement: M^-1 of the others is the old one minus carry carry', and its old column i was carry[i]
+    And by what factor an entry of the diagonal shrinks at most: so many times larger its error is then. By Schur's complement: M^-1 of the others is the old one minus carry carry', and its old column i was carry[i]
     carry.
     """
     pivot = carry[i]
     share = sums[i] / pivot
     total = 0.0
+    shrunk = 1.0
     for j in range(n):
         if j != i:
             to = j if j < i else j - 1
             sums[to] = sums[j] - share * carry[j]
-            diagonal[to] = diagonal[j] - carry[j] * carry[j]
+            left = diagonal[j] - carry[j] * carry[j]
+            shrunk = max(shrunk, diagonal[j] / left) if left > 0.0 else np.inf
+            diagonal[to] = left
             total += sums[to]
     for k in range(solutions.shape[0]):
         solution = solutions[k]
@@ -255,7 +258,7 @@ def remove(n, i, carry, sums, diagonal, solutions, bases):  # type: ignore[no-un
                 to = j if j < i else j - 1
                 solution[to] = solution[j] - share * carry[j]
                 bases[k] += solution[to]
-    return total
+    return total, shrunk
 
 
 @compiled
@@ -281,13 +284,12 @@ def score_rows(n, rows, sums, solutions, bases, total, out):  # type: ignore[no-
 
 @compiled
 def row_violation(i, n, row, ridge, targets, W, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
-    """Return the error of example i's equations, for the worst target.
+    """Return the error of example i's equations (M a_k)_i + b_k = t_ik, for the worst target, from its kernel row.
 
-    These are (M a_k)_i + b_k = t_ik and (M sums)_i = 1, from its kernel row; and, relative to its size, diag(M^-1)_i
-    from column i of W.
+    And that of (M sums)_i = 1, or the error of diag(M^-1)_i, relative to its size, from column i of W.
     """
     scores = score_row(n, row, sums, solutions, bases, total)
-    worst = abs(dot(row, sums, n) + sums[i] * ridge - 1.0)
+    worst = 0.0
     for k in range(scores.shape[0]):
         a = solutions[k, i] - bases[k] / total * sums[i]
         worst = max(worst, abs(scores[k] + a * ridge - targets[k, i]))
@@ -295,21 +297,162 @@ def row_violation(i, n, row, ridge, targets, W, sums, diagonal, solutions, bases
     for r in range(i, n):
         w = W[r * (r + 1) // 2 + i]
         square += w * w
-    return max(worst, abs(square - diagonal[i]) / square)
+    return worst, max(abs(dot(row, sums, n) + sums[i] * ridge - 1.0), abs(square - diagonal[i]) / square)
 
 
 @compiled
-def new_violation(n, row, kappa, u, solutions, entries, biases, low, work):  # type: ignore[no-untyped-def]
-    """Return the error of the new example's equation, with all targets `low`, for the worst target."""
-    new_sums = work[0]
+def new_violation(n, row, kappa, u, solutions, entries, biases, low, share, work):  # type: ignore[no-untyped-def]
+    """Return the error of the new example's equations, its targets `low` or `low + 2`, for the worst target.
+
+    `share` is by how much a bias rises with the new target.
+    """
+    new_sums, column = work[0], work[1]
     along_u = dot(row, u, n)
     along_sums = dot(row, new_sums, n)
-    worst = 0.0
+    rise = dot(row, column, n) + kappa * column[n] + share - 1.0
+    worst = abs(along_sums + kappa * new_sums[n] - 1.0)
     for k in range(solutions.shape[0]):
         entry, bias = entries[k], biases[k]
         a = entry - bias * new_sums[n]
-        left = dot(row, solutions[k], n) - along_u * entry - bias * along_sums + kappa * a + bias
-        worst = max(worst, abs(left - low))
+        missed = dot(row, solutions[k], n) - along_u * entry - bias * along_sums + kappa * a + bias - low
+        worst = max(worst, max(abs(missed), abs(missed + 2.0 * rise)))
+    return worst
+
+
+@compiled
+def sweep_in(n, row, weight, sweep):  # type: ignore[no-untyped-def]
+    """Extend `sweep` (3, > n) by an example of this kernel row, itself last: weights, K weights, roots of K(x, x)."""
+    weights, image = sweep[0], sweep[1]
+    total = weight * row[n]
+    for i in range(n):
+        image[i] += weight * row[i]
+        total += weights[i] * row[i]
+    weights[n] = weight
+    image[n] = total
+    sweep[2, n] = np.sqrt(max(row[n], 0.0))
+
+
+@compiled
+def sweep_out(n, i, row, sweep):  # type: ignore[no-untyped-def]
+    """Remove example i of n from `sweep`, given its kernel row with the others."""
+    weight = sweep[0, i]
+    for values in sweep:
+        for j in range(i, n - 1):
+            values[j] = values[j + 1]
+    image = sweep[1]
+    for j in range(n - 1):
+        image[j] -= weight * row[j]
+
+
+@compiled
+def swept_equations(n, sweep, ridge, x, aim):  # type: ignore[no-untyped-def]
+    """Return the weighted sum of the errors of all equations M x = aim."""
+    weights, image = sweep[0], sweep[1]
+    error = 0.0
+    for i in range(n):
+        error += (image[i] + ridge[i] * weights[i]) * x[i] - weights[i] * aim[i]
+    return abs(error)
+
+
+@compiled
+def deleted_loss(diagonal, sums, total, u, pivot, gain, n):  # type: ignore[no-untyped-def]
+    """Return how many times larger the inverse's diagonal is than that of H: digits lost in deleted scores.
+
+    With a new example: `u` and `pivot` are its. Without one, u and `gain` are 0. Infinite where an entry of H is not
+    above 0.
+    """
+    left = 1.0 / pivot - gain * (gain / total)
+    if not left > 0.0:
+        return np.inf
+    worst = 1.0 / pivot / left
+    for i in range(n):
+        whole = diagonal[i] + u[i] * (u[i] / pivot)
+        own = sums[i] - u[i] * gain
+        left = whole - own * (own / total)
+        if not left > 0.0:
+            return np.inf
+        worst = max(worst, whole / left)
+    return worst
+
+
+@compiled
+def sweep_solution(n, sweep, targets, ridge, sums, diagonal, solutions, bases, total, ones, none, rounding):  # type: ignore[no-untyped-def]
+    """Return three numbers about a solution of at least one example.
+
+    A weighted sum of the errors of all equations; what rounding of the kernel costs scores and deleted scores, if it
+    moves a value K(x, z) by `rounding` |x| |z|, at random; and by how much errors are larger in deleted scores.
+    `ones` and `none` are (>= n,) ones and zeros.
+    """
+    of_sums = swept_equations(n, sweep, ridge, sums, ones)
+    longest, missed, away = 0.0, 0.0, 0.0
+    for i in range(n):
+        longest = max(longest, sweep[2, i])
+    for k in range(solutions.shape[0]):
+        bias = bases[k] / total
+        solution = solutions[k]
+        missed = max(missed, swept_equations(n, sweep, ridge, solution, targets[k]) + abs(bias) * of_sums)
+        square = 0.0
+        for i in range(n):
+            part = sweep[2, i] * (solution[i] - bias * sums[i])
+            square += part * part
+        away = max(away, square)
+    loss = deleted_loss(diagonal, sums, total, none, 1.0, 0.0, n) if n > 1 else 1.0
+    return max(missed, loss * of_sums), rounding * max(longest * np.sqrt(away), loss), loss
+
+
+@compiled
+def sweep_new(  # type: ignore[no-untyped-def]
+    n, sweep, row, u, targets, ridge, sums, diagonal, solutions, pivot, gain, new_total, entries, biases, work,
+    ones, rounding,
+):  # fmt: skip
+    """Return the same as `sweep_solution` with a new example of this kernel row, for targets of `low` and `low + 2`."""
+    new_sums, column = work[0], work[1]
+    of_sums = swept_equations(n, sweep, ridge, sums, ones)
+    of_u = swept_equations(n, sweep, ridge, u, row)
+    own = np.sqrt(max(row[n], 0.0))
+    longest, missed, away = own, 0.0, 0.0
+    for i in range(n):
+        longest = max(longest, sweep[2, i])
+    raised = 2.0 * abs(gain / new_total)  # by how much the bias moves with the target
+    for k in range(solutions.shape[0]):
+        entry, bias, solution = entries[k], biases[k], solutions[k]
+        steepest = abs(bias) + raised
+        error = swept_equations(n, sweep, ridge, solution, targets[k]) + steepest * of_sums
+        missed = max(missed, error + (abs(entry) + 2.0 / pivot + steepest * abs(gain)) * of_u)
+        low, high = 0.0, 0.0
+        for i in range(n):
+            a = solution[i] - u[i] * entry - bias * new_sums[i]
+            part = sweep[2, i] * a
+            low += part * part
+            part += sweep[2, i] * 2.0 * column[i]
+            high += part * part
+        part = own * (entry - bias * new_sums[n])
+        low += part * part
+        part += own * 2.0 * column[n]
+        away = max(away, max(low, high + part * part))
+    loss = deleted_loss(diagonal, sums, new_total, u, pivot, gain, n) if n > 0 else 1.0
+    missed = max(missed, loss * (of_sums + abs(gain) * of_u))
+    return missed, rounding * max(longest * np.sqrt(away), loss), loss
+
+
+@compiled
+def supposed_violation(  # type: ignore[no-untyped-def]
+    i, n, row, to_new, ridge, targets, u, solutions, entries, biases, gain, new_total, loss, work
+):  # fmt: skip
+    """Return the error of example i's equations with a new example, for targets of `low` and `low + 2`.
+
+    `row` is the kernel row of i with the n old ones, `to_new` its kernel with the new one.
+    """
+    new_sums, column = work[0], work[1]
+    along_sums = dot(row, new_sums, n) + to_new * new_sums[n] + ridge * new_sums[i]
+    along_u = dot(row, u, n) + ridge * u[i]
+    rise = dot(row, column, n) + to_new * column[n] + ridge * column[i] + gain / new_total
+    worst = loss * abs(along_sums - 1.0)
+    for k in range(solutions.shape[0]):
+        entry, bias = entries[k], biases[k]
+        along = dot(row, solutions[k], n) + ridge * solutions[k, i]
+        missed = along + (to_new - along_u) * entry - bias * along_sums + bias - targets[k, i]
+        worst = max(worst, max(abs(missed), abs(missed + 2.0 * rise)))
     return worst
 
 
@@ -333,7 +476,7 @@ def deleted_scores(n, targets, sums, diagonal, solutions, bases, total):  # type
         bias = bases[k] / total
         for i in range(n if n > 1 else 0):
             a = solutions[k, i] - bias * sums[i]
-            h = diagonal[i] - sums[i] * sums[i] / total
+            h = diagonal[i] - sums[i] * (sums[i] / total)
             scores[k, i] = targets[k, i] - a / h
     return scores
 
