@@ -1,4 +1,4 @@
-"""A refused step changes nothing: a refusal forced inside every call that may refuse, objects of one feature included."""
+"""A refused step changes nothing: a refusal is forced inside every call that may refuse, with one feature too."""
 
 from __future__ import annotations
 

@@ -234,7 +234,9 @@ def rotate_in(W, n, i, carry, cosines, sines):  # type: ignore[no-untyped-def]
 def remove(n, i, carry, sums, diagonal, solutions, bases):  # type: ignore[no-untyped-def]
     """Remove example i from everything that follows from M^-1, given the row that W lost; return the new sum of `sums`.
 
-    And by what factor an entry of the diagonal shrinks at most: so many times larger its error is then. By Schur's complement: M^-1 of the others is the old one minus carry carry', and its old column i was carry[i]
+    And by what factor an entry of the diagonal shrinks at most: so many times larger its error is then.
+
+    By Schur's complement: M^-1 of the others is the old one minus carry carry', and its old column i was carry[i]
     carry.
     """
     pivot = carry[i]
@@ -321,30 +323,36 @@ def new_violation(n, row, kappa, u, solutions, entries, biases, low, share, work
 
 @compiled
 def sweep_in(n, row, weight, sweep):  # type: ignore[no-untyped-def]
-    """Extend `sweep` (3, > n) by an example of this kernel row, itself last: weights, K weights, roots of K(x, x)."""
-    weights, image = sweep[0], sweep[1]
+    """Extend `sweep` (4, > n) by an example of this kernel row, itself last.
+
+    It holds weights, K weights, the roots of K(x, x), and the largest root so far.
+    """
+    weights, image, lengths = sweep[0], sweep[1], sweep[2]
     total = weight * row[n]
     for i in range(n):
         image[i] += weight * row[i]
         total += weights[i] * row[i]
     weights[n] = weight
     image[n] = total
-    sweep[2, n] = np.sqrt(max(row[n], 0.0))
+    lengths[n] = np.sqrt(max(row[n], 0.0))
+    sweep[3, n] = max(lengths[n], sweep[3, n - 1]) if n > 0 else lengths[n]
 
 
 @compiled
 def sweep_out(n, i, row, sweep):  # type: ignore[no-untyped-def]
     """Remove example i of n from `sweep`, given its kernel row with the others."""
-    weight = sweep[0, i]
-    for values in sweep:
+    weight, longest = sweep[0, i], sweep[3]
+    for values in sweep[:3]:
         for j in range(i, n - 1):
             values[j] = values[j + 1]
+    for j in range(i, n - 1):
+        longest[j] = max(sweep[2, j], longest[j - 1]) if j > 0 else sweep[2, j]
     image = sweep[1]
     for j in range(n - 1):
         image[j] -= weight * row[j]
 
 
-@compiled
+@in_lanes
 def swept_equations(n, sweep, ridge, x, aim):  # type: ignore[no-untyped-def]
     """Return the weighted sum of the errors of all equations M x = aim."""
     weights, image = sweep[0], sweep[1]
@@ -354,85 +362,84 @@ def swept_equations(n, sweep, ridge, x, aim):  # type: ignore[no-untyped-def]
     return abs(error)
 
 
+@in_lanes
+def carried(n, lengths, solution, u, new_sums, column, entry, bias):  # type: ignore[no-untyped-def]
+    """Return the sums of (|x| a)^2 with a new example whose target is `low`, and is higher by 2, over the old ones."""
+    low, high = 0.0, 0.0
+    for i in range(n):
+        a = solution[i] - u[i] * entry - bias * new_sums[i]
+        part, raised = lengths[i] * a, lengths[i] * (a + 2.0 * column[i])
+        low += part * part
+        high += raised * raised
+    return low, high
+
+
 @compiled
-def deleted_loss(diagonal, sums, total, u, pivot, gain, n):  # type: ignore[no-untyped-def]
+def deleted_loss(n, diagonal, sums, total, u, pivot, gain, work):  # type: ignore[no-untyped-def]
     """Return how many times larger the inverse's diagonal is than that of H: digits lost in deleted scores.
 
-    With a new example: `u` and `pivot` are its. Without one, u and `gain` are 0. Infinite where an entry of H is not
-    above 0.
+    With a new example: `u` and `pivot` are its. Without one, u and `gain` are 0. It is the largest factor or a little
+    more, a sum of fourth powers, which takes no comparisons; `work` (>= n,) is written to.
     """
-    left = 1.0 / pivot - gain * (gain / total)
-    if not left > 0.0:
-        return np.inf
-    worst = 1.0 / pivot / left
+    own = 1.0 / (1.0 - gain * pivot * (gain / total))
     for i in range(n):
         whole = diagonal[i] + u[i] * (u[i] / pivot)
-        own = sums[i] - u[i] * gain
-        left = whole - own * (own / total)
-        if not left > 0.0:
-            return np.inf
-        worst = max(worst, whole / left)
-    return worst
+        share = sums[i] - u[i] * gain
+        factor = whole / (whole - share * (share / total))
+        work[i] = factor * factor
+    own *= own
+    return np.sqrt(np.sqrt(dot(work, work, n) + own * own))
 
 
 @compiled
-def sweep_solution(n, sweep, targets, ridge, sums, diagonal, solutions, bases, total, ones, none, rounding):  # type: ignore[no-untyped-def]
+def sweep_solution(  # type: ignore[no-untyped-def]
+    n, sweep, targets, ridge, sums, diagonal, solutions, bases, total, ones, none, work, rounding
+):
     """Return three numbers about a solution of at least one example.
 
     A weighted sum of the errors of all equations; what rounding of the kernel costs scores and deleted scores, if it
     moves a value K(x, z) by `rounding` |x| |z|, at random; and by how much errors are larger in deleted scores.
-    `ones` and `none` are (>= n,) ones and zeros.
+    `ones` and `none` are (>= n,) ones and zeros, `work` (>= n,) is written to.
     """
     of_sums = swept_equations(n, sweep, ridge, sums, ones)
-    longest, missed, away = 0.0, 0.0, 0.0
-    for i in range(n):
-        longest = max(longest, sweep[2, i])
+    missed, away = 0.0, 0.0
     for k in range(solutions.shape[0]):
         bias = bases[k] / total
-        solution = solutions[k]
-        missed = max(missed, swept_equations(n, sweep, ridge, solution, targets[k]) + abs(bias) * of_sums)
-        square = 0.0
-        for i in range(n):
-            part = sweep[2, i] * (solution[i] - bias * sums[i])
-            square += part * part
-        away = max(away, square)
-    loss = deleted_loss(diagonal, sums, total, none, 1.0, 0.0, n) if n > 1 else 1.0
-    return max(missed, loss * of_sums), rounding * max(longest * np.sqrt(away), loss), loss
+        missed = max(missed, swept_equations(n, sweep, ridge, solutions[k], targets[k]) + abs(bias) * of_sums)
+        away = max(away, carried(n, sweep[2], solutions[k], none, sums, none, 0.0, bias)[0])
+    loss = deleted_loss(n, diagonal, sums, total, none, 1.0, 0.0, work) if n > 1 else 1.0
+    if not loss < np.inf:
+        return np.inf, np.inf, np.inf
+    return max(missed, loss * of_sums), rounding * max(sweep[3, n - 1] * np.sqrt(away), loss), loss
 
 
 @compiled
 def sweep_new(  # type: ignore[no-untyped-def]
-    n, sweep, row, u, targets, ridge, sums, diagonal, solutions, pivot, gain, new_total, entries, biases, work,
-    ones, rounding,
+    n, sweep, row, u, targets, ridge, sums, diagonal, solutions, pivot, gain, new_total, entries, biases, work, ones,
+    rounding,
 ):  # fmt: skip
     """Return the same as `sweep_solution` with a new example of this kernel row, for targets of `low` and `low + 2`."""
+    if n == 0:
+        return 0.0, 0.0, 1.0
     new_sums, column = work[0], work[1]
     of_sums = swept_equations(n, sweep, ridge, sums, ones)
     of_u = swept_equations(n, sweep, ridge, u, row)
     own = np.sqrt(max(row[n], 0.0))
-    longest, missed, away = own, 0.0, 0.0
-    for i in range(n):
-        longest = max(longest, sweep[2, i])
     raised = 2.0 * abs(gain / new_total)  # by how much the bias moves with the target
+    missed, away = 0.0, 0.0
     for k in range(solutions.shape[0]):
-        entry, bias, solution = entries[k], biases[k], solutions[k]
+        entry, bias = entries[k], biases[k]
         steepest = abs(bias) + raised
-        error = swept_equations(n, sweep, ridge, solution, targets[k]) + steepest * of_sums
+        error = swept_equations(n, sweep, ridge, solutions[k], targets[k]) + steepest * of_sums
         missed = max(missed, error + (abs(entry) + 2.0 / pivot + steepest * abs(gain)) * of_u)
-        low, high = 0.0, 0.0
-        for i in range(n):
-            a = solution[i] - u[i] * entry - bias * new_sums[i]
-            part = sweep[2, i] * a
-            low += part * part
-            part += sweep[2, i] * 2.0 * column[i]
-            high += part * part
-        part = own * (entry - bias * new_sums[n])
-        low += part * part
-        part += own * 2.0 * column[n]
-        away = max(away, max(low, high + part * part))
-    loss = deleted_loss(diagonal, sums, new_total, u, pivot, gain, n) if n > 0 else 1.0
+        low, high = carried(n, sweep[2], solutions[k], u, new_sums, column, entry, bias)
+        a = entry - bias * new_sums[n]
+        away = max(away, max(low + (own * a) ** 2, high + (own * (a + 2.0 * column[n])) ** 2))
+    loss = deleted_loss(n, diagonal, sums, new_total, u, pivot, gain, work[2])
+    if not loss < np.inf:
+        return np.inf, np.inf, np.inf
     missed = max(missed, loss * (of_sums + abs(gain) * of_u))
-    return missed, rounding * max(longest * np.sqrt(away), loss), loss
+    return missed, rounding * max(max(own, sweep[3, n - 1]) * np.sqrt(away), loss), loss
 
 
 @compiled

@@ -399,7 +399,7 @@ class Bank(KeptMachine, Storing):
         for system, one, ridge in zip(self.systems, held, self._ridges, strict=True):
             put_arrays(system.solution, SOLUTION, one)
             system.targets[:, :n], system.ridge[:n] = targets, ridge[0]
-            system.restore(n, probe, one)
+            system.restore(n, d, probe, one)
         self.n = n
 
 

@@ -122,5 +122,5 @@ class KeptRidge(KeptMachine, Remembering):
             self._store.hold(state["_columns"])
             self._make_room(n)
         put_arrays(self, self.parts, state)
-        self._system.restore(n, probe, state)
+        self._system.restore(n, d, probe, state)
         self.n = n

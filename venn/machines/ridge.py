@@ -21,7 +21,7 @@ from venn.saved import held_finite, held_float, held_int
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
 SURE = 0.01  # where a random sum of all errors is above this share of the tolerance, each equation is looked at
-ROUNDING = 1e-16  # of a kernel value and of a difference, relative
+ROUNDING = 3e-16  # what a kernel value, and what is computed by it, may be off by, relative
 CLEAR = 1e-10  # what K(x, x) may cost by rounding, relative to the ridge, before another reference is looked for
 FIRST = 64  # all equations are checked at this number of examples, and whenever it has doubled
 #: Weights of examples in the sum of all errors, by turns; two of them are never nearly equal.
@@ -164,7 +164,7 @@ class RidgeSystem:
     def _sweep_of(self, solution: Solution) -> Floats:
         """Return what all equations are checked by, computed where that is not known."""
         if solution.sweep is None:
-            sweep = np.zeros((3, self.room))
+            sweep = np.zeros((4, self.room))
             for i in range(self.n):
                 self.store.row_of(i, i + 1, self._probe_row, solution.reference)
                 compiled.sweep_in(i, self._probe_row, WEIGHTS[i % WEIGHTS.size], sweep)
@@ -181,7 +181,7 @@ class RidgeSystem:
             return 0.0
         summed, rounding, loss = compiled.sweep_solution(
             n, self._sweep_of(s), self.targets, ridge, s.sums, s.diagonal, s.solutions, s.bases, s.total, self._ones,
-            self._none, ROUNDING,
+            self._none, self._row, ROUNDING,
         )  # fmt: skip
         worst = self._probed(s, ridge, loss) if summed <= SURE * TOLERANCE else self._residual(s, ridge, loss)
         return float(max(worst, rounding, ROUNDING * shrunk * loss))
@@ -233,7 +233,7 @@ class RidgeSystem:
         self.store.put(n, x)
         worst, answer = self._suppose(x, ridges, self.solution)
         nearer = None
-        if CLEAR * np.min(ridges) < ROUNDING * self._row[n]:
+        if CLEAR * min(ridges) < ROUNDING * self._row[n]:
             nearer = self.store.nearer(n, x, self._row[n])
         if nearer is not None or not worst <= TOLERANCE:
             afresh = self._afresh
@@ -250,9 +250,7 @@ class RidgeSystem:
                 )
         return answer
 
-    def _suppose(
-        self, x: Content, ridges: Sequence[float] | Floats, s: Solution
-    ) -> tuple[float, list[Bordered]]:
+    def _suppose(self, x: Content, ridges: Sequence[float] | Floats, s: Solution) -> tuple[float, list[Bordered]]:
         """Return the worst error checked, and the system bordered with each ridge."""
         n, row, u, low = self.n, self._row, self._u, self.low
         self._asked = s
@@ -276,6 +274,8 @@ class RidgeSystem:
                 n, sweep, row, u, self.targets, self.ridge, s.sums, s.diagonal, s.solutions, new.pivot, new.gain,
                 new.total, new.entries, new.biases, work, self._ones, ROUNDING,
             )  # fmt: skip
+            if not rounding <= TOLERANCE:
+                return math.inf if rounding != rounding else rounding, []
             if not summed <= SURE * TOLERANCE:
                 summed = max(self._supposed_violation(i, s, new, loss) for i in range(n))
             worst, most = max(worst, wrong, summed, rounding), max(most, loss)
@@ -360,9 +360,10 @@ class RidgeSystem:
             self.store.row_of(i, n, row, reference)
             M[:, i] = row
         s = Solution(self.room, len(self.targets), reference)
-        s.sweep = np.zeros((3, self.room))
+        s.sweep = np.zeros((4, self.room))
         weights = WEIGHTS[np.arange(n) % WEIGHTS.size] if self.solution.sweep is None else self.solution.sweep[0, :n]
-        s.sweep[:, :n] = weights, M @ weights, np.sqrt(np.maximum(M.diagonal(), 0.0))
+        lengths = np.sqrt(np.maximum(M.diagonal(), 0.0))
+        s.sweep[:, :n] = weights, M @ weights, lengths, np.maximum.accumulate(lengths)
         M[np.diag_indices(n)] += ridge[:n]
         try:
             lower = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
@@ -505,13 +506,13 @@ class RidgeSystem:
         last = None if before is None else list(before)
         return {"certified": s.certified, "total": float(s.total), "before": last, "reference": s.reference}
 
-    def restore(self, n: int, probe: int, counters: dict[str, Any]) -> None:
+    def restore(self, n: int, features: int, probe: int, counters: dict[str, Any]) -> None:
         """Take over `counters` of n examples, whose arrays are filled; raise ValueError if they are not possible."""
         self.solution.certified = held_int("certified", counters["certified"])
         self.solution.total = held_float("total", counters["total"])
         self.before = changed_by_last(counters["before"], n - 1, len(self.targets))
         if counters["reference"] is not None:
-            self.solution.reference = held_finite("reference", counters["reference"], (self.store.features,)).copy()
+            self.solution.reference = held_finite("reference", counters["reference"], (features,)).copy()
         self.n, self.probe = n, probe
 
     def __getstate__(self) -> dict[str, Any]:

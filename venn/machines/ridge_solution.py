@@ -30,9 +30,9 @@ class Solution:
         Number of examples when all equations were checked last.
     reference : (d,) float64 or None
         What objects are less before the kernel sees them.
-    sweep : (3, >= n) float64 or None
-        A weight of each example, the kernel matrix times these weights, and the root of K(x, x): by them all equations
-        are checked at once. It is not saved; None until it is needed.
+    sweep : (4, >= n) float64 or None
+        A weight of each example, the kernel matrix times these weights, the root of K(x, x), and the largest root so
+        far: by them all equations are checked at once. It is not saved; None until it is needed.
     """
 
     def __init__(self, room: int, outputs: int, reference: Floats | None = None) -> None:
@@ -50,7 +50,7 @@ class Solution:
         self.sums, self.diagonal = grown(self.sums, room), grown(self.diagonal, room)
         self.solutions = grown(self.solutions, len(self.bases), room)
         if self.sweep is not None:
-            self.sweep = grown(self.sweep, 3, room)
+            self.sweep = grown(self.sweep, 4, room)
         factor, used = np.empty(room * (room + 1) // 2), n * (n + 1) // 2
         factor[:used] = self.factor[:used]
         self.factor = factor

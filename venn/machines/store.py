@@ -220,7 +220,9 @@ class SparseObjects(SparsePool):
 def check_row(kernel: Kernel, row: Floats, x: Content) -> None:
     """Raise where the kernel of `x` is not finite, or so large that products of its values may not be."""
     if not np.abs(row).max(initial=0.0) <= LARGEST:  # NaN is not
-        raise ValueError(f"x must have finite kernel values, of at most {LARGEST:g}, got {x} which has not by {kernel!r}")
+        raise ValueError(
+            f"x must have finite kernel values, of at most {LARGEST:g}, got {x} which has not by {kernel!r}"
+        )
 
 
 class ObjectStore:
@@ -327,9 +329,7 @@ class ObjectStore:
         """Set `out[:n]` to the kernel of the object at a place with the first n, all less a reference."""
         self.row(n, self.at(place), out, reference)
 
-    def row_with(
-        self, n: int, x: Content, reference: Floats | None = None, kernel: Kernel | None = None
-    ) -> Floats:
+    def row_with(self, n: int, x: Content, reference: Floats | None = None, kernel: Kernel | None = None) -> Floats:
         """Return the (n + 1,) kernel of `x` with the first n objects and itself, or say that it is not finite.
 
         All less a reference, and by another kernel, where these are given.
