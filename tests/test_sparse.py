@@ -376,7 +376,7 @@ def test_a_failed_unlearning_puts_a_sparse_object_back(monkeypatch):
     before = machine.deleted_bag.scores
     held = machine._store.held(20).toarray()
     with monkeypatch.context() as patch:
-        patch.setattr(type(machine._system), "_probed", lambda self, solution: np.inf)
+        patch.setattr(type(machine._system), "_probed", lambda *_: np.inf)
         with pytest.raises(venn.machines.NotConverged):
             machine.unlearn_one(4)
     assert np.array_equal(machine._store.held(20).toarray(), held)

@@ -18,7 +18,7 @@ def linear(n, u, sums, diagonal, solution, base, total, pivot, gain, shares, coe
     for i in range(n):
         shares[i] = u[i] + sums[i] * ratio
         coefficients[i] = solution[i] - bias * sums[i]
-        q[i] = diagonal[i] - sums[i] * sums[i] / total
+        q[i] = diagonal[i] - sums[i] * (sums[i] / total)
     return pivot + e * ratio
 
 

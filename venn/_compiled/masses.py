@@ -25,7 +25,7 @@ from venn._compiled.categories import smallest
 from venn._compiled.dense import add_rows, copy_row, copy_square, dot, largest, magnitude
 from venn._compiled.jit import compiled
 from venn._compiled.margin import ENOUGH, build, join, settle, total_of
-from venn._compiled.path import ABOVE, BELOW, FAILED, MIDDLE, MINUS, PLUS, SOLVED, segment, set_levels
+from venn._compiled.path import ABOVE, BELOW, FAILED, MIDDLE, MINUS, PLUS, SOLVED, nearest, segment, set_levels
 from venn._compiled.smo import resolution, scores_from
 from venn._compiled.span import distance_from
 from venn._compiled.step import centre
@@ -329,22 +329,30 @@ def inverse_error(K, members, m, B):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def to_ends(C, near, masses, members, m, beta, state):  # type: ignore[no-untyped-def]
+def to_ends(C, near, count, masses, members, m, beta, state):  # type: ignore[no-untyped-def]
     """Send members to the nearest end of their segment: all of them, or only those whose segment has no height.
 
-    All of them if none is strictly inside: the margin is then empty. Returns a mask of those sent.
+    All of them if none is strictly inside: the margin is then empty. Where only one is, all others tell what it is:
+    rounding may have kept it from an end. Returns a mask of those sent.
     """
-    inside = 0
+    inside, rest, least, most = 0, total_of(beta, count), 0.0, 0.0
     gone = np.zeros(m, np.bool_)
     for again in range(2):
+        if again == 1 and inside == 1 and abs(nearest(-rest, least, most) + rest) <= near:
+            inside = 0
         for a in range(m):
             i = members[a]
             low, high = segment(state[i], masses[0, i], masses[1, i], C)
             if again == 0:
-                inside += low + near < beta[i] < high - near
+                if low + near < beta[i] < high - near:
+                    inside += 1
+                    rest -= beta[i]
+                    least, most = low, high
+                else:
+                    rest += nearest(beta[i], low, high) - beta[i]
             elif inside == 0 or masses[0 if state[i] == PLUS else 1, i] == 0.0:
                 gone[a] = True
-                if beta[i] - low < high - beta[i]:
+                if nearest(beta[i], low, high) == low:
                     beta[i] = low
                     state[i] = ABOVE if state[i] == PLUS else MIDDLE
                 else:
@@ -469,7 +477,7 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
             return FAILED, events, bias, members, B
 
     near = resolution(C, scale)
-    gone = to_ends(C, near, new, members, m, beta, state)
+    gone = to_ends(C, near, count, new, members, m, beta, state)
     column = np.empty(m + 1)
     for a in range(m - 1, -1, -1):
         if gone[a]:

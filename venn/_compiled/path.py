@@ -94,6 +94,12 @@ def segment(sign, positive, negative, C):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def nearest(value, low, high):  # type: ignore[no-untyped-def]
+    """Return the end of a segment that a coefficient is nearer to."""
+    return low if value - low < high - value else high
+
+
+@compiled
 def first_event(value, rate, low, high, n, sign, flat, ratio):  # type: ignore[no-untyped-def]
     """Return (step, who): which value, moving at its rate, meets its bound first; `ratio` is scratch."""
     for i in range(n):

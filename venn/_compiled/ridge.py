@@ -136,7 +136,7 @@ def deleted_table(  # type: ignore[no-untyped-def]
     """
     new_sums, column, inverse, shift = work[0], work[1], work[2], work[3]
     for i in range(n):
-        inverse[i] = 1.0 / (diagonal[i] + u[i] * u[i] / pivot - new_sums[i] * new_sums[i] / new_total)
+        inverse[i] = 1.0 / (diagonal[i] + u[i] * (u[i] / pivot) - new_sums[i] * (new_sums[i] / new_total))
         shift[i] = step * column[i] * inverse[i]
     for k in range(solutions.shape[0]):
         solution, target, below, above = solutions[k], targets[k], negative[k], positive[k]
@@ -156,7 +156,7 @@ def append(W, n, u, pivot, low, targets, sums, diagonal, solutions, bases, gain,
     start = n * (n + 1) // 2
     for i in range(n):
         W[start + i] = -u[i] / root
-        diagonal[i] += u[i] * u[i] / pivot
+        diagonal[i] += u[i] * (u[i] / pivot)
         sums[i] -= u[i] * gain
     W[start + n] = 1.0 / root
     diagonal[n] = 1.0 / pivot
@@ -234,17 +234,22 @@ def rotate_in(W, n, i, carry, cosines, sines):  # type: ignore[no-untyped-def]
 def remove(n, i, carry, sums, diagonal, solutions, bases):  # type: ignore[no-untyped-def]
     """Remove example i from everything that follows from M^-1, given the row that W lost; return the new sum of `sums`.
 
+    And by what factor an entry of the diagonal shrinks at most: so many times larger its error is then.
+
     By Schur's complement: M^-1 of the others is the old one minus carry carry', and its old column i was carry[i]
     carry.
     """
     pivot = carry[i]
     share = sums[i] / pivot
     total = 0.0
+    shrunk = 1.0
     for j in range(n):
         if j != i:
             to = j if j < i else j - 1
             sums[to] = sums[j] - share * carry[j]
-            diagonal[to] = diagonal[j] - carry[j] * carry[j]
+            left = diagonal[j] - carry[j] * carry[j]
+            shrunk = max(shrunk, diagonal[j] / left) if left > 0.0 else np.inf
+            diagonal[to] = left
             total += sums[to]
     for k in range(solutions.shape[0]):
         solution = solutions[k]
@@ -255,7 +260,7 @@ def remove(n, i, carry, sums, diagonal, solutions, bases):  # type: ignore[no-un
                 to = j if j < i else j - 1
                 solution[to] = solution[j] - share * carry[j]
                 bases[k] += solution[to]
-    return total
+    return total, shrunk
 
 
 @compiled
@@ -281,13 +286,12 @@ def score_rows(n, rows, sums, solutions, bases, total, out):  # type: ignore[no-
 
 @compiled
 def row_violation(i, n, row, ridge, targets, W, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
-    """Return the error of example i's equations, for the worst target.
+    """Return the error of example i's equations (M a_k)_i + b_k = t_ik, for the worst target, from its kernel row.
 
-    These are (M a_k)_i + b_k = t_ik and (M sums)_i = 1, from its kernel row; and, relative to its size, diag(M^-1)_i
-    from column i of W.
+    And that of (M sums)_i = 1, or the error of diag(M^-1)_i, relative to its size, from column i of W.
     """
     scores = score_row(n, row, sums, solutions, bases, total)
-    worst = abs(dot(row, sums, n) + sums[i] * ridge - 1.0)
+    worst = 0.0
     for k in range(scores.shape[0]):
         a = solutions[k, i] - bases[k] / total * sums[i]
         worst = max(worst, abs(scores[k] + a * ridge - targets[k, i]))
@@ -295,21 +299,167 @@ def row_violation(i, n, row, ridge, targets, W, sums, diagonal, solutions, bases
     for r in range(i, n):
         w = W[r * (r + 1) // 2 + i]
         square += w * w
-    return max(worst, abs(square - diagonal[i]) / square)
+    return worst, max(abs(dot(row, sums, n) + sums[i] * ridge - 1.0), abs(square - diagonal[i]) / square)
 
 
 @compiled
-def new_violation(n, row, kappa, u, solutions, entries, biases, low, work):  # type: ignore[no-untyped-def]
-    """Return the error of the new example's equation, with all targets `low`, for the worst target."""
-    new_sums = work[0]
+def new_violation(n, row, kappa, u, solutions, entries, biases, low, share, work):  # type: ignore[no-untyped-def]
+    """Return the error of the new example's equations, its targets `low` or `low + 2`, for the worst target.
+
+    `share` is by how much a bias rises with the new target.
+    """
+    new_sums, column = work[0], work[1]
     along_u = dot(row, u, n)
     along_sums = dot(row, new_sums, n)
-    worst = 0.0
+    rise = dot(row, column, n) + kappa * column[n] + share - 1.0
+    worst = abs(along_sums + kappa * new_sums[n] - 1.0)
     for k in range(solutions.shape[0]):
         entry, bias = entries[k], biases[k]
         a = entry - bias * new_sums[n]
-        left = dot(row, solutions[k], n) - along_u * entry - bias * along_sums + kappa * a + bias
-        worst = max(worst, abs(left - low))
+        missed = dot(row, solutions[k], n) - along_u * entry - bias * along_sums + kappa * a + bias - low
+        worst = max(worst, max(abs(missed), abs(missed + 2.0 * rise)))
+    return worst
+
+
+@compiled
+def sweep_in(n, row, weight, sweep):  # type: ignore[no-untyped-def]
+    """Extend `sweep` (4, > n) by an example of this kernel row, itself last.
+
+    It holds weights, K weights, the roots of K(x, x), and the largest root so far.
+    """
+    weights, image, lengths = sweep[0], sweep[1], sweep[2]
+    total = weight * row[n]
+    for i in range(n):
+        image[i] += weight * row[i]
+        total += weights[i] * row[i]
+    weights[n] = weight
+    image[n] = total
+    lengths[n] = np.sqrt(max(row[n], 0.0))
+    sweep[3, n] = max(lengths[n], sweep[3, n - 1]) if n > 0 else lengths[n]
+
+
+@compiled
+def sweep_out(n, i, row, sweep):  # type: ignore[no-untyped-def]
+    """Remove example i of n from `sweep`, given its kernel row with the others."""
+    weight, longest = sweep[0, i], sweep[3]
+    for values in sweep[:3]:
+        for j in range(i, n - 1):
+            values[j] = values[j + 1]
+    for j in range(i, n - 1):
+        longest[j] = max(sweep[2, j], longest[j - 1]) if j > 0 else sweep[2, j]
+    image = sweep[1]
+    for j in range(n - 1):
+        image[j] -= weight * row[j]
+
+
+@in_lanes
+def swept_equations(n, sweep, ridge, x, aim):  # type: ignore[no-untyped-def]
+    """Return the weighted sum of the errors of all equations M x = aim."""
+    weights, image = sweep[0], sweep[1]
+    error = 0.0
+    for i in range(n):
+        error += (image[i] + ridge[i] * weights[i]) * x[i] - weights[i] * aim[i]
+    return abs(error)
+
+
+@in_lanes
+def carried(n, lengths, solution, u, new_sums, column, entry, bias):  # type: ignore[no-untyped-def]
+    """Return the sums of (|x| a)^2 with a new example whose target is `low`, and is higher by 2, over the old ones."""
+    low, high = 0.0, 0.0
+    for i in range(n):
+        a = solution[i] - u[i] * entry - bias * new_sums[i]
+        part, raised = lengths[i] * a, lengths[i] * (a + 2.0 * column[i])
+        low += part * part
+        high += raised * raised
+    return low, high
+
+
+@compiled
+def deleted_loss(n, diagonal, sums, total, u, pivot, gain, work):  # type: ignore[no-untyped-def]
+    """Return how many times larger the inverse's diagonal is than that of H: digits lost in deleted scores.
+
+    With a new example: `u` and `pivot` are its. Without one, u and `gain` are 0. It is the largest factor or a little
+    more, a sum of fourth powers, which takes no comparisons; `work` (>= n,) is written to.
+    """
+    own = 1.0 / (1.0 - gain * pivot * (gain / total))
+    for i in range(n):
+        whole = diagonal[i] + u[i] * (u[i] / pivot)
+        share = sums[i] - u[i] * gain
+        factor = whole / (whole - share * (share / total))
+        work[i] = factor * factor
+    own *= own
+    return np.sqrt(np.sqrt(dot(work, work, n) + own * own))
+
+
+@compiled
+def sweep_solution(  # type: ignore[no-untyped-def]
+    n, sweep, targets, ridge, sums, diagonal, solutions, bases, total, ones, none, work, rounding
+):
+    """Return three numbers about a solution of at least one example.
+
+    A weighted sum of the errors of all equations; what rounding of the kernel costs scores and deleted scores, if it
+    moves a value K(x, z) by `rounding` |x| |z|, at random; and by how much errors are larger in deleted scores.
+    `ones` and `none` are (>= n,) ones and zeros, `work` (>= n,) is written to.
+    """
+    of_sums = swept_equations(n, sweep, ridge, sums, ones)
+    missed, away = 0.0, 0.0
+    for k in range(solutions.shape[0]):
+        bias = bases[k] / total
+        missed = max(missed, swept_equations(n, sweep, ridge, solutions[k], targets[k]) + abs(bias) * of_sums)
+        away = max(away, carried(n, sweep[2], solutions[k], none, sums, none, 0.0, bias)[0])
+    loss = deleted_loss(n, diagonal, sums, total, none, 1.0, 0.0, work) if n > 1 else 1.0
+    if not loss < np.inf:
+        return np.inf, np.inf, np.inf
+    return max(missed, loss * of_sums), rounding * max(sweep[3, n - 1] * np.sqrt(away), loss), loss
+
+
+@compiled
+def sweep_new(  # type: ignore[no-untyped-def]
+    n, sweep, row, u, targets, ridge, sums, diagonal, solutions, pivot, gain, new_total, entries, biases, work, ones,
+    rounding,
+):  # fmt: skip
+    """Return the same as `sweep_solution` with a new example of this kernel row, for targets of `low` and `low + 2`."""
+    if n == 0:
+        return 0.0, 0.0, 1.0
+    new_sums, column = work[0], work[1]
+    of_sums = swept_equations(n, sweep, ridge, sums, ones)
+    of_u = swept_equations(n, sweep, ridge, u, row)
+    own = np.sqrt(max(row[n], 0.0))
+    raised = 2.0 * abs(gain / new_total)  # by how much the bias moves with the target
+    missed, away = 0.0, 0.0
+    for k in range(solutions.shape[0]):
+        entry, bias = entries[k], biases[k]
+        steepest = abs(bias) + raised
+        error = swept_equations(n, sweep, ridge, solutions[k], targets[k]) + steepest * of_sums
+        missed = max(missed, error + (abs(entry) + 2.0 / pivot + steepest * abs(gain)) * of_u)
+        low, high = carried(n, sweep[2], solutions[k], u, new_sums, column, entry, bias)
+        a = entry - bias * new_sums[n]
+        away = max(away, max(low + (own * a) ** 2, high + (own * (a + 2.0 * column[n])) ** 2))
+    loss = deleted_loss(n, diagonal, sums, new_total, u, pivot, gain, work[2])
+    if not loss < np.inf:
+        return np.inf, np.inf, np.inf
+    missed = max(missed, loss * (of_sums + abs(gain) * of_u))
+    return missed, rounding * max(max(own, sweep[3, n - 1]) * np.sqrt(away), loss), loss
+
+
+@compiled
+def supposed_violation(  # type: ignore[no-untyped-def]
+    i, n, row, to_new, ridge, targets, u, solutions, entries, biases, gain, new_total, loss, work
+):  # fmt: skip
+    """Return the error of example i's equations with a new example, for targets of `low` and `low + 2`.
+
+    `row` is the kernel row of i with the n old ones, `to_new` its kernel with the new one.
+    """
+    new_sums, column = work[0], work[1]
+    along_sums = dot(row, new_sums, n) + to_new * new_sums[n] + ridge * new_sums[i]
+    along_u = dot(row, u, n) + ridge * u[i]
+    rise = dot(row, column, n) + to_new * column[n] + ridge * column[i] + gain / new_total
+    worst = loss * abs(along_sums - 1.0)
+    for k in range(solutions.shape[0]):
+        entry, bias = entries[k], biases[k]
+        along = dot(row, solutions[k], n) + ridge * solutions[k, i]
+        missed = along + (to_new - along_u) * entry - bias * along_sums + bias - targets[k, i]
+        worst = max(worst, max(abs(missed), abs(missed + 2.0 * rise)))
     return worst
 
 
@@ -333,7 +483,7 @@ def deleted_scores(n, targets, sums, diagonal, solutions, bases, total):  # type
         bias = bases[k] / total
         for i in range(n if n > 1 else 0):
             a = solutions[k, i] - bias * sums[i]
-            h = diagonal[i] - sums[i] * sums[i] / total
+            h = diagonal[i] - sums[i] * (sums[i] / total)
             scores[k, i] = targets[k, i] - a / h
     return scores
 

@@ -19,6 +19,7 @@ from venn._compiled.path import (
     copy_levels,
     follow,
     look_closer,
+    nearest,
     own_height,
     screen,
     segment,
@@ -277,15 +278,33 @@ def land(case, commit, slots, events, margin, branch, scratch):  # type: ignore[
             K, count, C, tolerance, slots, size, B, beta, score, state, index, alive, U, kappa, events,
             scratch.order, scratch.margin,
         )  # fmt: skip
-    inside = 0
+    inside, lone, rest = 0, -1, total_of(beta, count)
     for a in range(1, slots):
         if alive[a]:
             i = index[a]
             low, high = segment(state[i], positive[i], total[i] - positive[i], C)
             if beta[i] > low + near_end and beta[i] < high - near_end:
                 inside += 1
+                lone = i
+                rest -= beta[i]
+            else:
+                rest += nearest(beta[i], low, high) - beta[i]
             error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
     snapped = 0.0
+    if living(slots, alive) == 0 and (state[p] == PLUS or state[p] == MINUS):
+        # It met its level by the bias alone.
+        low, high = segment(state[p], positive[p], total[p] - positive[p], C)
+        inside = int(low + near_end < beta[p] < high - near_end)
+        lone = p
+        rest -= beta[p]
+    if inside == 1:
+        # All others are at ends, and tell what this one is: rounding on the path may have kept it from an end.
+        low, high = segment(state[lone], positive[lone], total[lone] - positive[lone], C)
+        end = nearest(-rest, low, high)
+        if abs(end + rest) <= near_end:
+            inside = 0
+            snapped += abs(end - beta[lone])
+            beta[lone] = end
     if inside == 0:
         # No coefficient is strictly inside its segment: the margin is empty and the bias free in an interval.
         commit = REBUILD

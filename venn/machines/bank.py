@@ -17,7 +17,7 @@ from venn.machines.least_squares import SMALLEST
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables, grown
 from venn.machines.ridge import RidgeSystem
-from venn.machines.shared_store import SharedStore
+from venn.machines.shared_store import SharedStore, same
 from venn.machines.store import NONE, Content, Storing
 from venn.machines.threads import side_by_side
 from venn.machines.views import BankView
@@ -247,8 +247,12 @@ class Bank(KeptMachine, Storing):
             block = range(start, min(start + BLOCK, m))
             new = [self._store.clean(objects[i]) for i in block]
             for which, reader in enumerate(self._shared.readers):
-                rows = np.array([self._shared.row_with(n, x, reader.kernel) for x in new])
+                rows = reference = None
                 for member in range(which * each, (which + 1) * each):
+                    wanted = self.systems[member].solution.reference
+                    if rows is None or not same(reference, wanted):
+                        rows = np.array([self._shared.row_with(n, x, wanted, reader.kernel) for x in new])
+                        reference = wanted
                     scores[member, :, start : block.stop] = self.systems[member].scores_by(rows).T
         return scores
 
@@ -382,7 +386,8 @@ class Bank(KeptMachine, Storing):
         probe, held = held_int("probe", state["probe"]), state["systems"]
         if not isinstance(held, list) or len(held) != len(self.systems):
             raise ValueError(f"systems must be those of {len(self.systems)} members, got {held!r}")
-        names = [*(part.path for part in SOLUTION), "certified", "total", "before"]
+        names = [*(part.path for part in SOLUTION), "certified", "total", "before", "reference"]
+        held = [{"reference": None} | one if isinstance(one, dict) else one for one in held]  # older files have none
         for one in held:
             checked_keys("a member's state", one, names)
             check_arrays(SOLUTION, one, sizes)
@@ -394,7 +399,7 @@ class Bank(KeptMachine, Storing):
         for system, one, ridge in zip(self.systems, held, self._ridges, strict=True):
             put_arrays(system.solution, SOLUTION, one)
             system.targets[:, :n], system.ridge[:n] = targets, ridge[0]
-            system.restore(n, probe, one)
+            system.restore(n, d, probe, one)
         self.n = n
 
 

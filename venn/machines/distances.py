@@ -88,7 +88,7 @@ class NeighbourDistances(ObjectMachine):
 
     def _suppose(self) -> Floats:
         m = self._count
-        distances_to(self._columns, m, np.ascontiguousarray(self._columns[:, m]), self._distances)
+        distances_to(self._columns, m, self._columns[:, m].copy(), self._distances)
         look_around(self._nearest, m, self._distances, self._labels, self._weights)
         return np.array([score(row, np.inf, False, self._absent) for row in self._nearest[:, m]])
 
@@ -107,7 +107,7 @@ class NeighbourDistances(ObjectMachine):
 
     def _part_with(self, code: int, column: int) -> None:
         m, further = self._count, np.empty(self._count)
-        distances_to(self._columns, m, np.ascontiguousarray(self._columns[:, column]), self._distances)
+        distances_to(self._columns, m, self._columns[:, column].copy(), self._distances)
         part_with(
             self._nearest, self._others, self._own, self._columns, m, self._distances, self._labels, self._weights,
             code, self._absent, further,

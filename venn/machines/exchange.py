@@ -179,6 +179,8 @@ def solved_on(problem: Problem, found: Solution, rounds: int = 1) -> Solution:
             score += shift
             add_rows(score, count, kernel, own, change, own.size)
     _, worst, off = judge(count, positive, total, C, 0.0, problem.near, beta, score, state, guess)
+    if off == 1 and lone_at_end(problem, beta, state):
+        off = 0
     if not off:
         # All coefficients are at ends: the bias is free in an interval.
         state = settle(problem, beta, problem.near)
@@ -187,6 +189,25 @@ def solved_on(problem: Problem, found: Solution, rounds: int = 1) -> Solution:
         score += 0.5 * (least + most)
         worst = judge(count, positive, total, C, 0.0, problem.near, beta, score, state, guess)[1]
     return Solution(beta, score, state, np.inf if np.isnan(worst) or np.isnan(score).any() else worst)
+
+
+def lone_at_end(problem: Problem, beta: Floats, state: NDArray[np.int8]) -> bool:
+    """Whether the only member inside its segment belongs at an end, as all others tell; its coefficient is set to it.
+
+    Rounding may have kept it from there, and its level would then fix the bias.
+    """
+    low, middle, high = problem.ends
+    least, most = np.where(state == PLUS, low, middle), np.where(state == PLUS, middle, high)
+    ends = np.where(beta - least < most - beta, least, most)
+    members = np.abs(state) == 1
+    inside = members & (np.abs(beta - ends) > problem.near)
+    (i,) = np.flatnonzero(inside).tolist()
+    rest = float(np.where(members, ends, beta).sum() - ends[i])
+    end = float(least[i] if -rest - least[i] < most[i] + rest else most[i])
+    if not abs(end + rest) <= problem.near:
+        return False
+    beta[i] = end
+    return True
 
 
 def exchanged(problem: Problem, start: Solution) -> Solution:

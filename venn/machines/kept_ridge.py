@@ -108,6 +108,7 @@ class KeptRidge(KeptMachine, Remembering):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
+        state = {"reference": None} | state  # files written before there was one are without it
         super().restore(state)
         n = held_int("n", state["n"])
         d, _, _ = checked_sizes(state, "n")
@@ -121,5 +122,5 @@ class KeptRidge(KeptMachine, Remembering):
             self._store.hold(state["_columns"])
             self._make_room(n)
         put_arrays(self, self.parts, state)
-        self._system.restore(n, probe, state)
+        self._system.restore(n, d, probe, state)
         self.n = n

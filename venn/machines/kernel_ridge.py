@@ -161,17 +161,17 @@ class KernelRidge(KeptRidge):
             return
         self._store.look(self.n)
         n, system = self.n, self._system
-        answer = self.hypotheses(x, weight)
+        bordered = self.hypotheses(x, weight).bordered
         self.forget()
         if n == 0:
             self._origin, self._exponent = label, LEAST
         exponent = _exponent_of(label - self._origin)
         if exponent > self._exponent:
-            system.rescale(math.ldexp(1.0, self._exponent - exponent))
+            factor = math.ldexp(1.0, self._exponent - exponent)
+            system.rescale(factor)
             self._exponent = exponent
-            answer = self.hypotheses(x, weight)
-            self.forget()
-        system.append(answer.bordered, np.array([(label - self._origin) / self._unit]))
+            bordered = bordered._replace(entries=bordered.entries * factor, biases=bordered.biases * factor)
+        system.append(bordered, np.array([(label - self._origin) / self._unit]))
         self._labels[n], self._weights[n] = label, weight
         self.n = n + 1
 

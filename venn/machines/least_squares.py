@@ -67,15 +67,17 @@ class LeastSquaresSVM(KeptRidge, Weighing):
     ValueError, TypeError
         For a parameter, object or label out of range; nothing is learned from it.
     NotConverged
-        When an equation misses the tolerance of 1e-7, after a new factorisation too: C times the largest
-        K(x, x) is too large for double precision, or the kernel is not positive semidefinite. Nothing is
-        learned, or forgotten, then.
+        When an equation misses the tolerance of 1e-7, or rounding may cost a deleted score as much, after a new
+        factorisation too: C times the largest K(x, x), or squared distance, is too large for double precision, or the
+        kernel is not positive semidefinite. Nothing is learned, or forgotten, then.
 
     Notes
     -----
-    Every question and every unlearning checks the equation of the new example; and for one old example, in turn, its
-    equations and its entry of the inverse's diagonal. At 64 examples, and whenever they have doubled, all are checked.
-    On failure everything is computed afresh.
+    Every question and every unlearning checks all equations: the new example's own, a randomly weighted sum of all
+    others', and each of these where the sum is not small; and whether deleted scores keep enough digits. For one old
+    example, in turn, its entry of the inverse's diagonal is checked too, and at 64 examples, and whenever they have
+    doubled, all are. On failure everything is computed afresh. A column that is large and hardly varies costs no
+    digits: the linear kernel is computed of dense objects less one of them, where that is far nearer than 0.
     The tolerance is a tenth of the grid on which taxonomies compare scores.
 
     References

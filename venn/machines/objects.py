@@ -110,7 +110,7 @@ class NearestNeighbours(ObjectMachine):
 
     def _suppose(self) -> Floats:
         m = self._count
-        squares_row(self._columns, m, np.ascontiguousarray(self._columns[:, m]), self._distances)
+        squares_row(self._columns, m, self._columns[:, m].copy(), self._distances)
         look_around(self._levels, m, self._distances, self._labels, self._weights, self.k)
         return self._levels.sums[m].astype(np.float64)
 
@@ -124,7 +124,7 @@ class NearestNeighbours(ObjectMachine):
             join(self._levels, column, 0.0, code, 1, self.k + 1)
 
     def _part_with(self, code: int, column: int) -> None:
-        x, further = np.ascontiguousarray(self._columns[:, column]), np.empty(self._count)
+        x, further = self._columns[:, column].copy(), np.empty(self._count)
         part_with(
             self._levels, self._columns, self._count, self._labels, self._weights, x, code, self.k, self._distances,
             further,
@@ -250,7 +250,7 @@ class NearestCentroid(ObjectMachine):
         all_sums, all_errors, sizes = self._sums, self._errors, self._sizes
 
         def fill(deleted: bool, negative: Floats, positive: Floats) -> None:
-            x = np.ascontiguousarray(columns[:, m])
+            x = columns[:, m].copy()
             for k, size in enumerate(sizes):
                 sums, errors = all_sums[k].copy(), all_errors[k].copy()
                 centroid_scores(columns, m + 1, sums, errors, size, absent, negative[k])
@@ -264,7 +264,7 @@ class NearestCentroid(ObjectMachine):
         return fill
 
     def _commit(self, code: int, column: int) -> None:
-        x = np.ascontiguousarray(self._columns[:, self._count])
+        x = self._columns[:, self._count].copy()
         add_exactly(self._sums[code], self._errors[code], x)
         self._sizes[code] += 1
 

@@ -14,13 +14,18 @@ from venn._compiled import distribution
 from venn._compiled import ridge as compiled
 from venn.machines.machine import NotConverged, grown
 from venn.machines.ridge_solution import Kept, Solution, changed_by_last
-from venn.machines.shared_store import KernelRows
+from venn.machines.shared_store import KernelRows, same
 from venn.machines.store import Content, ObjectStore, check_row, doubled
 from venn.prediction import Floats
-from venn.saved import held_float, held_int
+from venn.saved import held_finite, held_float, held_int
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
+SURE = 0.01  # where a random sum of all errors is above this share of the tolerance, each equation is looked at
+ROUNDING = 3e-16  # what a kernel value, and what is computed by it, may be off by, relative
+CLEAR = 1e-10  # what K(x, x) may cost by rounding, relative to the ridge, before another reference is looked for
 FIRST = 64  # all equations are checked at this number of examples, and whenever it has doubled
+#: Weights of examples in the sum of all errors, by turns; two of them are never nearly equal.
+WEIGHTS = np.random.default_rng(0).uniform(-1.0, 1.0, 4096)
 
 
 class Bordered(NamedTuple):
@@ -59,10 +64,16 @@ class RidgeSystem:
 
     It knows objects and numbers, but no classes: a classifier sets the targets to +1 and -1, a regressor to the labels.
 
-    For every new example its equation is checked; and for one old example, in turn, its equations and its entry of the
-    inverse's diagonal. At 64 examples, and whenever they have doubled, all are checked. Where a check fails, everything
-    is computed afresh; if a check fails again, `NotConverged` is raised and nothing has changed. What was computed
-    afresh for a question is dropped unless the example is learned: asking changes nothing.
+    After every step all equations are checked: the new example's own, a randomly weighted sum of all others', and each
+    of these where the sum is not small. So is what rounding of kernel values may cost, and how many digits deleted
+    scores lose. For one old example, in turn, and at 64 examples and whenever they have doubled for all, the entries of
+    the inverse's diagonal are checked too. Where a check fails, everything is computed afresh; if a check fails again,
+    `NotConverged` is raised and nothing has changed. What was computed afresh for a question is dropped unless the
+    example is learned: asking changes nothing.
+
+    Because of the bias a kernel of differences, such as the linear one, may be computed of objects less any one
+    reference. Where an object is far from the reference and near to most others, one of those becomes the reference:
+    a column that is large and hardly varies costs no digits.
 
     Parameters
     ----------
@@ -114,6 +125,7 @@ class RidgeSystem:
 
     def _make_scratch(self) -> None:
         self._row, self._probe_row, self._u = np.empty((3, self.room))
+        self._ones, self._none = np.ones(self.room), np.zeros(self.room)
         self._work = np.empty((self._ways, 4, self.room))
 
     def make_room(self, n: int) -> None:
@@ -133,19 +145,46 @@ class RidgeSystem:
         """Worst error of the equations over all examples and targets, the kernel computed afresh."""
         return self._residual(self.solution, self.ridge)
 
-    def _residual(self, solution: Solution, ridge: Floats) -> float:
-        return max((self._violation(i, solution, ridge) for i in range(self.n)), default=0.0)
+    def _residual(self, solution: Solution, ridge: Floats, loss: float = 1.0) -> float:
+        return max((self._violation(i, solution, ridge, loss) for i in range(self.n)), default=0.0)
 
-    def _violation(self, i: int, solution: Solution, ridge: Floats) -> float:
+    def _violation(self, i: int, solution: Solution, ridge: Floats, loss: float = 1.0) -> float:
+        """Return the error of an example's equations; what only deleted scores depend on counts `loss` times."""
         n, row, s = self.n, self._probe_row, solution
-        self.store.row_of(i, n, row)
-        return compiled.row_violation(
+        self.store.row_of(i, n, row, s.reference)
+        missed, digits = compiled.row_violation(
             i, n, row, ridge[i], self.targets, s.factor, s.sums, s.diagonal, s.solutions, s.bases, s.total
         )
+        return float(max(missed, loss * digits))
 
-    def _probed(self, solution: Solution) -> float:
+    def _probed(self, solution: Solution, ridge: Floats, loss: float) -> float:
         """Return the error of the example whose turn it is."""
-        return self._violation(self.probe % self.n, solution, self.ridge) if self.n > 0 else 0.0
+        return self._violation(self.probe % self.n, solution, ridge, loss) if self.n > 0 else 0.0
+
+    def _sweep_of(self, solution: Solution) -> Floats:
+        """Return what all equations are checked by, computed where that is not known."""
+        if solution.sweep is None:
+            sweep = np.zeros((4, self.room))
+            for i in range(self.n):
+                self.store.row_of(i, i + 1, self._probe_row, solution.reference)
+                compiled.sweep_in(i, self._probe_row, WEIGHTS[i % WEIGHTS.size], sweep)
+            solution.sweep = sweep
+        return solution.sweep
+
+    def _checked(self, s: Solution, ridge: Floats, shrunk: float = 1.0) -> float:
+        """Return the worst error of a solution, all equations looked at, or at a sum of them that is small.
+
+        The inverse's diagonal has just shrunk so many times, which cost it digits.
+        """
+        n = self.n
+        if n == 0:
+            return 0.0
+        summed, rounding, loss = compiled.sweep_solution(
+            n, self._sweep_of(s), self.targets, ridge, s.sums, s.diagonal, s.solutions, s.bases, s.total, self._ones,
+            self._none, self._row, ROUNDING,
+        )  # fmt: skip
+        worst = self._probed(s, ridge, loss) if summed <= SURE * TOLERANCE else self._residual(s, ridge, loss)
+        return float(max(worst, rounding, ROUNDING * shrunk * loss))
 
     def training_scores(self) -> Floats:
         """Return the (t, n) scores of the examples."""
@@ -159,7 +198,7 @@ class RidgeSystem:
 
     def scores_of(self, x: Content) -> Floats:
         """Return the (t,) scores of an object; 0 before the first example."""
-        return self._score(self.store.row_with(self.n, x), self.solution)
+        return self._score(self.store.row_with(self.n, x, self.solution.reference), self.solution)
 
     def _score(self, row: Floats, s: Solution) -> Floats:
         if self.n == 0:
@@ -192,15 +231,15 @@ class RidgeSystem:
             self._ways = len(ridges)
             self._make_scratch()
         self.store.put(n, x)
-        self.store.row(n + 1, x, self._row)
-        check_row(self.store.kernel, self._row[: n + 1], x)
-        self._asked = self.solution
-        worst, answer = self._suppose(ridges, self.solution)
-        if not worst <= TOLERANCE:
-            if self._afresh is None and n > 0:
-                self._afresh = self._solved(self.ridge)
-            self._asked = self._afresh or self.solution
-            worst, answer = self._suppose(ridges, self._asked)
+        worst, answer = self._suppose(x, ridges, self.solution)
+        nearer = None
+        if CLEAR * min(ridges) < ROUNDING * self._row[n]:
+            nearer = self.store.nearer(n, x, self._row[n])
+        if nearer is not None or not worst <= TOLERANCE:
+            afresh = self._afresh
+            if afresh is None or (nearer is not None and not same(afresh.reference, nearer)):
+                afresh = self._afresh = self._solved(self.ridge, self.solution.reference if nearer is None else nearer)
+            worst, answer = self._suppose(x, ridges, afresh)
             if not worst <= TOLERANCE:
                 with np.errstate(divide="ignore"):
                     bound = 1 / np.min(ridges)
@@ -211,12 +250,16 @@ class RidgeSystem:
                 )
         return answer
 
-    def _suppose(self, ridges: Sequence[float] | Floats, s: Solution) -> tuple[float, list[Bordered]]:
+    def _suppose(self, x: Content, ridges: Sequence[float] | Floats, s: Solution) -> tuple[float, list[Bordered]]:
         """Return the worst error checked, and the system bordered with each ridge."""
         n, row, u, low = self.n, self._row, self._u, self.low
+        self._asked = s
+        self.store.row(n + 1, x, row, s.reference)
+        check_row(self.store.kernel, row[: n + 1], x)
+        sweep = self._sweep_of(s)
         norm = compiled.one_pass(s.factor, n, row, u)
         answer = []
-        worst = 0.0
+        worst, most = 0.0, 1.0
         for ridge, work in zip(ridges, self._work, strict=True):
             kappa = row[n] + ridge
             if not kappa - norm > 0:
@@ -225,14 +268,32 @@ class RidgeSystem:
                 n, u, self.targets, s.sums, s.solutions, s.bases, s.total, kappa - norm, low, work
             ))  # fmt: skip
             answer.append(new)
-            wrong = compiled.new_violation(n, row, kappa, u, s.solutions, new.entries, new.biases, low, work)
-            worst = max(worst, wrong)
-        worst = max(worst, self._probed(s))
+            share = new.gain / new.total
+            wrong = compiled.new_violation(n, row, kappa, u, s.solutions, new.entries, new.biases, low, share, work)
+            summed, rounding, loss = compiled.sweep_new(
+                n, sweep, row, u, self.targets, self.ridge, s.sums, s.diagonal, s.solutions, new.pivot, new.gain,
+                new.total, new.entries, new.biases, work, self._ones, ROUNDING,
+            )  # fmt: skip
+            if not rounding <= TOLERANCE:
+                return math.inf if rounding != rounding else rounding, []
+            if not summed <= SURE * TOLERANCE:
+                summed = max(self._supposed_violation(i, s, new, loss) for i in range(n))
+            worst, most = max(worst, wrong, summed, rounding), max(most, loss)
+        worst = max(worst, self._probed(s, self.ridge, most))
         if n >= FIRST and n & (n - 1) == 0 and s.certified < n:
             worst = max(worst, self._residual(s, self.ridge))
             if worst <= TOLERANCE:
                 s.certified = n
         return worst, answer
+
+    def _supposed_violation(self, i: int, s: Solution, new: Bordered, loss: float) -> float:
+        """Return the error of an old example's equations with the new one."""
+        n, row = self.n, self._probe_row
+        self.store.row_of(i, n, row, s.reference)
+        return compiled.supposed_violation(
+            i, n, row, self._row[i], self.ridge[i], self.targets, self._u, s.solutions, new.entries, new.biases,
+            new.gain, new.total, loss, new.work,
+        )  # fmt: skip
 
     def new_scores(self) -> Floats:
         """Return the (t,) scores of the new object by the system without it."""
@@ -282,19 +343,27 @@ class RidgeSystem:
             new.entries,
         )  # fmt: skip
         s.total = new.total
+        compiled.sweep_in(n, self._row, WEIGHTS[self.probe % WEIGHTS.size], self._sweep_of(s))
         self.n += 1
         self.probe += 1
 
     # ------------------------------------------------------------------ changes
 
-    def _solved(self, ridge: Floats) -> Solution:
-        """Return everything computed from the kernel, a ridge and the targets."""
+    def _solved(self, ridge: Floats, reference: Floats | None) -> Solution:
+        """Return everything computed from the kernel of objects less a reference, a ridge and the targets."""
         n, kernel = self.n, self.store.kernel
+        if n == 0:
+            return Solution(self.room, len(self.targets), reference)
         M = np.empty((n, n), order="F")
         row = np.empty(n)
         for i in range(n):
-            self.store.row_of(i, n, row)
+            self.store.row_of(i, n, row, reference)
             M[:, i] = row
+        s = Solution(self.room, len(self.targets), reference)
+        s.sweep = np.zeros((4, self.room))
+        weights = WEIGHTS[np.arange(n) % WEIGHTS.size] if self.solution.sweep is None else self.solution.sweep[0, :n]
+        lengths = np.sqrt(np.maximum(M.diagonal(), 0.0))
+        s.sweep[:, :n] = weights, M @ weights, lengths, np.maximum.accumulate(lengths)
         M[np.diag_indices(n)] += ridge[:n]
         try:
             lower = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
@@ -303,7 +372,6 @@ class RidgeSystem:
                 f"kernel must be positive semidefinite with a ridge of {ridge[:n].min():.3g}, got {kernel!r}: {error}"
             ) from error
         lower, _ = dtrtri(lower, lower=1, overwrite_c=1)
-        s = Solution(self.room, len(self.targets))
         compiled.packed(lower, s.factor, s.diagonal)
         compiled.one_pass(s.factor, n, np.ones(n), s.sums)
         for target, solution in zip(self.targets, s.solutions, strict=True):
@@ -332,6 +400,7 @@ class RidgeSystem:
         undo = self._take_back() if i == self.n - 1 and self.before is not None else self._rotate_out(i)
         if self.n == 0:  # objects of another length may come, as at the start
             self.probe = self.solution.certified = 0
+            self.solution.reference = self.solution.sweep = None
             self.store.clear()
         return undo
 
@@ -341,10 +410,12 @@ class RidgeSystem:
         if before is not None:
             self.solution.take_back(before)
         x = self.store.remove(n - 1, n)
+        self._sweep_out(n, n - 1, x)
         self.before, self.n, self.probe = None, n - 1, self.probe - 1
 
         def undo() -> None:
             self.solution.take_back(now)
+            self.solution.sweep = None
             self.store.insert(n - 1, n - 1, x)
             self.before, self.n, self.probe = before, n, self.probe + 1
 
@@ -356,12 +427,14 @@ class RidgeSystem:
         carry, cosines, sines = self._work[0, :3]
         kept, given = s.kept(n), (self.targets[:, i:n].copy(), self.ridge[i:n].copy())
         compiled.rotate_out(s.factor, n, i, carry, cosines, sines)
-        s.total = compiled.remove(n, i, carry, s.sums, s.diagonal, s.solutions, s.bases)
+        s.total, shrunk = compiled.remove(n, i, carry, s.sums, s.diagonal, s.solutions, s.bases)
         self.targets[:, i : n - 1], self.ridge[i : n - 1] = given[0][:, 1:], given[1][1:]
         x = self.store.remove(i, n)
+        self._sweep_out(n, i, x)
         self.n, self.before = n - 1, None
 
         def undo() -> None:
+            s.sweep = None
             self.n, self.solution, self.before, self.probe = n, s, before, probe
             compiled.rotate_in(s.factor, n, i, carry, cosines, sines)
             s.take_back(kept)
@@ -369,9 +442,9 @@ class RidgeSystem:
             self.targets[:, i:n], self.ridge[i:n] = given
 
         try:
-            if not self._probed(s) <= TOLERANCE:
-                self.solution = self._solved(self.ridge)
-                worst = self._probed(self.solution)
+            if not self._checked(s, self.ridge, shrunk) <= TOLERANCE:
+                self.solution = self._solved(self.ridge, s.reference)
+                worst = self._checked(self.solution, self.ridge)
                 if not worst <= TOLERANCE:
                     raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} without example {i}")
         except NotConverged:
@@ -379,6 +452,13 @@ class RidgeSystem:
             raise
         self.probe += 1
         return undo
+
+    def _sweep_out(self, n: int, i: int, x: Content) -> None:
+        """Take an object that was example i of n, and has left the store, out of what all equations are checked by."""
+        s = self.solution
+        if s.sweep is not None:
+            self.store.row(n - 1, x, self._row, s.reference)
+            compiled.sweep_out(n, i, self._row, s.sweep)
 
     def set_ridge(self, ridge: Floats) -> None:
         """Give the n examples another ridge: all is computed afresh.
@@ -388,10 +468,9 @@ class RidgeSystem:
         NotConverged
             An equation misses the tolerance; nothing changes then.
         """
-        ridge, solution = grown(ridge, self.room), self.solution
-        if self.n > 0:
-            solution = self._solved(ridge)
-        worst = self._residual(solution, ridge)
+        ridge = grown(ridge, self.room)
+        solution = self._solved(ridge, self.solution.reference)
+        worst = max(self._checked(solution, ridge), self._residual(solution, ridge))
         if not worst <= TOLERANCE:
             raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} with the new ridge")
         solution.certified = self.n
@@ -400,10 +479,11 @@ class RidgeSystem:
     def rescale(self, factor: float) -> None:
         """Multiply all targets by a power of two: exact, also for what would restore the state before the last."""
         self._afresh = None
-        solution, before = self.solution, self.before
+        before = self.before
         self.targets *= factor
-        solution.solutions *= factor
-        solution.bases *= factor
+        for solution in {id(one): one for one in (self.solution, self._asked)}.values():
+            solution.solutions *= factor
+            solution.bases *= factor
         if before is not None:
             before.solutions.__imul__(factor)
             before.bases.__imul__(factor)
@@ -423,13 +503,16 @@ class RidgeSystem:
     def counters(self) -> dict[str, Any]:
         """What is saved beside arrays: when all was checked, the total, and what the last example has changed."""
         s, before = self.solution, self.before
-        return {"certified": s.certified, "total": float(s.total), "before": None if before is None else list(before)}
+        last = None if before is None else list(before)
+        return {"certified": s.certified, "total": float(s.total), "before": last, "reference": s.reference}
 
-    def restore(self, n: int, probe: int, counters: dict[str, Any]) -> None:
+    def restore(self, n: int, features: int, probe: int, counters: dict[str, Any]) -> None:
         """Take over `counters` of n examples, whose arrays are filled; raise ValueError if they are not possible."""
         self.solution.certified = held_int("certified", counters["certified"])
         self.solution.total = held_float("total", counters["total"])
         self.before = changed_by_last(counters["before"], n - 1, len(self.targets))
+        if counters["reference"] is not None:
+            self.solution.reference = held_finite("reference", counters["reference"], (features,)).copy()
         self.n, self.probe = n, probe
 
     def __getstate__(self) -> dict[str, Any]:

@@ -28,9 +28,16 @@ class Solution:
         Sum of `sums`.
     certified : int
         Number of examples when all equations were checked last.
+    reference : (d,) float64 or None
+        What objects are less before the kernel sees them.
+    sweep : (4, >= n) float64 or None
+        A weight of each example, the kernel matrix times these weights, the root of K(x, x), and the largest root so
+        far: by them all equations are checked at once. It is not saved; None until it is needed.
     """
 
-    def __init__(self, room: int, outputs: int) -> None:
+    def __init__(self, room: int, outputs: int, reference: Floats | None = None) -> None:
+        self.reference = reference
+        self.sweep: Floats | None = None
         self.factor = np.empty(room * (room + 1) // 2)
         self.sums, self.diagonal = np.zeros((2, room))
         self.solutions = np.zeros((outputs, room))
@@ -42,13 +49,15 @@ class Solution:
         """Make room while n examples are held."""
         self.sums, self.diagonal = grown(self.sums, room), grown(self.diagonal, room)
         self.solutions = grown(self.solutions, len(self.bases), room)
+        if self.sweep is not None:
+            self.sweep = grown(self.sweep, 4, room)
         factor, used = np.empty(room * (room + 1) // 2), n * (n + 1) // 2
         factor[:used] = self.factor[:used]
         self.factor = factor
 
     def trimmed(self, n: int) -> Solution:
         """Return a copy for n examples, without spare room."""
-        copy = Solution(n, len(self.bases))
+        copy = Solution(n, len(self.bases), self.reference)
         copy.factor[:] = self.factor[: n * (n + 1) // 2]
         copy.take_back(self.kept(n))
         copy.certified = self.certified

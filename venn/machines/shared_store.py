@@ -96,37 +96,47 @@ class KernelRows:
 
     def forget(self) -> None:
         """Forget the rows computed so far."""
-        self._new: Floats | None = None
-        self._old: tuple[int, Floats] | None = None
+        self._new: tuple[int, Floats | None, Floats] | None = None
+        self._old: tuple[tuple[int, int], Floats | None, Floats] | None = None
 
-    def expect(self, n: int, x: Content) -> Floats:
+    def expect(self, n: int, x: Content, reference: Floats | None = None) -> Floats:
         """Return the kernel of the new object with the first n objects; it is `x` until `forget`."""
-        row = self._new
-        if row is None or len(row) != n:
-            row = np.empty(n)
-            self._store.row(n, x, row, self.kernel)
-            self._new = row
-        return row
+        new = self._new
+        if new is None or new[0] != n or not same(new[1], reference):
+            new = n, reference, np.empty(n)
+            self._store.row(n, x, new[2], reference, self.kernel)
+            self._new = new  # complete: another thread may read it
+        return new[2]
 
-    def row(self, n: int, x: Content, out: Floats) -> None:
+    def row(self, n: int, x: Content, out: Floats, reference: Floats | None = None) -> None:
         """Set `out[:n]` to the kernel of the new object with the first n objects; it is `x` until `forget`."""
-        out[:n] = self.expect(n, x)
+        out[:n] = self.expect(n, x, reference)
 
-    def row_of(self, place: int, n: int, out: Floats) -> None:
+    def row_of(self, place: int, n: int, out: Floats, reference: Floats | None = None) -> None:
         """Set `out[:n]` to the kernel of the object at a place with the first n."""
         old = self._old
-        if old is None or old[0] != place or len(old[1]) != n:
-            old = place, np.empty(n)
-            self._store.row(n, self._store.at(place), old[1], self.kernel)
+        if old is None or old[0] != (place, n) or not same(old[1], reference):
+            old = (place, n), reference, np.empty(n)
+            self._store.row(n, self._store.at(place), old[2], reference, self.kernel)
             self._old = old  # complete: another thread may read it
-        out[:n] = old[1]
+        out[:n] = old[2]
 
-    def row_with(self, n: int, x: Content) -> Floats:
+    def row_with(self, n: int, x: Content, reference: Floats | None = None) -> Floats:
         """Return the (n + 1,) kernel of the new object `x` with the first n objects and itself, or refuse it."""
-        if self._new is None or len(self._new) != n + 1:
-            self._new = self._store.row_with(n, x, self.kernel)
-        return self._new
+        new = self._new
+        if new is None or new[0] != n + 1 or not same(new[1], reference):
+            self._new = new = n + 1, reference, self._store.row_with(n, x, reference, self.kernel)
+        return new[2]
+
+    def nearer(self, n: int, x: Content, length: float) -> Floats | None:
+        """Return a reference much nearer to `x`, or None, see `ObjectStore`."""
+        return self._store.nearer(n, x, length, self.kernel)
 
     def trimmed(self, n: int) -> ObjectStore:
         """Return a store of its own that holds the first n objects without spare room."""
         return self._store.trimmed(n, self.kernel)
+
+
+def same(one: Floats | None, other: Floats | None) -> bool:
+    """Whether two references are one."""
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))

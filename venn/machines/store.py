@@ -20,6 +20,8 @@ from venn.prediction import Floats, Integers, Label
 
 Content: TypeAlias = Floats | SparseRows  #: one object in the form in which it is kept; `tobytes()` is its key
 NONE: Floats = np.empty((0, 0))
+NEARER = 1 / 16  # of the squared length of an object: so much less, and another reference is worth its cost
+LARGEST = 1e100  # of kernel values: products of a few of them stay finite, and their inverses above 0
 ENOUGH, FAR = 30, 100.0  # objects whose spreads are compared, and how far apart these may be
 
 
@@ -83,8 +85,8 @@ class DenseObjects:
         """Hold the object at a place: nothing to do."""
 
     def at(self, place: int) -> Floats:
-        """Return the object at a place."""
-        return np.ascontiguousarray(self.columns[:, place])
+        """Return a copy of the object at a place: with one feature a column is contiguous, and would be shared."""
+        return self.columns[:, place].copy()
 
     def of(self, places: Integers) -> Floats:
         """Return the features by column of the objects at some places."""
@@ -103,12 +105,16 @@ class DenseObjects:
         self.columns[:, place + 1 : n + 1] = self.columns[:, place:n].copy()
         self.columns[:, place] = x
 
-    def row(self, kernel: Kernel, n: int, x: Floats, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of `x` with the first n objects."""
-        kernel.row(self.columns, n, x, out)
+    def row(self, kernel: Kernel, n: int, x: Floats, out: Floats, reference: Floats | None = None) -> None:
+        """Set `out[:n]` to the kernel of `x` with the first n objects, all less a reference if there is one."""
+        if reference is None:
+            kernel.row(self.columns, n, x, out)
+        else:
+            kernel.row(self.columns[:, :n] - reference[:, None], n, x - reference, out)
 
-    def itself(self, kernel: Kernel, x: Floats, out: Floats) -> None:
-        """Set `out[0]` to K(x, x)."""
+    def itself(self, kernel: Kernel, x: Floats, out: Floats, reference: Floats | None = None) -> None:
+        """Set `out[0]` to K(x, x), of `x` less a reference if there is one."""
+        x = x if reference is None else x - reference
         kernel.row(x[:, None], 1, x, out)
 
     def held(self, n: int) -> Floats:
@@ -202,19 +208,21 @@ class SparseObjects(SparsePool):
             self._end = self._gone = 0
             self.hold(rows)
 
-    def row(self, kernel: Any, n: int, x: SparseRows, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of `x` with the first n objects."""
+    def row(self, kernel: Any, n: int, x: SparseRows, out: Floats, reference: None = None) -> None:
+        """Set `out[:n]` to the kernel of `x` with the first n objects; sparse ones have no reference."""
         kernel.sparse_row(self.held(n), n, x, self._work, out)
 
-    def itself(self, kernel: Any, x: SparseRows, out: Floats) -> None:
+    def itself(self, kernel: Any, x: SparseRows, out: Floats, reference: None = None) -> None:
         """Set `out[0]` to K(x, x)."""
         kernel.sparse_row(x, 1, x, self._work, out)
 
 
 def check_row(kernel: Kernel, row: Floats, x: Content) -> None:
-    """Raise where the kernel of `x` is not finite."""
-    if not np.isfinite(row).all():
-        raise ValueError(f"x must have finite kernel values, got {x} which has not by {kernel!r}")
+    """Raise where the kernel of `x` is not finite, or so large that products of its values may not be."""
+    if not np.abs(row).max(initial=0.0) <= LARGEST:  # NaN is not
+        raise ValueError(
+            f"x must have finite kernel values, of at most {LARGEST:g}, got {x} which has not by {kernel!r}"
+        )
 
 
 class ObjectStore:
@@ -311,26 +319,49 @@ class ObjectStore:
         """Return the object at a place."""
         return self._objects.at(place)
 
-    def row(self, n: int, x: Content, out: Floats, kernel: Kernel | None = None) -> None:
-        """Set `out[:n]` to the kernel, or another one, of `x` with the first n objects."""
-        self._objects.row(self.kernel if kernel is None else kernel, n, x, out)
+    def row(
+        self, n: int, x: Content, out: Floats, reference: Floats | None = None, kernel: Kernel | None = None
+    ) -> None:
+        """Set `out[:n]` to the kernel, or another one, of `x` with the first n objects, all less a reference."""
+        self._objects.row(self.kernel if kernel is None else kernel, n, x, out, reference)
 
-    def row_of(self, place: int, n: int, out: Floats) -> None:
-        """Set `out[:n]` to the kernel of the object at a place with the first n."""
-        self.row(n, self.at(place), out)
+    def row_of(self, place: int, n: int, out: Floats, reference: Floats | None = None) -> None:
+        """Set `out[:n]` to the kernel of the object at a place with the first n, all less a reference."""
+        self.row(n, self.at(place), out, reference)
 
-    def row_with(self, n: int, x: Content, kernel: Kernel | None = None) -> Floats:
+    def row_with(self, n: int, x: Content, reference: Floats | None = None, kernel: Kernel | None = None) -> Floats:
         """Return the (n + 1,) kernel of `x` with the first n objects and itself, or say that it is not finite.
 
-        By another kernel where one is given.
+        All less a reference, and by another kernel, where these are given.
         """
         kernel = self.kernel if kernel is None else kernel
         row = np.empty(n + 1)
         if n:
-            self.row(n, x, row, kernel)
-        (self._objects if n else self._for(x)).itself(kernel, x, row[n:])
+            self.row(n, x, row, reference, kernel)
+        (self._objects if n else self._for(x)).itself(kernel, x, row[n:], reference)
         check_row(kernel, row, x)
         return row
+
+    def nearer(self, n: int, x: Content, length: float, kernel: Kernel | None = None) -> Floats | None:
+        """Return one of the first n objects that a new `x` is much nearer to than to the present reference.
+
+        It is the one next to the median of each column, so that few far objects do not matter; `x` itself where there
+        is no other. `length` is K(x, x) by the present reference. None where there is no such object, where objects are
+        sparse, and for a kernel to which a machine with a bias is not indifferent.
+        """
+        kernel = self.kernel if kernel is None else kernel
+        if isinstance(x, SparseRows) or not getattr(kernel, "of_distances", False):
+            return None
+        least = np.empty(1)
+        self._objects.itself(kernel, x, least, x)
+        if least[0] > NEARER * length:
+            return None
+        objects = np.column_stack([self.columns[:, :n], x])
+        with np.errstate(over="ignore"):
+            away = ((objects - np.median(objects, axis=1)[:, None]) ** 2).sum(axis=0)
+        reference: Floats = objects[:, away[:n].argmin() if n else 0].copy()
+        self._objects.itself(kernel, x, least, reference)
+        return reference if least[0] <= NEARER * length else None
 
     def held(self, n: int) -> Content:
         """Return the first n objects: dense ones by column, sparse ones as rows."""

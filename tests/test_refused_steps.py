@@ -1,0 +1,135 @@
+"""A refused step changes nothing: a refusal is forced inside every call that may refuse, with one feature too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import venn
+from venn.machines import Bank, KernelRidge, Member, Mixture, NotConverged, Scaled, ScaledBank, ScaledRidge
+from venn.machines import hinge as hinge_module
+from venn.saved import saved
+
+SIZE = 12  # of windows
+CLASSES = (0, 1)
+
+
+@saved
+class Failing(venn.Linear):
+    """A kernel that gives nonsense after so many more rows, while it is told to."""
+
+    left: float = np.inf
+
+    def row(self, columns, n, x, out):
+        super().row(columns, n, x, out)
+        Failing.left -= 1
+        if Failing.left < 0:
+            out[:n] = -1e6 * np.cos(np.arange(n) + x[0])
+
+
+def machine(C=1.0):
+    return venn.LeastSquaresSVM(Failing(), C, CLASSES)
+
+
+def ridge():
+    return KernelRidge(Failing(), 1.0)
+
+
+def bank():
+    return Bank([Failing(), venn.RBF(0.5)], CLASSES, (0.3, 3.0))
+
+
+MACHINES = {
+    "LeastSquaresSVM": machine,
+    "KernelRidge": ridge,
+    "Bank": bank,
+    "Member": lambda: Member(bank(), 1),
+    "Mixture": lambda: Mixture(bank()),
+    "window on LeastSquaresSVM": lambda: venn.SlidingWindow(machine(), SIZE),
+    "window on KernelRidge": lambda: venn.SlidingWindow(ridge(), SIZE),
+    "window on Bank": lambda: venn.SlidingWindow(bank(), SIZE),
+    "Scaled": lambda: Scaled(machine(), first=4),
+    "ScaledBank": lambda: ScaledBank(bank(), first=4),
+    "ScaledRidge": lambda: ScaledRidge(ridge(), first=4),
+    "window on Scaled": lambda: venn.SlidingWindow(Scaled(machine(), first=4), SIZE),
+    "Member of a window": lambda: Member(venn.SlidingWindow(bank(), SIZE), 0),
+}
+
+
+def objects(d, n=24, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def teach(model, X, start, stop):
+    for i in range(start, stop):
+        model.learn_one(X[i], int(X[i, 0] > 0))
+
+
+def all_of(model, x):
+    """What can be read of a machine."""
+    bags = [getattr(model, name).scores for name in ("bag", "deleted_bag")]
+    return np.concatenate([*(bag.ravel() for bag in bags), np.ravel(model.scores(x)), [model.n, model.learned]])
+
+
+def calls(model, x):
+    """Every call that may refuse, by name."""
+    found = {"ask": lambda: model.hypotheses(x), "learn": lambda: model.learn_one(x, 1)}
+    if getattr(model, "unlearn_one", None) is not None:
+        found |= {f"unlearn {i}": lambda i=i: model.unlearn_one(i) for i in (0, model.n // 2, model.n - 1)}
+    if hasattr(model, "reweigh"):
+        found["reweigh"] = lambda: model.reweigh([1.0, 3.0])
+    return found
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("kind", MACHINES)
+def test_a_refusal_at_any_moment_of_any_call_changes_nothing(kind, d, monkeypatch):
+    X = objects(d)
+
+    def made():
+        model = MACHINES[kind]()
+        teach(model, X, 0, 20)
+        return model
+
+    refused = 0
+    for name in calls(made(), X[20]):
+        model, twin = made(), made()
+        before = all_of(model, X[21])
+        for left in range(60):
+            with monkeypatch.context() as patch:
+                patch.setattr(Failing, "left", left)
+                try:
+                    calls(model, X[20])[name]()
+                except (NotConverged, ValueError):
+                    refused += 1
+                else:
+                    break
+            assert all_of(model, X[21]) == pytest.approx(before, abs=1e-11), (name, left)
+        else:
+            raise AssertionError(f"{name} asks for more than 60 rows")
+        calls(twin, X[20])[name]()
+        assert all_of(model, X[21]) == pytest.approx(all_of(twin, X[21]), abs=1e-11), name
+    assert refused
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("window", [False, True])
+def test_a_refused_step_of_a_hinge_machine_changes_nothing(window, d, monkeypatch):
+    X, refused = objects(d), []
+    for name in ("ask", "learn", "reweigh", *(f"unlearn {i}" for i in range(20))):
+        svm = venn.OneVsAllSVM(venn.RBF(1.0), 10.0, CLASSES)
+        model = venn.SlidingWindow(svm, SIZE) if window else svm
+        teach(model, X, 0, 20)
+        before, (verb, *places) = all_of(model, X[21]), name.split()
+        try:
+            with monkeypatch.context() as patch:
+                patch.setattr(hinge_module, "tolerance_of", lambda C, scale: -1.0)
+                if not places:
+                    calls(svm if verb == "reweigh" else model, X[20])[name]()
+                elif int(places[0]) < model.n:
+                    model.unlearn_one(int(places[0]))
+        except NotConverged:
+            refused.append(verb)
+            assert all_of(model, X[21]) == pytest.approx(before, abs=1e-8), name
+            assert model.residual <= svm.tolerance
+    assert set(refused) == {"ask", "learn", "reweigh", "unlearn"}  # an example beyond its level is dropped unsolved
