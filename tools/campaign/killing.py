@@ -26,6 +26,7 @@ from venn.online import checkpoint
 from .tally import Tally
 
 DEATHS = 6
+ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL)
 
 
 def run(rng: np.random.Generator, tally: Tally) -> None:
@@ -64,7 +65,7 @@ NAMED = list(PREDICTORS)
 
 
 def command(rng: np.random.Generator, tally: Tally) -> None:
-    """`venn run` over a file: its journal and what it prints."""
+    """`venn run` over a file, ended by all kinds of signals: its journal and what it prints."""
     events = run_cases.events(int(rng.integers(20, 120)), seed=int(rng.integers(1 << 20)))
     name = str(rng.choice(NAMED))
     place = run_cases.OPTIONS.index("inductive")
@@ -89,11 +90,11 @@ def command(rng: np.random.Generator, tally: Tally) -> None:
         life = run_cases.Life(folder, *arguments("part"))
         if killed < DEATHS:
             time.sleep(float(rng.uniform(0, 0.05 + 1.2 * seconds)))
-            life.send(signal.SIGKILL)
-        code = life.end()
-        if code == -signal.SIGKILL:
+            life.send(int(rng.choice(ENDS)))
             killed += 1
+            life.end()
             continue
+        code = life.end()
         tally.same(code == 0, f"venn run --predictors {name}: a life ends with {code}", life.said[-2000:])
         break
     tally.notes["deaths"] += killed

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from streams.messages import BadMessage, Message, Source
+from streams.messages import BadMessage, Message, Reader
 from venn.cli.columns import live_advice
 from venn.cli.config import Config
 from venn.cli.errors import warned
@@ -126,14 +126,14 @@ class Service:
     online : Online
         With the journal.
     journal : Journal
-    source : Source
+    source : Reader
     voice : Voice
     notifier : Notifier, optional
         Receives the alarms of labels that are learned from now on.
     """
 
     def __init__(
-        self, config: Config, online: Online, journal: Journal, source: Source, voice: Voice,
+        self, config: Config, online: Online, journal: Journal, source: Reader, voice: Voice,
         notifier: Notifier | None = None,
     ) -> None:  # fmt: skip
         self._settings, self._patience = config.run, config.journal.patience_seconds
@@ -181,7 +181,7 @@ class Service:
         held: list[Message] = []
         since = 0.0
         messages = self.source.messages(self._place)
-        while not ending.pressed:
+        while not ending.pressed or self.source.holding:
             try:
                 message = next(messages, END)
             except (ValueError, RuntimeError, OSError):
@@ -205,13 +205,19 @@ class Service:
         self.online.reach(ENDED, {"time": time(), "events": self._journal.events})
 
     def _commit(self, held: list[Message], ending: Ending) -> None:
-        """Process the messages, in several transactions where they take long; an end may come between two."""
+        """Process the messages, in several transactions where they take long; an end may come between two.
+
+        What the end leaves over has not been read: its source gives it again, after the last place that was written.
+        """
         place, done = self._place, 0
         self.online.expect(held)
         while True:
             done = self._transact(held, done, place)
             self._voice.progress(self._said)
-            if done == len(held) or ending.pressed:
+            if done == len(held):
+                return
+            if ending.pressed and not self.source.once:
+                self._place = self._reached
                 return
 
     def _transact(self, held: list[Message], start: int, place: Any) -> int:
