@@ -42,9 +42,9 @@ def salvage(damaged: str, rescued: str) -> None:
         found = save_whole_part(damaged, rescued)
         click.echo(f"{rescued} holds the first {_events(found)} of {damaged}, to the last bit")
         if found.damage:
-            click.echo(f"lost is what comes after: {found.damage}")
+            click.echo(f"{damaged} is damaged: {found.damage}")
         if not found.positions:
             click.echo(
-                "lost with it are the positions in the sources: they are read again from their beginning, and what the "
+                "lost is what comes after, and the positions in the sources: they are read again from their beginning, and what the "
                 "journal holds is refused by its id; remove older lines after these events from --out"
             )
