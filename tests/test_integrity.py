@@ -411,9 +411,8 @@ def test_salvage_names_damage_where_verify_does(seed, path, all_rows):
     rescued = path.with_name("rescued.db")
     try:
         saved = venn.online.salvage(path.parent.with_name("again") / "run.db", rescued)
-    except JournalError as error:
+    except JournalError:
         assert said
-        assert "nothing of" in str(error) or "cannot be" in str(error)
         return
     assert bool(saved.damage) == bool(said)
     venn.online.verify(rescued)

@@ -45,6 +45,6 @@ def salvage(damaged: str, rescued: str) -> None:
             click.echo(f"{damaged} is damaged: {found.damage}")
         if not found.positions:
             click.echo(
-                "lost is what comes after, and the positions in the sources: they are read again from their beginning, and what the "
-                "journal holds is refused by its id; remove older lines after these events from --out"
+                "lost is what comes after, and the positions in the sources: they are read again from their beginning, "
+                "and what the journal holds is refused by its id; remove older lines after these events from --out"
             )
