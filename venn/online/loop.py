@@ -25,13 +25,14 @@ from venn.online.forecaster import Forecaster
 from venn.online.journal import Journal, JournalError, checked_id
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
-from venn.online.restart import go_on, plain
+from venn.online.restart import go_on
 from venn.online.run import Run, Waiting
 from venn.online.soundness import CLOSED, INTERRUPTED, UNWRITTEN, Soundness
 from venn.online.watch import read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor
+from venn.saved import described
 
 PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
 log = logging.getLogger("venn")
@@ -512,8 +513,8 @@ class Online:
             **self.panel.space.header,
             "names": list(self.panel),
             "alone": self.alone,
-            "predictors": {name: plain(predictor) for name, predictor in self.panel.items()},
-            "monitors": {name: plain(monitor) for name, monitor in self.monitors.items()},
+            "predictors": {name: described(predictor) for name, predictor in self.panel.items()},
+            "monitors": {name: described(monitor) for name, monitor in self.monitors.items()},
             "start": zlib.crc32(state),
             "created": time.time(),
         }

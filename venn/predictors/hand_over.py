@@ -8,7 +8,7 @@ from typing import Any, Self
 from venn.labels import HasLabels, label_space
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary
-from venn.saved import checked_keys, held_text, saved
+from venn.saved import checked_keys, described, held_text, saved
 
 
 @saved
@@ -66,7 +66,7 @@ class HandOver(HasLabels, Combined[Any]):
         if tuple(early.classes) != tuple(late.classes):
             raise ValueError(f"early and late must have the same classes, got {early.classes!r} and {late.classes!r}")
         self.space = label_space(tuple(late.classes))
-        self._described = f"HandOver({early!r}, {late!r})"  # the same before and after the hand-over
+        self._described = f"HandOver({described(early)}, {described(late)})"  # the same before and after the hand-over
 
     def __repr__(self) -> str:
         return self._described
