@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
