@@ -258,6 +258,16 @@ def test_a_bad_line_stops_the_run_where_it_stands_or_is_skipped(run, tmp_path, u
     assert run(*arguments).exit_code == 0  # the position after it was kept
 
 
+@pytest.mark.parametrize("depth", [101, 500, 900, 930, 960, 999, 100_000])
+def test_a_message_nested_too_deep_ends_no_service(depth, run, tmp_path):
+    poison = '{"id": 1, "x": ' + "[" * depth + "1" + "]" * depth + "}\n"
+    (tmp_path / "in.jsonl").write_text(f'{{"id": 0, "x": [0, 1]}}\n{poison}{{"id": 2, "x": [0, 1]}}\n')
+    arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", "--out", "o", "--skip-bad", *OPTIONS)
+    result = run(*arguments)
+    assert (result.exit_code, counts("run.db")) == (0, (2, 0)), result.output
+    assert "line 2: must be JSON nested at most 100 deep, got" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("gap", "wrong"), [("", "is missing, got ''"), ("NA", "must be a number, got 'NA'")], ids=["empty", "NA"]
 )
