@@ -145,6 +145,7 @@ class Service:
         self._asked_at: dict[int | str, float] = {}
         self._alarms = {name: monitor.count for name, monitor in online.monitors.items()}
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
+        self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
         self._crier = Crier()
         self._notifier = notifier
         self._rung: list[tuple[str, Alarm]] = []  # of the transaction at hand, and not yet sent
@@ -227,6 +228,7 @@ class Service:
             return start
         lines: list[str] = []
         news: list[str] = []
+        self._labelled.clear()
         online, stop, until = self.online, start, monotonic() + self._settings.linger
         with online.transaction():
             try:
@@ -239,7 +241,7 @@ class Service:
                 if reached != self._reached:
                     online.reach(self.source.name, reached)
                 if lines:
-                    self._output.note(online)
+                    self._output.note(online, self._labelled)
             except BaseException:
                 online.abandon()
                 raise
@@ -256,9 +258,8 @@ class Service:
         return stop
 
     def _happen(self, message: Message, lines: list[str], news: list[str]) -> None:
-        online, id = self.online, message.id
+        online, id, event, predictions = self.online, message.id, self._journal.events + 1, None
         if message.x is not None:
-            event = self._journal.events + 1
             try:
                 predictions = online.ask(message.x, id)
             except REFUSED as error:
@@ -266,12 +267,18 @@ class Service:
                 return
             id = online.asked if id is None else id
             self._listen(id, news)  # what watches objects rings now
-            lines.append(prediction_line(event, id, predictions))
             if self._patience is not None:
                 self._asked_at[id] = time()
-        if message.y is None or id is None:
-            return
         answered = online.answered
+        if message.y is not None and id is not None:
+            self._answer(message, id, news)
+        if predictions is not None and id is not None:
+            known = online.answered > answered
+            self._labelled += [event] if known else []
+            lines.append(prediction_line(event, id, predictions, message.y if known else None))
+
+    def _answer(self, message: Message, id: int | str, news: list[str]) -> None:
+        online, answered = self.online, self.online.answered
         try:
             online.answer(id, message.y)
         except REFUSED as error:
