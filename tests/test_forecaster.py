@@ -287,7 +287,8 @@ def test_a_hand_over_needs_two_of_a_kind():
     assert HandOver(early, late).over is False
     abers = venn.InductiveVennAbers(machine.fresh(), schedule=PrefixRestart())
     others = [
-        early, venn.TransductiveVenn(machine), venn.Scaler(machine, venn.maps.Platt()), Averaged([venn.TransductiveVennAbers(machine)]),
+        early, venn.TransductiveVenn(machine), venn.Scaler(machine, venn.maps.Platt()),
+        Averaged([venn.TransductiveVennAbers(machine)]),
         venn.predictors.Adaptive(early), HandOver(early, late), late,
     ]  # fmt: skip
     for other in others:

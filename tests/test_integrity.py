@@ -380,6 +380,35 @@ def test_the_first_page_is_made_again(path):
     assert rows_of(path.with_name("rescued.db")) == before
 
 
+def test_a_journal_on_a_read_only_file_system_is_salvaged_elsewhere(path, tmp_path, monkeypatch):
+    """SQLite cannot open it there; a copy in the place of the rescued one is read."""
+    before, real = rows_of(path), sqlite3.connect
+
+    class Lazy:
+        """A connection that opens its file at the first statement, as one to a journal with a log."""
+
+        def execute(self, *_):
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+            raise error
+
+        def close(self):
+            pass
+
+    def opening(where, *given, **more):
+        return Lazy() if f"{path}?" in str(where) else real(where, *given, **more)
+
+    monkeypatch.setattr(sqlite3, "connect", opening)
+    with pytest.raises(JournalError, match="read-only file system copy it, and its -wal if it has one, to a folder"):
+        venn.online.verify(path)
+    (tmp_path / "elsewhere").mkdir()
+    saved = venn.online.salvage(path, tmp_path / "elsewhere" / "rescued.db")
+    assert (saved.damage, saved.positions) == ("", True)
+    monkeypatch.undo()
+    assert rows_of(tmp_path / "elsewhere" / "rescued.db") == before
+    assert [one.name for one in (tmp_path / "elsewhere").iterdir() if one.name.startswith(".")] == []
+
+
 def test_a_description_that_is_no_json_is_said_in_words_of_the_file(path):
     change(path, "UPDATE run SET value = '[' WHERE key = 'names'")
     for command in ("verify", "report", "monitor"):

@@ -132,7 +132,7 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     if target.exists():
         raise JournalError(f"{target} must be a new file, and exists")
     with ExitStack() as stack:
-        db, complaint = stack.enter_context(_readable(source))
+        db, complaint = stack.enter_context(_readable(source, target))
         place, damage = _copy(db, source, target)
         complaint = complaint or damage or _complaint(db, source)
     for state in state_files(source.resolve()):
@@ -232,7 +232,7 @@ def _good_rows(db: sqlite3.Connection, path: Path, table: str, answered: int) ->
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
+def _readable(path: Path, target: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
     """Open a damaged journal; where its first page is damaged, say so, and open a copy with that of an empty one."""
     with ExitStack() as stack:
         said = ""
@@ -242,13 +242,18 @@ def _readable(path: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
             said = complaint.what or str(complaint)
             if not path.is_file() or path.stat().st_size < PAGE:
                 raise
-            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}."))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}."))
             copy = Path(folder, path.name)
-            _mend(path, copy)
+            _duplicate(path, copy)
             try:
-                db = _with_tables(copy)
-            except JournalError as error:
-                raise JournalError(f"nothing of {path} can be saved: {complaint}") from error
+                db, said = _with_tables(copy), ""  # nothing is wrong with it but its place, which may be read-only
+            except JournalError:
+                _mend(copy)
+                try:
+                    db = _with_tables(copy)
+                except JournalError as error:
+                    raise JournalError(f"nothing of {path} can be saved: {complaint}") from error
         stack.callback(db.close)
         yield db, said
 
@@ -271,12 +276,16 @@ def _with_tables(path: Path) -> sqlite3.Connection:
 PAGE = 4096  # bytes of SQLite's pages
 
 
-def _mend(path: Path, copy: Path) -> None:
-    """Copy a journal and give it the first page of an empty one, whose tables begin on the same pages."""
+def _duplicate(path: Path, copy: Path) -> None:
+    """Copy a journal and its log."""
     shutil.copyfile(path, copy)
     log = path.with_name(f"{path.name}-wal")
     if log.is_file():
         shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
+
+
+def _mend(copy: Path) -> None:
+    """Give a copy of a journal the first page of an empty one, whose tables begin on the same pages."""
     empty = Journal(copy.with_name("empty.db"))
     empty.open({})
     empty.close()

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from venn.labels import read_labels
 from venn.monitors.kind import Recalled
@@ -17,16 +17,13 @@ from venn.online.codec import decode, decode_object
 from venn.online.journal_file import JournalError, open_to_read, read_header
 from venn.parameters import path_of
 
-if TYPE_CHECKING:
-    from venn.online.record import Record
-
 MISSING = "needs the package {0}: pip install {0}"
 BACKENDS = ("pandas", "polars", "pyarrow")
 Columns = dict[str, list[Any]]
 
 
-def of_record(record: Record) -> Columns:
-    """Return one row for each step: the step, the true label, and what each predictor said."""
+def of_record(record: Any) -> Columns:
+    """Return one row for each step of a `Record`: the step, the true label, and what each predictor said."""
     space, n = record.space, len(record)
     columns: Columns = {"step": [*range(1, n + 1)], "y": [space.decode(code) for code in record.truth.tolist()]}
     for name in record.names:
@@ -126,8 +123,8 @@ def export(journal: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
     """Write a journal's questions, predictions and labels as a table, one row for each question; a run may go on.
 
     Columns: `id`, `event`, `time` (seconds since 1970) of the question; its label `y`, with `y_event` and `y_time`,
-    empty where none has come; `expired`, whether it was given up; `x.0`, `x.1`, ... the object; and all that each predictor
-    said, such as `forecast.label`, `forecast.probabilities.no`, `intervals.intervals.no.lower`.
+    empty where none has come; `expired`, whether it was given up; `x.0`, `x.1`, ... the object; and all that each
+    predictor said, such as `forecast.label`, `forecast.probabilities.no`, `intervals.intervals.no.lower`.
 
     Parameters
     ----------
