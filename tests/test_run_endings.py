@@ -45,6 +45,10 @@ class Pressing(Ending):
 
 @pytest.fixture
 def ended(monkeypatch):
+    return lives_in(monkeypatch)
+
+
+def lives_in(monkeypatch):
     """Let each life of `venn run` in this process end at a message of choice, in one transaction or in many."""
     clock, seen, happen = [0.0, 0.0], [0], Service._happen
 

@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 import run_cases
+import test_run_endings
 from click.testing import CliRunner
 from test_checkpoint import SUBJECTS
 from test_contract import learned, small_stream
@@ -109,6 +111,29 @@ def command(rng: np.random.Generator, tally: Tally) -> None:
         list(map(json.loads, lines[0])) == list(map(json.loads, lines[1])), f"venn run {name}: what it prints differs",
         (killed, lines),
     )  # fmt: skip
+
+
+def ends(rng: np.random.Generator, tally: Tally) -> None:
+    """`venn run` in this process, asked to end at messages of chance: no message is lost, and none counts twice."""
+    kind, slow = str(rng.choice(["jsonl", "csv", "broker"])), bool(rng.random() < 0.8)
+    events = run_cases.events(int(rng.integers(5, 60)), seed=int(rng.integers(1 << 20)))
+    folder = Path.cwd()
+    with pytest.MonkeyPatch.context() as patch:
+        life = test_run_endings.lives_in(patch)
+        whole, _ = test_run_endings.opened("jsonl", folder, events, patch, None)
+        total = life([*whole, "--quiet", "--journal", "whole.db", "--out", "whole"], 0, slow)
+        source, log = test_run_endings.opened(kind, folder, events, patch, None)
+        done = lives = 0
+        while done < total and lives < total:
+            more = ["--quiet", "--batch", int(rng.integers(1, 40)), "--journal", "part.db", "--out", "part"]
+            done += life([*source, *more], int(rng.integers(1, 6)), slow)
+            lives += 1
+            tally.same(log is None or log.acknowledged[-1] == done, f"{kind}: acknowledged is not what was processed")
+    tally.notes["ends"] += lives
+    tally.same(done == total, f"{kind}: {done} of {total} messages after all ends")
+    tally.same(run_cases.left(folder / "whole.db") == run_cases.left(folder / "part.db"), f"{kind}: journals differ")
+    tally.same((folder / "whole").read_bytes() == (folder / "part").read_bytes(), f"{kind}: what is printed differs")
+    tally.compared += total
 
 
 def save(rng: np.random.Generator, tally: Tally) -> None:
