@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -156,12 +157,7 @@ class Decoder:
         """Return id, x and y of a JSON object, each None where absent or null; other keys are ignored."""
         if isinstance(text, bytes):
             text = utf8(text)  # json.loads would guess at UTF-16 and UTF-32
-        try:
-            value = DECODER.decode(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"must be JSON: {error}, got {_short(text)}") from None
-        except RecursionError:
-            raise ValueError(f"must be JSON, not nested this deeply, got {_short(text)}") from None
+        value = from_json(text)
         if not isinstance(value, dict):
             raise ValueError(f"must be a JSON object with id, x, y, got {_short(text)}")
         identity, x, y = value.get("id"), value.get("x"), value.get("y")
@@ -398,13 +394,37 @@ def _no_constant(text: str) -> float:
     raise ValueError(f"must hold finite numbers only, got {text}")
 
 
-def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, or raise ValueError for one that names something twice."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"must name nothing twice, got two of {_short(twice)}")
     return value
+
+
+def _depth(text: str) -> int:
+    """Return how deep lists and objects are nested in a text that may be JSON."""
+    # A string that nothing ends reaches to the end: tried from each of its quotes, it would take quadratic time.
+    outside = np.frombuffer(re.sub(r'(?s)"(?:[^"\\]|\\.)*"?', "", text).encode(errors="replace"), np.uint8)
+    opened = (outside == ord("[")) | (outside == ord("{"))
+    closed = (outside == ord("]")) | (outside == ord("}"))
+    return int(np.cumsum(opened.astype(np.int64) - closed).max(initial=0))
+
+
+def from_json(text: str, name: str = "") -> Any:
+    """Return the value of a JSON text, or raise ValueError; `name` says what it is of, if not of a whole message.
+
+    What is nested deeper than 100 is refused: much deeper values decode, and can then be neither shown nor compared.
+    """
+    wrong = f"{name} must be JSON".lstrip()
+    if text.count("[") + text.count("{") > DEEPEST and _depth(text) > DEEPEST:
+        raise ValueError(f"{wrong} nested at most {DEEPEST} deep, got {_short(text[:100])}")
+    try:
+        return DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{wrong}: {error}, got {_short(text)}") from None
 
 
 def _unicode(name: str, text: str) -> str:
@@ -414,7 +434,8 @@ def _unicode(name: str, text: str) -> str:
     return text
 
 
-DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_distinct_keys)
+DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=distinct_keys)
+DEEPEST = 100  # lists and objects within each other
 
 
 def _short(value: object) -> str:

@@ -196,7 +196,17 @@ class Reader(ABC):
         Handlers of `BadMessage` and `MessagesLost`: if one returns, the source continues. None raises the error.
     wait : float > 0
         Seconds without a message after which None is yielded.
+
+    Attributes
+    ----------
+    once : bool
+        Whether a message that was read cannot be read again, as one from standard input: a loop that ends processes all
+        that it has read.
+    holding : bool
+        Whether such a source has more at hand, taken from its pipe and not yet yielded.
     """
+
+    once = holding = False
 
     def __init__(
         self, name: str, form: Form | None, bad: ErrorHandler | None, lost: ErrorHandler | None, wait: float

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Generator, Mapping
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from streams.checks import Label, filled_text, imported
-from streams.form import Form, Identity, Parts, check_id, to_json, utf8
+from streams.form import Form, Identity, Parts, check_id, from_json, to_json, utf8
 from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
 #: Entries in one answer.
@@ -240,17 +239,10 @@ class RedisStream(Reader):
         else:
             text = {name.decode(): utf8(fields[name]) for name in (b"id", b"x", b"y") if name in fields}
             identity = check_id(text["id"]) if "id" in text else None
-            x = None if "x" not in text else self._decoder.point(_json(text["x"]))
+            x = None if "x" not in text else self._decoder.point(from_json(text["x"], "x"))
             y = None if "y" not in text else self._decoder.text_label(text["y"])
             identity, x, y = self._decoder.parts(identity, x, y)
         return entry if identity is None else identity, x, y
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"x must be JSON: {error}") from None
 
 
 def _lost(place: Place, state: State | None) -> str | None:

@@ -113,6 +113,7 @@ class LineReader(Reader):
         if not isinstance(follow, bool):
             raise TypeError(f"follow must be True or False, got {follow!r}")
         self.path = None if path == "-" else Path(path).absolute()
+        self.once = self.path is None
         self.follow = follow
         self._shown = "standard input" if self.path is None else str(path)
         default = "standard input" if self.path is None else f"file {self.path}"
@@ -160,11 +161,15 @@ class LineReader(Reader):
         while True:
             # Windows cannot wait for a pipe: there it reads, and Ctrl-C waits for a line.
             if os.name != "nt" and not select.select([handle], [], [], self._wait)[0]:
+                self.holding = False  # the rest of a line that nobody ends is not waited for
                 yield None
                 continue
-            chunk = os.read(handle, CHUNK)
+            # The rest of a line byte by byte, so that no other line is begun: who reads the pipe next has that whole.
+            chunk = os.read(handle, 1 if 0 < splitter.waiting < CHUNK else CHUNK)
             pieces = list(splitter.push(chunk)) if chunk else [splitter.pop()] if splitter.waiting else []
-            for raw, _ in pieces:
+            self.holding = splitter.waiting > 0
+            for left, (raw, _) in enumerate(pieces, 1 - len(pieces)):
+                self.holding = left < 0 or splitter.waiting > 0
                 number += 1
                 if not headed and (raw is None or raw.strip()):
                     headed = True

@@ -17,7 +17,8 @@ import streams
 import venn
 from venn import cli
 from venn.cli.predictors import PREDICTORS, default_predictors
-from venn.cli.words import plain_words
+from venn.cli.words import conclude, plain_words
+from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.prediction import Forecast, Multiprobability, PredictionSet
 
@@ -575,3 +576,20 @@ def test_sigterm_keeps_what_was_done_in_a_process_of_its_own(tmp_path):
     assert found["predictors"]["deleted"] == record.means()["deleted"]
     if importlib.util.find_spec("matplotlib"):
         assert (tmp_path / "here/curves.png").exists()
+
+
+def test_a_file_named_by_dots_writes_below_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{i % 5},{'no' if i % 5 < 2 else 'yes'}\n" for i in range(30))
+    (tmp_path / "...csv").write_text("a,y\n" + rows)
+    result = CliRunner().invoke(cli.main, ["replay", "...csv", "--label", "y", "--predictors", "inductive"])
+    assert result.exit_code == 0, result.output
+    assert {one.name for one in tmp_path.iterdir()} == {"...csv", "runs"}
+    assert {one.name for one in (tmp_path / "runs").iterdir()} == {"data"}
+
+
+def test_the_last_line_shows_a_name_on_one_line():
+    said = []
+    verdict = Verdict("as claimed", None, None, "none", "", "fine", "a\nalarm: \u202eb")
+    conclude(verdict, said.append)
+    assert said == ["verdict: a alarm:  b: fine"]

@@ -333,6 +333,21 @@ def test_a_hand_over_needs_two_of_a_kind():
     with pytest.raises(TypeError, match="late must be an inductive predictor"):
         HandOver(early, ExpertMixture([venn.TransductiveVennAbers(machine)]))
     assert HandOver(early, late).over is False
+    abers = venn.InductiveVennAbers(machine.fresh(), schedule=PrefixRestart())
+    others = [
+        early, venn.TransductiveVenn(machine), venn.Scaler(machine, venn.maps.Platt()),
+        Averaged([venn.TransductiveVennAbers(machine)]),
+        venn.predictors.Adaptive(early), HandOver(early, late), late,
+    ]  # fmt: skip
+    for other in others:
+        with pytest.raises(TypeError, match="early and late must say the same kind of thing, got"):
+            HandOver(other, abers)
+    window = venn.SlidingWindow(machine, 9)
+    for alike in (
+        venn.TransductiveVennAbers(machine),
+        venn.predictors.Restarting(venn.TransductiveVennAbers(window), venn.Monitor(CLASSES)),
+    ):
+        assert HandOver(alike, abers).over is False
 
 
 def test_a_part_that_must_know_what_was_said_before_gets_no_note_made_afterwards():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -79,6 +80,13 @@ def kept(tmp_path_factory):
     shutil.copytree(folder / "living", folder / "dead")
     abandon(online)
     return folder / "dead"
+
+
+@pytest.fixture(scope="module")
+def all_rows(kept, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows")
+    shutil.copytree(kept, folder / "run")
+    return rows_of(folder / "run" / "run.db")
 
 
 @pytest.fixture
@@ -347,7 +355,7 @@ def test_nothing_is_lost_where_the_damage_is_beside_the_events(path):
     with pytest.raises(JournalError, match="alarms, row 'TransductiveVenn', is not as written"):
         venn.online.verify(path)
     saved = venn.online.salvage(path, path.with_name("rescued.db"))
-    assert (saved.damage, saved.positions) == ("", True)
+    assert (saved.damage, saved.positions) == ("alarms, row 'TransductiveVenn', is not as written", True)
     rows = rows_of(path.with_name("rescued.db"))
     for table in ("run", "questions", "answers", "expired", "latest", "positions"):
         assert rows[table] == before[table]
@@ -367,8 +375,38 @@ def test_the_first_page_is_made_again(path):
     with pytest.raises(JournalError, match="cannot be"):
         venn.online.verify(path)
     saved = venn.online.salvage(path, path.with_name("rescued.db"))
-    assert (saved.damage, saved.positions) == ("", True)
+    assert "cannot be" in saved.damage
+    assert saved.positions
     assert rows_of(path.with_name("rescued.db")) == before
+
+
+def test_a_journal_on_a_read_only_file_system_is_salvaged_elsewhere(path, tmp_path, monkeypatch):
+    """SQLite cannot open it there; a copy in the place of the rescued one is read."""
+    before, real = rows_of(path), sqlite3.connect
+
+    class Lazy:
+        """A connection that opens its file at the first statement, as one to a journal with a log."""
+
+        def execute(self, *_):
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+            raise error
+
+        def close(self):
+            pass
+
+    def opening(where, *given, **more):
+        return Lazy() if f"{path}?" in str(where) else real(where, *given, **more)
+
+    monkeypatch.setattr(sqlite3, "connect", opening)
+    with pytest.raises(JournalError, match="read-only file system copy it, and its -wal if it has one, to a folder"):
+        venn.online.verify(path)
+    (tmp_path / "elsewhere").mkdir()
+    saved = venn.online.salvage(path, tmp_path / "elsewhere" / "rescued.db")
+    assert (saved.damage, saved.positions) == ("", True)
+    monkeypatch.undo()
+    assert rows_of(tmp_path / "elsewhere" / "rescued.db") == before
+    assert [one.name for one in (tmp_path / "elsewhere").iterdir() if one.name.startswith(".")] == []
 
 
 def test_a_description_that_is_no_json_is_said_in_words_of_the_file(path):
@@ -377,6 +415,43 @@ def test_a_description_that_is_no_json_is_said_in_words_of_the_file(path):
         said = CliRunner().invoke(cli.main, [command, str(path)])
         assert said.exit_code == 1
         assert "run.db cannot be opened as a journal: the description of its run is damaged" in said.output
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_salvage_names_damage_where_verify_does(seed, path, all_rows):
+    """One bit or a stretch of the file or of its log, or the end of either cut off."""
+    dice = random.Random(seed)
+    file = path if seed % 2 else path.with_name("run.db-wal")
+    raw = bytearray(file.read_bytes())
+    place = dice.randrange(len(raw))
+    if seed % 4 < 2:
+        raw[place] ^= 1 << dice.randrange(8)
+    elif seed % 8 < 5:
+        raw[place : place + 500] = bytes(len(raw[place : place + 500]))
+    else:
+        del raw[place:]
+    file.write_bytes(raw)
+    shutil.copytree(path.parent, path.parent.with_name("again"))
+    try:
+        venn.online.verify(path)
+        said = ""
+    except JournalError as error:
+        said = str(error)
+    rescued = path.with_name("rescued.db")
+    try:
+        saved = venn.online.salvage(path.parent.with_name("again") / "run.db", rescued)
+    except JournalError:
+        assert said
+        return
+    assert bool(saved.damage) == bool(said)
+    venn.online.verify(rescued)
+    events = sum(len(all_rows[table]) for table in KEYS)
+    if saved.positions:  # where reading goes on: nothing of the source is passed over
+        end = saved.asked + saved.answered + saved.expired
+        online = begun(rescued)
+        assert online.position("a source") in (None, {"offset": 7})
+        assert end == events or online.position("a source") is None
+        abandon(online)
 
 
 def test_what_cannot_be_saved(path):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.example import Scaling
-from streams.form import Decoder, Form, to_json
+from streams.form import Decoder, Form, distinct_keys, to_json
 from streams.messages import BadMessage, Message, Tally
 from streams.schema import Nominal, Numeric, Ordinal, Skip
 
@@ -92,12 +92,34 @@ DEEP = "[" * 100_000
 MANY = "9" * 5000
 
 
+def nested(depth):
+    return "[" * depth + "1" + "]" * depth
+
+
+def test_names_that_come_twice_are_found_in_one_pass():
+    class Name(str):
+        compared = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Name.compared += 1
+            return str.__eq__(self, other)
+
+    pairs = [(Name(i), i) for i in range(1000)] + [(Name(999), 0)]
+    with pytest.raises(ValueError, match="must name nothing twice, got two of '999'"):
+        distinct_keys(pairs)
+    assert Name.compared < 100
+
+
 @pytest.mark.parametrize(
     ("text", "form", "reason"),
     [
         ("", None, "must be JSON: Expecting value"),
         ("{", None, "must be JSON"),
-        (DEEP, None, "must be JSON, not nested this deeply"),
+        (DEEP, None, "must be JSON nested at most 100 deep, got"),
+        (f'{{"id": 1, "x": {nested(100)}}}', None, "must be JSON nested at most 100 deep, got"),
+        (f'{{"id": 1, "x": {nested(930)}}}', None, "must be JSON nested at most 100 deep, got"),
+        (f'{{"id": 1, "x": {nested(99)}, "z": "]]]"}}', None, "x[0] must be a number, got [["),
         (f'{{"y": {MANY}}}', None, "4300"),
         ("[]", None, "must be a JSON object with id, x, y, got '[]'"),
         (b'{"y": "\xff"}', None, "must be UTF-8"),

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64decode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -65,6 +66,7 @@ def server():
             content = self.rfile.read(int(self.headers["Content-Length"]))
             made.found.append((self.path, json.loads(content)))
             made.types.append(self.headers["Content-Type"])
+            made.authorization = self.headers["Authorization"]
             made.wait.wait(30)
             self.send_response(made.status)
             if made.status == 302:
@@ -159,6 +161,16 @@ def test_a_webhook_that_fails_is_away_or_hangs(server):
     with pytest.raises(OSError, match="refused"):
         Webhook("http://127.0.0.1:1/secret").send(told())
     assert Webhook("https://user:secret@example.com/secret").name == "example.com"
+
+
+def test_a_user_and_a_password_before_the_host_are_sent_as_basic_authentication(server):
+    url = server.url.replace("://", "://me:pass%20w%3Ard@")
+    Webhook(f"{url}/hook").send(told())
+    assert server.found == [("/hook", told())]
+    assert b64decode(server.authorization.removeprefix("Basic ")) == b"me:pass w:rd"
+    assert "pass" not in Webhook(url).name
+    Webhook(server.url).send(told())
+    assert server.authorization is None
 
 
 @pytest.mark.parametrize("url", ["", "example.com", "ftp://example.com", "file:///etc/passwd", "http://"])

@@ -91,6 +91,7 @@ def test_it_is_the_loop_that_one_would_write(undisturbed, tmp_path):
                     "lower": prediction.lower,
                     "upper": prediction.upper,
                     "probabilities": dict(zip(CLASSES, prediction.proba, strict=True)),
+                    "intervals": dict(zip(CLASSES, prediction.bounds.T.tolist(), strict=True)),
                     "guaranteed": prediction.guaranteed,
                 }
             },
@@ -258,6 +259,16 @@ def test_a_bad_line_stops_the_run_where_it_stands_or_is_skipped(run, tmp_path, u
     assert run(*arguments).exit_code == 0  # the position after it was kept
 
 
+@pytest.mark.parametrize("depth", [101, 500, 900, 930, 960, 999, 100_000])
+def test_a_message_nested_too_deep_ends_no_service(depth, run, tmp_path):
+    poison = '{"id": 1, "x": ' + "[" * depth + "1" + "]" * depth + "}\n"
+    (tmp_path / "in.jsonl").write_text(f'{{"id": 0, "x": [0, 1]}}\n{poison}{{"id": 2, "x": [0, 1]}}\n')
+    arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", "--out", "o", "--skip-bad", *OPTIONS)
+    result = run(*arguments)
+    assert (result.exit_code, counts("run.db")) == (0, (2, 0)), result.output
+    assert "line 2: must be JSON nested at most 100 deep, got" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("gap", "wrong"), [("", "is missing, got ''"), ("NA", "is missing, got 'NA'")], ids=["empty", "NA"]
 )
@@ -379,6 +390,25 @@ def test_lines_that_a_death_cut_off_at_any_byte_are_written_once(tmp_path):
         elsewhere = Output(str(tmp_path / "elsewhere"))
         assert elsewhere.catch_up(asked, journal) == 2
         assert (tmp_path / "elsewhere").read_bytes() == content[first:]
+
+
+def test_a_line_holds_the_label_that_came_with_its_question_also_after_a_death(run, tmp_path, monkeypatch):
+    """Not the one that came in a message of its own, right after it or later; refused ones are no labels."""
+    wanted = ['{"id": 1, "x": [0, 0], "y": "no"}', '{"id": 2, "x": [0, 1]}', '{"id": 2, "y": "yes"}',
+              '{"id": 3, "x": [1, 1], "y": "yes"}', '{"x": [1, 1], "y": "no"}']  # fmt: skip
+    (tmp_path / "in.jsonl").write_text("\n".join(wanted) + "\n")
+    given = ("--source", "jsonl:in.jsonl", "--end", "--quiet", *OPTIONS)
+    assert run(*given, "--journal", "whole.db", "--out", "whole").exit_code == 0
+    lines = printed(tmp_path / "whole")
+    assert [one.get("y") for one in lines] == ["no", None, "yes", "no"]
+    for one in lines:
+        said = one["predictions"]["inductive"]
+        assert said["intervals"][said["label"]] == [said["lower"], said["upper"]]
+    with monkeypatch.context() as patched:
+        patched.setattr(Output, "write", lambda *_: (_ for _ in ()).throw(OSError("no room")))
+        assert run(*given, "--journal", "run.db", "--out", "o").exit_code == 1
+    assert run(*given, "--journal", "run.db", "--out", "o").exit_code == 0
+    assert (tmp_path / "o").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_predictions_that_could_not_be_written_come_with_the_next_run(run, tmp_path, undisturbed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
@@ -187,6 +188,17 @@ def held_bool(name: str, value: Any) -> bool:
     if type(value) is not bool:
         raise ValueError(f"{name} must be True or False, got {value!r}")
     return value
+
+
+def described(thing: Any) -> str:
+    """Return the repr of an object without addresses in memory, which differ in every process.
+
+    Examples
+    --------
+    >>> described([1.5, object()])
+    '[1.5, <object object>]'
+    """
+    return re.sub(r"(?: at)? *\b0x[0-9A-Fa-f]{6,}\b", "", repr(thing))
 
 
 def held_text(name: str, value: Any) -> str:

@@ -31,6 +31,7 @@ from .tally import Tally
 ATTACKS = {
     "kill": ("killing", "run", 600),
     "kill cli": ("killing", "command", 600),
+    "ends": ("killing", "ends", 300),
     "kill save": ("killing", "save", 300),
     "fuzz": ("fuzzing", "trial", 300),
     "shuffle": ("shuffling", "trial", 300),

@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 import run_cases
+import test_run_endings
 from click.testing import CliRunner
 from test_checkpoint import SUBJECTS
 from test_contract import learned, small_stream
@@ -26,6 +28,7 @@ from venn.online import checkpoint
 from .tally import Tally
 
 DEATHS = 6
+ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL)
 
 
 def run(rng: np.random.Generator, tally: Tally) -> None:
@@ -64,7 +67,7 @@ NAMED = list(PREDICTORS)
 
 
 def command(rng: np.random.Generator, tally: Tally) -> None:
-    """`venn run` over a file: its journal and what it prints."""
+    """`venn run` over a file, ended by all kinds of signals: its journal and what it prints."""
     events = run_cases.events(int(rng.integers(20, 120)), seed=int(rng.integers(1 << 20)))
     name = str(rng.choice(NAMED))
     place = run_cases.OPTIONS.index("inductive")
@@ -89,11 +92,11 @@ def command(rng: np.random.Generator, tally: Tally) -> None:
         life = run_cases.Life(folder, *arguments("part"))
         if killed < DEATHS:
             time.sleep(float(rng.uniform(0, 0.05 + 1.2 * seconds)))
-            life.send(signal.SIGKILL)
-        code = life.end()
-        if code == -signal.SIGKILL:
+            life.send(int(rng.choice(ENDS)))
             killed += 1
+            life.end()
             continue
+        code = life.end()
         tally.same(code == 0, f"venn run --predictors {name}: a life ends with {code}", life.said[-2000:])
         break
     tally.notes["deaths"] += killed
@@ -108,6 +111,29 @@ def command(rng: np.random.Generator, tally: Tally) -> None:
         list(map(json.loads, lines[0])) == list(map(json.loads, lines[1])), f"venn run {name}: what it prints differs",
         (killed, lines),
     )  # fmt: skip
+
+
+def ends(rng: np.random.Generator, tally: Tally) -> None:
+    """`venn run` in this process, asked to end at messages of chance: no message is lost, and none counts twice."""
+    kind, slow = str(rng.choice(["jsonl", "csv", "broker"])), bool(rng.random() < 0.8)
+    events = run_cases.events(int(rng.integers(5, 60)), seed=int(rng.integers(1 << 20)))
+    folder = Path.cwd()
+    with pytest.MonkeyPatch.context() as patch:
+        life = test_run_endings.lives_in(patch)
+        whole, _ = test_run_endings.opened("jsonl", folder, events, patch, None)
+        total = life([*whole, "--quiet", "--journal", "whole.db", "--out", "whole"], 0, slow)
+        source, log = test_run_endings.opened(kind, folder, events, patch, None)
+        done = lives = 0
+        while done < total and lives < total:
+            more = ["--quiet", "--batch", int(rng.integers(1, 40)), "--journal", "part.db", "--out", "part"]
+            done += life([*source, *more], int(rng.integers(1, 6)), slow)
+            lives += 1
+            tally.same(log is None or log.acknowledged[-1] == done, f"{kind}: acknowledged is not what was processed")
+    tally.notes["ends"] += lives
+    tally.same(done == total, f"{kind}: {done} of {total} messages after all ends")
+    tally.same(run_cases.left(folder / "whole.db") == run_cases.left(folder / "part.db"), f"{kind}: journals differ")
+    tally.same((folder / "whole").read_bytes() == (folder / "part").read_bytes(), f"{kind}: what is printed differs")
+    tally.compared += total
 
 
 def save(rng: np.random.Generator, tally: Tally) -> None:

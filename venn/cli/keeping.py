@@ -8,6 +8,7 @@ from venn.cli.errors import one_line_errors
 from venn.online.salvage import Salvaged, Verified
 from venn.online.salvage import salvage as save_whole_part
 from venn.online.salvage import verify as check_all
+from venn.online.table import export as write_table
 
 
 def _events(found: Verified | Salvaged) -> str:
@@ -42,9 +43,25 @@ def salvage(damaged: str, rescued: str) -> None:
         found = save_whole_part(damaged, rescued)
         click.echo(f"{rescued} holds the first {_events(found)} of {damaged}, to the last bit")
         if found.damage:
-            click.echo(f"lost is what comes after: {found.damage}")
+            click.echo(f"{damaged} is damaged: {found.damage}")
         if not found.positions:
             click.echo(
-                "lost with it are the positions in the sources: they are read again from their beginning, and what the "
-                "journal holds is refused by its id; remove older lines after these events from --out"
+                "lost is what comes after, and the positions in the sources: they are read again from their beginning, "
+                "and what the journal holds is refused by its id; remove older lines after these events from --out"
             )
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--out", required=True, metavar="FILE", help="A new file that ends in .csv or .parquet.")
+def export(run: str, out: str) -> None:
+    """Write RUN, a journal, as a table: one row for each question, with its predictions and its label.
+
+    The process of RUN may still be running. A .parquet file needs the package pyarrow.
+    """
+    with one_line_errors():
+        try:
+            rows = write_table(run, out)
+        except ImportError as error:
+            raise click.ClickException(str(error)) from error
+        click.echo(f"{out} holds {rows:,} questions")

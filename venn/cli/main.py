@@ -25,6 +25,7 @@ COMMANDS = {
     "report": Command("report", "Write a run as one HTML file with all its figures."),
     "metrics": Command("serve", "Serve the figures of a run to Prometheus."),
     "verify": Command("keeping", "Compare a journal with its checksums."),
+    "export": Command("keeping", "Write a journal as a table, .csv or .parquet."),
     "salvage": Command("keeping", "Write what is whole of a damaged journal to a new one."),
 }
 

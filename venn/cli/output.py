@@ -6,7 +6,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from venn.monitors.kinds import kind_of
 from venn.online.codec import decode
 from venn.online.journal import Journal
 from venn.online.loop import Online
-from venn.prediction import Prediction
+from venn.prediction import Label, Prediction
 
 KEY = "output"  # beside the positions of sources in the journal
 STDOUT = "-"
@@ -34,8 +34,8 @@ def finite(found: Any) -> Any:
     return None if isinstance(found, float) and not isfinite(found) else found
 
 
-def prediction_line(event: int, id: int | str, predictions: Mapping[str, Prediction]) -> str:
-    """Return the predictions for one question, as JSON on one line.
+def prediction_line(event: int, id: int | str, predictions: Mapping[str, Prediction], y: Label | None = None) -> str:
+    """Return the predictions for one question, and its label if that has come, as JSON on one line.
 
     Examples
     --------
@@ -46,7 +46,8 @@ def prediction_line(event: int, id: int | str, predictions: Mapping[str, Predict
     "guaranteed": "error rate"}}}'
     """
     said = {name: kind_of(prediction, name).plain(prediction) for name, prediction in predictions.items()}
-    return json.dumps({"id": id, "event": event, "predictions": said}, allow_nan=False)
+    label = {} if y is None else {"y": y}
+    return json.dumps({"id": id, "event": event, **label, "predictions": said}, allow_nan=False)
 
 
 def only_predictions(option: str, path: str) -> None:
@@ -63,7 +64,8 @@ def only_predictions(option: str, path: str) -> None:
 class Output:
     """Writes predictions to a file or stdout.
 
-    Each transaction of the journal records what had been written before it. So after a death it is known which lines
+    Each transaction of the journal records what had been written before it, and which of its own lines hold the label:
+    those of messages with both. So after a death it is known which lines
     may be missing: those of the last transaction at most. In a file they are compared with what is there and only the
     missing bytes are written: every prediction is in it once. Nobody knows how much of stdout arrived: there the last
     lines may come twice, the same to the byte, with the same `event`.
@@ -98,20 +100,22 @@ class Output:
             self._write([])  # better an error now than after the first transaction
             return 0
         self._event, self._size = known["event"], known["size"]
-        lines, last = [], self._event
+        lines, last, space, labelled = [], self._event, online.panel.space, {*known.get("labelled", ())}
         for question in journal.questions(self._event):
-            predictions = decode(question.predictions, tuple(online.panel), online.panel.space)
-            lines.append(prediction_line(question.event, question.id, predictions))
+            predictions = decode(question.predictions, tuple(online.panel), space)
+            found = journal.found(question.id) if question.event in labelled else None
+            y = None if found is None else space.decode(found.truth)
+            lines.append(prediction_line(question.event, question.id, predictions, y))
             last = question.event
         same = self.path is not None and known["path"] == str(self.path)
         written = self._write(lines, self._size if same else None)
         self._event = last
         return written
 
-    def note(self, online: Online) -> None:
-        """Record in the open transaction what had been written before it."""
+    def note(self, online: Online, labelled: Sequence[int] = ()) -> None:
+        """Record in the open transaction what had been written before it, and which of its questions have labels."""
         path = None if self.path is None else str(self.path)
-        now = {"path": path, "event": self._event, "size": self._size}
+        now = {"path": path, "event": self._event, "size": self._size, "labelled": [*labelled]}
         if now != self._noted:
             online.reach(KEY, now)
             self._noted = now

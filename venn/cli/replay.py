@@ -88,7 +88,8 @@ def replay(
             until = Until(stream, interrupt)
             record = run(until, panel, progress=chosen.progress, steps=chosen.steps)
             record.shuffle = shuffle
-            folder = Path("runs", stream.name) if out is None else out
+            # The stem of "...csv" is "..": the folder above.
+            folder = Path("runs", stream.name if stream.name.strip(".") else "data") if out is None else out
             with writing("--out", folder):
                 record.save(folder / "record.npz")
         written = [folder / "record.npz", *chosen.drawn(record, folder)]

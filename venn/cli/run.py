@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import click
 
-from streams.messages import Source
+from streams.messages import Reader
 from venn.cli import numbers
 from venn.cli.config import Config, option, options, typed, with_options
 from venn.cli.errors import one_line_errors, spared
@@ -256,7 +256,7 @@ def serve(config: Config, voice: Voice) -> int:
         compared(plan)
     with ExitStack() as stack:
         ending = stack.enter_context(Ending())
-        source: Source = stack.enter_context(plan.place.source)
+        source: Reader = stack.enter_context(plan.place.source)
         notifier = stack.enter_context(notifying(config, voice))
         online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=config.journal.patience))
         _check_source(config, plan, source)
@@ -291,7 +291,7 @@ def notifying(config: Config, voice: Voice) -> Notifier:
     return Notifier(receivers, voice.warn, watch.alarm_every)
 
 
-def _check_source(config: Config, plan: Plan, source: Source) -> None:
+def _check_source(config: Config, plan: Plan, source: Reader) -> None:
     """Refuse to read another source into a run by mistake: everything might be learned twice."""
     known = known_sources(plan.journal)
     if known and source.name not in known and not config.source.new:

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from streams.messages import BadMessage, Message, Source
+from streams.messages import BadMessage, Message, Reader
 from venn.cli.columns import live_advice
 from venn.cli.config import Config
 from venn.cli.errors import warned
@@ -126,14 +126,14 @@ class Service:
     online : Online
         With the journal.
     journal : Journal
-    source : Source
+    source : Reader
     voice : Voice
     notifier : Notifier, optional
         Receives the alarms of labels that are learned from now on.
     """
 
     def __init__(
-        self, config: Config, online: Online, journal: Journal, source: Source, voice: Voice,
+        self, config: Config, online: Online, journal: Journal, source: Reader, voice: Voice,
         notifier: Notifier | None = None,
     ) -> None:  # fmt: skip
         self._settings, self._patience = config.run, config.journal.patience_seconds
@@ -145,6 +145,7 @@ class Service:
         self._asked_at: dict[int | str, float] = {}
         self._alarms = sum(monitor.count for monitor in online.monitors.values())
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
+        self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
         self._crier = Crier()
         self._notifier = notifier
         self._rung: list[tuple[str, Alarm]] = []  # of the transaction at hand, and not yet sent
@@ -181,7 +182,7 @@ class Service:
         held: list[Message] = []
         since = 0.0
         messages = self.source.messages(self._place)
-        while not ending.pressed:
+        while not ending.pressed or self.source.holding:
             try:
                 message = next(messages, END)
             except (ValueError, RuntimeError, OSError):
@@ -204,13 +205,19 @@ class Service:
             self._voice.say(f"alarm: {line}")
 
     def _commit(self, held: list[Message], ending: Ending) -> None:
-        """Process the messages, in several transactions where they take long; an end may come between two."""
+        """Process the messages, in several transactions where they take long; an end may come between two.
+
+        What the end leaves over has not been read: its source gives it again, after the last place that was written.
+        """
         place, done = self._place, 0
         self.online.expect(held)
         while True:
             done = self._transact(held, done, place)
             self._voice.progress(self._said)
-            if done == len(held) or ending.pressed:
+            if done == len(held):
+                return
+            if ending.pressed and not self.source.once:
+                self._place = self._reached
                 return
 
     def _transact(self, held: list[Message], start: int, place: Any) -> int:
@@ -220,6 +227,7 @@ class Service:
             return start
         lines: list[str] = []
         news: list[str] = []
+        self._labelled.clear()
         online, stop, until = self.online, start, monotonic() + self._settings.linger
         with online.transaction():
             try:
@@ -232,7 +240,7 @@ class Service:
                 if reached != self._reached:
                     online.reach(self.source.name, reached)
                 if lines:
-                    self._output.note(online)
+                    self._output.note(online, self._labelled)
             except BaseException:
                 online.abandon()
                 raise
@@ -249,9 +257,8 @@ class Service:
         return stop
 
     def _happen(self, message: Message, lines: list[str], news: list[str]) -> None:
-        online, id = self.online, message.id
+        online, id, event, predictions = self.online, message.id, self._journal.events + 1, None
         if message.x is not None:
-            event = self._journal.events + 1
             try:
                 predictions = online.ask(message.x, id)
             except REFUSED as error:
@@ -259,12 +266,18 @@ class Service:
                 return
             id = online.asked if id is None else id
             self._listen(id, news)  # what watches objects rings now
-            lines.append(prediction_line(event, id, predictions))
             if self._patience is not None:
                 self._asked_at[id] = time()
-        if message.y is None or id is None:
-            return
         answered = online.answered
+        if message.y is not None and id is not None:
+            self._answer(message, id, news)
+        if predictions is not None and id is not None:
+            known = online.answered > answered
+            self._labelled += [event] if known else []
+            lines.append(prediction_line(event, id, predictions, message.y if known else None))
+
+    def _answer(self, message: Message, id: int | str, news: list[str]) -> None:
+        online, answered = self.online, self.online.answered
         try:
             online.answer(id, message.y)
         except REFUSED as error:

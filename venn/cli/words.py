@@ -20,6 +20,7 @@ from venn.online.forecaster import INTERVALS, SETS, Forecaster, watched
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label
+from venn.show.complaints import plain
 
 SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
 RISK, SURPRISE = 0.05, 0.001  # of sets; the chance at most that a class is named though it is missed no more often
@@ -74,7 +75,7 @@ def missed_classes(name: str, sets: SetCurves, classes: Sequence[Label]) -> list
 def conclude(verdict: Verdict | None, say: Callable[[str], object]) -> None:
     """Say the last line of a command: the worst verdict on its predictors; nothing without one."""
     if verdict is not None:
-        say(f"verdict: {verdict}")
+        say(plain(f"verdict: {verdict}"))  # a predictor's name may hold line ends and marks of direction
 
 
 def monitors_of(record: Record, names: Iterable[str] | None = None, **settings: Any) -> dict[str, Monitor]:

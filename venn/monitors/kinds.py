@@ -137,10 +137,12 @@ class ProbabilityKind(Kind):
         return f"{name}: the accuracy, {accuracy:.3f}, ends {end}; inside {share}."
 
     def plain(self, prediction: Any) -> dict[str, Any]:
-        """Return the label and its bounds, the class of the largest probability, the point forecast, as JSON."""
+        """Return the label and its bounds, the likeliest class, and probability and bounds of each, as JSON."""
+        names = [*map(spelled, prediction.classes)]
         return {
             "label": prediction.label, "best": prediction.best, "lower": prediction.lower, "upper": prediction.upper,
-            "probabilities": dict(zip(map(spelled, prediction.classes), prediction.proba.tolist(), strict=True)),
+            "probabilities": dict(zip(names, prediction.proba.tolist(), strict=True)),
+            "intervals": dict(zip(names, prediction.bounds.T.tolist(), strict=True)),
             "guaranteed": prediction.guaranteed,
         }  # fmt: skip
 

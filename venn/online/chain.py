@@ -203,10 +203,13 @@ def check_end(path: Path, word: tuple[int, bool], events: int) -> None:
         return
     lost = f"it ends after event {events}, and event {committed} had been committed"
     if up:
-        raise JournalError(
-            f"{path} is damaged: {lost}: its log ({path}-wal) is damaged, cut short or gone. If you have put an older "
-            f"copy there to go on with, or want to go on without these events, remove {path}-lock"
+        what = f"{lost}: its log ({path}-wal) is damaged, cut short or gone"
+        error = JournalError(
+            f"{path} is damaged: {what}. If you have put an older copy there to go on with, or want to go on without "
+            f"these events, remove {path}-lock"
         )
+        error.what = what
+        raise error
     log.warning("%s: %s: the last transactions are lost, as when the power fails", path, lost)
 
 

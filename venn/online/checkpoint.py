@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from venn.online import archive
 from venn.parameters import members, path_of
-from venn.saved import Saved, checked_keys, is_saved, kind_named, made_again, saved, taken_apart
+from venn.saved import Saved, checked_keys, described, is_saved, kind_named, made_again, saved, taken_apart
 from venn.turns import turn_of
 
 FORMAT = "venn checkpoint"
@@ -336,7 +336,7 @@ class Packer:
         """Return JSON for a user's own estimator, which is not saved."""
         owner = type(estimator)
         self.estimators.append(estimator)
-        self.models.append([f"{owner.__module__}.{owner.__qualname__}", repr(estimator)])
+        self.models.append([f"{owner.__module__}.{owner.__qualname__}", described(estimator)])
         return {"model": len(self.models) - 1}
 
 

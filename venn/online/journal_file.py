@@ -113,7 +113,13 @@ def read_header(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
             raise JournalError(f"{path} must be a journal, got another SQLite file")
         header = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM run")}
     except sqlite3.Error as error:
-        raise JournalError(f"{path} cannot be opened as a journal: {error}") from error
+        cure = ""
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CANTOPEN:
+            cure = (
+                ": SQLite writes beside a journal to read it; on a read-only file system copy it, and its -wal if it "
+                "has one, to a folder that can be written"
+            )
+        raise JournalError(f"{path} cannot be opened as a journal: {error}{cure}") from error
     except (TypeError, ValueError) as error:  # of JSON; its words say nothing about the file
         raise JournalError(f"{path} cannot be opened as a journal: the description of its run is damaged") from error
     if header.get("format") != FORMAT:

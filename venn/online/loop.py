@@ -24,13 +24,14 @@ from venn.online.codec import copy_object, encode, encode_object
 from venn.online.journal import Journal, JournalError, checked_id
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
-from venn.online.restart import go_on, plain
+from venn.online.restart import go_on
 from venn.online.run import Run, Waiting
 from venn.online.soundness import CLOSED, INTERRUPTED, UNWRITTEN, Soundness
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor
+from venn.saved import described
 from venn.turns import TakesTurns, turn_of
 
 PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
@@ -528,8 +529,8 @@ class Online(TakesTurns):
             **self.panel.space.header,
             "names": list(self.panel),
             "alone": self.alone,
-            "predictors": {name: plain(predictor) for name, predictor in self.panel.items()},
-            "monitors": {name: plain(monitor) for name, monitor in self.monitors.items()},
+            "predictors": {name: described(predictor) for name, predictor in self.panel.items()},
+            "monitors": {name: described(monitor) for name, monitor in self.monitors.items()},
             "start": zlib.crc32(state),
             "created": time.time(),
         }

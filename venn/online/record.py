@@ -16,7 +16,7 @@ from venn.monitors.kind import Kind
 from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import Outcomes
 from venn.monitors.sources import usual_sources
-from venn.online import figures, record_file
+from venn.online import figures, record_file, table
 from venn.online.record_file import Saved
 from venn.online.tracks import Track
 from venn.parameters import ascending, by_name, integer, is_number, several_names
@@ -371,6 +371,25 @@ class Record(HasLabels):
         )
 
     # --------------------------------------------------------------------- file
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Return a data frame with one row for each step.
+
+        Columns: `step`, the true label `y`, and for each predictor what a record knows of its prediction, such as
+        `forecast.label`, `forecast.lower`, `forecast.upper`, `forecast.probability_of_y`, `sets.p_values.no`.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default "pandas"
+
+        Raises
+        ------
+        ImportError
+            The package is not installed.
+        ValueError
+            Another backend.
+        """
+        return table.frame(table.of_record(self), backend)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record to one file.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,9 @@ from venn.online.chain import Answer, Place, Question
 from venn.online.codec import decode, decode_object, encode
 from venn.online.journal import Journal, JournalError
 from venn.online.run import Run, Waiting
+from venn.saved import described
 
 log = logging.getLogger("venn")
-
-
-def plain(thing: Any) -> str:
-    """Return the repr without addresses in memory, which differ in every process."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
 
 
 def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
@@ -60,7 +55,9 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any]) -> None:
     if state["run"] != journal.token or found is None or found != state["chain"]:
         file.unlink(missing_ok=True)  # of another run, or of events that this one lost in a power failure
         raise ValueError(f"it is that of another run, after {events} events")
-    if {name: plain(one) for name, one in state["panel"].items()} != {n: plain(p) for n, p in run.panel.items()}:
+    if {name: described(one) for name, one in state["panel"].items()} != {
+        n: described(p) for n, p in run.panel.items()
+    }:
         raise ValueError(f"it holds {state['panel']!r}")
     waiting = {}
     for event, number in zip(state["waiting"], state["numbers"], strict=True):

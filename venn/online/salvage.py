@@ -38,8 +38,8 @@ class Salvaged(NamedTuple):
     asked: int
     answered: int
     expired: int
-    damage: str  #: what ended it; empty where nothing was missing of questions and answers
-    positions: bool  #: whether the positions in the sources were saved: only where no event is lost
+    damage: str  #: what `verify` says of the damaged one; empty where that is whole
+    positions: bool  #: whether the positions in the sources were saved: only where they are those of the last event
 
 
 def verify(path: str | os.PathLike[str]) -> Verified:
@@ -97,9 +97,10 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
 
     Saved are the first events, up to the first that is not as written, each with its checksum: the new journal equals
     the beginning of the old one to the last bit. So do the alarms and points of curves of that time, and the
-    checkpoints. If events are lost, so are the positions in the sources, which are those of the end: sources are read
-    again from their beginning, and questions that the journal holds are refused by their ids. A damaged first page is
-    replaced by that of an empty journal.
+    checkpoints. If events are left behind in the damaged file, the positions in the sources are lost, which are those
+    of the end: sources are read again from their beginning, and questions that the journal holds are refused by their
+    ids. Where the file has lost its end, as with its log, its positions are those of what is left. A damaged first page
+    is replaced by that of an empty journal.
 
     Parameters
     ----------
@@ -131,13 +132,24 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     if target.exists():
         raise JournalError(f"{target} must be a new file, and exists")
     with ExitStack() as stack:
-        db = stack.enter_context(_readable(source))
+        db, complaint = stack.enter_context(_readable(source, target))
         place, damage = _copy(db, source, target)
+        complaint = complaint or damage or _complaint(db, source)
     for state in state_files(source.resolve()):
         event = int(state.name.rpartition("-")[2])
         if event <= place.events:
             shutil.copy2(state, state_file(target, event))
-    return Salvaged(place.asked, place.answered, place.expired, damage, not damage)
+    return Salvaged(place.asked, place.answered, place.expired, complaint, not damage)
+
+
+def _complaint(db: sqlite3.Connection, source: Path) -> str:
+    """Return what `verify` says is wrong with a journal, of which all events that it holds are whole."""
+    try:
+        for _ in whole(db, source, pages=True):
+            pass
+    except JournalError as error:
+        return error.what or str(error)
+    return ""
 
 
 def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Place, str]:
@@ -220,23 +232,30 @@ def _good_rows(db: sqlite3.Connection, path: Path, table: str, answered: int) ->
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a damaged journal; where its first page is damaged, a copy with that of an empty one."""
+def _readable(path: Path, target: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
+    """Open a damaged journal; where its first page is damaged, say so, and open a copy with that of an empty one."""
     with ExitStack() as stack:
+        said = ""
         try:
             db = _with_tables(path)
         except JournalError as complaint:
+            said = complaint.what or str(complaint)
             if not path.is_file() or path.stat().st_size < PAGE:
                 raise
-            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}."))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}."))
             copy = Path(folder, path.name)
-            _mend(path, copy)
+            _duplicate(path, copy)
             try:
-                db = _with_tables(copy)
-            except JournalError as error:
-                raise JournalError(f"nothing of {path} can be saved: {complaint}") from error
+                db, said = _with_tables(copy), ""  # nothing is wrong with it but its place, which may be read-only
+            except JournalError:
+                _mend(copy)
+                try:
+                    db = _with_tables(copy)
+                except JournalError as error:
+                    raise JournalError(f"nothing of {path} can be saved: {complaint}") from error
         stack.callback(db.close)
-        yield db
+        yield db, said
 
 
 def _with_tables(path: Path) -> sqlite3.Connection:
@@ -257,12 +276,16 @@ def _with_tables(path: Path) -> sqlite3.Connection:
 PAGE = 4096  # bytes of SQLite's pages
 
 
-def _mend(path: Path, copy: Path) -> None:
-    """Copy a journal and give it the first page of an empty one, whose tables begin on the same pages."""
+def _duplicate(path: Path, copy: Path) -> None:
+    """Copy a journal and its log."""
     shutil.copyfile(path, copy)
     log = path.with_name(f"{path.name}-wal")
     if log.is_file():
         shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
+
+
+def _mend(copy: Path) -> None:
+    """Give a copy of a journal the first page of an empty one, whose tables begin on the same pages."""
     empty = Journal(copy.with_name("empty.db"))
     empty.open({})
     empty.close()

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from venn.labels import HasLabels, label_space
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary
-from venn.saved import checked_keys, held_text, saved
+from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, said_by
+from venn.saved import checked_keys, described, held_text, saved
 
 
 @saved
@@ -39,7 +39,8 @@ class HandOver(HasLabels, Combined[Any]):
     Raises
     ------
     TypeError, ValueError
-        `late` is not inductive, never trains, has learned other numbers of examples, or has other classes.
+        `late` is not inductive, never trains, has learned other numbers of examples, has other classes, or makes
+        predictions of another kind.
 
     Examples
     --------
@@ -65,8 +66,14 @@ class HandOver(HasLabels, Combined[Any]):
             raise ValueError(f"late must have a schedule that trains, got {late!r}")
         if tuple(early.classes) != tuple(late.classes):
             raise ValueError(f"early and late must have the same classes, got {early.classes!r} and {late.classes!r}")
+        says = [said_by(early), said_by(late)]
+        if None not in says and says[0] is not says[1]:
+            first, second = (one.__name__ for one in says if one is not None)
+            raise TypeError(
+                f"early and late must say the same kind of thing, got {first} of {early!r} and {second} of {late!r}"
+            )
         self.space = label_space(tuple(late.classes))
-        self._described = f"HandOver({early!r}, {late!r})"  # the same before and after the hand-over
+        self._described = f"HandOver({described(early)}, {described(late)})"  # the same before and after the hand-over
 
     def __repr__(self) -> str:
         return self._described

@@ -209,6 +209,12 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         block: Any = self.predict_rows(self._row(x))
         return block[0]
 
+    @property
+    def nothing(self) -> Any:
+        """What it says of an object before its first training."""
+        block: Any = self._reader.nothing(1)
+        return block[0]
+
     def predict_rows(self, rows: frozen.ObjectRows) -> Many:
         """Return predictions for objects that have been checked."""
         return self.finished(self._predict(rows), rows, self.n, False)

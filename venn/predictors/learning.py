@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVar, get_type_hints
 
 from venn.labels import Real
 from venn.machines.around import inside
@@ -107,6 +107,26 @@ def checked_predictor(predictor: Any, name: str = "predictor") -> Any:
     methods = ("predict_one", "note", "learn_one", "after_learning")
     wanted = f"a predictor, with machine, classes, {', '.join(methods)}"
     return with_methods(name, predictor, wanted, *methods, has=["machine", "classes"])
+
+
+def said_by(predictor: Any) -> type | None:
+    """Return the class of a predictor's predictions; None where nobody knows before it is asked.
+
+    Examples
+    --------
+    >>> import venn
+    >>> said_by(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"]))).__name__
+    'PredictionSet'
+    """
+    said = get_type_hints(type(predictor).combined if isinstance(predictor, Combined) else type(predictor).predict_one)
+    if isinstance(said.get("return"), type):
+        found: type = said["return"]
+        return found
+    told = getattr(predictor, "nothing", None)  # of an inductive one, before it is trained
+    if told is not None:
+        return type(told)
+    parts = getattr(predictor, "predictors", None) or [getattr(predictor, "predictor", None)]
+    return None if parts[-1] is None else said_by(parts[-1])
 
 
 class AroundPredictor(Predictor):

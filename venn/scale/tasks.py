@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import time
 import traceback
 import uuid
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from venn.online.panel import Panel
 from venn.online.replaying import replay
 from venn.parameters import integer
+from venn.saved import described
 from venn.scale.cluster import MISSING, Cluster, client_of
 from venn.scale.results import Results
 from venn.scale.task import Task, may_be_label, plain
@@ -106,7 +106,7 @@ def grid(
 
 def _labels(values: Sequence[Any]) -> list[Any]:
     """Return the table's names for values: plain values themselves, others by their repr, numbered if not unique."""
-    texts = [None if may_be_label(one) else re.sub(" at 0x[0-9A-Fa-f]+", "", repr(one)) for one in values]
+    texts = [None if may_be_label(one) else described(one) for one in values]
     return [
         value if text is None else f"{text} #{place}" if texts.count(text) > 1 else text
         for place, (value, text) in enumerate(zip(values, texts, strict=True))

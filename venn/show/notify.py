@@ -10,6 +10,7 @@ import threading
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from http.client import HTTPException
 from queue import Empty, Full, Queue
 from time import monotonic
 from typing import IO, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from venn.monitors.alarms import PER_DECADE, Alarm
 from venn.monitors.verdict import Verdict
@@ -192,7 +193,8 @@ class Webhook(Receiver):
     Parameters
     ----------
     url : str
-        http or https. It may hold a secret, so reports of failures name its host alone.
+        http or https. It may hold a secret, so reports of failures name its host alone. USER:PASSWORD@ before the host
+        is sent as basic authentication.
     timeout : float > 0
         Seconds for the connection, and for each wait for an answer.
     """
@@ -201,7 +203,11 @@ class Webhook(Receiver):
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url must be http://HOST/... or https://HOST/..., got {url!r}")
-        self.url, self.timeout = url, timeout
+        user, at, host = parts.netloc.rpartition("@")
+        self.url, self.timeout = parts._replace(netloc=host).geturl(), timeout
+        self._headers = {"Content-Type": "application/json", "User-Agent": "venn"}
+        if at:
+            self._headers["Authorization"] = f"Basic {b64encode(unquote(user).encode()).decode()}"
         self._host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
         self._opener = urllib.request.build_opener(_NoRedirect)
 
@@ -212,8 +218,7 @@ class Webhook(Receiver):
 
     def send(self, message: Message) -> None:
         """Post the message; OSError if the address cannot be reached or does not accept it."""
-        headers = {"Content-Type": "application/json", "User-Agent": "venn"}
-        request = urllib.request.Request(self.url, json.dumps(message).encode(), headers, method="POST")
+        request = urllib.request.Request(self.url, json.dumps(message).encode(), self._headers, method="POST")
         try:
             self._opener.open(request, timeout=self.timeout).close()
         except urllib.error.HTTPError as error:

@@ -1,0 +1,76 @@
+"""A journal goes on with the same own models made anew, wherever these lie in memory."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import venn
+
+
+class Bare:
+    """A scorer without a repr of its own."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def predict_proba(self, X):
+        first = np.clip(np.asarray(X, float)[:, 0], 0.1, 0.9)
+        return np.c_[1 - first, first]
+
+
+class Told(Bare):
+    """One whose repr holds an address, of itself or of a part."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return self.text.format(self=self, address=hex(id(self)), part=object())
+
+
+def through_a_function():
+    def half(X):
+        return np.asarray(X) / 2
+
+    model = make_pipeline(FunctionTransformer(half), LogisticRegression())
+    return model.fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
+
+
+SCORERS = {
+    "bare": Bare,
+    "function": through_a_function,
+    "bare address": lambda: Told("Told({address})"),
+    "part": lambda: Told("Told(part={part!r})"),
+}
+PREDICTORS = {
+    "forecaster": lambda scorer: venn.Forecaster(scorer=scorer),
+    "abers": lambda scorer: venn.InductiveVennAbers(venn.FrozenScorer(scorer)),
+    "handed over": lambda scorer: venn.predictors.HandOver(
+        venn.InductiveConformal(venn.FrozenScorer(scorer)),
+        venn.InductiveConformal(
+            venn.LeastSquaresSVM(venn.Linear(), 1.0, ["no", "yes"]), schedule=venn.schedules.Prefix(0.5, first=4)
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("scorer", SCORERS)
+@pytest.mark.parametrize("predictor", PREDICTORS)
+def test_a_run_goes_on_with_its_model_made_anew(scorer, predictor, tmp_path):
+    alive = []  # so that no two lie at one address
+    for life in range(3):
+        alive.append(SCORERS[scorer]())
+        gc.collect()
+        with venn.Online(PREDICTORS[predictor](alive[-1]), journal=tmp_path / "run.db") as online:
+            assert online.asked == 2 * life
+            for i in range(2):
+                online.ask([i / 2], f"{life} {i}")
+                online.answer(f"{life} {i}", "yes")
+    alive.append(type("Other", (Bare,), {})())
+    with pytest.raises(venn.online.JournalError, match="must hold a run"):
+        venn.Online(PREDICTORS[predictor](alive[-1]), journal=tmp_path / "run.db")
