@@ -464,7 +464,7 @@ class Answers:
 
     That is an array. One fitted to a table may select columns by name: it refuses an array, and gets a table of its own
     columns from then on. Where there is text, and where columns were categories, it gets a table at once. Trees of
-    scikit-learn's are walked by compiled code, and asked themselves only about what that refuses: they say what is wrong.
+    scikit-learn's are walked by compiled code, and asked themselves about what that refuses: they say what is wrong.
     """
 
     def __init__(self, estimator: Any) -> None:
