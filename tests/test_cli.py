@@ -127,7 +127,8 @@ def test_the_first_output_fits_a_screen_and_says_why_others_stand_beside_the_for
     result = run("replay", "car", "--steps", 60)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert sum(-(-len(line) // 100) for line in lines) <= 25  # one more for a verdict that is too early to say
+    # Some more for a verdict that is too early to say, and for classes that sets miss.
+    assert sum(-(-len(line) // 100) for line in lines) <= 28
     assert (
         lines[1] == "forecaster: forecast, intervals and sets, with nothing to choose; columns standardised beforehand"
     )

@@ -101,7 +101,8 @@ def misunderstood(line: str) -> str | None:
     if len(words) == 1 or words[-1] in {name for one in given if not one.is_flag for name in one.opts}:
         return None  # it is spoken of, not typed
     try:
-        command.make_context(words[0], words[1:], parent=context)
+        # Nothing is read: standard input is no pipe here.
+        command.make_context(words[0], ["x.csv" if word == "-" else word for word in words[1:]], parent=context)
     except click.exceptions.Exit:
         return None  # --help
     except click.ClickException as error:

@@ -336,7 +336,7 @@ def test_a_hand_over_needs_two_of_a_kind():
     abers = venn.InductiveVennAbers(machine.fresh(), schedule=PrefixRestart())
     others = [
         early, venn.TransductiveVenn(machine), venn.Scaler(machine, venn.maps.Platt()),
-        Averaged([venn.TransductiveVennAbers(machine)]),
+        ExpertMixture([venn.TransductiveVennAbers(machine)]),
         venn.predictors.Adaptive(early), HandOver(early, late), late,
     ]  # fmt: skip
     for other in others:

@@ -13,7 +13,7 @@ from venn.cli.config import merge
 from venn.cli.main import main
 from venn.cli.numbers import holds_numbers
 from venn.cli.panels import choices_of_numbers
-from venn.machines import RBF, Linear, MultiscaleRBF
+from venn.machines import RBF, Linear, MultiscaleLaplacian
 
 
 def said(*arguments):
@@ -124,7 +124,7 @@ def test_of_numbers_the_default_is_several_widths_and_a_kernel_that_is_given_is_
         given = {f"machine_{key}": text for key, text in machine.items()}
         return choices_of_numbers(merge({}, "", given), 4)["ridge"]
 
-    assert chosen() == (MultiscaleRBF(), 10.0, ", by default")
+    assert chosen() == (MultiscaleLaplacian(), 10.0, ", by default")
     assert chosen(kernel="rbf") == (RBF(0.25), 10.0, ", by default: gamma, C")
     assert chosen(gamma="2", C="3") == chosen(kernel="rbf", gamma="2", C="3") == (RBF(2.0), 3.0, "")
     assert chosen(kernel="linear", C="3") == (Linear(), 3.0, "")

@@ -111,7 +111,7 @@ def test_alarms_are_numbered_on_where_a_model_puts_new_monitors_in_the_place_of_
 
     monkeypatch.setattr(venn.Forecaster, "learn_one", learn_and_begin_anew)
     path, alarms = tmp_path / "run.db", []
-    with venn.Online(venn.Forecaster(scorer=scorer), journal=path) as online:
+    with venn.Online(venn.Forecaster(scorer=scorer, on_change="keep"), journal=path) as online:
         for n in range(300):
             online.ask([2.0])
             rung = online.answer(online.asked, "no" if n > 30 else "yes")

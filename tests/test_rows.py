@@ -53,7 +53,7 @@ def test_rows_find_their_header_again(path):
         ('k,1,2,"a', "must be a row of CSV on one line"),
         ('k,"1"2,2,a', "must be a row of CSV on one line"),
         ("k,1,,a", "x, feature 'b' is missing, got ''"),
-        ("k,1,nan,a", "x, feature 'b' must be a finite number, got 'nan'"),
+        ("k,1,nan,a", "x, feature 'b' is missing, got 'nan'"),
         ("k,1,1_0,a", "x, feature 'b' must be a number, got '1_0'"),
         ("k,1,2,c", "y must be one of the classes ('a', 'b'), got 'c'"),
         (",,,a", "must have an id, as it has y and no x, got none"),

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from naive import kernel_ridge as naive
+from naive import scaled as by_hand
 from scipy import stats
 from sklearn.datasets import load_diabetes
 
@@ -34,8 +35,8 @@ def test_every_p_value_is_that_of_the_definition(seed):
     both = ConformalIntervals(model.machine, seed=seed)
     for i in range(22):
         fixing = X[:FIRST] if i >= FIRST else X[: i + 1]
-        deviation = fixing.std(axis=0)
-        Z = np.clip((X[: i + 1] - fixing.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0), -10, 10)
+        scale = by_hand.fixed_by(fixing)
+        Z = np.clip([by_hand.on_scale(x, *scale) for x in X[: i + 1]], -10, 10)
         K, aside = naive.kernel(Z, Z, GAMMA), FIRST if i >= FIRST else 0
         prediction, nested = model.predict_one(X[i]), both.predict_one(X[i])
         assert (prediction.n, model.machine.n, model.machine.learned) == (i - aside, i - aside, i)
@@ -98,7 +99,9 @@ def test_the_estimator_needs_no_scaler():
     warnings.simplefilter("ignore", ScaleWarning)
     alike, odd = X / X.std(axis=0), X * 10.0 ** np.arange(-3, 7)
     scores = [
-        ConformalRegressor(C=1.0, first=first).fit(Z[:150], y[:150]).score(Z[150:], y[150:])
+        ConformalRegressor(venn.machines.MultiscaleRBF(), C=1.0, first=first)
+        .fit(Z[:150], y[:150])
+        .score(Z[150:], y[150:])
         for Z, first in ((alike, 0), (odd, None), (odd, 0))
     ]
     assert scores[2] < scores[1] - 0.2

@@ -7,8 +7,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from river.active.base import ActiveLearningClassifier
-from river.compose import Pipeline
 
 from venn.adapters.river import base, checked_names, finite
 from venn.labels import Classes, HasLabels
@@ -68,6 +66,9 @@ class FromRiver(HasLabels, Predictor):
     def __init__(self, model: Any, classes: Sequence[Label], features: Sequence[Hashable] | None = None) -> None:
         if isinstance(model, type) or not isinstance(model, base.Classifier):
             raise TypeError(f"model must be a classifier of river, got {model!r}")
+        from river.active.base import ActiveLearningClassifier  # here: without river only the check above runs
+        from river.compose import Pipeline
+
         # A pipeline hides what it ends in.
         last = list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
         if isinstance(last, ActiveLearningClassifier):

@@ -25,9 +25,17 @@ class Classifier(metaclass=Absent):
     """River's base of classifiers."""
 
 
+class MiniBatchClassifier(Classifier):
+    """River's base of classifiers that learn many examples at once."""
+
+
 class MultiLabelClassifier(metaclass=Absent):
     """River's base of classifiers of several labels."""
 
 
 class Regressor(metaclass=Absent):
     """River's base of regressors."""
+
+
+class MiniBatchRegressor(Regressor):
+    """River's base of regressors that learn many examples at once."""

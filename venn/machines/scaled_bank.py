@@ -70,15 +70,15 @@ class ScaledBank(FirstAside):
     Examples
     --------
     >>> import venn
-    >>> from venn.machines import Bank, Mixture, MultiscaleRBF
-    >>> bank = ScaledBank(Bank(MultiscaleRBF(), ["no", "yes"]), first=10)
+    >>> from venn.machines import Bank, Mixture, MultiscaleLaplacian
+    >>> bank = ScaledBank(Bank(MultiscaleLaplacian(), ["no", "yes"]), first=10)
     >>> model = venn.TransductiveVennAbers(Mixture(bank))
     >>> for i in range(40):
     ...     model.learn_one([i * 1e6, 1e-3 * (i % 2)], "yes" if i > 20 else "no")
     >>> bank.learned, bank.n, bank.aside
     (40, 30, 10)
     >>> model.predict_one([8e6, 1e-3])
-    ClassIntervals('no': [0.909, 1.000])
+    ClassIntervals('no': [0.917, 1.000])
     """
 
     held = "bank"
