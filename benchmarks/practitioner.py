@@ -1,4 +1,4 @@
-"""Against what a practitioner refits every 50 or 150 examples: forest, boosted trees, logistic regression, SVC, calibrated.
+"""Against what a practitioner refits every 150 examples: forest, boosted trees, logistic regression, SVC, calibrated.
 
     python benchmarks/practitioner.py [--shuffles 1] [--steps 1500] [--every 150] [--sets car pima ...] [--out FILE]
 

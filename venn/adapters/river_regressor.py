@@ -7,7 +7,6 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from river.conf.interval import Interval
 
 from venn.adapters.river import Points, base, checked_names, like, untaught
 from venn.distribution import NormalDistribution, NumberPrediction
@@ -111,8 +110,9 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
         prediction = self.prediction_one(x)
         if not with_interval:
             return prediction.label
-        lower, upper = prediction.interval(1 - self.confidence_level)
-        return Interval(lower, upper)
+        from river.conf.interval import Interval
+
+        return Interval(*prediction.interval(1 - self.confidence_level))
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, in their order, as `learn_one` does.
