@@ -2,13 +2,14 @@
 
     python benchmarks/practitioner.py [--shuffles 1] [--steps 1500] [--every 150] [--sets car pima ...] [--out FILE]
 
-Each rival is fitted anew after every so many examples, to all examples so far, as it is and inside scikit-learn's
-`CalibratedClassifierCV`, by sigmoid, by temperature (scikit-learn 1.8 or newer) and by isotonic regression, with five
-folds, or as many as the rarest class has examples; classes with a single example are left out of that fit. Logistic
-regression and SVC scale their columns. The forecaster learns each example. Everybody predicts each example before its
-label comes; the first 100 do not count (on sets of fewer than 300 examples, the first third). Probabilities below 1e-15
-count as 1e-15. Seconds are processor time for all steps, fits included, one thread. Each finished set and shuffle is a
-line of the file, and is not repeated. Prints the tables of docs/which_predictor.md, and one JSON line.
+Each rival is fitted anew after every 50 examples up to 300, then after every so many, to all examples so far, as it is
+and inside scikit-learn's `CalibratedClassifierCV`, by sigmoid, by temperature (scikit-learn 1.8 or newer) and by
+isotonic regression, with five folds, or as many as the rarest class has examples; classes with a single example are
+left out of that fit. Logistic regression and SVC scale their columns. The forecaster learns each example. Everybody
+predicts each example before its label comes; the first 100 do not count (on sets of fewer than 300 examples, the first
+third). Probabilities below 1e-15 count as 1e-15. Seconds are processor time for all steps, fits included, one thread.
+Each finished set and shuffle is a line of the file, and is not repeated. Prints the tables of docs/which_predictor.md,
+and one JSON line.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import json
 import time
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +38,7 @@ SETS = (
     "mushroom", "optdigits", "liver", "cervical", "digits", "promoters", "divorce",
 )  # fmt: skip
 LEAST, FOLDS = 1e-15, 5
+SOON, OFTEN = 50, 300  # refits after every so many examples, up to so many
 RIVALS = {
     "random forest": lambda: RandomForestClassifier(random_state=0),
     "boosted trees": lambda: HistGradientBoostingClassifier(random_state=0),
@@ -48,9 +51,10 @@ NAMES = (OURS, *(f"{name}, {way}" for name in RIVALS for way in WAYS if (name, w
 
 
 def refitted(make, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -> np.ndarray:
-    """Return (n, c) probabilities by a classifier that is fitted anew after every so many examples, to all so far."""
+    """Return (n, c) probabilities by a classifier that is fitted anew again and again, to all examples so far."""
     said = np.full((len(y), c), 1 / c)
-    for n in range(every, len(y), every):
+    times = [*range(SOON, len(y), SOON)][: OFTEN // SOON] + [*range(OFTEN + every, len(y), every)]
+    for n, until in pairwise([*times, len(y)]):
         counts = np.bincount(y[:n], minlength=c)
         keep = (counts >= (1 if way == AS_IT_IS else 2))[y[:n]]
         if len(np.unique(y[:n][keep])) < 2:
@@ -61,9 +65,9 @@ def refitted(make, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X[:n][keep], y[:n][keep])
-            block = np.zeros((len(X[n : n + every]), c))
-            block[:, model.classes_] = model.predict_proba(X[n : n + every])
-        said[n : n + every] = block
+            block = np.zeros((until - n, c))
+            block[:, model.classes_] = model.predict_proba(X[n:until])
+        said[n:until] = block
     return said
 
 
