@@ -53,7 +53,7 @@ NAMES = (OURS, *(f"{name}, {way}" for name in RIVALS for way in WAYS if (name, w
 def refitted(make, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -> np.ndarray:
     """Return (n, c) probabilities by a classifier that is fitted anew again and again, to all examples so far."""
     said = np.full((len(y), c), 1 / c)
-    times = [*range(SOON, len(y), SOON)][: OFTEN // SOON] + [*range(OFTEN + every, len(y), every)]
+    times = [*range(SOON, min(OFTEN, len(y) - 1) + 1, SOON), *range(OFTEN + every, len(y), every)]
     for n, until in pairwise([*times, len(y)]):
         counts = np.bincount(y[:n], minlength=c)
         keep = (counts >= (1 if way == AS_IT_IS else 2))[y[:n]]
@@ -96,7 +96,10 @@ def measured(data: str, seed: int, steps: int, every: int) -> dict[str, list[flo
 
 
 def table(lines: list[dict]) -> tuple[str, dict[str, float]]:
-    """Return the tables, and our loss over the best rival's on each set: means over shuffles, then over sets, and on how many sets the forecaster loses less."""
+    """Return the tables, and our loss over the best rival's on each set.
+
+    Means over shuffles, then over sets, and on how many sets the forecaster loses less.
+    """
     sets = sorted({line["data"] for line in lines}, key=SETS.index)
     mean = {d: {name: np.mean([line["found"][name] for line in lines if line["data"] == d], axis=0) for name in NAMES}
             for d in sets}  # fmt: skip

@@ -363,7 +363,6 @@ BASES = {
     "venn": venn.TransductiveVenn,
     "abers": venn.TransductiveVennAbers,
     "platt": lambda m: venn.Scaler(m, venn.maps.Platt()),
-    "platt": lambda m: venn.Scaler(m, venn.maps.Platt()),
     "conformal within groups": lambda m: by_group(venn.Conformal(m), lambda x: bool(abs(x[0]) > 1)),
     "abers within groups": lambda m: by_group(venn.TransductiveVennAbers(m), lambda x: bool(abs(x[0]) > 1)),
 }

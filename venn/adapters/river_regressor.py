@@ -7,7 +7,6 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-
 from venn.adapters.river import Points, base, checked_names, like, untaught
 from venn.distribution import NormalDistribution, NumberPrediction
 from venn.labels import Real, space_of
