@@ -12,7 +12,7 @@ factors take M n^2 / 2 numbers; a processor whose last cache does not hold them 
 step: 48 MB of twelve members at n = 1000, beside 4 MB of one.
 
 With `--loss`: the ratio of log losses over steps 100 to 500 of each set to those of `TransductiveVennAbers` on
-`LeastSquaresSVM(RBF(1 / d), C=1)`, of V-mix on the bank of three and of its mean with beta calibration on the deleted
+`LeastSquaresSVM(RBF(1 / d), C=1)`, of V-mix on the bank of three and of its mixture with beta calibration on the deleted
 scores of the member of C = 3. Prints one JSON line.
 """
 
@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 import streams
 import venn
 from venn.machines import Bank, Mixture, MultiscaleRBF
-from venn.predictors import Averaged, DeletedScores
+from venn.predictors import DeletedScores, ExpertMixture
 
 WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0)
 FEATURES = 8
@@ -93,7 +93,7 @@ def losses(name, seed):
     panel = venn.Panel(
         base=venn.TransductiveVennAbers(venn.LeastSquaresSVM(venn.RBF(1 / d), 1.0, stream.classes)),
         vmix=vmix,
-        both=Averaged([vmix, beta]),
+        both=ExpertMixture([vmix, beta]),
     )
     total = dict.fromkeys(panel, 0.0)
     count = 0

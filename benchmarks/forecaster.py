@@ -52,11 +52,10 @@ def losses(data: str, seed: int, steps: int, first: int) -> dict[str, float]:
     model = venn.Forecaster(
         stream.classes, first=first, beside={"abers": venn.TransductiveVennAbers(machine), **beside}
     )
-    plain = model["forecast"].predictor  # the mean of two, before it is made bolder
-    lost: dict[str, list[float]] = {name: [] for name in (*model, "mean") if name != "sets"}
+    lost: dict[str, list[float]] = {name: [] for name in model if name != "sets"}
     for i, (x, y) in enumerate(stream.take(n)):
         if i >= min(100, n // 3):
-            outlook, k = {**model.predict_one(x), "mean": plain.predict_one(x)}, stream.classes.index(y)
+            outlook, k = model.predict_one(x), stream.classes.index(y)
             for name, each in lost.items():
                 each.append(-np.log(max(outlook[name].proba[k], LEAST)))
         model.learn_one(x, y)
@@ -104,7 +103,6 @@ def page(found: Losses, scaling: Losses) -> Iterator[str]:
     yield from ("| | over Venn-Abers | over the scaling that is best on the set |", "|---|---|---|")
     yield line("forecast", found, "forecast")
     yield line("the same, scaling by itself", scaling, "forecast")
-    yield line("the mean, not made bolder", found, "mean")
     yield line("intervals", found, "intervals", best=False)
     yield line("the same, scaling by itself", scaling, "intervals", best=False)
     yield line("beta calibration, one machine", found, "beta_calibration", best=False)
