@@ -151,6 +151,22 @@ def test_a_run_with_a_journal_goes_on_over_the_hand_over(tmp_path):
     assert record.names == ("forecast", "intervals", "sets")
 
 
+def test_a_run_with_a_journal_goes_on_over_a_change(tmp_path):
+    X, y = stream(320, flip=150)
+    alone = Forecaster(CLASSES)
+    for begin, end in ((0, 140), (140, 220), (220, 320)):
+        with venn.Online(Forecaster(CLASSES), journal=tmp_path / "run.db") as online:
+            for x, label in zip(X[begin:end], y[begin:end], strict=True):
+                assert same_outlook(alone.predict_one(x), online.ask(x))
+                online.answer(online.asked, label)
+                alone.learn_one(x, label)
+            assert online.verdict() == alone.verdict()
+    assert "began anew after" in str(online.verdict())
+    assert alone["intervals"].n < 160
+    with pytest.raises(venn.online.JournalError, match="must hold a run that started from the same state"):
+        venn.Online(Forecaster(CLASSES, on_change="keep"), journal=tmp_path / "run.db")
+
+
 def test_a_given_scorer_is_calibrated_and_its_classes_are_known():
     X, y = stream(150)
     scorer = LogisticRegression().fit(X[:50], y[:50])

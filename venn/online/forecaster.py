@@ -336,6 +336,7 @@ class Forecaster(Panel):
         others = {name: one for name, one in self.items() if name not in (FORECAST, INTERVALS, SETS)}
         beside = f", beside={others!r}" if others else ""
         chosen = f"transductive={self.transductive}, last={self.last}{scale}, level={self.level}"
+        chosen += "" if self.on_change == RESTART else f", on_change={self.on_change!r}"
         return f"Forecaster({list(self.classes)!r}{scorer}, {chosen}{beside})"
 
     # -------------------------------------------------------------------- state
