@@ -157,6 +157,27 @@ def test_a_predictor_without_probabilities_is_named():
         venn.Panel(mean=ExpertMixture([venn.Conformal(machine)])).predict_many([[0.0, 1.0]])
 
 
+@pytest.mark.parametrize("scorer", [None, fitted()])
+def test_many_are_learned_as_each_in_turn(scorer):
+    X, y = stream(60, 4)
+    make = lambda: Forecaster(CLASSES, transductive=40, scorer=scorer)  # noqa: E731
+    alone, many, replayed = make(), make(), make()
+    said = []
+    for x, label in zip(X, y, strict=True):
+        said.append(alone.predict_one(x))
+        alone.learn_one(x, label)
+    same_row_by_row(replayed.replay_many(X, y), said)
+    many.learn_many(X, y)
+    assert many.n == replayed.n == 60
+    for one in (many, replayed):
+        same_row_by_row(one.predict_many(X[:5]), [alone.predict_one(x) for x in X[:5]])
+        assert one.verdict() == alone.verdict()
+    for wrong, message in ((["a"], "y must hold a label for each of 60 rows"), ([*y[:-1], "z"], "y must be one of")):
+        with pytest.raises(ValueError, match=message):
+            many.learn_many(X, wrong)
+    assert many.n == 60
+
+
 # Merging --------------------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from venn.machines.bank import Bank
-from venn.machines.frozen import FrozenScorer
+from venn.machines.frozen import FrozenScorer, clean_rows
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.mixture import Mixture
 from venn.machines.scaled import checked_ranges
@@ -21,12 +21,13 @@ from venn.monitors.verdict import CHANGED, Verdict, worst
 from venn.online.panel import Noted, Panel
 from venn.parameters import by_name, fraction, integer, one_of
 from venn.prediction import Floats, Label
+from venn.predictors.blocks import block_of
 from venn.predictors.conformal import Conformal
 from venn.predictors.expert_mixture import ExpertMixture
 from venn.predictors.hand_over import HandOver
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.learning import Predictor, elementary
+from venn.predictors.learning import Predictor, elementary, names_among
 from venn.predictors.refits import Refits, ScorerForecast
 from venn.predictors.transductive_abers import TransductiveVennAbers
 from venn.saved import checked_keys, held_int, saved
@@ -398,6 +399,52 @@ class Forecaster(Panel):
     def predict_many(self, X: Any) -> Outlooks:
         """Return the outlooks for many objects, (n, d), all from the present state; nothing is learned."""
         return Outlooks(super().predict_many(X))
+
+    def learn_many(self, X: Any, y: Iterable[Label]) -> None:
+        """Learn many examples, as `learn_one` would one after the other; a given scorer scores them in one call.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse or not, or a table of the columns that a given scorer was fitted to
+        y : iterable of n labels
+
+        Raises
+        ------
+        TypeError, ValueError
+            X or y is not as described: nothing is learned.
+
+        Examples
+        --------
+        >>> model = Forecaster(["no", "yes"])
+        >>> model.learn_many([[i / 40] for i in range(40)], ["yes" if i > 20 else "no" for i in range(40)])
+        >>> model.n, model.predict_one([0.9]).label
+        (40, 'yes')
+        """
+        for x, label in self._in_turn(X, y):
+            self.learn_one(x, label)
+
+    def replay_many(self, X: Any, y: Iterable[Label]) -> Outlooks:
+        """Return the outlook for each example before it is learned; all are learned, one after the other.
+
+        Parameters, Raises
+            As of `learn_many`.
+        """
+        said = []
+        for x, label in self._in_turn(X, y):
+            said.append(self.predict_one(x))
+            self.learn_one(x, label)
+        return Outlooks({name: block_of([one[name] for one in said]) for name in self})
+
+    def _in_turn(self, X: Any, y: Iterable[Label]) -> list[tuple[Any, Label]]:
+        """Return examples in turn, checked, of which given scorers have taken notice."""
+        rows, labels = clean_rows(X, None, names_among(self.values()), missing=True), list(y)
+        if len(labels) != len(rows) or not labels:
+            raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, at least one, got {len(labels)}")
+        for label in labels:
+            self.space.check(label)
+        objects = [rows[i] for i in range(len(rows))]
+        self.expect(objects)
+        return list(zip(objects, labels, strict=True))
 
     def merge(self, other: Self) -> Self:
         """Return a new forecaster that has calibrated the given scorer on the examples of both, which do not change.

@@ -468,8 +468,9 @@ def block_of(predictions: Sequence[Any]) -> Any:
     if len(kinds) != 1:
         return predictions
     (kind,), classes = kinds, predictions[0].classes
-    if kind is Forecast:
-        return ManyForecasts(np.array([one.proba for one in predictions]), classes)
+    if kind in (Forecast, MixedForecast):
+        many = ManyForecasts if kind is Forecast else ManyMixedForecasts
+        return many(np.array([one.proba for one in predictions]), classes)
     if kind is ClassIntervals:
         return ManyClassIntervals(np.array([one.pairs for one in predictions]), classes)
     if kind is PredictionSet:
