@@ -12,6 +12,7 @@ from estimator_checks import parametrize_with_each
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -41,7 +42,9 @@ def taught(model, X, y):
     return model
 
 
-@parametrize_with_each([ForecasterClassifier(transductive=20, first=5)])  # on few examples it goes all its ways
+@parametrize_with_each(
+    [ForecasterClassifier(transductive=20, last=40, first=5)]
+)  # on few examples it goes all its ways
 @pytest.mark.filterwarnings("ignore")  # the checks warn of what they do on purpose
 def test_scikit_learn_checks(estimator, check):
     if "sample_weight_equivalence" in str(check):
@@ -53,7 +56,8 @@ def test_scikit_learn_checks(estimator, check):
 def test_it_says_what_the_forecaster_says_row_by_row(transductive):
     X, y = examples()
     model = ForecasterClassifier(transductive=transductive).fit(X[:50], y[:50])
-    loop = taught(venn.Forecaster(NAMES.tolist(), transductive=transductive), X[:50], y[:50])
+    made = venn.Forecaster(NAMES.tolist(), transductive=transductive, on_change="keep")
+    loop = taught(made, X[:50], y[:50])
     said = [loop.predict_one(x) for x in X[50:]]
     np.testing.assert_allclose(model.predict_proba(X[50:]), [one.proba for one in said], rtol=0, atol=1e-12)
     np.testing.assert_array_equal(model.predict_interval(X[50:]), [one.intervals for one in said])
@@ -68,9 +72,9 @@ def test_it_says_what_the_forecaster_says_row_by_row(transductive):
 
 def test_batches_of_any_size_are_one_fit():
     X, y = examples(40)
-    whole = ForecasterClassifier(transductive=20).fit(X, y)
+    whole = ForecasterClassifier(transductive=20, last=40).fit(X, y)
     for sizes in ([1] * 40, [19, 1, 20], [20, 20], [7, 30, 3]):
-        model, start = ForecasterClassifier(transductive=20), 0
+        model, start = ForecasterClassifier(transductive=20, last=40), 0
         for size in sizes:
             part = slice(start, start + size)
             model.partial_fit(X[part], y[part], classes=NAMES if start == 0 else None)
@@ -79,7 +83,7 @@ def test_batches_of_any_size_are_one_fit():
         np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
     again = model.fit(X[:10], y[:10])  # forgets
     np.testing.assert_array_equal(
-        again.predict_proba(X), ForecasterClassifier(transductive=20).fit(X[:10], y[:10]).predict_proba(X)
+        again.predict_proba(X), ForecasterClassifier(transductive=20, last=40).fit(X[:10], y[:10]).predict_proba(X)
     )
 
 
@@ -311,3 +315,12 @@ def test_a_predictor_in_river_watches_nothing_and_a_panel_is_refused(river):
         river(predictor).verdict()
     with pytest.raises(TypeError, match="predictor must be a predictor or a Forecaster"):
         river(venn.Panel(one=predictor))
+
+
+def test_rows_sorted_by_class_are_all_learned():
+    X, y = load_iris(return_X_y=True)
+    model = ForecasterClassifier(first=0).fit(X, y)
+    assert model.verdict().state == "changed"
+    assert model.score(X, y) > 0.9
+    stream = ForecasterClassifier(first=0, on_change="restart").partial_fit(X, y, classes=[0, 1, 2])
+    assert "began anew" in str(stream.verdict())

@@ -37,6 +37,8 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
         or to refuse. So is NaN, a missing number: boosted trees take it, and pipelines with an imputer.
     transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them. Of no effect with a scorer.
+    last : int >= transductive, optional
+        Number of examples up to which it trains, 100000 by default. Of no effect with a scorer.
     first : int >= 2, or 0, optional
         Number of examples that fix the scale of the columns, 30 by default; 0 takes objects as they are, as behind a
         `StandardScaler`. Not with a scorer.
@@ -44,6 +46,8 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
         Significance level of `predict_set`: the chance of an error.
     level : float in (0, 1), default 0.01
         Probability that the verdict is ever "changed" although nothing has changed.
+    on_change : "keep" or "restart", default "keep"
+        "restart" forgets all examples when an alarm says that the stream has changed: for `partial_fit` on a stream.
 
     Attributes
     ----------
@@ -97,15 +101,19 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
         scorer: Any = None,
         *,
         transductive: int = 2000,
+        last: int | None = None,
         first: int | None = None,
         alpha: float = 0.1,
         level: float = 0.01,
+        on_change: str = "keep",
     ) -> None:
         self.scorer = scorer
         self.transductive = transductive
+        self.last = last
         self.first = first
         self.alpha = alpha
         self.level = level
+        self.on_change = on_change
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,8 +134,9 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     def _made(self, X: Any, labels: list[Label]) -> Forecaster:
         share("alpha", self.alpha)
         return Forecaster(
-            labels, scorer=self.scorer, transductive=self.transductive, first=self.first, level=self.level
-        )
+            labels, scorer=self.scorer, transductive=self.transductive, last=self.last, first=self.first,
+            level=self.level, on_change=self.on_change,
+        )  # fmt: skip
 
     def _outlooks(self, X: Any) -> Outlooks:
         X = self._checked(X)

@@ -39,6 +39,7 @@ RESTART, KEEP = "restart", "keep"
 LAST = 100_000  # examples, by default: after so many nothing trains any more
 SHARE = 0.7  # of the examples at a training: they train, the rest calibrates
 OWN_FIRST = (0.1, 0.8)  # exponents of Venn-Abers and of a given classifier itself: the pool begins so
+FIT = 50  # examples at the first fit of the forecast's other learners
 EXPONENTS = (1.2, 0.0, 0.1, 0.0, 0.0)  # of Venn-Abers, stack, forest, boosted trees, regression: the pool begins so
 
 
@@ -571,7 +572,7 @@ def own_parts(bank: Bank | ScaledBank, transductive: int, last: int) -> dict[str
     early = TransductiveVennAbers(Mixture(bank))
     # No interval is claimed of the forecast: there the examples that have fixed the scale count, too.
     every = TransductiveVennAbers(Mixture(bank, whole=True)) if isinstance(bank, ScaledBank) and bank.first else early
-    experts = [HandOver(every, abers), ScorerForecast(abers), Refits(bank.classes, last=last)]
+    experts = [HandOver(every, abers), ScorerForecast(abers), Refits(bank.classes, min(FIT, last), last=last)]
     return {
         FORECAST: ExpertMixture(experts, EXPONENTS),
         INTERVALS: HandOver(early, abers),
