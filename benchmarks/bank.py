@@ -12,7 +12,7 @@ factors take M n^2 / 2 numbers; a processor whose last cache does not hold them 
 step: 48 MB of twelve members at n = 1000, beside 4 MB of one.
 
 With `--loss`: the ratio of log losses over steps 100 to 500 of each set to those of `TransductiveVennAbers` on
-`LeastSquaresSVM(RBF(1 / d), C=1)`, of V-mix on the bank of three and of its mixture with beta calibration on the deleted
+`LeastSquaresSVM(RBF(1 / d), C=1)`, of V-mix on the bank of three and of its mixture with beta calibration on deleted
 scores of the member of C = 3. Prints one JSON line.
 """
 
