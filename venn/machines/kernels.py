@@ -244,7 +244,7 @@ class Multiscale(WithProximities):
         if not self.linear < 1:
             raise ValueError(f"linear must be below 1, got {linear!r}")
 
-    def distances(self, pairing: Pairing, out: Floats) -> None:
+    def _distances(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to the distances D of x."""
         raise NotImplementedError
 
@@ -257,7 +257,7 @@ class Multiscale(WithProximities):
 
     def fill(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to the (n,) values K(x_i, x)."""
-        self.distances(pairing, out)
+        self._distances(pairing, out)
         average(np.array(self.widths) * rate_of(self.gamma, pairing.d), pairing.n, out)
         if self.linear:
             part = np.empty(pairing.n)
@@ -266,7 +266,7 @@ class Multiscale(WithProximities):
 
     def fill_near(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to K less the mean of K(x, x) and K(z, z)."""
-        self.distances(pairing, out)
+        self._distances(pairing, out)
         average_less_one(np.array(self.widths) * rate_of(self.gamma, pairing.d), pairing.n, out)
         if self.linear:
             part = np.empty(pairing.n)
@@ -313,7 +313,7 @@ class MultiscaleRBF(Multiscale):
     ) -> None:
         super().__init__(gamma, widths, linear)
 
-    def distances(self, pairing: Pairing, out: Floats) -> None:
+    def _distances(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to the squared distances of x."""
         pairing.squares(out)
 
@@ -355,7 +355,7 @@ class MultiscaleLaplacian(Multiscale):
     ) -> None:
         super().__init__(gamma, widths, linear)
 
-    def distances(self, pairing: Pairing, out: Floats) -> None:
+    def _distances(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to the sums of the absolute differences."""
         pairing.differences(out)
 

@@ -143,6 +143,8 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
     def watch_by(self, monitors: Mapping[str, Watcher]) -> dict[str, Watcher]:
         """Let monitors take the place of its own of the same names; return the others, which it does not update."""
+        if not isinstance(monitors, Mapping):
+            raise TypeError(f"monitors must be a mapping of names to monitors, got {monitors!r}")
         own = {name: one for name, one in monitors.items() if name in self.monitors and isinstance(one, Monitor)}
         self.monitors |= own
         return {name: one for name, one in monitors.items() if name not in own}

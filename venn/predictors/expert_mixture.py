@@ -10,7 +10,7 @@ import numpy as np
 from venn._compiled.pool import pooled
 from venn.labels import HasLabels, label_space
 from venn.machines.pools import fitted_pool
-from venn.parameters import fraction, real_array
+from venn.parameters import fraction, integer, real_array
 from venn.prediction import Floats, Label, MixedForecast
 from venn.predictors.blocks import ManyMixedForecasts
 from venn.predictors.learning import Combined, Predictor, checked_predictor
@@ -235,8 +235,21 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
     # ----------------------------------------------------------------- learning
 
     def weigh(self, code: int, merged: Floats, said: Floats) -> None:
-        """Weigh the experts by what they said of an example with this class code, and fit the pool when it is time."""
-        m = self._first.size
+        """Weigh the experts by what they said of an example with this class code, and fit the pool when it is time.
+
+        Parameters
+        ----------
+        code : int from 0 to c - 1
+        merged : (c,) float64
+        said : (M + 1, c) float64
+            Both as `merged` returned them.
+        """
+        m, c = self._first.size, len(self.classes)
+        code = integer("code", code, 0, c - 1)
+        for name, found, shape in (("merged", merged, (c,)), ("said", said, (m + 1, c))):
+            requirement = f"{name} must be {shape} probabilities > 0, as the method merged returns them"
+            if real_array(found, requirement).shape != shape or not (found > 0).all():
+                raise ValueError(f"{requirement}, got {found!r}")
         lost = -np.log(said[:, code])
         self.loss -= float(np.log(merged[code]))
         self.losses = self.losses + lost
