@@ -15,12 +15,14 @@ from venn.machines.logistic_both import Both, error, worths
 from venn.machines.logistic_hypotheses import LogisticHypotheses, Question
 from venn.machines.logistic_inverse import Change, Deletion, Standing, levels_of, made_anew, rounded_weights, without
 from venn.machines.logistic_state import LogisticState
-from venn.machines.machine import Bag, grown
+from venn.machines.machine import Bag, NotConverged, grown
 from venn.machines.store import Content, check_row
 from venn.prediction import Floats, Integers
 from venn.saved import saved
 
 SMALLEST = 1e-12  # least C weight of an example: below it, Newton's matrices become singular
+EPS = np.finfo(np.float64).eps
+ROUNDING = 1e-7  # of scores, at most
 
 
 class Settled(NamedTuple):
@@ -194,6 +196,11 @@ class KernelLogisticRegression(LogisticState):
             self._store.put(p, x)
             self._store.row(count, x, row)
             check_row(self.kernel, row, x)
+            if not row[p] * self.C * EPS <= ROUNDING:
+                raise NotConverged(
+                    f"C K(x, x) must be at most {ROUNDING / EPS:.2g}, as scores lose their digits otherwise, got "
+                    f"{self.C * row[p]:.3g}: scale the features, or lower C"
+                )
             self._masses[:, p] = self._total[p] = 0.0
             test_scores = self._score_row(row)
         else:
