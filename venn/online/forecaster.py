@@ -450,8 +450,9 @@ class Forecaster(Panel):
     def merge(self, other: Self) -> Self:
         """Return a new forecaster that has calibrated the given scorer on the examples of both, which do not change.
 
-        Its answers are, to the last bit, those of one that has learned all the examples. It watches anew: evidence was
-        gathered in the order of each part, and the verdicts of the parts stay with them.
+        Its intervals and sets are, to the last bit, those of one that has learned all the examples. The weights of its
+        forecast add up the evidence of both, gathered in the order of each; so they may differ a little from those of
+        one stream. It watches anew, and the verdicts of the parts stay with them.
 
         Parameters
         ----------
@@ -464,7 +465,7 @@ class Forecaster(Panel):
             `other` is not as described, or there is no given scorer.
         """
         predictors = self._merged(other)
-        for name in ("transductive", "level"):
+        for name in ("transductive", "last", "level", "on_change"):
             if getattr(other, name) != getattr(self, name):
                 raise ValueError(
                     f"other must have the {name} {getattr(self, name)!r}, to be merged, got {getattr(other, name)!r}"
@@ -535,7 +536,7 @@ def content_of(x: Any) -> Any:
 
 
 def watched(names: Iterable[str]) -> list[str]:
-    """Return the names of the predictors to monitor: all but a forecaster's forecast, of which nothing is claimed.
+    """Return the names of the predictors to monitor: all but a forecaster's forecast, which claims no probability.
 
     Examples
     --------
