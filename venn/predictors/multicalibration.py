@@ -55,7 +55,7 @@ class Functions:
     """
 
     def __init__(self, groups: Of) -> None:
-        clean = checked_by(groups)
+        clean = checked_by("groups", groups)
         self.groups: Any = (clean,) if isinstance(clean, int) else clean
         self.m: int | None = None if callable(self.groups) else 1 + len(self.groups)
 
@@ -297,7 +297,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     def __init__(self, machine: Any, groups: Of, *, schedule: Schedule | None = None) -> None:
         schedule = schedule_of_classes(machine, schedule)
         self._functions = Functions(groups)
-        self.groups = checked_by(groups)
+        self.groups = checked_by("groups", groups)
         sums = Sums(tuple(machine.classes), self._functions.m, meaning_of(machine))
         self._sums = sums
         super().__init__(machine, sums, schedule)
@@ -389,7 +389,7 @@ class TransductiveMulticalibration(OnMachine):
         if isinstance(inside(machine), OneVsOneSVM):
             raise TypeError(f"machine must score a class against all others, as OneVsAllSVM does, got {machine!r}")
         self._functions = Functions(groups)
-        self.groups = checked_by(groups)
+        self.groups = checked_by("groups", groups)
         self.deleted = flag("deleted", deleted)
         if self.deleted:
             machine.expect_deleted()
