@@ -76,7 +76,7 @@ def test_bad_parameters_are_refused():
         Binning(laplace=1)
     with pytest.raises(TypeError, match="tuned must be True or False"):
         BetaScaling(1)
-    with pytest.raises(ValueError, match="interpolation must be 'step' or 'linear'"):
+    with pytest.raises(ValueError, match="interpolation must be one of 'step', 'linear'"):
         Isotonic("cubic")
     for method in (Platt, "Platt", None):
         with pytest.raises(TypeError, match="map must be an object with a method 'fit'"):

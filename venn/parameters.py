@@ -223,6 +223,11 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
     return _within(name, value, f"a finite number {'>=' if zero else '>'} 0", 0.0, math.inf)
 
 
+def not_negative(name: str, value: Any) -> float:
+    """Return a finite number of at least 0, or say what is wrong with the value."""
+    return positive(name, value, zero=True)
+
+
 def several_positive(name: str, values: Any) -> tuple[float, ...]:
     """Return at least one finite number above 0, or say what is wrong with the values."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray) or not len(values):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from venn.parameters import Parameters, is_number
+from venn.parameters import Parameters, is_number, optional
 from venn.prediction import Floats, Label, distributions
-from venn.saved import saved
+from venn.saved import component, own, param
 
 __all__ = ["PriorShift", "operational_priors"]
 
@@ -48,7 +48,16 @@ def probabilities(name: str, values: Any, positive: bool = False) -> tuple[float
     return clean
 
 
-@saved
+def _checked_costs(name: str, costs: Any, c: int) -> tuple[float, ...]:
+    """Return a cost for each of c classes, or say what is wrong with them."""
+    requirement = f"{c} finite numbers > 0, one for each class in order"
+    clean = finite_numbers(name, costs, requirement)
+    if len(clean) != c or min(clean) <= 0:
+        raise ValueError(f"{name} must be {requirement}, got {costs!r}")
+    return clean
+
+
+@component
 class PriorShift(Parameters):
     """Class frequencies that differ between training and use, while P(x | y) does not change.
 
@@ -103,25 +112,20 @@ class PriorShift(Parameters):
     array([ 1., 20.])
     """
 
-    def __init__(
-        self, train: Sequence[float], operational: Sequence[float], costs: Sequence[float] | None = None
-    ) -> None:
-        self.train = probabilities("train", train, positive=True)
-        self.operational = probabilities("operational", operational)
-        c = len(self.train)
-        if len(self.operational) != c:
+    train: Sequence[float] = param(probabilities, True)
+    operational: Sequence[float] = param(probabilities)
+    costs: Sequence[float] | None = param(optional, _checked_costs, own(lambda shift: len(shift.train)), default=None)
+
+    def derive(self) -> None:
+        """Refuse what does not fit together."""
+        if len(self.operational) != len(self.train):
             raise ValueError(
-                f"operational must hold a probability for each of {c} classes of train, got {operational!r}"
+                f"operational must hold a probability for each of {len(self.train)} classes of train, got "
+                f"{self.operational!r}"
             )
-        self.costs: tuple[float, ...] | None = None
-        if costs is not None:
-            requirement = f"{c} finite numbers > 0, one for each class in order"
-            self.costs = finite_numbers("costs", costs, requirement)
-            if len(self.costs) != c or min(self.costs) <= 0:
-                raise ValueError(f"costs must be {requirement}, got {costs!r}")
         with np.errstate(over="ignore"):
             if not np.isfinite(self.weights).all():
-                raise ValueError(f"train must leave finite weights cost * operational / train, got {train!r}")
+                raise ValueError(f"train must leave finite weights cost * operational / train, got {self.train!r}")
 
     @classmethod
     def of_costs(cls, costs: Sequence[float]) -> PriorShift:

@@ -110,8 +110,8 @@ def asked(value: Any, thing: Any) -> Any:
 
 
 def param(
-    check: Callable[..., Any] | None = None, *arguments: Any, default: Any = MISSING, foreign: bool = False,
-    sized: bool = False,
+    check: Callable[..., Any] | None = None, *arguments: Any, default: Any = MISSING, kw_only: bool = False,
+    foreign: bool = False, sized: bool = False,
 ) -> Any:  # fmt: skip
     """Declare a parameter of the constructor, which the object keeps under the same name.
 
@@ -124,13 +124,15 @@ def param(
         Of the check; `own(...)` for one that reads fields declared before.
     default
         It is checked like any other value.
+    kw_only : bool
+        It is given by name: for those of a base class, after which a subclass has its own.
     foreign : bool
         A user's own estimator, of which a file only says which it is.
     sized : bool
         The object allocates room for so many: a file with fewer bytes is damaged.
     """
     about = Field("", "", check, arguments, None, False, foreign, sized)
-    return dataclasses.field(default=default, metadata={"declared": about})
+    return dataclasses.field(default=default, kw_only=kw_only, metadata={"declared": about})
 
 
 def state(

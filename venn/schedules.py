@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.parameters import Parameters, above_one, fraction, integer, optional
+from venn.parameters import Parameters, above_one, fraction, instance, integer, optional
 from venn.prediction import Bools
 from venn.saved import component, own, param
 
@@ -90,11 +90,10 @@ def periods(schedule: Schedule, n: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def checked_schedule(schedule: Any) -> Schedule:
+def checked_schedule(name: str, schedule: Any) -> Schedule:
     """Return the schedule, or say what is wrong with it."""
-    if not isinstance(schedule, Schedule):
-        raise TypeError(f"schedule must be a schedule object, such as PrefixRestart(), got {schedule!r}")
-    return schedule
+    found: Schedule = instance(name, schedule, Schedule, "a schedule object, such as PrefixRestart()")
+    return found
 
 
 class Periods(Schedule):

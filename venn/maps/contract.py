@@ -87,6 +87,6 @@ class Edges(Protocol):
         """
 
 
-def checked_map(score_map: Any) -> ScoreMap:
+def checked_map(name: str, score_map: Any) -> ScoreMap:
     """Return the map, or say what is wrong with it."""
-    return with_methods("map", score_map, "an object with a method 'fit', such as Platt()", "fit")
+    return with_methods(name, score_map, "an object with a method 'fit', such as Platt()", "fit")

@@ -497,7 +497,7 @@ def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
         )
     if schedule is None:
         return PrefixRestart() if learns else NoTraining()
-    if checked_schedule(schedule).trains != learns:
+    if checked_schedule("schedule", schedule).trains != learns:
         wanted = "that trains the machine" if learns else "without training for a scorer that does not learn"
         raise ValueError(f"schedule must be one {wanted}, got {schedule!r} for {type(machine).__name__}")
     return schedule

@@ -77,7 +77,7 @@ class Refitted(HasLabels, Predictor):
         wanted = "a classifier object with methods fit and predict_proba"
         with_methods("estimator", estimator, wanted, "fit", "predict_proba")
         self.space = Classes(classes)
-        self.schedule = checked_schedule(PrefixRestart() if schedule is None else schedule)
+        self.schedule = checked_schedule("schedule", PrefixRestart() if schedule is None else schedule)
         if not self.schedule.trains:
             raise ValueError(f"schedule must be one that trains, got {schedule!r}")
         self._given = fresh(estimator)

@@ -77,7 +77,7 @@ class Scaler(Predictor):
     held_as = (("machine", "_given"),)
 
     def __init__(self, machine: Any, map: ScoreMap, source: ScoreSource | None = None) -> None:
-        self.map = checked_map(map)
+        self.map = checked_map("map", map)
         self.source = checked_source(source)
         self._feed = self.source.feed(machine)
         self._given = machine
