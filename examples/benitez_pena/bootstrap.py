@@ -79,8 +79,8 @@ class Bootstrap:
             for r in range(len(Cs)):
                 try:
                     u, outcome = trainer.trained(counts, r)
-                except NotConverged as error:
-                    self.outcomes[type(error).__name__] += 1
+                except NotConverged:
+                    self.outcomes["NotConverged"] += 1
                     continue
                 self.outcomes[outcome] += 1
                 machines[r].append((u, out))
