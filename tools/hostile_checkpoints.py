@@ -56,7 +56,7 @@ SUBJECTS = {
         squares(), venn.maps.Isotonic(), venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=4))
     ),
     "bins": lambda: venn.Scaler(squares(), venn.maps.Binning(), venn.predictors.CrossFittedScores(first=4)),
-    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.Platt()),
+    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.BetaCalibration()),
     "inductive": lambda: venn.InductiveVenn(
         squares(), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=6)
     ),
