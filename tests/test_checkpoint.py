@@ -66,7 +66,7 @@ MORE = {
     "windowed scaler": lambda: venn.Scaler(
         SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.maps.Isotonic(), venn.predictors.DeletedScores()
     ),
-    "held-out scaler": lambda: venn.Scaler(squares(), venn.maps.Sigma01(), venn.predictors.HeldOutScores()),
+    "held-out scaler": lambda: venn.Scaler(squares(), venn.maps.BetaCalibration(), venn.predictors.HeldOutScores()),
     "cross-fitted scaler": lambda: venn.Scaler(centroid(), venn.maps.Binning(), venn.predictors.CrossFittedScores()),
     "scaler of all classes": lambda: venn.Scaler(venn.machines.NearestCentroid(CLASSES), venn.maps.Temperature()),
     "bag of scores": lambda: venn.InductiveVenn(

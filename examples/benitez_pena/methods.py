@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rueping.maps import Sollich
 
 import venn
 from benitez_pena import published
 from benitez_pena.linear_svm import Design, svm
 from benitez_pena.machines import CS
-from venn.maps.sollich import Sollich
 
 RESAMPLED = ("bootstrap", "best C, resampled")
 PPSVM = tuple(f"PPSVM {radius}" for radius in published.RADII)
