@@ -131,10 +131,6 @@ BENCHMARKS = (
         figures(("0.worst_over_tolerance", "of the tolerance at worst"), ("0.seconds", "s")),
     ),
     Benchmark(
-        "logistic.py --steps 600",
-        figures(("0.step_ms", "ms a step"), ("0.ratio_refit", "+times as fast as refitting")),
-    ),
-    Benchmark(
         "reweigh.py --steps 600",
         figures(
             ("0.reweigh_seconds", "s a change"), ("0.ratio_relearn", "+times as fast as learning anew"),
@@ -271,17 +267,6 @@ BENCHMARKS = (
                   ("ratio_block", "times as fast in blocks"),
               )),
             ("0.forest_one_by_one", "+rows a second, predicted and learned"),
-        ),
-    ),
-    Benchmark(
-        "pairs.py --sample 2000",
-        figures(("0.us_a_row", "µs a row"), ("0.ratio_svc", "+times as fast as SVC")),
-    ),
-    Benchmark(
-        "bootstrap.py --data wisconsin",
-        figures(
-            ("0.ours_seconds", "s"), ("0.ratio_linear", "+times as fast as LinearSVC"),
-            ("0.ratio_svc", "+times as fast as SVC"),
         ),
     ),
     Benchmark(

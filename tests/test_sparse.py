@@ -23,7 +23,6 @@ MACHINES = {
     "one vs all": venn.OneVsAllSVM,
     "one vs one": venn.machines.OneVsOneSVM,
     "least squares": venn.LeastSquaresSVM,
-    "logistic": venn.KernelLogisticRegression,
 }
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 every_machine = pytest.mark.parametrize("name", MACHINES)

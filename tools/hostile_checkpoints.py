@@ -45,7 +45,6 @@ SUBJECTS = {
     "hinge": hinge,
     "pairs": lambda: venn.machines.OneVsOneSVM(venn.Linear(), 1.0, CLASSES, [1, 2, 1]),
     "squares": squares,
-    "logistic": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
     "neighbours": lambda: venn.machines.NearestNeighbours(2, CLASSES),
     "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
     "distances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
@@ -57,7 +56,7 @@ SUBJECTS = {
         squares(), venn.maps.Isotonic(), venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=4))
     ),
     "bins": lambda: venn.Scaler(squares(), venn.maps.Binning(), venn.predictors.CrossFittedScores(first=4)),
-    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.Sigma01()),
+    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.BetaCalibration()),
     "inductive": lambda: venn.InductiveVenn(
         squares(), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=6)
     ),

@@ -1,7 +1,6 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
 from . import adapters as adapters
-from . import batch as batch
 from . import covariates as covariates
 from . import decisions as decisions
 from . import distribution as distribution
@@ -26,7 +25,6 @@ from .adapters import VennClassifier as VennClassifier
 from .machines import RBF as RBF
 from .machines import FrozenRegressor as FrozenRegressor
 from .machines import FrozenScorer as FrozenScorer
-from .machines import KernelLogisticRegression as KernelLogisticRegression
 from .machines import KernelRidge as KernelRidge
 from .machines import LeastSquaresSVM as LeastSquaresSVM
 from .machines import Linear as Linear

@@ -191,43 +191,6 @@ class PriorShift(Parameters):
         """(c,) cost * operational / train: for machines."""
         return self.ratios if self.costs is None else self.ratios * self.costs
 
-    def pair(self, a: int, b: int) -> tuple[float, float]:
-        """Return the weights of two classes for their machine, with mean 1 over its training examples.
-
-        So the C of differently shifted pairs is comparable. After balanced training and without costs they are
-        2 p_a / (p_a + p_b) and 2 p_b / (p_a + p_b), p the operational priors.
-
-        Parameters
-        ----------
-        a, b : int
-            Positions of two classes.
-
-        Raises
-        ------
-        ValueError, TypeError
-            An argument is not as described, or neither class can come.
-
-        Examples
-        --------
-        >>> shift = PriorShift(train=(0.25, 0.25, 0.5), operational=(0.375, 0.125, 0.5))
-        >>> shift.pair(0, 1)
-        (1.5, 0.5)
-        """
-        c = len(self.train)
-        for name, code in (("a", a), ("b", b)):
-            if isinstance(code, bool) or not isinstance(code, int | np.integer):
-                raise TypeError(f"{name} must be the position of a class, an integer from 0 to {c - 1}, got {code!r}")
-            if not 0 <= code < c:
-                raise ValueError(f"{name} must be the position of a class, an integer from 0 to {c - 1}, got {code!r}")
-        if a == b:
-            raise ValueError(f"b must be another class than a = {a!r}, got {b!r}")
-        first, second = float(self.weights[a]), float(self.weights[b])
-        if first == second == 0:
-            raise ValueError(f"a and b must not both be of operational prior 0, got {a!r} and {b!r}")
-        size = self.train[a] + self.train[b]
-        mean = (self.train[a] * first + self.train[b] * second) / size
-        return first / mean, second / mean
-
 
 def checked_ratios(shift: Any, classes: Sequence[Label]) -> Floats | None:
     """Return the (c,) ratios of a shift, None if it changes nothing, or say what is wrong with it."""

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from naive import logistic, svm
+from naive import svm
 
 
 def numbers(weights, unit):
@@ -58,14 +58,6 @@ def voted(decisions, c):
             margins[i, a] += score
             margins[i, b] -= score
     return votes + margins / (3 * (abs(margins) + 1))
-
-
-def kernel_logistic(K, labels, weights, c, C, unit=0.25):
-    """Return the (n, c) scores of kernel logistic machines, one against all, from copies."""
-    copies = numbers(weights, unit)
-    rows = np.repeat(np.arange(len(labels)), copies)
-    first = np.append(0, copies[:-1].cumsum())
-    return logistic.training(K[np.ix_(rows, rows)], np.asarray(labels)[rows], c, C, unit)[first]
 
 
 def least_squares(K, labels, weights, c, C, left_out=None):

@@ -33,9 +33,8 @@ class Refitted(HasLabels, Predictor):
     Parameters
     ----------
     estimator : classifier with `fit(X, y)` and `predict_proba(X)`
-        As in scikit-learn: `BootstrapSVC`, `PosteriorSVC`, any of scikit-learn's own. It does not change; unfitted
-        copies of it are fitted to (n, d) float64 objects and (n,) labels. One that draws at random should have
-        a fixed seed; it then starts from that seed at each fit.
+        As in scikit-learn. It does not change; unfitted copies of it are fitted to (n, d) float64 objects and (n,)
+        labels. One that draws at random should have a fixed seed; it then starts from that seed at each fit.
     classes : sequence of distinct labels
         They must be of types that the estimator can sort.
     schedule : Schedule, default PrefixRestart()

@@ -36,8 +36,8 @@ class Scaler(Predictor):
         Shared with other predictors when they stand in one `Panel`; `HeldOutScores` also takes a `FrozenScorer`, and
         teaches `fresh()` machines.
     map : ScoreMap
-        `Platt()`, `Binning()`, `Isotonic()`, `Softmax()`, `Sigma01()`, `SigmaPP()`, `Beta2()`, `BetaScaling()`,
-        `BetaCalibration()`, `Temperature()`, or an object with the same method.
+        `Platt()`, `Binning()`, `Isotonic()`, `BetaCalibration()`, `Temperature()`, or an object with the same method,
+        such as a `venn.maps.BinaryMap` of your own.
     source : ScoreSource, default TrainingScores()
         Which scores the map is fitted to: `TrainingScores()`, `DeletedScores()`, `HeldOutScores()`,
         `CrossFittedScores()`, or an object with the same method.
