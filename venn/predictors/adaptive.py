@@ -13,8 +13,8 @@ from venn.labels import label_space
 from venn.parameters import integer, members
 from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
 from venn.predictors.long_run import LEVELS, Certificate, ConstantSteps, LongRun, Noted, Steps
-from venn.predictors.restarting import SEEDS, Watcher, checked_monitor
-from venn.saved import held_array, held_float, held_int, saved
+from venn.predictors.restarting import SEEDS, Watcher, checked_monitor, held_rung
+from venn.saved import held_finite, held_float, held_int, saved
 
 EVERYONE = np.ones(1)
 
@@ -165,29 +165,16 @@ class Adaptive(LongRun):
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
-        n = held_int("n", state["n"])
-        clock, late = held_int("clock", state["clock"], 0, n), held_int("late", state["late"])
-        spent = held_float("spent", state["spent"], 0.0)
+        self.n, self._clock = held_int("n", state["n"]), held_int("clock", state["clock"])
+        self._late, self._spent = held_int("late", state["late"]), held_float("spent", state["spent"])
         levels, m = len(self.levels), len(self._counts)
         if callable(self.groups) and isinstance(state["counts"], np.ndarray) and state["counts"].ndim == 1:
             m = max(1, len(state["counts"]))
-        counts = held_array("counts", state["counts"], (m,))
-        theta, errors, sizes = (held_array(name, state[name], (levels, m)) for name in ("theta", "errors", "sizes"))
-        if not np.isfinite(theta).all():
-            raise ValueError("theta must be finite")
-        if not (counts[0] == n and (errors >= 0).all() and (errors <= counts).all() and (counts <= n).all()):
-            raise ValueError(f"errors must be at most the labels that came, {n}, got {errors.tolist()}")
-        if not ((sizes >= 0) & (sizes <= counts * len(self.classes))).all():
-            raise ValueError(f"sizes must be sums of at most {len(self.classes)} labels, got {sizes.tolist()}")
+        counts = held_finite("counts", state["counts"], (m,))
+        theta, errors, sizes = (held_finite(name, state[name], (levels, m)) for name in ("theta", "errors", "sizes"))
         if type(state["monitor"]) is not type(self.monitor):
             raise ValueError(f"monitor must be one like {self.monitor!r}, got {state['monitor']!r}")
-        rung = state["rung"]
-        if not isinstance(rung, list) or not all(isinstance(one, tuple) and len(one) == 2 for one in rung):
-            raise ValueError(f"rung must be steps and alarms, got {rung!r}")
-        steps = [0, *(held_int("rung", step, 1, n) for step, _ in rung)]
-        if not (np.diff(steps) > 0).all() or not all(isinstance(alarms, tuple) for _, alarms in rung):
-            raise ValueError(f"rung must be steps in order and alarms, got {rung!r}")
-        self.n, self._clock, self._late, self._spent, self._rung = n, clock, late, spent, rung
+        self._rung = held_rung("rung", state["rung"])
         self._open(m)
         self._theta[:], self._counts[:], self._errors[:], self._sizes[:] = theta, counts, errors, sizes
         self.monitor, self._kept = state["monitor"], None

@@ -116,18 +116,10 @@ class AdaptiveIntervals(LongRun):
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
-        n, late = held_int("n", state["n"]), held_int("late", state["late"])
+        self.n, self._late = held_int("n", state["n"]), held_int("late", state["late"])
         shape = (len(self.levels),)
-        theta, errors, widths, finite = (
-            held_array(name, state[name], shape) for name in ("theta", "errors", "widths", "finite")
-        )
-        if not (np.isfinite(theta).all() and (widths >= 0).all()):
-            raise ValueError("theta must be finite, and widths must be 0 or more")
-        if not all(((counts >= 0) & (counts <= n)).all() for counts in (errors, finite)):
-            raise ValueError(f"errors must be at most the labels that came, {n}, got {errors.tolist()}")
-        self.n, self._late = n, late
         self._theta, self._errors, self._widths, self._finite = (
-            array.copy() for array in (theta, errors, widths, finite)
+            held_array(name, state[name], shape).copy() for name in ("theta", "errors", "widths", "finite")
         )
 
     # ------------------------------------------------------------- certificates

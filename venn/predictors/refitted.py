@@ -115,8 +115,6 @@ class Refitted(HasLabels, Predictor):
         if n or features is not None:
             held_int("features", features, 1)
         self._proba = held_finite("proba", state["proba"], (c,)).copy()
-        if not ((self._proba >= 0).all() and abs(self._proba.sum() - 1) <= 1e-9):
-            raise ValueError(f"proba must be probabilities of sum 1, got {self._proba}")
         columns = state["columns"]
         if columns is not None:
             self._columns = held_codes("columns", columns, (held_rows("columns", columns),), 0, c).copy()

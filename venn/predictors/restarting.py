@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from venn.labels import HasLabels, space_of
 from venn.machines.views import taught
 from venn.parameters import has_methods, integer, with_methods
@@ -30,6 +28,15 @@ class Watcher(Protocol):
 def checked_monitor(monitor: Any) -> Watcher:
     """Return the monitor, or say what is wrong with it."""
     return with_methods("monitor", monitor, "a monitor object, such as Monitor(classes)", "update", "fresh")
+
+
+def held_rung(name: str, value: Any) -> list[tuple[int, tuple[Any, ...]]]:
+    """Return the steps and alarms of a state, or say that it holds something else."""
+    if not isinstance(value, list) or not all(
+        isinstance(one, tuple) and [type(part) for part in one] == [int, tuple] for one in value
+    ):
+        raise ValueError(f"{name} must be a list of steps and alarms, got {value!r}")
+    return value
 
 
 @saved
@@ -134,10 +141,7 @@ class Restarting(HasLabels, AroundPredictor):
         if type(state["monitor"]) is not type(self.monitor):
             raise ValueError(f"monitor must be one like {self.monitor!r}, got {state['monitor']!r}")
         self.monitor = state["monitor"]
-        steps = [0, *(held_int("restarts", step, 1, self.n) for step, _ in state["restarts"])]
-        if not (np.diff(steps) > 0).all() or not all(isinstance(rung, tuple) for _, rung in state["restarts"]):
-            raise ValueError(f"restarts must be steps in order and alarms, got {state['restarts']!r}")
-        self._restarts = state["restarts"]
+        self._restarts = held_rung("restarts", state["restarts"])
 
     @property
     def restarts(self) -> tuple[int, ...]:
