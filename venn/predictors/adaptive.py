@@ -163,7 +163,7 @@ class Adaptive(LongRun):
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         self.n, self._clock = held_int("n", state["n"]), held_int("clock", state["clock"])
         self._late, self._spent = held_int("late", state["late"]), held_float("spent", state["spent"])

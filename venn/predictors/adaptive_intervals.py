@@ -114,7 +114,7 @@ class AdaptiveIntervals(LongRun):
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         self.n, self._late = held_int("n", state["n"]), held_int("late", state["late"])
         shape = (len(self.levels),)

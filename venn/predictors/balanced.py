@@ -110,7 +110,7 @@ class Balanced(HasLabels, Predictor):
         return {"n": self.n, "predictor": self.predictor}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         predictor, own = state["predictor"], self.predictor
         if type(predictor) is not type(own) or repr(predictor) != repr(own):

@@ -213,7 +213,7 @@ class Defensive(HasLabels, Predictor):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         objects, scale, self._asked = state["objects"], state["scale"], None
         self.n, kept = held_int("n", state["n"]), held_rows("weights", state["weights"])

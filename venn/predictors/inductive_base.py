@@ -110,7 +110,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         n, features = held_int("n", state["n"]), state["features"]
         if (n == 0 or self._features is not None) and features != self._features:

@@ -300,7 +300,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         return np.column_stack([super()._read(rows), self._functions.of(dense)])
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         if len(state["reader"]["R"]):
             self._functions.m = len(state["reader"]["R"])

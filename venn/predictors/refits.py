@@ -78,7 +78,7 @@ class Refits(HasLabels, Predictor):
         return {"n": self.n, "features": self._features, "history": history, "learners": self.learners}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         self.n, self.learners = held_int("n", state["n"]), state["learners"]
         self._features = None if not self.n else held_int("features", state["features"], 1)

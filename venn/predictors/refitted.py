@@ -107,7 +107,7 @@ class Refitted(HasLabels, Predictor):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         c, n = len(self.classes), held_int("n", state["n"])
         to = held_int("fitted_to", state["fitted_to"], 0, n)

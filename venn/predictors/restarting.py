@@ -135,7 +135,7 @@ class Restarting(HasLabels, AroundPredictor):
         return {"n": self.n, "monitor": self.monitor, "restarts": self._restarts}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         self.n = held_int("n", state["n"])
         if type(state["monitor"]) is not type(self.monitor):
