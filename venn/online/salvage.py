@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -133,35 +133,33 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     if target.exists():
         raise JournalError(f"{target} must be a new file, and exists")
     with ExitStack() as stack:
-        db, complaint = stack.enter_context(_readable(source, target))
-        place, damage = _copy(db, source, target)
+        db, damage = stack.enter_context(_readable(source, target))
         everything = Sound(whole(db, source, pages=True))
         deque(everything, maxlen=0)
-        complaint = complaint or damage or everything.damage
+        damage = damage or everything.damage
+        place, ended = _copy(db, source, target, damage)
     for state in state_files(source.resolve()):
         event = int(state.name.rpartition("-")[2])
         if event <= place.events:
             shutil.copy2(state, state_file(target, event))
-    return Salvaged(place.asked, place.answered, place.expired, complaint, not damage)
+    return Salvaged(place.asked, place.answered, place.expired, damage, ended)
 
 
-def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Place, str]:
-    """Write the whole part of a journal to a new one; return where it ends, and why."""
+def _copy(db: sqlite3.Connection, source: Path, target: Path, damage: str) -> tuple[Place, bool]:
+    """Write the whole part of a journal to a new one; return where it ends, and whether the old one ended there."""
+    sealed = None
     try:
         texts = dict(db.execute("SELECT key, value FROM run"))
         walk = Walk(db, source, Place(0, 0, 0, root_of(db).checksum))
     except (*UNREADABLE, TypeError, ValueError) as error:
         raise JournalError(f"nothing of {source} can be saved: what the run is cannot be read: {error}") from error
-    damage, sealed = "", None
-    try:
+    with suppress(JournalError):
         sealed = read_seals(db, source)["events"]
-    except JournalError as error:
-        damage = error.what or str(error)
     sound = Sound(walk)
     events = iter(sound)
     event = next(events, None)
-    if event is None and (damage or sound.damage):
-        raise JournalError(f"nothing of {source} can be saved: {damage or sound.damage}")
+    if event is None and (sealed is None or sound.damage):
+        raise JournalError(f"nothing of {source} can be saved: {damage}")
     target.parent.mkdir(parents=True, exist_ok=True)
     journal = Journal(target)
     try:
@@ -173,11 +171,10 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Place, st
                     event = next(events, None)
                     if event is None:
                         break
-        place, damage = walk.place, sound.damage or damage
-        if not damage and sealed is not None and sealed != Seal(place.events, place.checksum):
-            damage = f"events after {place.events} are missing, of {sealed.rows}"
+        place = walk.place
+        ended = not sound.damage and sealed == Seal(place.events, place.checksum)
         with journal:
-            for table in ("alarms", "series") if damage else BESIDE:
+            for table in BESIDE if ended else ("alarms", "series"):
                 step = STEPS.get(table)
                 for row in checked_rows(db, source, table, left_out=True):
                     if step is None or row[step] <= place.answered:
@@ -190,7 +187,7 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Place, st
             left.unlink(missing_ok=True)
         raise
     journal.close()
-    return place, damage
+    return place, ended
 
 
 class Sound:
