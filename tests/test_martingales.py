@@ -451,6 +451,8 @@ def damaged(state):
             yield state | {name: [math.nan, *state[name][1:]]}
     for cell in (-1.0, 256.0) if "ring" in state else ():  # a loop takes it as an index
         yield state | {"ring": [*state["ring"][:-1], cell]}
+    if "kept" in state and "kappa" not in state["parameters"]:  # a series would not end
+        yield state | {"kept": -1e300}
     yield state | {"more": 1}
     yield state | {"n": state["n"] + 0.5}
     yield state | {"n": -1}

@@ -85,6 +85,11 @@ class SimpleMixture(Bettor):
     def __init__(self) -> None:
         super().__init__([], {"kept": 1, "minus_log": 1})
 
+    def _derive(self, memory: Floats) -> None:
+        kept, minus_log = memory[2:].tolist()
+        if min(kept, minus_log) < 0:  # the series would not end
+            raise ValueError(f"state['kept'] and state['minus_log'] must be >= 0, got {kept} and {minus_log}")
+
 
 @saved
 class PlugIn(Bettor):

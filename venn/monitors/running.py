@@ -132,7 +132,7 @@ class Sums(Running):
         self._memory = memory
 
     def _derive(self, memory: Floats) -> None:
-        """Compute the derived part of a memory; refuse one in which what a loop takes as an index is none."""
+        """Compute the derived part of a memory; refuse one with which a loop would leave its arrays, or not end."""
 
 
 # ---------------------------------------------------------------------------- states
