@@ -17,7 +17,7 @@ import venn
 from venn.machines.frozen import FrozenScorer
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive import InductiveVenn
-from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
+from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers, WeighedAbers
 from venn.saved import made_again
 from venn.schedules import NoTraining, PrefixRestart
 
@@ -351,3 +351,13 @@ def test_one_against_one_before_the_first_training_and_in_a_record():
     assert np.array_equal(record["InductiveOneVsOneAbers"].per_step.lower, block.lower)
     with pytest.raises(ValueError, match="read-only"):
         block.proba[0] = 1
+
+
+def test_a_state_with_weights_below_0_is_refused():
+    """The loop that pools by weights would leave its array."""
+    reader = WeighedAbers((0, 1))
+    reader.add(np.array([[-1.0, 1.0, 2.0]]), np.array([1]))
+    state = reader.state
+    state["examples"][0][:, 2] = -1.0
+    with pytest.raises(ValueError, match="weights >= 0"):
+        reader.restore(state)
