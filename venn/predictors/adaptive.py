@@ -152,11 +152,11 @@ class Adaptive(LongRun):
 
     n: int = state(held_int, start=0)
     _late: int = state(held_int, start=0)
-    _clock: int = state(held_int, 0, own(lambda model: model.n), start=0)
+    _clock: int = state(held_int, start=0)
     _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
     _books: Floats = state(_held_books, own(lambda model: model), start=own(lambda model: _new_books(model, 1)))
     _watching: Watcher | None = state(held_like, WATCHING, start=WATCHING)
-    _rung: list[tuple[int, tuple[Any, ...]]] = state(held_starts, own(lambda model: model.n), start=own(lambda _: []))
+    _rung: list[tuple[int, tuple[Any, ...]]] = state(held_starts, start=own(lambda _: []))
 
     def derive(self) -> None:
         """Look at what the predictor predicts."""

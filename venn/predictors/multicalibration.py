@@ -176,17 +176,10 @@ class Sums(Reader):
         m = np.shape(state["R"])[0] if np.ndim(state["R"]) == 2 else -1
         if self._fixed not in (None, m):
             raise ValueError(f"R must be of {self._fixed} functions, got {m}")
-        R = held_finite("R", state["R"], (m, m))
-        if not np.array_equal(R, R.T) or (np.diag(R) < 0).any():
-            raise ValueError("R must be symmetric, with a diagonal >= 0")
-        b, origin = held_finite("b", state["b"], (len(self.classes), m)), state["origin"]
-        if origin is None:
-            if R.any() or b.any():
-                raise ValueError("origin must be that of the sums, got none")
-        elif held_finite("origin", origin, (m,))[:1].any() or not R.any():
-            raise ValueError("origin must be 0 for the constant, and None before the first example")
-        self._origin = None if origin is None else origin.copy()
-        self._R, self._b = R.copy(), b.copy()
+        origin = state["origin"]
+        self._R = held_finite("R", state["R"], (m, m)).copy()
+        self._b = held_finite("b", state["b"], (len(self.classes), m)).copy()
+        self._origin = None if origin is None else held_finite("origin", origin, (m,)).copy()
 
     def predict(self, scores: Floats) -> ManyGroupIntervals:
         """Return the predictions for n objects of (n, c + m) scores and g; leaves no trace."""
@@ -307,7 +300,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         return np.column_stack([super()._read(rows), self._functions.of(dense)])
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         if len(state["reader"]["R"]):
             self._functions.m = len(state["reader"]["R"])

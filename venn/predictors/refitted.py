@@ -107,7 +107,7 @@ class Refitted(HasLabels, Predictor):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         c, n = len(self.classes), held_int("n", state["n"])
         to = held_int("fitted_to", state["fitted_to"], 0, n)
@@ -115,8 +115,6 @@ class Refitted(HasLabels, Predictor):
         if n or features is not None:
             held_int("features", features, 1)
         self._proba = held_finite("proba", state["proba"], (c,)).copy()
-        if not ((self._proba >= 0).all() and abs(self._proba.sum() - 1) <= 1e-9):
-            raise ValueError(f"proba must be probabilities of sum 1, got {self._proba}")
         columns = state["columns"]
         if columns is not None:
             self._columns = held_codes("columns", columns, (held_rows("columns", columns),), 0, c).copy()

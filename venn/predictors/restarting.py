@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from venn.labels import HasLabels, space_of
 from venn.machines.views import taught
 from venn.parameters import has_methods, integer, with_methods
@@ -32,13 +30,10 @@ def checked_monitor(name: str, monitor: Any) -> Watcher:
     return with_methods(name, monitor, "a monitor object, such as Monitor(classes)", "update", "fresh")
 
 
-def held_starts(name: str, starts: Any, n: int) -> list[tuple[int, tuple[Any, ...]]]:
+def held_starts(name: str, starts: Any) -> list[tuple[int, tuple[Any, ...]]]:
     """Return the steps at which something started anew, each with the alarms that rang; or say what they must be."""
     if not isinstance(starts, list) or not all(isinstance(one, tuple) and len(one) == 2 for one in starts):
         raise ValueError(f"{name} must be steps and alarms, got {starts!r}")
-    steps = [0, *(held_int(name, step, 1, n) for step, _ in starts)]
-    if not (np.diff(steps) > 0).all() or not all(isinstance(rung, tuple) for _, rung in starts):
-        raise ValueError(f"{name} must be steps in order and alarms, got {starts!r}")
     return starts
 
 
@@ -123,9 +118,7 @@ class Restarting(HasLabels, AroundPredictor):
 
     n: int = state(held_int, start=0)
     watching: Watcher = state(held_like, WATCHING, start=WATCHING)
-    _restarts: list[tuple[int, tuple[Any, ...]]] = state(
-        held_starts, own(lambda model: model.n), start=own(lambda _: [])
-    )
+    _restarts: list[tuple[int, tuple[Any, ...]]] = state(held_starts, start=own(lambda _: []))
 
     def derive(self) -> None:
         """Look at the window that the predictor reads."""

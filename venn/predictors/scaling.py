@@ -114,7 +114,7 @@ class Scaler(Predictor):
         self._feed.stand_on(machine)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         for part, held in zip(self._feed.parts, state["parts"], strict=True):
             part.restore(held)
