@@ -74,11 +74,15 @@ class DenseObjects:
         self.features = features
         self.columns = np.zeros((features, 0))
 
+    def make_room(self, n: int) -> None:
+        """Make room for n objects; capacities double."""
+        room = self.columns.shape[1]
+        if n > room:
+            self.columns = grown(self.columns, self.features, doubled(room, n))
+
     def put(self, place: int, x: Floats) -> None:
         """Set the object at a place."""
-        room = self.columns.shape[1]
-        if place >= room:
-            self.columns = grown(self.columns, self.features, doubled(room, place + 1))
+        self.make_room(place + 1)
         self.columns[:, place] = x
 
     def keep(self, place: int) -> None:
