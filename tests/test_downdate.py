@@ -136,7 +136,7 @@ def test_examples_and_classes_of_different_weight():
 def everything(machine):
     n, system = machine.n, machine._system
     return (
-        n, machine._columns[:, :n].tobytes(), machine._labels[:n].tobytes(), system.ridge[:n].tobytes(),
+        n, machine._columns[:, :n].tobytes(), machine._examples.codes[:n].tobytes(), system.ridge[:n].tobytes(),
         system.targets[:, :n].tobytes(), system.solution.factor[: n * (n + 1) // 2].tobytes(),
         *(np.asarray(values).tobytes() for values in system.solution.kept(n)), machine._features, system.probe,
         machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes(),

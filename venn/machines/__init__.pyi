@@ -8,7 +8,7 @@ from .distances import NeighbourDistances as NeighbourDistances
 from .frozen import FrozenScorer as FrozenScorer
 from .frozen_regressor import FrozenRegressor as FrozenRegressor
 from .kernel_ridge import KernelRidge as KernelRidge
-from .kernel_ridge_lines import Lines as Lines
+from .kernel_ridge import Lines as Lines
 from .kernels import RBF as RBF
 from .kernels import Linear as Linear
 from .kernels import MultiscaleLaplacian as MultiscaleLaplacian

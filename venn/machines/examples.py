@@ -59,10 +59,15 @@ class ExampleTable:
         """Codes and weights."""
         return {"codes": self.codes[: self.n], "weights": self.weights[: self.n]}
 
-    def restore(self, state: Any, below: int | None) -> None:
-        """Take over a `state` of classes below a number, of labels if that is None, or raise a ValueError."""
+    def restore(self, state: Any, below: int | None, n: int) -> None:
+        """Take over a `state` of n examples, of classes below a number or, if that is None, of labels.
+
+        Raises
+        ------
+        ValueError
+            It is none.
+        """
         checked_keys("examples", state, self.state)
-        n = held_rows("codes", state["codes"])
         if below is None:
             held_finite("codes", state["codes"], (n,))
         else:
@@ -153,10 +158,17 @@ class PlacedTable(ExampleTable):
         """Codes, weights and places."""
         return super().state | {"places": self.places[: self.n]}
 
-    def restore(self, state: Any, below: int | None, contents: Sequence[bytes] = ()) -> None:
-        """Take over a `state`; `contents` are the objects by place."""
-        super().restore(state, below)
-        n, m = self.n, len(contents)
+    def restore_at(self, state: Any, below: int, contents: Sequence[bytes]) -> None:
+        """Take over a `state` of classes below a number; `contents` are the objects by place.
+
+        Raises
+        ------
+        ValueError
+            It is none.
+        """
+        checked_keys("examples", state, self.state)
+        n, m = held_rows("codes", state["codes"]), len(contents)
+        self.restore(state, below, n)
         places = self.places[:n] = held_codes("places", state["places"], (n,), 0, m)
         if not np.bincount(places, minlength=m).all():
             raise ValueError(f"places must be all of {m}, got {np.unique(places).size} of them")

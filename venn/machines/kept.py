@@ -109,16 +109,6 @@ def distinct_columns(columns: Any) -> list[bytes]:
     return [column.tobytes() for column in np.ascontiguousarray(columns.T)]
 
 
-def contents_of(objects: Any) -> list[bytes]:
-    """Return the content of each object of a state, dense by column or sparse by row, or say what is wrong."""
-    if isinstance(objects, SparseRows):
-        return [objects[i].tobytes() for i in range(len(objects))]
-    if np.ndim(objects) != 2:
-        raise ValueError(f"objects must be columns of numbers, got {objects!r}")
-    held_finite("objects", objects, objects.shape)
-    return [column.tobytes() for column in np.ascontiguousarray(objects.T)]
-
-
 def checked_objects(objects: Any, d: int, m: int) -> list[bytes]:
     """Return the key of each of m objects of d features, dense by column or sparse by row, or say what is wrong."""
     if isinstance(objects, SparseRows):

@@ -11,9 +11,9 @@ import numpy as np
 from venn.machines.base import BaseHypotheses
 from venn.machines.checks import checked_place, clean_object, code_of
 from venn.machines.examples import PlacedTable
-from venn.machines.kept import KeptMachine, contents_of, kept_arrays, put_arrays
+from venn.machines.kept import KeptMachine, kept_arrays, put_arrays
 from venn.machines.machine import Bag, ScoreTable, Tables, grown
-from venn.machines.store import NONE, DenseObjects, doubled
+from venn.machines.store import NONE, DenseObjects, contents_of, doubled
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
 from venn.saved import held_finite
@@ -230,7 +230,7 @@ class ObjectMachine(KeptMachine):
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
         super().restore(state)
         objects = held_finite("objects", state["objects"], np.shape(state["objects"]))
-        self._examples.restore(state["examples"], len(self.classes), contents_of(objects))
+        self._examples.restore_at(state["examples"], len(self.classes), contents_of(objects))
         if self.n == 0:
             return
         d, m = objects.shape

@@ -12,8 +12,7 @@ from scipy.special import expit
 from venn._compiled.nonconformity import rank_own
 from venn.machines.around import inside
 from venn.machines.kernels import Linear, Polynomial
-from venn.machines.least_squares import LeastSquaresSVM
-from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses
+from venn.machines.least_squares import LeastSquaresHypotheses, LeastSquaresSVM
 from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.logistic_hypotheses import LogisticHypotheses
 from venn.machines.machine import Hypotheses, Machine, only_table
