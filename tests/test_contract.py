@@ -121,7 +121,6 @@ MACHINES = {
     "LeastSquaresSVM": squares,
     "NearestNeighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
     "NearestCentroid": lambda: venn.machines.NearestCentroid(CLASSES),
-    "KernelLogisticRegression": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
     "NeighbourDistances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
     "SlidingWindow": lambda: venn.SlidingWindow(squares(), 50),  # more than the streams here are long
     "Scaled": lambda: venn.machines.Scaled(squares(), first=6),

@@ -23,7 +23,6 @@ UNITS = np.array([1e-3, 1e6])
 MACHINES = {
     "squares": lambda: venn.LeastSquaresSVM(venn.RBF("auto"), 5.0, CLASSES),
     "hinge": lambda: venn.OneVsAllSVM(venn.RBF("scale"), 1.0, CLASSES),
-    "logistic": lambda: venn.KernelLogisticRegression(MultiscaleRBF("scale"), 1.0, CLASSES),
     "neighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
     "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
 }
@@ -140,7 +139,7 @@ def test_declared_ranges_spend_no_example():
     assert machine.n == machine.learned == 20
 
 
-@pytest.mark.parametrize("name", ["squares", "hinge", "logistic"])
+@pytest.mark.parametrize("name", ["squares", "hinge"])
 def test_sparse_objects_keep_their_zeros(name):
     rng = np.random.default_rng(3)
     X = rng.integers(0, 3, (30, 6)) * 10.0 ** np.arange(-3, 3)
@@ -428,7 +427,7 @@ def test_auto_is_one_over_the_number_of_features(make):
     assert np.array_equal(sparse[0].scores(x), sparse[1].scores(x))
 
 
-@pytest.mark.parametrize("machine", [venn.LeastSquaresSVM, venn.OneVsAllSVM, venn.KernelLogisticRegression])
+@pytest.mark.parametrize("machine", [venn.LeastSquaresSVM, venn.OneVsAllSVM])
 def test_scale_is_refused_where_nothing_knows_the_variance(machine):
     one = machine(venn.RBF("scale"), 1.0, CLASSES)
     for act in (lambda: one.learn_one([1.0, 2.0], "a"), lambda: one.scores([1.0, 2.0]), lambda: one.hypotheses([1.0])):
@@ -474,7 +473,7 @@ KERNELS = {"rbf": lambda: venn.RBF(1.0), "several": MultiscaleRBF, "linear": ven
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("make", [venn.LeastSquaresSVM, venn.OneVsAllSVM, venn.KernelLogisticRegression])
+@pytest.mark.parametrize("make", [venn.LeastSquaresSVM, venn.OneVsAllSVM])
 def test_a_machine_warns_once_where_nothing_scales(make, kernel):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3)) * [1.0, 1e-3, 20.0]

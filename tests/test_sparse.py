@@ -22,7 +22,6 @@ KERNELS = {"linear": venn.Linear(), "rbf": venn.RBF(0.5), "quadratic": venn.mach
 MACHINES = {
     "one vs all": venn.OneVsAllSVM,
     "least squares": venn.LeastSquaresSVM,
-    "logistic": venn.KernelLogisticRegression,
 }
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 every_machine = pytest.mark.parametrize("name", MACHINES)

@@ -44,7 +44,6 @@ def squares():
 SUBJECTS = {
     "hinge": hinge,
     "squares": squares,
-    "logistic": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
     "neighbours": lambda: venn.machines.NearestNeighbours(2, CLASSES),
     "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
     "distances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
@@ -56,7 +55,7 @@ SUBJECTS = {
         squares(), venn.maps.Isotonic(), venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=4))
     ),
     "bins": lambda: venn.Scaler(squares(), venn.maps.Binning(), venn.predictors.CrossFittedScores(first=4)),
-    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.Sigma01()),
+    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.Platt()),
     "inductive": lambda: venn.InductiveVenn(
         squares(), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=6)
     ),

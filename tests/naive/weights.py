@@ -5,7 +5,7 @@ Weights are multiples of a unit, of which each example has a whole number of cop
 
 import numpy as np
 
-from naive import logistic, svm
+from naive import svm
 
 
 def numbers(weights, unit):
@@ -36,14 +36,6 @@ def machine(K, t, weights, C, unit=0.25):
 def one_vs_all(K, labels, weights, c, C):
     """Return the (n, c) one-against-all scores."""
     return np.array([machine(K, np.where(labels == k, 1, -1), weights, C) for k in range(c)]).T
-
-
-def kernel_logistic(K, labels, weights, c, C, unit=0.25):
-    """Return the (n, c) scores of kernel logistic machines, one against all, from copies."""
-    copies = numbers(weights, unit)
-    rows = np.repeat(np.arange(len(labels)), copies)
-    first = np.append(0, copies[:-1].cumsum())
-    return logistic.training(K[np.ix_(rows, rows)], np.asarray(labels)[rows], c, C, unit)[first]
 
 
 def least_squares(K, labels, weights, c, C, left_out=None):

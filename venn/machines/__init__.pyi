@@ -15,7 +15,6 @@ from .kernels import MultiscaleLaplacian as MultiscaleLaplacian
 from .kernels import MultiscaleRBF as MultiscaleRBF
 from .kernels import Polynomial as Polynomial
 from .least_squares import LeastSquaresSVM as LeastSquaresSVM
-from .logistic import KernelLogisticRegression as KernelLogisticRegression
 from .machine import Bag as Bag
 from .machine import NotConverged as NotConverged
 from .machine import ScoreTable as ScoreTable
