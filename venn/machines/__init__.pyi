@@ -8,7 +8,7 @@ from .distances import NeighbourDistances as NeighbourDistances
 from .frozen import FrozenScorer as FrozenScorer
 from .frozen_regressor import FrozenRegressor as FrozenRegressor
 from .kernel_ridge import KernelRidge as KernelRidge
-from .kernel_ridge_lines import Lines as Lines
+from .kernel_ridge import Lines as Lines
 from .kernels import RBF as RBF
 from .kernels import Linear as Linear
 from .kernels import MultiscaleLaplacian as MultiscaleLaplacian
@@ -22,7 +22,6 @@ from .mixture import Mixture as Mixture
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
 from .one_vs_all import OneVsAllSVM as OneVsAllSVM
-from .one_vs_one import OneVsOneSVM as OneVsOneSVM
 from .scaled import Scaled as Scaled
 from .scaled_bank import ScaledBank as ScaledBank
 from .scaled_ridge import ScaledRidge as ScaledRidge

@@ -6,8 +6,7 @@ from typing import Any
 
 from venn.machines.around import given
 from venn.machines.first_aside import FARTHEST, FirstAside
-from venn.machines.kernel_ridge import KernelRidge
-from venn.machines.kernel_ridge_lines import Lines
+from venn.machines.kernel_ridge import KernelRidge, Lines
 from venn.machines.scaled import Scaled
 from venn.prediction import Floats
 from venn.saved import saved

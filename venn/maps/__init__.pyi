@@ -3,7 +3,6 @@
 from .abers import VennAbers as VennAbers
 from .abers import venn_abers as venn_abers
 from .abers_of_classes import OneVsAllAbers as OneVsAllAbers
-from .abers_of_classes import OneVsOneAbers as OneVsOneAbers
 from .abers_of_classes import cross_venn_abers as cross_venn_abers
 from .beta_calibration import BetaCalibration as BetaCalibration
 from .classes import OneVsAll as OneVsAll

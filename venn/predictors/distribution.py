@@ -11,7 +11,7 @@ from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDis
 from venn.labels import LabelSpace, Real
 from venn.machines.around import inside
 from venn.machines.digests import digest_of
-from venn.machines.kernel_ridge_lines import Lines
+from venn.machines.kernel_ridge import Lines
 from venn.machines.machine import checked_machine
 from venn.parameters import integer
 from venn.predictors.learning import OnMachine
