@@ -270,10 +270,6 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
-        "replays.py --replays 100",
-        figures(("0.loop_seconds", "s, a loop"), ("0.ratio", "+times as fast on 2 workers")),
-    ),
-    Benchmark(
         "floors.py --repeat 1",
         figures(*((f"0.{name}.times_floor", f"times its floor, {name}") for name in FLOORS)),
     ),
