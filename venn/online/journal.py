@@ -223,8 +223,8 @@ class Journal:
         chain.check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
         chain.check_end(self.path, lock.last_word(self.path, self.token), self.events)
-        # Another version describes objects in other words. All is learned again then, and predictions prove that these are
-        # the objects of the run.
+        # Another version describes objects in other words. All is learned again then, and the predictions prove that
+        # these are the objects of the run.
         skipped = {"created"} if found.get("packing") == header.get("packing") else {"created", *DESCRIBED}
         for key, value in header.items():
             if key in skipped or found.get(key) == json.loads(json.dumps(value)):
