@@ -24,9 +24,7 @@ from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
 from .one_vs_all import OneVsAllSVM as OneVsAllSVM
 from .one_vs_one import OneVsOneSVM as OneVsOneSVM
-from .scaled import Scaled as Scaled
-from .scaled_bank import ScaledBank as ScaledBank
-from .scaled_ridge import ScaledRidge as ScaledRidge
+from .scale import Scale as Scale
 from .stack import Stack as Stack
 from .store import ScaleWarning as ScaleWarning
 from .tuning import Tuning as Tuning

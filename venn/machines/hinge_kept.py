@@ -11,7 +11,7 @@ from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
 from venn.machines.store import doubled
 from venn.saved import held_array, held_bool, held_codes, held_finite, held_float, held_rows
 
-HEAD = ("n", "objects", "features", "scale", "spans_kept")
+HEAD = ("placing", "n", "objects", "features", "scale", "spans_kept")
 # What a state holds beside that and the parts.
 OWN = ("_columns", "kernel", "size", "members", "inverse", "extras", "extra_weights", "extra_numbers", "spans")
 
@@ -37,7 +37,7 @@ class KeptHinge(KeptMachine):
     @property
     def state(self: Any) -> dict[str, Any]:
         """What was learned."""
-        held = {
+        held = super().state | {
             "n": self.n, "objects": self._count, "features": self._features, "scale": self._scale,
             "spans_kept": self._spans.kept,
         }  # fmt: skip

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from venn.machines.checks import checked_place
-from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes, kept_arrays, put_arrays
+from venn.machines.kept import Part, checked_objects, checked_sizes, kept_arrays, put_arrays
 from venn.machines.machine import grown
 from venn.machines.ridge import RidgeSystem
 from venn.machines.store import NONE, Remembering
 from venn.saved import held_int
 
 
-class KeptRidge(KeptMachine, Remembering):
+class KeptRidge(Remembering):
     """Base of machines on one ridge system; a subclass says what else it keeps in `own` and `_own_state`."""
 
     common = (
@@ -73,7 +72,7 @@ class KeptRidge(KeptMachine, Remembering):
         >>> machine.n, machine.scores([0.0]).round(3)
         (4, array([ 0.977, -0.977]))
         """
-        n, i = self.n, checked_place(i, self.n)
+        n, i = self.n, self._leaving(i)
         self.forget()
         self._system.remove(i)
         for values in (self._labels, self._weights):
@@ -95,7 +94,8 @@ class KeptRidge(KeptMachine, Remembering):
         """The packed factor, and what follows from it up to the last bits."""
         system, n = self._system, self.n
         return (
-            kept_arrays(self, self.parts, self._lengths(n))
+            super().state
+            | kept_arrays(self, self.parts, self._lengths(n))
             | {
                 "_columns": self._store.held(n) if n else NONE,
                 "n": n,

@@ -16,6 +16,7 @@ from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
 from venn.machines.machine import Bag
 from venn.machines.ridge import Linear, RidgeSystem
+from venn.machines.scale import ScaleLike
 from venn.machines.store import Content, ObjectStore
 from venn.parameters import positive
 from venn.prediction import Floats
@@ -33,7 +34,7 @@ class KernelRidge(KeptRidge):
     an unknown mean and noise 1 / C. All coefficients, and so all residuals, are linear in the label that a new object
     may have: `hypotheses(x)` gives these lines. Leave-one-out residuals are exact. A step costs n^2 multiplications in
     one pass over the n^2 / 2 numbers of the factor; memory is 4 n^2 bytes. Any example can be forgotten, for about
-    the cost of a step, so a `SlidingWindow` can stand around it, and a `Scaled`.
+    the cost of a step, so a `SlidingWindow` can stand around it.
 
     Labels are kept as differences from one of them, in units of a power of two near the largest difference: labels of
     any size and offset are solved to the same relative accuracy, and multiplying all labels by a power of two changes
@@ -80,15 +81,16 @@ class KernelRidge(KeptRidge):
     array([[1.25, 2.77, 1.25, 2.99]])
     """
 
-    deletes_exactly = True
+    deletes_exactly = teaches = True
     classes = ()
     space = Real()
 
-    def __init__(self, kernel: Kernel, C: float) -> None:
+    def __init__(self, kernel: Kernel, C: float, *, scale: ScaleLike = None) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
         self.n = 0
         self._store = ObjectStore(self.kernel)
+        self._put_on(scale)
         self._system = RidgeSystem(self._store, 1)
         self._labels, self._weights = np.zeros((2, 0))
         self._origin, self._exponent = 0.0, LEAST
@@ -107,17 +109,21 @@ class KernelRidge(KeptRidge):
     @property
     def bag(self) -> Bag:
         """Forecasts (1, n) of the examples by the machine that has learned them; there are no classes to count."""
-        return Bag(self._in_labels(self._system.training_scores()), np.zeros((self.n, 0), np.int64))
+        return self._bag_of(self._system.training_scores())
 
     @property
     def deleted_bag(self) -> Bag:
         """Forecast (1, n) of each example by the machine without it; where there is only one, its label."""
-        return Bag(self._in_labels(self._system.deleted_scores()), np.zeros((self.n, 0), np.int64))
+        return self._bag_of(self._system.deleted_scores())
 
     @property
     def labels(self) -> Floats:
         """(n,) labels of the examples, in order of arrival."""
         return self._labels[: self.n].copy()
+
+    def _bag_of(self, scores: Floats) -> Bag:
+        scores = self._in_labels(scores[:, self.aside :])
+        return Bag(scores, np.zeros((scores.shape[1], 0), np.int64))
 
     def _in_labels(self, scores: Floats) -> Floats:
         return self._origin + self._unit * scores
@@ -136,13 +142,12 @@ class KernelRidge(KeptRidge):
         nothing = np.zeros(0)
         linear = self._system.linear(bordered) if n else Linear(0.0, math.inf, nothing, nothing, nothing)
         ridge = np.append(self._system.ridge[:n], bordered.ridge)
-        return Lines(key, weight, linear, ridge, self._store.columns[:, : n + 1], self._origin, self._unit, bordered)
+        columns = self._store.columns[:, : n + 1]
+        return Lines(key, weight, linear, ridge, columns, self._origin, self._unit, bordered, self.aside)
 
     # ----------------------------------------------------------------- learning
 
-    def check(self, x: Any, y: Any) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        self._store.clean(x)
+    def _check_label(self, y: Any) -> None:
         self.space.check(y)
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> None:
@@ -157,11 +162,13 @@ class KernelRidge(KeptRidge):
         """
         label, weight = self.space.encode(y), checked_weight(weight)
         if weight == 0:
-            self._store.clean(x)
+            self._clean(x)
+            return
+        if self._begun(x, y, weight):
             return
         self._store.look(self.n)
         n, system = self.n, self._system
-        bordered = self.hypotheses(x, weight).bordered
+        bordered = self.answer(x, weight).bordered
         self.forget()
         if n == 0:
             self._origin, self._exponent = label, LEAST

@@ -51,7 +51,7 @@ class Lines:
 
     def __init__(
         self, key: bytes, weight: float, linear: Linear, ridge: Floats, objects: Floats, origin: float, unit: float,
-        bordered: Bordered,
+        bordered: Bordered, aside: int = 0,
     ) -> None:  # fmt: skip
         self.key = key
         self.weight = weight
@@ -59,7 +59,7 @@ class Lines:
         self.origin, self.grid = origin, unit * STEP
         self.bordered = bordered
         self.current = True
-        self.aside = 0
+        self.aside = aside
         self.n = len(linear.shares)
         self.test_scores = np.array([origin + unit * linear.forecast])
         self._linear = linear

@@ -14,6 +14,7 @@ from venn.machines.kernels import Kernel
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag
 from venn.machines.ridge import RidgeSystem
+from venn.machines.scale import ScaleLike
 from venn.machines.store import Content, ObjectStore, Weighing
 from venn.prediction import Floats, Integers, Label
 from venn.saved import saved
@@ -100,9 +101,15 @@ class LeastSquaresSVM(KeptRidge, Weighing):
     deletes_exactly = True
 
     def __init__(
-        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
+        self,
+        kernel: Kernel,
+        C: float,
+        classes: Sequence[Label],
+        class_weights: Sequence[float] | Floats | None = None,
+        *,
+        scale: ScaleLike = None,
     ) -> None:
-        super().__init__(kernel, C, classes, class_weights)
+        super().__init__(kernel, C, classes, class_weights, scale=scale)
 
     def _start(self) -> None:
         self._store = ObjectStore(self.kernel)

@@ -10,8 +10,9 @@ import numpy as np
 
 from venn.machines.base import BaseHypotheses
 from venn.machines.checks import checked_place, clean_object, code_of
-from venn.machines.kept import KeptMachine, Part, checked_sizes, distinct_columns, kept_arrays, put_arrays
+from venn.machines.kept import Part, checked_sizes, distinct_columns, kept_arrays, put_arrays
 from venn.machines.machine import Bag, ScoreTable, Tables, grown
+from venn.machines.scale import OnScale, ScaleLike
 from venn.machines.store import doubled
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
@@ -20,7 +21,7 @@ from venn.prediction import Floats, Integers, Label
 Fill: TypeAlias = Callable[[bool, Floats, Floats], None]
 
 
-class ObjectMachine(KeptMachine):
+class ObjectMachine(OnScale):
     """Base of machines that keep one column for each distinct example: object and class.
 
     The new object stands in the column after the last.
@@ -41,7 +42,8 @@ class ObjectMachine(KeptMachine):
     )
     own: tuple[Part, ...] = ()
 
-    def __init__(self, classes: Sequence[Label]) -> None:
+    def __init__(self, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
+        self._put_on(scale)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
         self.n = 0
@@ -112,7 +114,7 @@ class ObjectMachine(KeptMachine):
         """Deleted scores now, by distinct example."""
         return self._bag(True)
 
-    def _clean(self, x: Any) -> Floats:
+    def _kept(self, x: Any) -> Floats:
         clean = clean_object(x, self._features)
         # The largest feature is checked first: squares could overflow.
         norm = float(np.abs(clean).max())
@@ -131,7 +133,7 @@ class ObjectMachine(KeptMachine):
         ----------
         x : (d,) finite numbers
         """
-        return self._answered(self._clean(x))
+        return self.answer(x)
 
     def _solved_for(self, x: Floats, key: bytes, weight: float) -> ObjectHypotheses:
         self.forget()
@@ -149,9 +151,7 @@ class ObjectMachine(KeptMachine):
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
         return self.hypotheses(x).test_scores.copy()
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise, and learn nothing."""
-        self._clean(x)
+    def _check_label(self, y: Label) -> None:
         code_of(y, self._codes)
 
     def learn_one(self, x: Any, y: Label) -> None:
@@ -163,7 +163,9 @@ class ObjectMachine(KeptMachine):
         y : one of `classes`
         """
         code = code_of(y, self._codes)
-        key = self.hypotheses(x).key
+        if self._begun(x, y):
+            return
+        key = self.answer(x).key
         self.forget()
         self._features = self._columns.shape[0]
         column = self._where.setdefault((key, code), self._count)
@@ -244,7 +246,7 @@ class ObjectMachine(KeptMachine):
         """What was learned."""
         sizes = self._lengths() | {"d": len(self._columns), "m": self._count, "n": self.n}
         read = kept_arrays(self, self.parts, sizes) if self.n else {part.path: None for part in self.parts}
-        return read | {"n": self.n, "columns": self._count, "features": self._features}
+        return super().state | read | {"n": self.n, "columns": self._count, "features": self._features}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""

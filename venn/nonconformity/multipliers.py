@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import expit
 
 from venn._compiled.nonconformity import rank_own
-from venn.machines.around import inside
 from venn.machines.kernels import Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses
@@ -18,6 +17,7 @@ from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.logistic_hypotheses import LogisticHypotheses
 from venn.machines.machine import Hypotheses, Machine, only_table
 from venn.machines.one_vs_all import OneVsAllHypotheses, OneVsAllSVM
+from venn.machines.window import inside
 from venn.nonconformity.scores import Ranks
 from venn.parameters import Parameters
 from venn.prediction import Floats, Integers
