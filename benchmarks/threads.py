@@ -60,22 +60,16 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=40, help="by each number of threads")
     parser.add_argument("--sizes", default="2000,5000", help="examples of the hinge-loss machines")
-    parser.add_argument("--logistic", default="1000", help="examples of the logistic machines")
     args = parser.parse_args()
 
     def hinge(classes):
         return venn.OneVsAllSVM(venn.RBF(0.05), 10.0, classes)
 
-    def logistic(classes):
-        return venn.KernelLogisticRegression(venn.RBF(0.05), 10.0, classes)
-
     rows = []
     with threadpool_limits(1):
-        for make in (hinge, logistic):
-            measured(make, 60, 4, 20, args.threads)  # compilation
-        for make, sizes in ((hinge, args.sizes), (logistic, args.logistic)):
-            for n in map(int, sizes.split(",")):
-                rows += [measured(make, n, classes, args.steps, args.threads) for classes in (4, 10)]
+        measured(hinge, 60, 4, 20, args.threads)  # compilation
+        for n in map(int, args.sizes.split(",")):
+            rows += [measured(hinge, n, classes, args.steps, args.threads) for classes in (4, 10)]
     print(json.dumps({"benchmark": "threads", "threads": args.threads, "rows": rows}))
 
 

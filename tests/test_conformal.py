@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from conftest import KERNELS, LABELS, OBJECTS, labels, learned, objects, public
 from naive import conformal as naive
-from naive import logistic
 from naive.coins import coin
 
 import venn
@@ -27,10 +26,6 @@ def hinge(c=3, C=1.0):
 
 def squares(c=3, C=1.0):
     return venn.LeastSquaresSVM(RBF, C, range(c))
-
-
-def logits(c=3, C=1.0):
-    return venn.KernelLogisticRegression(RBF, C, range(c))
 
 
 def centroids(c=3, C=1.0):
@@ -68,10 +63,6 @@ def naive_from_median(bag, y, c, kernel, C):
     return [abs(value - np.median(own)) for value in own]
 
 
-def naive_logistic_multiplier(bag, y, c, kernel, C):
-    return logistic.multipliers(kernel(bag, bag), y, c, C)
-
-
 CASES = {  # machine, measure, its definition, steps
     "margin": (hinge, Margin(deleted=False), naive.margin, 9),
     "span-deleted margin": (hinge, Margin(), naive.span_margin, 9),
@@ -79,7 +70,6 @@ CASES = {  # machine, measure, its definition, steps
     "squares, margin": (squares, Margin(deleted=False), naive.squares_margin, 9),
     "squares, deleted margin": (squares, Margin(), naive.squares_deleted_margin, 9),
     "squares, multiplier": (squares, Multiplier(), naive.squares_multiplier, 9),
-    "logits, multiplier": (logits, Multiplier(), naive_logistic_multiplier, 8),
     "centroids, ratio": (centroids, DistanceRatio(), naive.centroid_ratio, 12),
     "squares, softmax": (squares, Denied(), naive_denied, 8),
     "squares, median": (squares, FromMedian(), naive_from_median, 9),
@@ -227,7 +217,7 @@ def test_multipliers_of_distinct_objects_are_the_signed_coefficients():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60, 2))
     y = labels("noise", rng, X, 3)
-    for machine in (hinge(C=2.0), squares(C=2.0), logits(C=2.0)):
+    for machine in (hinge(C=2.0), squares(C=2.0)):
         answer = learned(machine, X, y).hypotheses([0.1, 0.2])
         for j in range(3):
             codes = np.append(y, j)
@@ -258,7 +248,6 @@ def test_p_values_by_hand():
 def test_the_first_p_values_are_the_random_number():
     for seed in (0, 1, 7):
         tau = coin(seed, 0, [1.0])
-        assert Conformal(logits(), Multiplier(), seed=seed).predict_one([1.0]).p_values.tolist() == [tau] * 3
         for measure in (Margin(), Multiplier(), Margin(deleted=False)):
             assert Conformal(hinge(), measure, seed=seed).predict_one([1.0]).p_values.tolist() == [tau] * 3
     assert Conformal(hinge(), smoothed=False).predict_one([1.0]).p_values.tolist() == [1.0] * 3
@@ -435,8 +424,7 @@ def test_multipliers_need_a_machine_that_has_them():
     for kernel in (venn.Linear(), venn.machines.Polynomial(2)):
         with pytest.raises(ValueError, match="kernel must be strictly positive definite"):
             Conformal(venn.OneVsAllSVM(kernel, 1.0, range(3)), Multiplier())
-        for machine in (venn.LeastSquaresSVM, venn.KernelLogisticRegression):
-            Conformal(machine(kernel, 1.0, range(3)), Multiplier())
+        Conformal(venn.LeastSquaresSVM(kernel, 1.0, range(3)), Multiplier())
 
 
 @pytest.mark.parametrize(
@@ -474,7 +462,7 @@ def test_a_refused_object_leaves_no_trace(x):
     assert np.array_equal(model.predict_one([0.4]).p_values, twin.predict_one([0.4]).p_values)
 
 
-@pytest.mark.parametrize("kind", [venn.OneVsAllSVM, venn.LeastSquaresSVM, venn.KernelLogisticRegression])
+@pytest.mark.parametrize("kind", [venn.OneVsAllSVM, venn.LeastSquaresSVM])
 def test_multipliers_of_examples_in_different_units_do_not_compare(kind):
     machine = kind(venn.RBF(1.0), 1.0, [0, 1], [1.0, 2.0])
     with pytest.raises(ValueError, match=r"class_weights must be equal for Multiplier\(\), got \[1.0, 2.0\]"):

@@ -17,14 +17,12 @@ from scipy.stats import binomtest
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
-import venn
-from venn.machines.logistic_batch import LogisticProblem, newton
-
 EXAMPLES = Path(__file__).parent.parent / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
 import rueping_2004  # noqa: E402
 from rueping import machines, published, sets, study, tables  # noqa: E402
+from rueping.logistic import fitted  # noqa: E402
 from rueping.methods import ALL, PAPER, Fold, methods, svm_scores  # noqa: E402
 from rueping.study import Study, losses, run  # noqa: E402
 from studies.document import written  # noqa: E402
@@ -125,23 +123,27 @@ def test_a_set_has_the_papers_rows_standardised(name):
         assert np.bincount(kept["y"]).tolist() == [389, 387]
 
 
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
 @pytest.mark.parametrize("kernel", machines.KERNELS)
-def test_kernel_logistic_regression_is_that_of_the_engine(kernel):
+def test_kernel_logistic_regression_meets_its_optimality_conditions(kernel, C):
+    """The coefficients are C (y - p), and sum to 0, the slope by the bias: the objective is convex."""
     rng = np.random.default_rng(3)
-    X = rng.integers(-2, 3, (60, 3)) / 2
+    X = rng.integers(-2, 3, (60, 3)) / 2  # with equal objects, some of different labels
     y = (X[:, 0] + rng.normal(size=60) > 0).astype(np.int64)
-    new = rng.integers(-2, 3, (20, 3)) / 2
-    for C in (0.1, 10.0):
-        parameters = machines.Parameters(kernel, C, 0.3 if kernel == "rbf" else 0.0)
-        scores = machines.klr(parameters, X, y)(new)
-        engine = venn.KernelLogisticRegression(venn.RBF(0.3) if kernel == "rbf" else venn.Linear(), C, (0, 1))
-        for x, label in zip(X, y.tolist(), strict=True):
-            engine.learn_one(x, label)
-        np.testing.assert_allclose(scores, [engine.scores(x)[1] for x in new], atol=1e-6)
-        K = X @ X.T if kernel == "linear" else rbf_kernel(X, gamma=0.3)
-        fit = newton(LogisticProblem(K, y, np.ones(60, np.int64), C))
-        rows = new @ X.T if kernel == "linear" else rbf_kernel(new, X, gamma=0.3)
-        np.testing.assert_allclose(scores, rows @ fit.beta + fit.bias, atol=1e-6)
+    f = machines.klr(machines.Parameters(kernel, C, 0.3 if kernel == "rbf" else 0.0), X, y)(X)
+    beta = C * (y - expit(f))
+    K = X @ X.T if kernel == "linear" else rbf_kernel(X, gamma=0.3)
+    assert abs(beta.sum()) < 1e-6 * C * len(y)
+    np.testing.assert_allclose(np.ptp(K @ beta - f), 0, atol=1e-6 * C)
+    if kernel == "rbf":
+        found, bias = fitted(K, y, C)
+        np.testing.assert_allclose(found, beta, rtol=0, atol=1e-7 * C)
+        np.testing.assert_allclose(f, K @ found + bias, rtol=0, atol=1e-9 * C)
+
+
+def test_kernel_logistic_regression_refuses_a_kernel_that_is_none():
+    with pytest.raises(np.linalg.LinAlgError):
+        fitted(np.array([[1.0, 9.0], [9.0, 1.0]]), np.array([1, 0]), 50.0)
 
 
 def test_scores_are_held_out_where_they_say_so():

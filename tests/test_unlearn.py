@@ -15,12 +15,10 @@ import venn
 from venn._compiled.margin import certify
 from venn._compiled.masses import follow_masses, mend
 from venn._compiled.path import SOLVED
-from venn.machines.logistic_both import Both
 from venn.online import checkpoint
 
 C = 2.0
-HINGE = {"one vs all": venn.OneVsAllSVM, "one vs one": venn.machines.OneVsOneSVM}
-WEIGHTED = {**HINGE, "logistic": venn.KernelLogisticRegression}
+HINGE = {"one vs all": venn.OneVsAllSVM}
 # Machine of three classes, and its scores by definition: (X, y, deleted) -> (n, c).
 KEPT = {
     "neighbours": (
@@ -40,7 +38,7 @@ KEPT = {
         lambda *bag: distances.mean_distances(*bag[:2], 3, 2, bag[2]),
     ),
 }
-MACHINES = {name: lambda make=make: make(venn.RBF(0.5), C, range(3)) for name, make in WEIGHTED.items()}
+MACHINES = {name: lambda make=make: make(venn.RBF(0.5), C, range(3)) for name, make in HINGE.items()}
 MACHINES |= {name: make for name, (make, _) in KEPT.items()}
 every_machine = pytest.mark.parametrize("name", MACHINES)
 every_hinge = pytest.mark.parametrize("name", HINGE)
@@ -55,7 +53,7 @@ class Stream:
         self.X = objects(kind, self.rng, n)
         self.y = labels(sequence, self.rng, self.X, 3)
         self.w = self.rng.choice([0.5, 1.0, 1.5], n)
-        self.takes_weights = any(isinstance(machine, each) for each in WEIGHTED.values())
+        self.takes_weights = any(isinstance(machine, each) for each in HINGE.values())
 
     def teach(self, machine, i):
         more = (self.w[i],) if self.takes_weights else ()
@@ -99,12 +97,10 @@ def assert_equal_answers(first, second, tolerance=1e-7, tables=("scores", "delet
 
 @pytest.mark.parametrize("kind", ["normal", "grid", "few"])
 @pytest.mark.parametrize("class_weights", [None, (0.5, 1.0, 2.0)], ids=["equal", "weights"])
-@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("name", HINGE)
 def test_a_weighted_machine_equals_the_definition(name, kind, class_weights):
-    define = {
-        "one vs all": weighted.one_vs_all, "one vs one": weighted.one_vs_one, "logistic": weighted.kernel_logistic,
-    }[name]  # fmt: skip
-    stream = Stream(WEIGHTED[name](venn.RBF(0.5), C, range(3), class_weights), kind, 1, 11, "late")
+    define = {"one vs all": weighted.one_vs_all}[name]
+    stream = Stream(HINGE[name](venn.RBF(0.5), C, range(3), class_weights), kind, 1, 11, "late")
     of_class = np.array(class_weights or (1.0, 1.0, 1.0))
     for step, i in enumerate(stream.steps(5)):
         rows, j = [*stream.held, i], step % 3
@@ -143,15 +139,6 @@ def test_a_sequence_leaves_what_a_fresh_machine_learns(name, kernel, kind):
                 ours, theirs = (stream.ask(machine, i) for machine in (stream.machine, stream.refitted()))
                 # With a flat kernel all but the scores is at the end of double precision.
                 assert_equal_answers(ours, theirs, 1e-6, ("scores",) if kernel == "rbf flat" else ("scores", "deleted"))
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_a_sequence_leaves_what_a_fresh_logistic_machine_learns(kernel):
-    stream = Stream(venn.KernelLogisticRegression(KERNELS[kernel][0], 10.0, range(3), (1, 2, 1)), "grid", 4, 20)
-    for step, i in enumerate(stream.steps(8)):
-        assert stream.machine.residual <= 1e-9
-        if step % 6 == 0:
-            assert_equal_answers(*(stream.ask(machine, i) for machine in (stream.machine, stream.refitted())))
 
 
 @every_machine
@@ -236,9 +223,9 @@ def test_a_failed_path_is_replaced_by_a_batch_solve(name, monkeypatch):
 # Over a long time -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "steps"), [("one vs all", 420), ("one vs one", 250), ("logistic", 60)])
+@pytest.mark.parametrize(("name", "steps"), [("one vs all", 420)])
 def test_nothing_drifts_in_a_sliding_window(name, steps):
-    stream = Stream(WEIGHTED[name](venn.RBF(0.5), 10.0, range(3)), "constant", 8, steps)
+    stream = Stream(HINGE[name](venn.RBF(0.5), 10.0, range(3)), "constant", 8, steps)
     for i in range(steps):
         stream.teach(stream.machine, i)
         stream.held.append(i)
@@ -296,8 +283,6 @@ def test_readers_see_only_what_is_held(name):
             del stream.held[i % 3]
     fresh = stream.refitted()
     for reader, attach in READERS.items():
-        if (reader, name) == ("abers", "one vs one"):
-            continue  # it needs one table of scores for all hypotheses
         ours, theirs = attach(stream.machine), attach(fresh)
         for x in stream.X[:5]:
             first, second = ours.predict_one(x), theirs.predict_one(x)
@@ -344,7 +329,7 @@ def test_a_bad_place_changes_nothing(name, bad):
     assert pickle.dumps(stream.machine) == before
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("name", HINGE)
 def test_what_does_not_converge_changes_nothing(name, monkeypatch):
     stream = Stream(MACHINES[name](), "normal", 13, 16)
     for i in range(15):
@@ -354,7 +339,6 @@ def test_what_does_not_converge_changes_nothing(name, monkeypatch):
         raise venn.machines.NotConverged("residual must be small, got a large one")
 
     monkeypatch.setattr("venn.machines.hinge.tolerance_of", lambda C, scale: -1.0)
-    monkeypatch.setattr(Both, "solve", failing)
     refused = []
     for i in range(15):
         machine = copy.deepcopy(stream.machine)

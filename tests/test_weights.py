@@ -7,9 +7,8 @@ import pickle
 import numpy as np
 import pytest
 from conftest import labels, learned, objects, same_answer
-from naive import logistic, svm
+from naive import svm
 from naive import weights as naive
-from scipy.special import expit
 
 import venn
 
@@ -21,9 +20,7 @@ CLASS_WEIGHTS = {
 }
 MACHINES = {
     "one vs all": (venn.OneVsAllSVM, naive.one_vs_all),
-    "one vs one": (venn.machines.OneVsOneSVM, naive.one_vs_one),
     "least squares": (venn.LeastSquaresSVM, naive.least_squares),
-    "kernel logistic": (venn.KernelLogisticRegression, naive.kernel_logistic),
 }
 every_machine = pytest.mark.parametrize("name", MACHINES)
 
@@ -71,32 +68,6 @@ def test_deleted_scores_of_least_squares_are_those_without_the_example(class_wei
         effective = np.append(w[:-1], 1.0) * of_class[codes]
         expected = [naive.least_squares(K, codes, effective, 3, 2.0, i)[i] for i in range(12)]
         np.testing.assert_allclose(answer.deleted(j), expected, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("class_weights", CLASS_WEIGHTS)
-def test_deleted_scores_of_kernel_logistic_regression_are_one_newton_step(class_weights):
-    """From weights, not copies: the example goes whole, however much it weighs."""
-    of_class = np.array(CLASS_WEIGHTS[class_weights])
-    X, y, w = stream("few", 4, 16)
-    K = svm.rbf(GAMMA)(X, X)
-    machine = venn.KernelLogisticRegression(venn.RBF(GAMMA), 2.0, range(3), of_class)
-    for n, x in enumerate(X):
-        if n in (1, 5, 10, 15):
-            answer = machine.hypotheses(x, 1.5)
-            for j in range(3):
-                codes = np.append(y[:n], j)
-                mass = np.append(w[:n], 1.5) * of_class[codes]
-                expected = logistic.deleted(K[: n + 1, : n + 1], codes, 3, 2.0, answer.scores(j), mass)
-                np.testing.assert_allclose(answer.deleted(j), expected, rtol=0, atol=1e-8)
-                signs = np.where(codes[:, None] == np.arange(3), 1, -1)
-                whole = signs * 2.0 * mass[:, None] * expit(-signs * answer.scores(j))
-                np.testing.assert_allclose(
-                    answer.duals(j), np.where(abs(signs.sum(axis=0)) == n + 1, 0, whole), rtol=0, atol=1e-12
-                )
-        machine.learn_one(x, int(y[n]), w[n])
-    standing = machine.bag.scores[:, machine._history[:16]].T
-    expected = logistic.deleted(K, y, 3, 2.0, standing, w * of_class[y])
-    np.testing.assert_allclose(machine.deleted_bag.scores[:, machine._history[:16]].T, expected, rtol=0, atol=1e-8)
 
 
 def learned_with(machine, X, y, w):
@@ -266,20 +237,12 @@ def test_bad_class_weights_are_refused(name, bad):
         make(venn.RBF(GAMMA), 2.0, ["a", "b"], bad)
 
 
-@pytest.mark.parametrize("name", ["one vs all", "least squares", "kernel logistic"])
+@pytest.mark.parametrize("name", ["one vs all", "least squares"])
 def test_readers_of_one_table_refuse_several(name):
     machine = MACHINES[name][0](venn.RBF(GAMMA), 2.0, ["a", "b", "c"], (1, 2, 3))
     for make in (venn.TransductiveVennAbers, lambda m: venn.Conformal(m, venn.nonconformity.Multiplier())):
         with pytest.raises(ValueError, match="class_weights must be equal"):
             make(machine).predict_one([0.0])
-
-
-def test_pairs_without_examples_do_not_vote():
-    machine = venn.machines.OneVsOneSVM(venn.RBF(GAMMA), 2.0, ["a", "b", "c", "d"])
-    assert machine.scores([0.0]).tolist() == [0, 0, 0, 0]
-    machine.learn_one([0.0], "c")
-    # c wins all its pairs, by a margin of 1 each; each other class loses one.
-    np.testing.assert_allclose(machine.scores([5.0]), [-1 / 6, -1 / 6, 3 + 3 / (3 * 4), -1 / 6])
 
 
 @pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-300, 1e-160])
@@ -328,25 +291,6 @@ def test_examples_that_weigh_next_to_nothing_change_no_deleted_score(weight):
         machine.learn_one(x, label, weight if nothing else 1.0)
         if not nothing:
             without.learn_one(x, label)
-
-
-def test_kernel_logistic_regression_refuses_weights_near_nothing():
-    """Newton's matrices become singular: refused, and nothing changes."""
-    machine = venn.KernelLogisticRegression(venn.RBF(GAMMA), 2.0, range(3))
-    X, y, _ = stream("grid", 2, 20)
-    learned(machine, X, y.tolist())
-    without = learned(machine.fresh(), X, y.tolist())
-    for weight in (4e-13, 1e-20, 1e-300):
-        for call in (machine.hypotheses, lambda x, w: machine.learn_one(x, 1, w)):
-            with pytest.raises(ValueError, match="weight must be 0, or C weight at least 1e-12 for each class, got"):
-                call([0.3, 0.4], weight)
-    with pytest.raises(ValueError, match="class_weights must leave every example C weight of at least 1e-12"):
-        machine.reweigh([1, 1, 1e-14])
-    assert same_answer(machine.hypotheses(X[0]), without.hypotheses(X[0]))
-    for light in (without, machine):
-        light.learn_one([0.3, 0.4], 1, 1e-12)
-        assert light.residual < 1e-9
-    assert all(np.isfinite(machine.hypotheses(X[1]).deleted(j)).all() for j in range(3))
 
 
 @every_machine

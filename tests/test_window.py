@@ -23,7 +23,6 @@ MACHINES = {
     "hinge": lambda: venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES),
     "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
     "neighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
-    "logistic": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
 }
 FORGETFUL = [name for name, make in MACHINES.items() if hasattr(make(), "unlearn_one")]
 READERS = {  # these compare scores on a grid, or not at all

@@ -43,9 +43,7 @@ def squares():
 
 SUBJECTS = {
     "hinge": hinge,
-    "pairs": lambda: venn.machines.OneVsOneSVM(venn.Linear(), 1.0, CLASSES, [1, 2, 1]),
     "squares": squares,
-    "logistic": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
     "neighbours": lambda: venn.machines.NearestNeighbours(2, CLASSES),
     "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
     "distances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
@@ -57,7 +55,7 @@ SUBJECTS = {
         squares(), venn.maps.Isotonic(), venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=4))
     ),
     "bins": lambda: venn.Scaler(squares(), venn.maps.Binning(), venn.predictors.CrossFittedScores(first=4)),
-    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.Sigma01()),
+    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.Platt()),
     "inductive": lambda: venn.InductiveVenn(
         squares(), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=6)
     ),
@@ -66,9 +64,6 @@ SUBJECTS = {
     ),
     "inductive abers": lambda: venn.InductiveVennAbers(
         squares(), schedule=venn.schedules.RandomAssignment(0.5, first=6)
-    ),
-    "inductive pairs": lambda: venn.predictors.InductiveOneVsOneAbers(
-        squares(), venn.maps.BrierMerge(), schedule=venn.schedules.RandomAssignment(0.5, first=6)
     ),
     "ranks": lambda: venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
     "cross": lambda: venn.predictors.CrossVenn(venn.machines.NearestCentroid(CLASSES), folds=3, first=6),

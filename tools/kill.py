@@ -82,7 +82,7 @@ def on_squares() -> Made:
         deleted=venn.TransductiveVenn(machine),
         conformal=venn.Conformal(machine, label_conditional=True),
         held_out=venn.Scaler(machine, venn.maps.Platt(), venn.predictors.HeldOutScores()),
-        crossed=venn.Scaler(machine, venn.maps.Beta2(), venn.predictors.CrossFittedScores(3)),
+        crossed=venn.Scaler(machine, venn.maps.Temperature(), venn.predictors.CrossFittedScores(3)),
     )
 
 
@@ -117,12 +117,6 @@ def restarting_ridge() -> Made:
 SETUPS: dict[str, Callable[[], Made]] = {
     "hinge": on_hinge,
     "squares": on_squares,
-    "pairs": lambda: one(
-        venn.TransductiveVenn(venn.machines.OneVsOneSVM(venn.RBF(0.1), 10.0, CAR.classes), venn.Argmax())
-    ),
-    "logistic": lambda: one(
-        venn.TransductiveVenn(venn.KernelLogisticRegression(venn.RBF(0.5), 10.0, CAR.classes), venn.Argmax())
-    ),
     "neighbours": lambda: one(
         venn.TransductiveVenn(venn.machines.NearestNeighbours(5, CAR.classes), venn.Deleted(venn.taxonomies.Dissent()))
     ),

@@ -26,7 +26,6 @@ from .adapters import VennClassifier as VennClassifier
 from .machines import RBF as RBF
 from .machines import FrozenRegressor as FrozenRegressor
 from .machines import FrozenScorer as FrozenScorer
-from .machines import KernelLogisticRegression as KernelLogisticRegression
 from .machines import KernelRidge as KernelRidge
 from .machines import LeastSquaresSVM as LeastSquaresSVM
 from .machines import Linear as Linear

@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 import venn
-from venn.machines.logistic_batch import LogisticProblem, newton
+from rueping.logistic import fitted
 
 LARGEST_CHOICE, CHOICE_FOLDS = 1000, 5
 # A step of ten in C, of four in the width; widths in units of 1 / d, 2 d being the mean squared distance.
@@ -42,8 +42,8 @@ def klr(parameters, X, y):
         machine = LogisticRegression(C=parameters.C, solver="newton-cholesky", tol=1e-8, max_iter=1000)
         return machine.fit(X, y).decision_function
     K = rbf_kernel(X, gamma=parameters.gamma)
-    fit = newton(LogisticProblem(K, y, np.ones(len(y), np.int64), parameters.C), tolerance=1e-9)
-    return lambda new: rbf_kernel(new, X, gamma=parameters.gamma) @ fit.beta + fit.bias
+    beta, bias = fitted(K, y, parameters.C)
+    return lambda new: rbf_kernel(new, X, gamma=parameters.gamma) @ beta + bias
 
 
 def squares(parameters):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from conftest import KERNELS, LABELS, OBJECTS, labels, objects, same_answer
-from naive import abers_by_class, conformal, distances, logistic, neighbours, priors, span, svm
+from naive import abers_by_class, conformal, distances, neighbours, priors, span, svm
 from naive import inductive as naive_inductive
 from naive import scaling as naive_scaling
 from naive import taxonomies as naive_taxonomies
@@ -25,9 +25,7 @@ from .tally import Tally
 #: Machines that weigh examples; the others take no kernel.
 WEIGHTED = {
     "hinge": venn.OneVsAllSVM,
-    "pairs": venn.machines.OneVsOneSVM,
     "squares": venn.LeastSquaresSVM,
-    "logistic": venn.KernelLogisticRegression,
 }
 PLAIN = ("neighbours", "centroid", "distances")
 # The kernels under which all answers keep eight digits at any penalty drawn here; the others are tried by scores alone.
@@ -101,11 +99,8 @@ def drawn(rng: np.random.Generator, most: int = 13) -> Case:
 # Definitions ---------------------------------------------------------------------------------------------------------
 
 
-def defined(case: Case, j: int, deleted: bool, found: np.ndarray) -> np.ndarray | None:
-    """Return the (n + 1, c) scores under hypothesis j, or None where the definition is another convention.
-
-    `found` are the training scores that the machine gives; a Newton step is a step from these.
-    """
+def defined(case: Case, j: int, deleted: bool) -> np.ndarray | None:
+    """Return the (n + 1, c) scores under hypothesis j, or None where the definition is another convention."""
     n, c, C = len(case.y), case.c, case.C
     codes = np.append(case.y, j).astype(int)
     bag = np.vstack([case.X, case.x])
@@ -118,23 +113,18 @@ def defined(case: Case, j: int, deleted: bool, found: np.ndarray) -> np.ndarray 
         return distances.mean_distances(X, y, c, case.k, deleted)
     w = np.append(case.w, 1.0) * case.class_weights[codes]
     K = case.gram()
-    if case.name in ("hinge", "pairs") and deleted:
+    if case.name == "hinge" and deleted:
         if not case.plain:
             return None
         distinct, where = np.unique(bag, axis=0, return_inverse=True)
-        define = span.one_vs_all if case.name == "hinge" else span.one_vs_one
-        return define(KERNELS[case.kernel][1](distinct, distinct), where.ravel(), codes, c, C)
+        return span.one_vs_all(KERNELS[case.kernel][1](distinct, distinct), where.ravel(), codes, c, C)
     if case.name == "hinge":
         return svm.one_vs_all(K, codes, c, C) if case.plain else weighted.one_vs_all(K, codes, w, c, C) if n else None
-    if case.name == "pairs":
-        return weighted.one_vs_one(K, codes, w, c, C)
-    if case.name == "squares":
-        if not deleted:
-            return weighted.least_squares(K, codes, w, c, C)
-        if n == 0:
-            return np.zeros((1, c))
-        return np.array([weighted.least_squares(K, codes, w, c, C, i)[i] for i in range(n + 1)])
-    return logistic.deleted(K, codes, c, C, found, w) if deleted else weighted.kernel_logistic(K, codes, w, c, C)
+    if not deleted:
+        return weighted.least_squares(K, codes, w, c, C)
+    if n == 0:
+        return np.zeros((1, c))
+    return np.array([weighted.least_squares(K, codes, w, c, C, i)[i] for i in range(n + 1)])
 
 
 def tolerance(case: Case) -> float:
@@ -222,16 +212,14 @@ def multipliers(case: Case, codes: np.ndarray) -> list[float] | None:
     bag = np.vstack([case.X, case.x])
     if case.name == "hinge":
         return conformal.multiplier(bag, codes, case.c, kernel, case.C)
-    if case.name == "squares":
-        return conformal.squares_multiplier(bag, codes, case.c, kernel, case.C)
-    return logistic.multipliers(kernel(bag, bag), codes, case.c, case.C)
+    return conformal.squares_multiplier(bag, codes, case.c, kernel, case.C)
 
 
 def check_conformal(case: Case, machine: Any, rng: np.random.Generator, tally: Tally) -> Callable[[Any], np.ndarray]:
     deleted, seed = bool(rng.random() < 0.5), int(rng.integers(1000))
     conditional, smoothed = (bool(one) for one in rng.random(2) < 0.5)
     ratio = case.name in ("centroid", "distances") and rng.random() < 0.7
-    pushed = case.name in ("hinge", "squares", "logistic") and case.plain and case.kernel in CALM
+    pushed = case.name in ("hinge", "squares") and case.plain and case.kernel in CALM
     pushed = pushed and rng.random() < 0.4 and (case.name != "hinge" or case.kernel.startswith("rbf"))
     measure = (
         venn.nonconformity.Multiplier()
@@ -360,32 +348,19 @@ def check_scores(case: Case, machine: Any, tally: Tally) -> bool:
             found = answer.deleted(j) if deleted else answer.scores(j)
             tally.same(np.isfinite(found).all(), f"scores of {case.name} are no numbers", (case, j, deleted, found))
             try:
-                expected = defined(case, j, deleted, answer.scores(j))
+                expected = defined(case, j, deleted)
             except (ArithmeticError, AssertionError, RuntimeWarning, np.linalg.LinAlgError, ValueError) as error:
                 tally.note(f"the definition gives up: {case.name}, {type(error).__name__}")
                 return False
             if expected is None:
                 continue
-            # Votes of machines of pairs jump where a decision value does.
             difference = abs(found - expected).max()
-            if case.name == "pairs" and difference > allowed and on_the_fence(expected):
-                tally.note("a decision of a pair at the threshold")
-                continue
             what = f"{'deleted' if deleted else 'training'} scores of {case.name}, {case.kernel}"
-            if deleted and case.name == "logistic":
-                # Where one object alone holds the bias, a floor of 1e-6 on what is left bounds the Newton step.
-                difference /= 20
             tally.same(difference <= allowed, what, (case, j, difference, found, expected))
     tally.same(np.array_equal(answer.labels, case.y), f"labels of {case.name}", case)
     tally.same(machine.residual <= 1e-7 * max(1.0, abs(case.gram()).max()), f"residual of {case.name}, {case.kernel}",
                (case, machine.residual))  # fmt: skip
     return True
-
-
-def on_the_fence(scores: np.ndarray) -> bool:
-    """Whether votes may be one more or less: a margin part so small that a decision is close to the threshold."""
-    parts = scores - np.rint(scores)
-    return bool((abs(parts) < 1e-5).any())
 
 
 def compare_orders(

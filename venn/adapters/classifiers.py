@@ -42,7 +42,7 @@ class VennClassifier(FromOdds, KeepsTheBag):
     C : float > 0, default 1
     svm : callable, optional
         Makes a machine from a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which is
-        several times as fast and deletes exactly; `KernelLogisticRegression`; or your own function.
+        several times as fast and deletes exactly; or your own function.
     taxonomy : Taxonomy, optional
         As in `TransductiveVenn`: by default `Deleted(AdaptiveMarginBins())`.
     rule : Rule, optional
@@ -171,7 +171,7 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
     C : float > 0, default 1
     svm : callable, optional
         Makes a machine from a kernel, C and classes: `LeastSquaresSVM`, the default, which is several times as fast
-        as others and deletes exactly; `OneVsAllSVM`; `KernelLogisticRegression`; or your own function.
+        as others and deletes exactly; `OneVsAllSVM`; or your own function.
     measure : Measure, optional
         The nonconformity measure, as in `Conformal`: by default `Margin()`.
     alpha : float in [0, 1], default 0.1

@@ -8,14 +8,13 @@ from .distances import NeighbourDistances as NeighbourDistances
 from .frozen import FrozenScorer as FrozenScorer
 from .frozen_regressor import FrozenRegressor as FrozenRegressor
 from .kernel_ridge import KernelRidge as KernelRidge
-from .kernel_ridge_lines import Lines as Lines
+from .kernel_ridge import Lines as Lines
 from .kernels import RBF as RBF
 from .kernels import Linear as Linear
 from .kernels import MultiscaleLaplacian as MultiscaleLaplacian
 from .kernels import MultiscaleRBF as MultiscaleRBF
 from .kernels import Polynomial as Polynomial
 from .least_squares import LeastSquaresSVM as LeastSquaresSVM
-from .logistic import KernelLogisticRegression as KernelLogisticRegression
 from .machine import Bag as Bag
 from .machine import NotConverged as NotConverged
 from .machine import ScoreTable as ScoreTable
@@ -23,7 +22,6 @@ from .mixture import Mixture as Mixture
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
 from .one_vs_all import OneVsAllSVM as OneVsAllSVM
-from .one_vs_one import OneVsOneSVM as OneVsOneSVM
 from .scale import Scale as Scale
 from .stack import Stack as Stack
 from .store import ScaleWarning as ScaleWarning

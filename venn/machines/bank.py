@@ -11,12 +11,11 @@ import numpy as np
 from venn.machines.around import Around
 from venn.machines.base import BaseHypotheses, in_bag
 from venn.machines.checks import code_of
+from venn.machines.examples import ExampleTable
 from venn.machines.frozen import clean_rows
-from venn.machines.kept import Part, check_arrays, checked_objects, checked_sizes, kept_arrays, put_arrays
 from venn.machines.kernels import Kernel, checked_kernel
-from venn.machines.least_squares import SMALLEST
-from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
-from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables, grown
+from venn.machines.least_squares import SMALLEST, LeastSquaresHypotheses, Supposed
+from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables
 from venn.machines.ridge import RidgeSystem
 from venn.machines.scale import ScaleLike
 from venn.machines.shared_store import SharedStore, same
@@ -25,7 +24,7 @@ from venn.machines.threads import side_by_side
 from venn.machines.window import inside
 from venn.parameters import class_codes, flag, has_methods, integer, several_positive
 from venn.prediction import Floats, Integers, Label
-from venn.saved import checked_keys, held_int, saved
+from venn.saved import saved
 
 BLOCK = 256  # objects whose kernel rows are held at a time
 
@@ -147,7 +146,7 @@ class Bank(Storing):
         self.threads = integer("threads", threads, 1)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
-        self.n = 0
+        self._examples = ExampleTable()
         self.changes = 0
         self._store = self._shared = SharedStore(kernels)
         self._put_on(scale)
@@ -155,7 +154,6 @@ class Bank(Storing):
             RidgeSystem(rows, len(self.classes), -1.0) for rows in self._shared.readers for _ in self.penalties
         )
         self._ridges = [(1 / C,) for _ in kernels for C in self.penalties]
-        self._labels = np.zeros(0, np.int64)
         self._group = np.zeros(len(self.classes), np.int64)
         self._tables = np.empty((len(self.systems), 4, len(self.classes), 0))
 
@@ -165,10 +163,10 @@ class Bank(Storing):
         rest += f", threads={self.threads}" if self.threads > 1 else ""
         return f"Bank({kernel!r}, classes={list(self.classes)!r}, penalties={self.penalties!r}{rest})"
 
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Bank:
-        """Return a bank; files written before there was `threads` are without it."""
-        return super().made_of({"threads": 1} | parameters)
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """Number of examples learned."""
+        return self._examples.n
 
     @property
     def size(self) -> int:
@@ -184,9 +182,9 @@ class Bank(Storing):
         """Make room for `n` examples; capacities double."""
         for system in self.systems:
             system.make_room(n)
+        self._examples.make_room(n)
         room = self.systems[0].room
-        if room > len(self._labels):
-            self._labels = grown(self._labels, room)
+        if room > self._tables.shape[-1]:
             self._tables = np.empty((len(self.systems), 4, len(self.classes), room))
 
     # ------------------------------------------------------------------ reading
@@ -205,7 +203,7 @@ class Bank(Storing):
     @property
     def labels(self) -> Integers:
         """(n,) class codes of the examples, in order of arrival."""
-        return self._labels[: self.n]
+        return self._examples.codes[: self.n]
 
     @property
     def counts(self) -> Integers:
@@ -297,8 +295,8 @@ class Bank(Storing):
         order = range(len(self.systems))[:: 1 if n % 2 else -1]
         solved = side_by_side(lambda i: self.systems[i].border(x, self._ridges[i]), order, self.threads)
         bordered = dict(zip(order, solved, strict=True))
-        self._labels[n] = 0
-        labels, columns = self._labels[: n + 1], self._store.columns[:, : n + 1]
+        labels, columns = self._examples.codes[: n + 1], self._store.columns[:, : n + 1]
+        labels[n] = 0
         members = [
             LeastSquaresHypotheses(
                 key, system.new_scores(), 1.0, Supposed(self._group, labels, columns, system, bordered[i], room[None])
@@ -330,8 +328,7 @@ class Bank(Storing):
         targets = np.where(np.arange(len(self.classes)) == label, 1.0, -1.0)
         for system, member in zip(self.systems, answer.members, strict=True):
             system.append(member.supposed.bordered[0], targets)
-        self._labels[self.n] = label
-        self.n += 1
+        self._examples.append(label)
         self.changes += 1
 
     def unlearn_one(self, i: int = 0) -> None:
@@ -349,7 +346,7 @@ class Bank(Storing):
         NotConverged
             When an equation of a member misses the tolerance of 1e-7; then nothing is forgotten.
         """
-        n, i = self.n, self._leaving(i)
+        i = self._leaving(i)
         self.forget()
         self._shared.begin()
         undo = []
@@ -360,64 +357,29 @@ class Bank(Storing):
             for put_back in reversed(undo):
                 put_back()
             raise
-        self._labels[i : n - 1] = self._labels[i + 1 : n].copy()
-        self.n = n - 1
+        self._examples.remove(i)
         self.changes += 1
 
     # -------------------------------------------------------------------- state
 
     @property
     def state(self) -> dict[str, Any]:
-        """The objects, and the packed factor of each member with what follows from it up to the last bits."""
-        n, sizes = self.n, self._lengths(self.n)
-        return super().state | {
-            "_columns": self._store.held(n) if n else NONE,
-            "_labels": self._labels[:n],
-            "n": n,
-            "features": self._features,
-            "probe": self.systems[0].probe,
-            "systems": [kept_arrays(system.solution, SOLUTION, sizes) | system.counters for system in self.systems],
-        }
-
-    def _lengths(self, n: int) -> dict[str, int]:
-        return {"n": n, "c": len(self.classes), "n_factor": n * (n + 1) // 2}
+        """The objects, the examples, and each member's solution with its factor."""
+        objects = self._store.held(self.n) if self.n else NONE
+        systems = [system.state for system in self.systems]
+        return super().state | {"objects": objects, "examples": self._examples.state, "systems": systems}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
         super().restore(state)
-        n = held_int("n", state["n"])
-        d, _, _ = checked_sizes(state, "n")
-        sizes, c = self._lengths(n), len(self.classes)
-        check_arrays([LABELS], state, sizes)
-        checked_objects(state["_columns"], d, n)
-        probe, held = held_int("probe", state["probe"]), state["systems"]
+        n, held = len(self._store.restore(state["objects"])), state["systems"]
+        self._examples.restore(state["examples"], len(self.classes), n)
         if not isinstance(held, list) or len(held) != len(self.systems):
             raise ValueError(f"systems must be those of {len(self.systems)} members, got {held!r}")
-        names = [*(part.path for part in SOLUTION), "certified", "total", "before", "reference"]
-        held = [{"reference": None} | one if isinstance(one, dict) else one for one in held]  # older files have none
-        for one in held:
-            checked_keys("a member's state", one, names)
-            check_arrays(SOLUTION, one, sizes)
-        if n:
-            self._store.hold(state["_columns"])
-            self._make_room(n)
-        self._labels[:n] = state["_labels"]
-        targets = np.where(state["_labels"] == np.arange(c)[:, None], 1.0, -1.0)
-        for system, one, ridge in zip(self.systems, held, self._ridges, strict=True):
-            put_arrays(system.solution, SOLUTION, one)
-            system.targets[:, :n], system.ridge[:n] = targets, ridge[0]
-            system.restore(n, d, probe, one)
-        self.n = n
-
-
-LABELS = Part("_labels", ("n",), "c", np.int64)
-SOLUTION = (
-    Part("factor", ("n_factor",)),
-    Part("sums", ("n",)),
-    Part("diagonal", ("n",)),
-    Part("solutions", ("c", "n")),
-    Part("bases", ("c",)),
-)
+        self._make_room(n)
+        targets = np.where(self.labels == np.arange(len(self.classes))[:, None], 1.0, -1.0)
+        for system, one, (ridge,) in zip(self.systems, held, self._ridges, strict=True):
+            system.restore(one, targets, np.full(n, ridge), self._features)
 
 
 def checked_penalties(penalties: Any) -> tuple[float, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from venn.machines.object_machine import Fill, ObjectMachine
 from venn.machines.scale import ScaleLike
 from venn.parameters import integer
 from venn.prediction import Floats, Label
-from venn.saved import held_array, saved
+from venn.saved import saved
 
 
 @saved
@@ -70,7 +69,7 @@ class NeighbourDistances(ObjectMachine):
     array([-0.375, -1.5  ])
     """
 
-    own = (Part("_nearest", ("c", "m", "k"), dtype=None), Part("_others", ("c", "m")), Part("_own", ("m",)))
+    parts = (Part("_nearest", ("c", "m", "k"), dtype=None), Part("_others", ("c", "m")), Part("_own", ("m",)))
 
     def __init__(self, k: int, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
         self.k = integer("k", k, 1)
@@ -118,10 +117,3 @@ class NeighbourDistances(ObjectMachine):
         for values in (self._nearest, self._others):
             values[:, to] = values[:, column]
         self._own[to] = self._own[column]
-
-    # -------------------------------------------------------------------- state
-
-    def _check_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        nearest = held_array("_nearest", state["_nearest"], (sizes["c"], sizes["m"], sizes["k"]))
-        if not ((nearest >= 0).all() and (nearest[:, :, 1:] >= nearest[:, :, :-1]).all()):
-            raise ValueError("_nearest must be ascending distances")

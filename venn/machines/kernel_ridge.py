@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from venn._compiled.distribution import both_ends, critical_points
 from venn.labels import LARGEST, Real
 from venn.machines.checks import checked_weight
-from venn.machines.kept import Part
-from venn.machines.kept_ridge import KeptRidge
-from venn.machines.kernel_ridge_lines import Lines
+from venn.machines.examples import ExampleTable
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
 from venn.machines.machine import Bag
-from venn.machines.ridge import Linear, RidgeSystem
+from venn.machines.ridge import Bordered, Linear, RidgeSystem
 from venn.machines.scale import ScaleLike
-from venn.machines.store import Content, ObjectStore
+from venn.machines.store import NONE, Content, ObjectStore, Remembering
 from venn.parameters import positive
 from venn.prediction import Floats
-from venn.saved import held_float, saved
+from venn.saved import held_finite, held_float, saved
 
 LEAST = -1000  # exponent of the unit while all labels are equal
+STEP = 2.0**-36  # labels closer than this, in units of the largest difference of labels, are equal
 SPARE = 20  # binary digits that a forgotten label may have cost before the rest is computed with another unit
 
 
 @saved
-class KernelRidge(KeptRidge):
+class KernelRidge(Remembering):
     """Kernel ridge regression with a bias, exact online: the machine under predictive distributions of numbers.
 
     It minimises 1/2 |w|^2 + C/2 sum_i (y_i - f(x_i))^2 with f(x) = <w, phi(x)> + b: Gaussian process regression with
@@ -88,14 +88,22 @@ class KernelRidge(KeptRidge):
     def __init__(self, kernel: Kernel, C: float, *, scale: ScaleLike = None) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
-        self.n = 0
         self._store = ObjectStore(self.kernel)
         self._put_on(scale)
         self._system = RidgeSystem(self._store, 1)
-        self._labels, self._weights = np.zeros((2, 0))
+        self._examples = ExampleTable(np.float64)
         self._origin, self._exponent = 0.0, LEAST
 
     # ------------------------------------------------------------------ reading
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """Number of examples learned."""
+        return self._examples.n
+
+    @property
+    def _labels(self) -> Floats:
+        return self._examples.codes[: self.n]
 
     @property
     def _unit(self) -> float:
@@ -119,7 +127,7 @@ class KernelRidge(KeptRidge):
     @property
     def labels(self) -> Floats:
         """(n,) labels of the examples, in order of arrival."""
-        return self._labels[: self.n].copy()
+        return self._labels.copy()
 
     def _bag_of(self, scores: Floats) -> Bag:
         scores = self._in_labels(scores[:, self.aside :])
@@ -137,7 +145,6 @@ class KernelRidge(KeptRidge):
             raise ValueError(f"weight must be 0, or C weight at least {SMALLEST:g}, got {weight!r}")
         self.forget()
         n = self.n
-        self._make_room(n + 1)
         (bordered,) = self._system.border(x, [1 / (self.C * weight)])
         nothing = np.zeros(0)
         linear = self._system.linear(bordered) if n else Linear(0.0, math.inf, nothing, nothing, nothing)
@@ -179,8 +186,7 @@ class KernelRidge(KeptRidge):
             self._exponent = exponent
             bordered = bordered._replace(entries=bordered.entries * factor, biases=bordered.biases * factor)
         system.append(bordered, np.array([(label - self._origin) / self._unit]))
-        self._labels[n], self._weights[n] = label, weight
-        self.n = n + 1
+        self._examples.append(label, weight)
 
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machine is then the one that has learned the others.
@@ -209,13 +215,16 @@ class KernelRidge(KeptRidge):
         >>> machine.n, machine.scores([0.0]).round(3)
         (4, array([1.115]))
         """
+        i = self._leaving(i)
         restores = i == self.n - 1 and self._system.before is not None
-        super().unlearn_one(i)
+        self.forget()
+        self._system.remove(i)
+        self._examples.remove(i)
         self._shrink(restores)
 
     def _shrink(self, restores: bool) -> None:
         """Take a smaller unit, and another origin, where a forgotten label was far from all others."""
-        labels = self._labels[: self.n]
+        labels = self._labels
         if (_exponent_of(np.ptp(labels)) if self.n else LEAST) + SPARE >= self._exponent:
             return
         exponent = _widest(labels, self._origin)
@@ -229,22 +238,32 @@ class KernelRidge(KeptRidge):
         self._system.retarget(self._targets())
 
     def _targets(self) -> Floats:
-        return ((self._labels[: self.n] - self._origin) / self._unit)[None]
+        return ((self._labels - self._origin) / self._unit)[None]
 
     # -------------------------------------------------------------------- state
 
-    own = (Part("_labels", ("n",)), Part("_system.targets", ("t", "n")))
+    @property
+    def state(self) -> dict[str, Any]:
+        """The objects, the examples with their unit, and the solution with its factor."""
+        return super().state | {
+            "objects": self._store.held(self.n) if self.n else NONE, "examples": self._examples.state,
+            "system": self._system.state, "targets": self._system.targets[:, : self.n], "origin": self._origin,
+            "exponent": self._exponent,
+        }  # fmt: skip
 
-    def _own_state(self) -> dict[str, Any]:
-        return {"origin": self._origin, "exponent": self._exponent}
-
-    def _take_own(self, state: dict[str, Any]) -> None:
-        if not self.space.holds(state["_labels"]):
-            raise ValueError(f"labels must be of size at most {LARGEST:g}, got {np.abs(state['_labels']).max():g}")
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
+        super().restore(state)
+        n = len(self._store.restore(state["objects"]))
+        self._examples.restore(state["examples"], None, n)
+        if not self.space.holds(self._labels):
+            raise ValueError(f"labels must be of size at most {LARGEST:g}, got {np.abs(self._labels).max():g}")
         self._origin = self.space.encode(held_float("origin", state["origin"]))
         if type(state["exponent"]) is not int or not LEAST <= state["exponent"] <= -LEAST:
             raise ValueError(f"exponent must be an integer from {LEAST} to {-LEAST}, got {state['exponent']!r}")
         self._exponent = state["exponent"]
+        ridge = 1 / (self.C * self._examples.weights[:n])
+        self._system.restore(state["system"], held_finite("targets", state["targets"], (1, n)), ridge, self._features)
 
 
 def _exponent_of(difference: float) -> int:
@@ -255,3 +274,121 @@ def _exponent_of(difference: float) -> int:
 def _widest(labels: Floats, origin: float) -> int:
     """Return the exponent of the power of two just above the largest difference of labels from an origin."""
     return max(_exponent_of(labels.min() - origin), _exponent_of(labels.max() - origin)) if len(labels) else LEAST
+
+
+class Lines:
+    """A machine's answer about one object, for every number as its label.
+
+    The coefficient of example i, with the new one of label y, is a_i - w_i (y - f) / D, and that of the new one
+    (y - f) / D. Residuals are coefficients times ridge; leave-one-out residuals are coefficients over the diagonal of
+    the matrix that gives the coefficients from the labels; studentised ones are coefficients over its root.
+
+    It holds arrays of its machine, and is valid until the machine learns or answers about another object.
+
+    Attributes
+    ----------
+    test_scores : (1,) float64
+        Forecast for the object by the machine that has not seen it; 0 before the first example.
+    n : int
+        Number of examples.
+    origin, grid : float
+        Labels are compared on the numbers origin + k grid, k an integer: so ties survive rounding.
+    unit : float
+        What coefficients, and with them studentised residuals, are multiples of.
+    aside : int
+        Number of examples at the start that stand in no bag: they do not count.
+    objects : (d, n + 1) float64
+        Features by column, the new object last; empty where objects are sparse.
+
+    Examples
+    --------
+    >>> from venn.machines import KernelRidge, Linear
+    >>> machine = KernelRidge(Linear(), 1.0)
+    >>> machine.hypotheses([1.0]).test_scores.tolist()
+    [0.0]
+    >>> machine.learn_one([1.0], 3.0)
+    >>> lines = machine.hypotheses([1.0])
+    >>> lines.n, lines.test_scores.round(9).tolist()
+    (1, [3.0])
+    """
+
+    def __init__(
+        self, key: bytes, weight: float, linear: Linear, ridge: Floats, objects: Floats, origin: float, unit: float,
+        bordered: Bordered, aside: int = 0,
+    ) -> None:  # fmt: skip
+        self.key = key
+        self.weight = weight
+        self.objects = objects
+        self.origin, self.grid = origin, unit * STEP
+        self.bordered = bordered
+        self.current = True
+        self.aside = aside
+        self.n = len(linear.shares)
+        self.test_scores = np.array([origin + unit * linear.forecast])
+        self._linear = linear
+        self._ridge = ridge
+        self.unit = unit
+
+    def check_current(self) -> None:
+        """Raise where the machine has changed since: its arrays hold something else now."""
+        if not self.current:
+            raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
+
+    def tables(self, deleted: bool) -> NoReturn:
+        """Raise: there are no tables of scores where labels are numbers."""
+        raise TypeError(
+            "machine must have classes for this predictor, got one of numbers: use ConformalDistribution, or "
+            "LeastSquaresSVM for classes"
+        )
+
+    # ---------------------------------------------------------------- residuals
+
+    def _coefficients(self, y: float) -> tuple[Floats, Floats]:
+        """Return (n + 1,) coefficients under a label, and the diagonal of the matrix that gives them."""
+        self.check_current()
+        _, pivot, shares, coefficients, diagonal = self._linear
+        if self.n == 0:
+            return np.zeros(1), np.zeros(1)
+        new = ((y - self.origin) / self.unit - self._linear.forecast) / pivot
+        return np.append(coefficients - shares * new, new), np.append(diagonal + shares**2 / pivot, 1 / pivot)
+
+    def residuals(self, y: float) -> Floats:
+        """Return (n + 1,) residuals y_i - f(x_i) when the new example, the last, has label y."""
+        coefficients, _ = self._coefficients(y)
+        return self._ridge * coefficients * self.unit
+
+    def deleted(self, y: float) -> Floats:
+        """Return (n + 1,) leave-one-out residuals under label y: each example by the machine of all others."""
+        coefficients, diagonal = self._coefficients(y)
+        return coefficients / diagonal * self.unit if self.n else coefficients
+
+    def studentised(self, y: float) -> Floats:
+        """Return (n + 1,) studentised residuals under label y, all in one unknown unit."""
+        coefficients, diagonal = self._coefficients(y)
+        return coefficients / np.sqrt(diagonal) if self.n else coefficients
+
+    # ---------------------------------------------------------- critical labels
+
+    def critical_points(self, of: Any = slice(None)) -> Floats:
+        """Return the label from which on the new example is at least as strange as example i, for some of the examples.
+
+        By signed studentised residuals: with label y the new one's is at least that of example i exactly when y >= C_i.
+        An (n,) array in order of arrival, rounded to the grid; shorter where `of` picks some.
+        """
+        self.check_current()
+        forecast, pivot, *arrays = self._linear
+        points = np.empty(self.n)
+        critical_points(self.n, forecast, pivot, *arrays, STEP, points)
+        return self.origin + self.unit * points[of]
+
+    def both_ends(self, of: Any = slice(None)) -> tuple[Floats, Floats]:
+        """Return the ends of the interval of labels where example i is at least as strange as the new one.
+
+        By absolute studentised residuals. Two (n,) arrays in order of arrival, rounded to the grid; shorter where `of`
+        picks some. The forecast is in all intervals.
+        """
+        self.check_current()
+        forecast, pivot, *arrays = self._linear
+        lower, upper = np.empty((2, self.n))
+        both_ends(self.n, forecast, pivot, *arrays, STEP, lower, upper)
+        return self.origin + self.unit * lower[of], self.origin + self.unit * upper[of]

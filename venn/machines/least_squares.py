@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from venn.machines.checks import checked_class_weights
-from venn.machines.kept import Part
-from venn.machines.kept_ridge import KeptRidge
+from venn.machines.base import BaseHypotheses
+from venn.machines.examples import ExampleTable
 from venn.machines.kernels import Kernel
-from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
-from venn.machines.machine import Bag
-from venn.machines.ridge import RidgeSystem
+from venn.machines.machine import Bag, ScoreTable, Tables
+from venn.machines.ridge import Bordered, RidgeSystem
 from venn.machines.scale import ScaleLike
-from venn.machines.store import Content, ObjectStore, Weighing
+from venn.machines.store import NONE, Content, ObjectStore, Weighing
 from venn.prediction import Floats, Integers, Label
 from venn.saved import saved
 
@@ -23,7 +21,7 @@ SMALLEST = 1e-300  # least C weight of an example: the equations contain its inv
 
 
 @saved
-class LeastSquaresSVM(KeptRidge, Weighing):
+class LeastSquaresSVM(Weighing):
     """One-against-all least-squares support vector machines, exact online.
 
     Machine k minimises 1/2 |w|^2 + C/2 sum_i (t_i - f_k(x_i))^2, t_i = +1 for class k and -1 for the others,
@@ -114,7 +112,12 @@ class LeastSquaresSVM(KeptRidge, Weighing):
     def _start(self) -> None:
         self._store = ObjectStore(self.kernel)
         self._system = RidgeSystem(self._store, len(self.classes), -1.0)  # targets are +1 and -1
-        self._labels, self._weights = np.zeros(0, np.int64), np.zeros(0)
+        self._examples = ExampleTable()
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """Number of examples learned."""
+        return self._examples.n
 
     def _weigh(self, class_weights: Floats) -> None:
         self.class_weights = class_weights
@@ -125,7 +128,9 @@ class LeastSquaresSVM(KeptRidge, Weighing):
         self._tables = np.empty((len(self._values), 4, len(self.classes), self._system.room))
 
     def _make_room(self, n: int) -> None:
-        super()._make_room(n)
+        """Make room for `n` examples; capacities double."""
+        self._system.make_room(n)
+        self._examples.make_room(n)
         if self._system.room > self._tables.shape[-1]:
             self._make_tables()
 
@@ -148,7 +153,7 @@ class LeastSquaresSVM(KeptRidge, Weighing):
 
     def _counts(self) -> Integers:
         counts = np.zeros((self.n, len(self.classes)), np.int64)
-        counts[np.arange(self.n), self._labels[: self.n]] = 1
+        counts[np.arange(self.n), self._examples.codes[: self.n]] = 1
         return counts
 
     def _scores_now(self, x: Content, key: bytes) -> Floats:
@@ -170,61 +175,139 @@ class LeastSquaresSVM(KeptRidge, Weighing):
         n = self.n
         self._make_room(n + 1)
         bordered = self._system.border(x, ridges)
-        self._labels[n] = 0
+        codes = self._examples.codes[: n + 1]
+        codes[n] = 0
         supposed = Supposed(
-            self._group, self._labels[: n + 1], self._store.columns[:, : n + 1],
+            self._group, codes, self._store.columns[:, : n + 1],
             self._system, bordered, self._tables,
         )  # fmt: skip
         return LeastSquaresHypotheses(key, self._system.new_scores(), float(weight), supposed)
 
-    own = (Part("_labels", ("n",), "t", np.int64),)
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
-        super().restore(state)
-        self._system.targets[:, : self.n] = self._targets(self._labels[: self.n])
-
     def _learn(self, answer: LeastSquaresHypotheses, label: int, weight: float) -> None:
         self.forget()
         self._system.append(answer.supposed.bordered[self._group[label]], self._targets(np.array([label]))[:, 0])
-        self._labels[self.n], self._weights[self.n] = label, weight
-        self.n += 1
+        self._examples.append(label, weight)
 
     def _targets(self, codes: Integers) -> Floats:
         """Return the (c, m) targets of examples of these classes."""
         return np.where(codes == np.arange(len(self.classes))[:, None], 1.0, -1.0)
 
-    def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
-        """Give the classes other weights: the machine is then the one that learned all examples with these.
+    def unlearn_one(self, i: int = 0) -> None:
+        """Forget one example: the machine is then the one that has learned the others.
 
-        Exact, by a new factorisation: the ridge 1 / (C weight) changes on the whole diagonal. That is of order n^3 / 3
-        multiplications and a check of all equations; learning anew takes about as many, in n steps.
+        By plane rotations of the factor's rows, in place and stable; the last example's row is simply dropped.
+        Forgetting the last learned example at once, and not in a copy, restores every bit. Predictors that number
+        their steps need a `SlidingWindow`, which counts what it forgets.
 
         Parameters
         ----------
-        class_weights : sequence of c numbers > 0, or None
-            Weight of an example of each class, those learned included; None for 1 each.
+        i : int from 0 to n - 1, default 0
+            Its place in order of arrival, 0 the oldest; later ones move up.
 
         Raises
         ------
-        ValueError, TypeError
-            For weights out of range; nothing changes.
+        TypeError, ValueError
+            For any other `i`.
         NotConverged
-            When an equation misses the tolerance of 1e-7; nothing changes.
+            When an equation misses the tolerance of 1e-7; then nothing is forgotten.
+
+        References
+        ----------
+        Gill, Golub, Murray & Saunders (1974), "Methods for modifying matrix factorizations"; here of the inverse.
 
         Examples
         --------
         >>> import venn
-        >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-        >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+        >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+        >>> for x, y in [([5.0], "yes"), ([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
         ...     machine.learn_one(x, y)
-        >>> machine.reweigh([1, 5])
-        >>> machine
-        LeastSquaresSVM(RBF(gamma=1.0), C=1.0, classes=['no', 'yes'], class_weights=[1.0, 5.0])
+        >>> machine.unlearn_one()
+        >>> machine.n, machine.scores([0.0]).round(3)
+        (4, array([ 0.977, -0.977]))
         """
-        weights = checked_class_weights(class_weights, self.classes)
-        n = self.n
-        # Computed from the weights, not from the old ridge: no rounding adds up over many changes.
-        self._system.set_ridge(1 / (self.C * self._weights[:n] * weights[self._labels[:n]]))
+        i = self._leaving(i)
         self.forget()
-        self._weigh(weights)
+        self._system.remove(i)
+        self._examples.remove(i)
+
+    # -------------------------------------------------------------------- state
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The objects, the examples, and the solution with its factor."""
+        objects = self._store.held(self.n) if self.n else NONE
+        examples = self._examples.state
+        return super().state | {"objects": objects, "examples": examples, "system": self._system.state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
+        super().restore(state)
+        examples, count = self._examples, len(self._store.restore(state["objects"]))
+        examples.restore(state["examples"], len(self.classes), count)
+        self._make_room(count)
+        codes, weights = examples.codes[:count], examples.weights[:count]
+        ridge = 1 / (self.C * weights * self.class_weights[codes])
+        self._system.restore(state["system"], self._targets(codes), ridge, self._features)
+
+
+class Supposed(NamedTuple):
+    """The data of an answer about an object; the new example comes last."""
+
+    group: Integers  # (c,) group of classes of equal weight to which each class belongs
+    labels: Integers  # (n + 1,) class codes, in order of arrival
+    columns: Floats  # (d, n + 1) objects, empty where they are sparse
+    system: RidgeSystem
+    bordered: list[Bordered]  # by group
+    room: Floats  # (groups, 4, c, > n) for tables: of training scores and deleted ones, negative and positive
+
+
+class LeastSquaresHypotheses(BaseHypotheses):
+    """What the machines would look like if the new object had each of the labels.
+
+    There is one table for all hypotheses unless classes differ in weight: then one for each weight. The deleted score
+    of the new example is the same under every hypothesis.
+    """
+
+    def __init__(self, key: bytes, test_scores: Floats, weight: float, supposed: Supposed) -> None:
+        super().__init__(key, test_scores, weight)
+        self.supposed = supposed
+        self._ready = [False, False]  # tables of training and of deleted scores
+
+    @property
+    def order(self) -> Integers:
+        """(n,) column of each example in the tables, in order of arrival."""
+        return np.arange(len(self.supposed.labels) - 1)
+
+    def tables(self, deleted: bool) -> Tables:
+        """Return the scores of all examples, with the class codes of the hypotheses that a table is for."""
+        pairs = self.fill(deleted)
+        supposed = self.supposed
+        n = len(supposed.labels) - 1
+        numbers = np.ones(n + 1, np.int64)
+        numbers[n] = 0
+        return [
+            (
+                ScoreTable(negative, positive, supposed.labels, numbers, n, supposed.columns),
+                np.flatnonzero(supposed.group == group),
+            )
+            for group, (negative, positive) in enumerate(pairs)
+        ]
+
+    def fill(self, deleted: bool) -> Floats:
+        """Return the scores, computed once: by group, negative and positive, (groups, 2, c, > n)."""
+        self.check_current()
+        supposed = self.supposed
+        pairs = supposed.room[:, 2 * deleted : 2 * deleted + 2]
+        if not self._ready[deleted]:
+            for new, (negative, positive) in zip(supposed.bordered, pairs, strict=True):
+                supposed.system.fill(deleted, new, self.test_scores, 2.0, negative, positive)
+            self._ready[deleted] = True
+        return pairs
+
+    def duals(self, j: int) -> Floats:
+        """Return (n + 1, c) coefficients C weight (t - f) under hypothesis j, in the same order."""
+        scores, supposed = self.scores(j), self.supposed
+        targets = np.where(np.append(self.labels, j)[:, None] == np.arange(scores.shape[1]), 1.0, -1.0)
+        n = len(supposed.labels) - 1
+        ridge = np.append(supposed.system.ridge[:n], supposed.bordered[supposed.group[j]].ridge)
+        return (targets - scores) / ridge[:, None]

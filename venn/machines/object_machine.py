@@ -9,13 +9,15 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from venn.machines.base import BaseHypotheses
-from venn.machines.checks import checked_place, clean_object, code_of
-from venn.machines.kept import Part, checked_sizes, distinct_columns, kept_arrays, put_arrays
+from venn.machines.checks import clean_object, code_of
+from venn.machines.examples import PlacedTable
+from venn.machines.kept import kept_arrays, put_arrays
 from venn.machines.machine import Bag, ScoreTable, Tables, grown
 from venn.machines.scale import OnScale, ScaleLike
-from venn.machines.store import doubled
+from venn.machines.store import NONE, DenseObjects, contents_of, doubled
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
+from venn.saved import held_finite
 
 #: Sets the scores (c, m + 1) of all columns, deleted ones or not: where the new object is not of a class, where it is.
 Fill: TypeAlias = Callable[[bool, Floats, Floats], None]
@@ -33,42 +35,40 @@ class ObjectMachine(OnScale):
     _largest: ClassVar[float] = 1e8
     _absent: ClassVar[float] = -1e9
 
-    #: The arrays that all of them keep, and those that a subclass keeps besides.
-    common = (
-        Part("_columns", ("d", "m")),
-        Part("_labels", ("m",), "c", np.int64),
-        Part("_weights", ("m",), dtype=np.int64),
-        Part("_history", ("n",), "m", np.int64),
-    )
-    own: tuple[Part, ...] = ()
-
     def __init__(self, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
         self._put_on(scale)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
-        self.n = 0
-        self._features: int | None = None
-        self._where: dict[tuple[bytes, int], int] = {}  # column of each distinct example
-        self._count = 0  # columns
-        self._room = 0
-        self._columns = np.zeros((0, 0))  # objects by feature
-        self._labels = np.zeros(0, np.int64)
-        self._weights = np.zeros(0, np.int64)
-        self._history = np.zeros(64, np.int64)  # column of each example
+        self._examples = PlacedTable(by_class=True)  # a place is a column
+        self._objects = DenseObjects(0)
+        self._labels = np.zeros(0, np.int64)  # class of each column
+        self._weights = np.zeros(0, np.int64)  # and number of its examples
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """Number of examples learned."""
+        return self._examples.n
+
+    @property
+    def _count(self) -> int:
+        return self._examples.count
+
+    @property
+    def _columns(self) -> Floats:
+        """(d, > m) objects by feature."""
+        return self._objects.columns
 
     def _make_room(self, columns: int, features: int) -> None:
         """Make room for `columns` columns; capacities double."""
-        if features != self._columns.shape[0]:
+        if features != self._objects.features:
             # Nothing is learned yet: only then may objects of another length come.
-            self._columns = np.zeros((features, self._room))
+            self._objects = DenseObjects(features)
             self._new_features(features)
-        if columns <= self._room:
-            return
-        room = self._room = doubled(self._room, columns)
-        self._columns = grown(self._columns, features, room)
-        self._labels = grown(self._labels, room)
-        self._weights = grown(self._weights, room)
-        self._new_room(room)
+        self._objects.make_room(columns)
+        if columns > len(self._labels):
+            room = doubled(len(self._labels), columns)
+            self._labels, self._weights = grown(self._labels, room), grown(self._weights, room)
+            self._new_room(room)
 
     def _new_features(self, features: int) -> None:
         """Make room for objects of another length; nothing is learned yet."""
@@ -115,7 +115,7 @@ class ObjectMachine(OnScale):
         return self._bag(True)
 
     def _kept(self, x: Any) -> Floats:
-        clean = clean_object(x, self._features)
+        clean = clean_object(x, self._objects.features if self.n else None)
         # The largest feature is checked first: squares could overflow.
         norm = float(np.abs(clean).max())
         if norm <= self._largest:
@@ -139,12 +139,12 @@ class ObjectMachine(OnScale):
         self.forget()
         m = self._count
         self._make_room(m + 1, x.size)
-        self._columns[:, m] = x
+        self._objects.put(m, x)
         self._labels[m] = self._weights[m] = 0
         test_scores = self._suppose()
         return ObjectHypotheses(
             key, test_scores, self._fill(True), self._columns, self._labels[: m + 1], self._weights[: m + 1],
-            self._history[: self.n],
+            self._examples.places[: self.n],
         )  # fmt: skip
 
     def scores(self, x: Any) -> Floats:
@@ -167,16 +167,11 @@ class ObjectMachine(OnScale):
             return
         key = self.answer(x).key
         self.forget()
-        self._features = self._columns.shape[0]
-        column = self._where.setdefault((key, code), self._count)
+        column = self._examples.find(key, code)
         self._commit(code, column)
         self._labels[column] = code
         self._weights[column] += 1
-        self._count = max(self._count, column + 1)
-        if self.n == len(self._history):
-            self._history = grown(self._history, 2 * self.n)
-        self._history[self.n] = column
-        self.n += 1
+        self._examples.put(key, code)
 
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machine is then, to the last bit, the one that has learned all others.
@@ -207,36 +202,20 @@ class ObjectMachine(OnScale):
         >>> machine.scores([0.1])
         array([0., 1.])
         """
-        i = checked_place(i, self.n)
+        i = self._leaving(i)
         self.forget()
-        column = int(self._history[i])
-        self._history[i : self.n - 1] = self._history[i + 1 : self.n]
+        column = int(self._examples.places[i])
+        self._examples.remove(i)
         self._weights[column] -= 1
-        self.n -= 1
         self._part_with(int(self._labels[column]), column)
-        if self._weights[column] == 0:
-            self._drop(column)
-        if self.n == 0:
-            self._features = None
-
-    def _drop(self, column: int) -> None:
-        """Remove a column without examples; the last one takes its place."""
-        last = self._count - 1
-        del self._where[self._columns[:, column].tobytes(), int(self._labels[column])]
-        if column != last:
-            self._where[self._columns[:, last].tobytes(), int(self._labels[last])] = column
-            for values in (self._columns, self._labels, self._weights):
-                values[..., column] = values[..., last]
-            history = self._history[: self.n]
-            history[history == last] = column
-            self._move(last, column)
-        self._count = last
+        if self._weights[column] > 0:
+            return
+        last = self._examples.drop(column)  # it takes the place of the column that is empty now
+        self._objects.drop(column, last)
+        self._labels[column], self._weights[column] = self._labels[last], self._weights[last]
+        self._move(last, column)
 
     # -------------------------------------------------------------------- state
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.parts = cls.common + cls.own
 
     def _lengths(self) -> dict[str, int]:
         return {"k": getattr(self, "k", 0), "c": len(self.classes)}
@@ -244,37 +223,26 @@ class ObjectMachine(OnScale):
     @property
     def state(self) -> dict[str, Any]:
         """What was learned."""
-        sizes = self._lengths() | {"d": len(self._columns), "m": self._count, "n": self.n}
+        sizes = self._lengths() | {"d": self._objects.features, "m": self._count}
         read = kept_arrays(self, self.parts, sizes) if self.n else {part.path: None for part in self.parts}
-        return super().state | read | {"n": self.n, "columns": self._count, "features": self._features}
+        objects = self._objects.held(self._count) if self.n else NONE
+        return super().state | read | {"objects": objects, "examples": self._examples.state}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
         super().restore(state)
-        d, m, n = checked_sizes(state, "columns")
-        if n == 0:
-            if any(state[part.path] is not None for part in self.parts):
-                raise ValueError("a machine without examples must have no objects")
+        objects = held_finite("objects", state["objects"], np.shape(state["objects"]))
+        self._examples.restore_at(state["examples"], len(self.classes), contents_of(objects))
+        if self.n == 0:
             return
-        sizes = self._lengths() | {"d": d, "m": m, "n": n}
-        self._check_arrays(state, sizes)
-        if not np.array_equal(np.bincount(state["_history"], minlength=m), state["_weights"]):
-            raise ValueError("_weights must be the numbers of examples of each column")
-        contents = list(zip(distinct_columns(state["_columns"]), state["_labels"].tolist(), strict=True))
-        if len(set(contents)) != m:
-            raise ValueError("examples of different columns must differ")
-        if not (np.linalg.norm(state["_columns"], axis=0) <= self._largest * (1 + 1e-9)).all():
-            raise ValueError(f"objects must have a norm of at most {self._largest:g}")
-        self._check_state(state, sizes)
+        d, m = objects.shape
+        self._check_arrays(state, self._lengths() | {"d": d, "m": m})
         self._make_room(m, d)
-        room = doubled(len(self._history), n)
-        self._history = grown(self._history, room)
+        self._objects.columns[:, :m] = objects
+        places = self._examples.places[: self.n]
+        self._labels[places] = self._examples.codes[: self.n]
+        self._weights[:m] = np.bincount(places)
         put_arrays(self, self.parts, state)
-        self._where = {content: column for column, content in enumerate(contents)}
-        self.n, self._count, self._features = n, m, d
-
-    def _check_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        """Refuse arrays of `own` that contradict each other, or the examples."""
 
 
 class ObjectHypotheses(BaseHypotheses):

@@ -27,7 +27,7 @@ from venn.machines.object_machine import Fill, ObjectMachine
 from venn.machines.scale import ScaleLike
 from venn.parameters import integer
 from venn.prediction import Floats, Label
-from venn.saved import held_array, held_codes, saved
+from venn.saved import held_codes, saved
 
 
 @saved
@@ -83,7 +83,7 @@ class NearestNeighbours(ObjectMachine):
 
     _largest = 1e150  # squares stay finite
 
-    own = (
+    parts = (
         Part("_levels.distance", ("m", "L"), dtype=None),
         Part("_levels.votes", ("m", "L", "c"), dtype=np.int64),
         Part("_levels.used", ("m",), dtype=np.int64),
@@ -157,27 +157,11 @@ class NearestNeighbours(ObjectMachine):
         if not 1 <= depth[0] <= sizes["k"] + 1:
             raise ValueError(f"levels must be from 1 to {sizes['k'] + 1}, got {depth[0]}")
         super()._check_arrays(state, {**sizes, "L": depth[0]})
-
-    def _check_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        distance, votes, used, sums, reach = (state[part.path] for part in self.own)
-        m, depth = distance.shape
-        held_codes("used levels", used, (m,), 1, depth + 1)
-        held_array("_levels.distance", distance, (m, depth))
-        held_array("_levels.reach", reach, (m,))
-        here = np.arange(depth) < used[:, None]
-        at_each = np.where(here, votes.sum(axis=2), 1)
-        total, last = sums.sum(axis=1), distance[np.arange(m), used - 1]
-        rising = (np.diff(distance, axis=1) > 0) | ~here[:, 1:]
-        most = state["n"]
-        wanted = sizes["k"] + 1
-        good = (
-            (votes >= 0).all() and (votes <= most).all() and (at_each >= 1).all() and rising.all()
-            and np.isfinite(distance).all() and (distance >= 0).all() and (votes[~here] == 0).all()
-            and (sums == votes.sum(axis=1)).all()
-            and (total - votes[np.arange(m), used - 1].sum(axis=1) < wanted).all()
-            and (reach == np.where(total >= wanted, last, np.inf)).all()
-        )  # fmt: skip
-        if not good:
+        # Loops go from level to level as long as these numbers say so.
+        used, votes = state["_levels.used"], state["_levels.votes"]
+        held_codes("used levels", used, used.shape, 1, depth[0] + 1)
+        beyond = votes[np.arange(depth[0]) >= used[:, None]]
+        if (votes < 0).any() or beyond.any() or not np.array_equal(state["_levels.sums"], votes.sum(axis=1)):
             raise ValueError("levels must be those of the nearest examples of each column")
 
 
@@ -228,7 +212,7 @@ class NearestCentroid(ObjectMachine):
 
     unnamed = 0
 
-    own = (Part("_sums", ("c", "d")), Part("_errors", ("c", "d")), Part("_sizes", ("c",), dtype=np.int64))
+    parts = (Part("_sums", ("c", "d")), Part("_errors", ("c", "d")), Part("_sizes", ("c",), dtype=np.int64))
 
     def __init__(self, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
         super().__init__(classes, scale=scale)
@@ -271,14 +255,7 @@ class NearestCentroid(ObjectMachine):
 
     def _part_with(self, code: int, column: int) -> None:
         # Summed anew: subtracting would leave rounding from the old sum.
-        history = self._history[: self.n]
-        chosen = history[self._labels[history] == code]
+        examples = self._examples
+        chosen = examples.places[: self.n][examples.codes[: self.n] == code]
         add_all_exactly(self._columns, chosen, self._sums[code], self._errors[code])
         self._sizes[code] -= 1
-
-    # -------------------------------------------------------------------- state
-
-    def _check_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        numbers_of = np.bincount(state["_labels"][state["_history"]], minlength=sizes["c"])
-        if not np.array_equal(state["_sizes"], numbers_of):
-            raise ValueError("_sizes must be the numbers of examples of each class")

@@ -17,7 +17,7 @@ from venn.machines.ridge_solution import Kept, Solution, changed_by_last
 from venn.machines.shared_store import KernelRows, same
 from venn.machines.store import Content, ObjectStore, check_row, doubled
 from venn.prediction import Floats
-from venn.saved import held_finite, held_float, held_int
+from venn.saved import checked_keys, held_int
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
 SURE = 0.01  # where a random sum of all errors is above this share of the tolerance, each equation is looked at
@@ -460,22 +460,6 @@ class RidgeSystem:
             self.store.row(n - 1, x, self._row, s.reference)
             compiled.sweep_out(n, i, self._row, s.sweep)
 
-    def set_ridge(self, ridge: Floats) -> None:
-        """Give the n examples another ridge: all is computed afresh.
-
-        Raises
-        ------
-        NotConverged
-            An equation misses the tolerance; nothing changes then.
-        """
-        ridge = grown(ridge, self.room)
-        solution = self._solved(ridge, self.solution.reference)
-        worst = max(self._checked(solution, ridge), self._residual(solution, ridge))
-        if not worst <= TOLERANCE:
-            raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} with the new ridge")
-        solution.certified = self.n
-        self.ridge, self.solution, self._afresh, self.before = ridge, solution, None, None
-
     def rescale(self, factor: float) -> None:
         """Multiply all targets by a power of two: exact, also for what would restore the state before the last."""
         self._afresh = None
@@ -500,20 +484,20 @@ class RidgeSystem:
     # -------------------------------------------------------------------- state
 
     @property
-    def counters(self) -> dict[str, Any]:
-        """What is saved beside arrays: when all was checked, the total, and what the last example has changed."""
-        s, before = self.solution, self.before
-        last = None if before is None else list(before)
-        return {"certified": s.certified, "total": float(s.total), "before": last, "reference": s.reference}
+    def state(self) -> dict[str, Any]:
+        """What is saved: the solution, which example is checked next, and what the last one has changed."""
+        before = None if self.before is None else list(self.before)
+        return self.solution.state(self.n) | {"probe": self.probe, "before": before}
 
-    def restore(self, n: int, features: int, probe: int, counters: dict[str, Any]) -> None:
-        """Take over `counters` of n examples, whose arrays are filled; raise ValueError if they are not possible."""
-        self.solution.certified = held_int("certified", counters["certified"])
-        self.solution.total = held_float("total", counters["total"])
-        self.before = changed_by_last(counters["before"], n - 1, len(self.targets))
-        if counters["reference"] is not None:
-            self.solution.reference = held_finite("reference", counters["reference"], (features,)).copy()
-        self.n, self.probe = n, probe
+    def restore(self, state: Any, targets: Floats, ridge: Floats, features: int | None) -> None:
+        """Take over a `state` of n examples of (t, n) targets and (n,) ridges > 0, or raise a ValueError."""
+        checked_keys("system", state, self.state)
+        n = len(ridge)
+        self.make_room(n)
+        self.solution.restore(state, n, features)
+        self.before = changed_by_last(state["before"], n - 1, len(targets))
+        self.targets[:, :n], self.ridge[:n] = targets, ridge
+        self.n, self.probe = n, held_int("probe", state["probe"])
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: no scratch, nothing to undo the last example, no spare room."""

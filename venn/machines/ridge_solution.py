@@ -8,7 +8,7 @@ import numpy as np
 
 from venn.machines.machine import grown
 from venn.prediction import Floats
-from venn.saved import held_finite, held_float
+from venn.saved import held_finite, held_float, held_int
 
 
 class Solution:
@@ -62,6 +62,25 @@ class Solution:
         copy.take_back(self.kept(n))
         copy.certified = self.certified
         return copy
+
+    def state(self, n: int) -> dict[str, Any]:
+        """Return what is saved of n examples: the packed factor, and what follows from it up to the last bits."""
+        return {
+            "factor": self.factor[: n * (n + 1) // 2], "sums": self.sums[:n], "diagonal": self.diagonal[:n],
+            "solutions": self.solutions[:, :n], "bases": self.bases, "total": float(self.total),
+            "certified": self.certified, "reference": self.reference,
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any], n: int, features: int | None) -> None:
+        """Take over a `state` of n examples, for which there is room, or raise a ValueError."""
+        factor, reference = self.factor[: n * (n + 1) // 2], state["reference"]
+        arrays = {"sums": self.sums[:n], "diagonal": self.diagonal[:n], "solutions": self.solutions[:, :n]}
+        for name, own in (arrays | {"factor": factor, "bases": self.bases}).items():
+            own[:] = held_finite(name, state[name], own.shape)
+        self.total = held_float("total", state["total"])
+        self.certified = held_int("certified", state["certified"])
+        if reference is not None:
+            self.reference = held_finite("reference", reference, (features or 0,)).copy()
 
     def kept(self, n: int) -> Kept:
         """Return copies of everything about n examples except the factor."""

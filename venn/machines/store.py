@@ -17,6 +17,7 @@ from venn.machines.scale import OnScale, ScaleLike
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Integers, Label
+from venn.saved import held_finite
 
 Content: TypeAlias = Floats | SparseRows  #: one object in the form in which it is kept; `tobytes()` is its key
 NONE: Floats = np.empty((0, 0))
@@ -74,11 +75,15 @@ class DenseObjects:
         self.features = features
         self.columns = np.zeros((features, 0))
 
+    def make_room(self, n: int) -> None:
+        """Make room for n objects; capacities double."""
+        room = self.columns.shape[1]
+        if n > room:
+            self.columns = grown(self.columns, self.features, doubled(room, n))
+
     def put(self, place: int, x: Floats) -> None:
         """Set the object at a place."""
-        room = self.columns.shape[1]
-        if place >= room:
-            self.columns = grown(self.columns, self.features, doubled(room, place + 1))
+        self.make_room(place + 1)
         self.columns[:, place] = x
 
     def keep(self, place: int) -> None:
@@ -215,6 +220,16 @@ class SparseObjects(SparsePool):
     def itself(self, kernel: Any, x: SparseRows, out: Floats, reference: None = None) -> None:
         """Set `out[0]` to K(x, x)."""
         kernel.sparse_row(x, 1, x, self._work, out)
+
+
+def contents_of(objects: Any) -> list[bytes]:
+    """Return the content of each object of a state, dense by column or sparse by row, or say what is wrong."""
+    if isinstance(objects, SparseRows):
+        return [objects[i].tobytes() for i in range(len(objects))]
+    if np.ndim(objects) != 2:
+        raise ValueError(f"objects must be columns of numbers, got {objects!r}")
+    held_finite("objects", objects, objects.shape)
+    return [column.tobytes() for column in np.ascontiguousarray(objects.T)]
 
 
 def check_row(kernel: Kernel, row: Floats, x: Content) -> None:
@@ -397,6 +412,13 @@ class ObjectStore:
         self._objects = (SparseObjects if sparse else DenseObjects)(self.features)
         self._objects.hold(objects)
 
+    def restore(self, objects: Any) -> list[bytes]:
+        """In an empty store, take over the objects of a state; return the content of each, or say what is wrong."""
+        contents = contents_of(objects)
+        if contents:
+            self.hold(objects)
+        return contents
+
     def trimmed(self, n: int, kernel: Kernel | None = None) -> ObjectStore:
         """Return a copy that holds the first n objects without spare room, by default with the same kernel."""
         copy = ObjectStore(self.kernel if kernel is None else kernel)
@@ -472,6 +494,7 @@ class Weighing(Remembering):
     kernel: Kernel
     C: float
     class_weights: Floats
+    n = 0
 
     def __init__(
         self,
@@ -488,7 +511,6 @@ class Weighing(Remembering):
         self.threads = integer("threads", threads, 1)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
-        self.n = 0
         weights = checked_class_weights(class_weights, self.classes)
         self._start()
         self._put_on(scale)

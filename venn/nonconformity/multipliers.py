@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from venn._compiled.nonconformity import rank_own
 from venn.machines.kernels import Linear, Polynomial
-from venn.machines.least_squares import LeastSquaresSVM
-from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses
-from venn.machines.logistic import KernelLogisticRegression
-from venn.machines.logistic_hypotheses import LogisticHypotheses
+from venn.machines.least_squares import LeastSquaresHypotheses, LeastSquaresSVM
 from venn.machines.machine import Hypotheses, Machine, only_table
 from venn.machines.one_vs_all import OneVsAllHypotheses, OneVsAllSVM
 from venn.machines.window import inside
@@ -30,8 +25,7 @@ class Multiplier(Parameters):
 
     For `OneVsAllSVM` it is 0 beyond the margin, C where the margin is violated, and between them on it. So most
     examples tie: use smoothed p-values. With f the score by the own machine, the multiplier is C (t - f) t = C (1 - f)
-    for `LeastSquaresSVM`, which may be negative, and C / (1 + e^f), C times the probability that the machine gives to
-    the other classes, for `KernelLogisticRegression`. It is 0 where all examples are of one class. Multipliers are
+    for `LeastSquaresSVM`, which may be negative. It is 0 where all examples are of one class. Multipliers are
     compared in units of C, on the grid of 1e-6.
 
     There is no deleted form: an example that joins the bag without it gets the same multiplier that it has in the
@@ -84,10 +78,10 @@ class Multiplier(Parameters):
     def check_machine(self, machine: Machine) -> None:
         """Raise unless the machine has unique multipliers."""
         alone = inside(machine)
-        if not isinstance(alone, OneVsAllSVM | LeastSquaresSVM | KernelLogisticRegression):
+        if not isinstance(alone, OneVsAllSVM | LeastSquaresSVM):
             raise TypeError(
-                "machine must have Lagrange multipliers, as OneVsAllSVM, LeastSquaresSVM and KernelLogisticRegression "
-                f"have, for {self!r}, got {machine!r}: Margin() works with every machine"
+                f"machine must have Lagrange multipliers, as OneVsAllSVM and LeastSquaresSVM have, for {self!r}, got "
+                f"{machine!r}: Margin() works with every machine"
             )
         if isinstance(alone, OneVsAllSVM) and isinstance(alone.kernel, Linear | Polynomial):
             raise ValueError(
@@ -143,26 +137,12 @@ def _of_hinge_loss(answer: OneVsAllHypotheses) -> OwnMultipliers:
 
 @own_multipliers.register
 def _of_squared_loss(answer: LeastSquaresHypotheses) -> OwnMultipliers:
-    return _of_own_scores(answer, lambda f: 1.0 - f)
-
-
-@own_multipliers.register
-def _of_logistic_loss(answer: LogisticHypotheses) -> OwnMultipliers:
-    own = _of_own_scores(answer, lambda f: expit(-f))
-    sizes = np.bincount(own.codes, own.weights, len(own.of_test))
-    only = sizes == sizes.sum()  # no force is needed if the new example is of the only class, too
-    own.of[only[own.codes]] = 0.0
-    own.of_test[only] = 0.0
-    return own
-
-
-def _of_own_scores(answer: Hypotheses, multiplier: Callable[[Floats], Floats]) -> OwnMultipliers:
     table = only_table(answer.tables(False))
     columns = np.arange(len(table.labels))
     return OwnMultipliers(
-        multiplier(table.negative[table.labels, columns]),
-        multiplier(table.positive[table.labels, columns]),
-        multiplier(table.positive[:, table.test]),
+        1.0 - table.negative[table.labels, columns],
+        1.0 - table.positive[table.labels, columns],
+        1.0 - table.positive[:, table.test],
         table.labels,
         table.weights,
     )

@@ -10,7 +10,7 @@ import numpy as np
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
 from venn.labels import LabelSpace, Real
 from venn.machines.digests import digest_of
-from venn.machines.kernel_ridge_lines import Lines
+from venn.machines.kernel_ridge import Lines
 from venn.machines.machine import checked_machine
 from venn.machines.window import inside
 from venn.parameters import integer

@@ -11,9 +11,7 @@ from scipy.special import expit
 from venn._compiled.multicalibration import add_many, fit_bag, replay_multicalibration
 from venn.labels import LARGEST
 from venn.machines.frozen import FrozenScorer, ObjectRows
-from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.machine import Machine, NotConverged, checked_machine, only_table
-from venn.machines.one_vs_one import OneVsOneSVM
 from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
@@ -35,7 +33,7 @@ def meaning_of(machine: Any) -> str:
     """Return what the scores of a machine or scorer mean: no theorem depends on it, only how good the values are."""
     if getattr(machine, "probabilities", False):
         return PROBABILITIES
-    return LOG_ODDS if isinstance(inside(machine), FrozenScorer | KernelLogisticRegression) else MARGINS
+    return LOG_ODDS if isinstance(inside(machine), FrozenScorer) else MARGINS
 
 
 def shares_of(scores: Floats, meaning: str) -> Floats:
@@ -250,8 +248,8 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     ----------
     machine : Machine or FrozenScorer
         A machine that has learned nothing, or a scorer fitted elsewhere, on other examples. Probabilities
-        are taken as they are; decision values of a `FrozenScorer` and scores of `KernelLogisticRegression` as log-odds;
-        all others are mapped from [-1, 1] to [0, 1] and clipped. The theorem holds whatever the scores are.
+        are taken as they are; decision values of a `FrozenScorer` as log-odds; all others are mapped from [-1, 1] to
+        [0, 1] and clipped. The theorem holds whatever the scores are.
     groups : int, sequence of int, or callable
         What the functions are: positions of features, such as columns of 0 and 1 that say who is in a group; or a
         function from an object, (d,) float64, to a row of numbers, always as many. The constant 1 is always among them.
@@ -386,8 +384,6 @@ class TransductiveMulticalibration(OnMachine):
 
     def __init__(self, machine: Machine, groups: Of, deleted: bool = True) -> None:
         self.machine = of_classes(checked_machine(machine))
-        if isinstance(inside(machine), OneVsOneSVM):
-            raise TypeError(f"machine must score a class against all others, as OneVsAllSVM does, got {machine!r}")
         self._functions = Functions(groups)
         self.groups = checked_by(groups)
         self.deleted = flag("deleted", deleted)
