@@ -22,9 +22,7 @@ from .machine import ScoreTable as ScoreTable
 from .mixture import Mixture as Mixture
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
-from .scaled import Scaled as Scaled
-from .scaled_bank import ScaledBank as ScaledBank
-from .scaled_ridge import ScaledRidge as ScaledRidge
+from .scale import Scale as Scale
 from .stack import Stack as Stack
 from .store import ScaleWarning as ScaleWarning
 from .tuning import Tuning as Tuning

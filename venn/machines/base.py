@@ -114,13 +114,12 @@ class Reread(BaseHypotheses):
 
 
 class InBag(Reread):
-    """An answer without its first examples, which have taught the machine and stand in no bag.
+    """An answer in which the first examples, which have taught the machine, do not count.
 
     Parameters
     ----------
     answer : BaseHypotheses
-        With a column for each example, in order of arrival.
-    aside : int >= 0
+    aside : int >= 1
         Number of examples left out.
     """
 
@@ -131,22 +130,13 @@ class InBag(Reread):
     @property
     def order(self) -> Integers:
         """(n,) column of each example in the tables, in order of arrival."""
-        return super().order[self._aside :] - self._aside
+        return super().order[self._aside :]
 
     def tables(self, deleted: bool) -> Tables:
-        """Return the scores of the examples of the bag."""
-        return [(self._cut(table), codes) for table, codes in self.answer.tables(deleted)]
-
-    def _cut(self, table: ScoreTable) -> ScoreTable:
-        aside, m = self._aside, len(table.labels)
-        return ScoreTable(
-            np.ascontiguousarray(table.negative[:, aside:m]),
-            np.ascontiguousarray(table.positive[:, aside:m]),
-            table.labels[aside:],
-            table.weights[aside:],
-            table.test - aside,
-            table.objects[:, aside:],
-        )
+        """Return the tables of the machine; the examples left out weigh nothing."""
+        tables = self.answer.tables(deleted)
+        out = np.bincount(super().order[: self._aside], minlength=len(tables[0][0].labels))
+        return [(table._replace(weights=table.weights - out), codes) for table, codes in tables]
 
 
 def in_bag(answer: BaseHypotheses, aside: int) -> BaseHypotheses:

@@ -11,6 +11,7 @@ from venn._compiled.distances import distance_table, distances_to, look_around, 
 from venn.machines.kept import Part
 from venn.machines.machine import grown
 from venn.machines.object_machine import Fill, ObjectMachine
+from venn.machines.scale import ScaleLike
 from venn.parameters import integer
 from venn.prediction import Floats, Label
 from venn.saved import saved
@@ -70,9 +71,9 @@ class NeighbourDistances(ObjectMachine):
 
     parts = (Part("_nearest", ("c", "m", "k"), dtype=None), Part("_others", ("c", "m")), Part("_own", ("m",)))
 
-    def __init__(self, k: int, classes: Sequence[Label]) -> None:
+    def __init__(self, k: int, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
         self.k = integer("k", k, 1)
-        super().__init__(classes)
+        super().__init__(classes, scale=scale)
         c = len(self.classes)
         self._distances = np.zeros(0)
         self._nearest = np.zeros((c, 0, self.k))

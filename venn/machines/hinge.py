@@ -14,12 +14,10 @@ from venn._compiled.margin import certify, commit_step, place, worst_residual
 from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
 from venn._compiled.smo import tolerance_of
 from venn._compiled.step import PART, solve_step
-from venn.machines.checks import checked_place
 from venn.machines.examples import PlacedTable
 from venn.machines.exchange import SMALL, Problem, Solution, exchanged, margin_from_states, one_thread
 from venn.machines.hinge_buffers import HingeBuffers
 from venn.machines.hinge_hypotheses import Listing, OneVsAllHypotheses, Question, mirrored
-from venn.machines.kept import KeptMachine
 from venn.machines.kernels import proximities
 from venn.machines.machine import Bag, NotConverged
 from venn.machines.masses import SURE, backup_of, move_masses, move_one
@@ -38,7 +36,7 @@ def changes_of_a_path(count: int) -> int:
 
 
 @saved
-class OneVsAllSVM(KeptMachine, Weighing):
+class OneVsAllSVM(Weighing):
     """Exact incremental one-against-all support vector machines.
 
     Machine k minimises 1/2 |w|^2 + C sum_i max(0, 1 - t_i f_k(x_i)), t_i = +1 for class k and -1 for
@@ -500,7 +498,7 @@ class OneVsAllSVM(KeptMachine, Weighing):
         >>> machine.n
         3
         """
-        i = checked_place(i, self.n)
+        i = self._leaving(i)
         examples, b, count = self._examples, self._buffers, self._stored
         p, label, weight = int(examples.places[i]), int(examples.codes[i]), float(examples.weights[i])
         there = examples.at(p)
@@ -567,7 +565,7 @@ class OneVsAllSVM(KeptMachine, Weighing):
     def state(self) -> dict[str, Any]:
         """The objects, the examples, the machines with their margins, and spans that are kept."""
         count, spans = self._stored, self._spans
-        return {
+        return super().state | {
             "objects": self._store.held(count) if count else NONE,
             "examples": self._examples.state,
             "listing": self._listing.state,

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from venn.machines.base import BaseHypotheses
-from venn.machines.checks import checked_place, clean_object, code_of
+from venn.machines.checks import clean_object, code_of
 from venn.machines.examples import PlacedTable
-from venn.machines.kept import KeptMachine, kept_arrays, put_arrays
+from venn.machines.kept import kept_arrays, put_arrays
 from venn.machines.machine import Bag, ScoreTable, Tables, grown
+from venn.machines.scale import OnScale, ScaleLike
 from venn.machines.store import NONE, DenseObjects, contents_of, doubled
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
@@ -22,7 +23,7 @@ from venn.saved import held_finite
 Fill: TypeAlias = Callable[[bool, Floats, Floats], None]
 
 
-class ObjectMachine(KeptMachine):
+class ObjectMachine(OnScale):
     """Base of machines that keep one column for each distinct example: object and class.
 
     The new object stands in the column after the last.
@@ -34,7 +35,8 @@ class ObjectMachine(KeptMachine):
     _largest: ClassVar[float] = 1e8
     _absent: ClassVar[float] = -1e9
 
-    def __init__(self, classes: Sequence[Label]) -> None:
+    def __init__(self, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
+        self._put_on(scale)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
         self._examples = PlacedTable(by_class=True)  # a place is a column
@@ -112,7 +114,7 @@ class ObjectMachine(KeptMachine):
         """Deleted scores now, by distinct example."""
         return self._bag(True)
 
-    def _clean(self, x: Any) -> Floats:
+    def _kept(self, x: Any) -> Floats:
         clean = clean_object(x, self._objects.features if self.n else None)
         # The largest feature is checked first: squares could overflow.
         norm = float(np.abs(clean).max())
@@ -131,7 +133,7 @@ class ObjectMachine(KeptMachine):
         ----------
         x : (d,) finite numbers
         """
-        return self._answered(self._clean(x))
+        return self.answer(x)
 
     def _solved_for(self, x: Floats, key: bytes, weight: float) -> ObjectHypotheses:
         self.forget()
@@ -149,9 +151,7 @@ class ObjectMachine(KeptMachine):
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
         return self.hypotheses(x).test_scores.copy()
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise, and learn nothing."""
-        self._clean(x)
+    def _check_label(self, y: Label) -> None:
         code_of(y, self._codes)
 
     def learn_one(self, x: Any, y: Label) -> None:
@@ -163,7 +163,9 @@ class ObjectMachine(KeptMachine):
         y : one of `classes`
         """
         code = code_of(y, self._codes)
-        key = self.hypotheses(x).key
+        if self._begun(x, y):
+            return
+        key = self.answer(x).key
         self.forget()
         column = self._examples.find(key, code)
         self._commit(code, column)
@@ -200,7 +202,7 @@ class ObjectMachine(KeptMachine):
         >>> machine.scores([0.1])
         array([0., 1.])
         """
-        i = checked_place(i, self.n)
+        i = self._leaving(i)
         self.forget()
         column = int(self._examples.places[i])
         self._examples.remove(i)
@@ -224,7 +226,7 @@ class ObjectMachine(KeptMachine):
         sizes = self._lengths() | {"d": self._objects.features, "m": self._count}
         read = kept_arrays(self, self.parts, sizes) if self.n else {part.path: None for part in self.parts}
         objects = self._objects.held(self._count) if self.n else NONE
-        return read | {"objects": objects, "examples": self._examples.state}
+        return super().state | read | {"objects": objects, "examples": self._examples.state}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""

@@ -24,6 +24,7 @@ from venn._compiled.rows import squares_row
 from venn.machines.kept import Part
 from venn.machines.machine import grown
 from venn.machines.object_machine import Fill, ObjectMachine
+from venn.machines.scale import ScaleLike
 from venn.parameters import integer
 from venn.prediction import Floats, Label
 from venn.saved import held_codes, saved
@@ -90,9 +91,9 @@ class NearestNeighbours(ObjectMachine):
         Part("_levels.reach", ("m",), dtype=None),
     )
 
-    def __init__(self, k: int, classes: Sequence[Label]) -> None:
+    def __init__(self, k: int, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
         self.k = integer("k", k, 1)
-        super().__init__(classes)
+        super().__init__(classes, scale=scale)
         self._distances = np.zeros(0)
         self._new_levels(0)
 
@@ -213,8 +214,8 @@ class NearestCentroid(ObjectMachine):
 
     parts = (Part("_sums", ("c", "d")), Part("_errors", ("c", "d")), Part("_sizes", ("c",), dtype=np.int64))
 
-    def __init__(self, classes: Sequence[Label]) -> None:
-        super().__init__(classes)
+    def __init__(self, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
+        super().__init__(classes, scale=scale)
         self._new_features(0)
 
     def _new_features(self, features: int) -> None:

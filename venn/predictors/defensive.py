@@ -11,9 +11,10 @@ import numpy as np
 from venn._compiled.defensive import add_features, coordinates, defensive_forecast
 from venn.labels import Classes, HasLabels
 from venn.machines.checks import clean_object
+from venn.machines.columns import ColumnScale, fixed_by, held_scale, of_ranges
 from venn.machines.kernels import Kernel, RowKernel, checked_kernel
 from venn.machines.machine import grown
-from venn.machines.scaled import Scale, first_or_ranges, fixed_by, held_scale, of_ranges
+from venn.machines.scale import FARTHEST, first_or_ranges
 from venn.machines.sparse import SparseRows
 from venn.machines.store import Content, ObjectStore
 from venn.parameters import integer, positive
@@ -25,7 +26,6 @@ LARGEST_GAMMA = 50.0  # of forecasts: with more, the powers of its series leave 
 NEGLIGIBLE = log(2.0**-60)  # of the terms of the series
 EXPLAINED = 1e-10  # an object of which the landmarks leave less than this part of K(x, x) is no new landmark
 ROUNDING = 1e-9
-FARTHEST = 10.0  # deviations: a column that was constant at first, or drifts away, does not drown all others
 
 
 class Inequality(NamedTuple):
@@ -171,7 +171,7 @@ class Defensive(HasLabels, Predictor):
         if first or ranges is not None:
             by_first, self.ranges = first_or_ranges(self.first or None, ranges)
             self.first = by_first or 0
-        self._scale: Scale | None = None if self.ranges is None else of_ranges(self.ranges)
+        self._scale: ColumnScale | None = None if self.ranges is None else of_ranges(self.ranges)
         self._rows: list[Floats] = []  # the first objects, until they fix the scale
         rate, terms = 2.0 * self.gamma, 1
         while terms * log(rate) - lgamma(terms + 1.0) > NEGLIGIBLE or terms < rate:

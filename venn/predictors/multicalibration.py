@@ -10,9 +10,9 @@ from scipy.special import expit
 
 from venn._compiled.multicalibration import add_many, fit_bag, replay_multicalibration
 from venn.labels import LARGEST
-from venn.machines.around import inside
 from venn.machines.frozen import FrozenScorer, ObjectRows
 from venn.machines.machine import Machine, NotConverged, checked_machine, only_table
+from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
