@@ -20,9 +20,9 @@ from venn.adapters.checks import (
     refuse_mixtures,
     whole,
 )
+from venn.machines.hinge import OneVsAllSVM
 from venn.machines.kernels import RBF, Kernel, fitted_to
 from venn.machines.machine import Machine
-from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.window import inside
 from venn.prediction import Label
 from venn.turns import turn_of

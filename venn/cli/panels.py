@@ -12,10 +12,10 @@ from venn.cli.config import Config, MachineTable
 from venn.cli.groups import within_groups
 from venn.cli.predictors import ADAPTIVE, DEFENSIVE, FORECASTER, LANDMARKS, PREDICTORS, WINDOWED
 from venn.labels import Real
+from venn.machines.hinge import OneVsAllSVM
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import RBF, Kernel, Linear, MultiscaleLaplacian, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
-from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.scale import FIRST, Scale
 from venn.machines.window import SlidingWindow
 from venn.monitors.together import together

@@ -7,6 +7,7 @@ from .base import BaseMachine as BaseMachine
 from .distances import NeighbourDistances as NeighbourDistances
 from .frozen import FrozenScorer as FrozenScorer
 from .frozen_regressor import FrozenRegressor as FrozenRegressor
+from .hinge import OneVsAllSVM as OneVsAllSVM
 from .kernel_ridge import KernelRidge as KernelRidge
 from .kernel_ridge import Lines as Lines
 from .kernels import RBF as RBF
@@ -21,7 +22,6 @@ from .machine import ScoreTable as ScoreTable
 from .mixture import Mixture as Mixture
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
-from .one_vs_all import OneVsAllSVM as OneVsAllSVM
 from .scale import Scale as Scale
 from .stack import Stack as Stack
 from .store import ScaleWarning as ScaleWarning

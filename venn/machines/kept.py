@@ -13,9 +13,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from venn.machines.base import BaseMachine
-from venn.machines.sparse import SparseRows
 from venn.parameters import has_methods
-from venn.saved import Saved, held_array, held_codes, held_finite, held_int
+from venn.saved import Saved, held_array, held_codes, held_finite
 
 
 class Part(NamedTuple):
@@ -89,30 +88,3 @@ def put_arrays(thing: Any, parts: Iterable[Part], state: dict[str, Any]) -> None
     for part in parts:
         array = state[part.path]
         attrgetter(part.path)(thing)[tuple(slice(0, length) for length in array.shape)] = array
-
-
-def checked_sizes(state: dict[str, Any], count: str) -> tuple[int, int, int]:
-    """Return the numbers of features, entries and examples that a state says there are."""
-    n, m = held_int("n", state["n"]), held_int(count, state[count])
-    if m > n or (m == 0) != (n == 0):
-        raise ValueError(f"{count} must be the number of distinct ones of {n} examples, got {m}")
-    features = state["features"]
-    if (features is None) != (n == 0):
-        raise ValueError(f"features must be known of {n} examples, got {features!r}")
-    return (held_int("features", features, 1) if n else 0), m, n
-
-
-def distinct_columns(columns: Any) -> list[bytes]:
-    """Return the content of each column as `clean_object` gives it, or say what `clean_object` would refuse."""
-    if np.signbit(columns[columns == 0]).any():
-        raise ValueError("objects must hold 0.0 where they are zero, got -0.0")
-    return [column.tobytes() for column in np.ascontiguousarray(columns.T)]
-
-
-def checked_objects(objects: Any, d: int, m: int) -> list[bytes]:
-    """Return the key of each of m objects of d features, dense by column or sparse by row, or say what is wrong."""
-    if isinstance(objects, SparseRows):
-        if objects.shape != (m, d):
-            raise ValueError(f"objects must be {m} sparse rows of {d} features, got shape {objects.shape}")
-        return [objects[i].tobytes() for i in range(m)]
-    return distinct_columns(held_finite("objects", objects, (d, m)))

@@ -48,8 +48,8 @@ class KernelRidge(Remembering):
     C : float > 0
         Weight of the squared errors; 1 / C is the ridge.
     scale : Scale, int or bool, optional
-        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, with a
-        `ScaleWarning` where columns are far apart; False keeps quiet.
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, and a
+        `ScaleWarning` says where columns are far apart; False keeps quiet.
 
     Attributes
     ----------

@@ -54,8 +54,8 @@ class LeastSquaresSVM(Weighing):
     class_weights : sequence of c numbers > 0, optional
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones.
     scale : Scale, int or bool, optional
-        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, with a
-        `ScaleWarning` where columns are far apart; False keeps quiet.
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, and a
+        `ScaleWarning` says where columns are far apart; False keeps quiet.
 
     Attributes
     ----------
@@ -116,16 +116,13 @@ class LeastSquaresSVM(Weighing):
         self._store = ObjectStore(self.kernel)
         self._system = RidgeSystem(self._store, len(self.classes), -1.0)  # targets are +1 and -1
         self._examples = ExampleTable()
+        self._values, self._group = np.unique(self.class_weights, return_inverse=True)
+        self._make_tables()
 
     @property
     def n(self) -> int:  # type: ignore[override]
         """Number of examples learned."""
         return self._examples.n
-
-    def _weigh(self, class_weights: Floats) -> None:
-        self.class_weights = class_weights
-        self._values, self._group = np.unique(class_weights, return_inverse=True)
-        self._make_tables()
 
     def _make_tables(self) -> None:
         self._tables = np.empty((len(self._values), 4, len(self.classes), self._system.room))

@@ -45,10 +45,11 @@ class Scale(Parameters):
       column becomes one from -1.73 to 1.73: variance 1 if it is uniform. Values outside are allowed.
 
     Centre and spread are the median and the distance of the quartiles, that of a Gaussian being its deviation; then
-    comes asinh, divided so that the column varies by 1. Values far out move no scale, and are drawn near. A column that is constant over the first examples is
-    only centred. Sparse objects keep their zeros: by the first examples columns are divided by their root mean square,
-    without centring; with ranges they become dense. Where the first examples teach, a value beyond 10 deviations counts
-    as 10: a column that was constant at first, or one that drifts away, does not drown all others.
+    comes asinh, divided so that the column varies by 1. Values far out move no scale, and are drawn near. A column that
+    is constant over the first examples is only centred. Sparse objects keep their zeros: by the first examples columns
+    are divided by their root mean square, without centring; with ranges they become dense. Where the first examples
+    teach, a value beyond 10 deviations counts as 10: a column that was constant at first, or one that drifts away, does
+    not drown all others.
 
     In an inductive predictor the first training examples fix the scale, and are then learned as well: training examples
     calibrate nothing, so none needs to be spent. Its scorer knows nothing before `first` examples have trained it,

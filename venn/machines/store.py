@@ -494,7 +494,6 @@ class Weighing(Remembering):
     kernel: Kernel
     C: float
     class_weights: Floats
-    n = 0
 
     def __init__(
         self,
@@ -511,18 +510,13 @@ class Weighing(Remembering):
         self.threads = integer("threads", threads, 1)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
-        weights = checked_class_weights(class_weights, self.classes)
+        self.class_weights = checked_class_weights(class_weights, self.classes)
         self._start()
         self._put_on(scale)
-        self._weigh(weights)
 
     @abstractmethod
     def _start(self) -> None:
-        """Make the buffers of a machine that has learned nothing; `_weigh` follows."""
-
-    @abstractmethod
-    def _weigh(self, class_weights: Floats) -> None:
-        """Set the weights of the classes, and make the buffers whose shapes depend on them."""
+        """Make the buffers of a machine that has learned nothing, when its parameters are there."""
 
     def __repr__(self) -> str:
         rest = "" if (self.class_weights == 1).all() else f", class_weights={self.class_weights.tolist()!r}"
