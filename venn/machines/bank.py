@@ -89,6 +89,9 @@ class Bank(Storing):
         Declared up front; ties between classes go to the first.
     penalties : sequence of float > 0, default (0.3, 3, 30)
         Weights C of the squared errors.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, and a
+        `ScaleWarning` says where columns are far apart; False keeps quiet.
     threads : int >= 1, default 1
         Number of members solved in parallel: worth it for many members and some hundred examples, on cores that nobody
         else uses. It changes no bit of any result.

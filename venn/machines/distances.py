@@ -40,6 +40,8 @@ class NeighbourDistances(ObjectMachine):
         Number of nearest examples of each class.
     classes : sequence of at least 2 distinct labels
         Declared up front; ties between classes go to the first.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are.
 
     Attributes
     ----------

@@ -70,6 +70,9 @@ class OneVsAllSVM(Weighing):
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones: the bound
         on its coefficient is C w. With more than two classes of different weights, "not of class k" has several
         weights, and a step solves a problem for each.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, and a
+        `ScaleWarning` says where columns are far apart; False keeps quiet.
     threads : int >= 1, default 1
         Number of machines solved in parallel. It changes no bit of any result; yet a run with a journal goes on with
         the number that it began with.

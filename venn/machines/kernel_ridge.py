@@ -47,6 +47,9 @@ class KernelRidge(Remembering):
         same method. Objects may be sparse.
     C : float > 0
         Weight of the squared errors; 1 / C is the ridge.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, and a
+        `ScaleWarning` says where columns are far apart; False keeps quiet.
 
     Attributes
     ----------

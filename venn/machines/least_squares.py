@@ -53,6 +53,9 @@ class LeastSquaresSVM(Weighing):
         Declared up front; ties between classes go to the first.
     class_weights : sequence of c numbers > 0, optional
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, and a
+        `ScaleWarning` says where columns are far apart; False keeps quiet.
 
     Attributes
     ----------

@@ -49,6 +49,8 @@ class NearestNeighbours(ObjectMachine):
     k : int >= 1
     classes : sequence of at least 2 distinct labels
         Declared up front; ties between classes go to the first.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are.
 
     Attributes
     ----------
@@ -169,6 +171,8 @@ class NearestCentroid(ObjectMachine):
     ----------
     classes : sequence of at least 2 distinct labels
         Declared up front; ties between classes go to the first.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are.
 
     Attributes
     ----------

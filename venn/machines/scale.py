@@ -45,11 +45,12 @@ class Scale(Parameters):
     - `Scale(ranges=[(low, high), ...])`: each column has a declared range, as of an instrument. No example is spent. A
       column becomes one from -1.73 to 1.73: variance 1 if it is uniform. Values outside are allowed.
 
-    Centre and spread are the median and the distance of the quartiles, then asinh of it, divided so that the column
-    varies by 1: values far out move neither, and are drawn near. A column that is constant over the first examples is
-    only centred. Sparse objects keep their zeros: by the first examples columns are divided by their root mean square,
-    without centring; with ranges they become dense. Where the first examples teach, a value beyond 10 deviations counts
-    as 10: a column that was constant at first, or one that drifts away, does not drown all others.
+    Centre and spread are the median and the distance of the quartiles, that of a Gaussian being its deviation; then
+    comes asinh, divided so that the column varies by 1. Values far out move no scale, and are drawn near. A column that
+    is constant over the first examples is only centred. Sparse objects keep their zeros: by the first examples columns
+    are divided by their root mean square, without centring; with ranges they become dense. Where the first examples
+    teach, a value beyond 10 deviations counts as 10: a column that was constant at first, or one that drifts away, does
+    not drown all others.
 
     In an inductive predictor the first training examples fix the scale, and are then learned as well: training examples
     calibrate nothing, so none needs to be spent. Its scorer knows nothing before `first` examples have trained it,
@@ -58,6 +59,10 @@ class Scale(Parameters):
     How many? Mean log loss of steps 100 to 500 by Venn-Abers on `LeastSquaresSVM(RBF("auto"), C=10)`, columns times
     1e-3 to 1e6, over eight sets of ten shuffles (`benchmarks/scaled.py`): not scaled .713; by the first 10 .457, 20
     .452, 30 .453, 50 .455, 100 .484; standardised over the whole file beforehand .445.
+
+    A machine with a scale has besides: `fixed`, which is None until the scale is fixed, and has `center`, `spread` and
+    `stretch` of each column then; `learned`, the number of all examples, where `n` is that of those held; and `aside`,
+    how many of these were first and stand in no bag.
 
     Parameters
     ----------
@@ -164,6 +169,11 @@ class Placing:
             row = self.in_form(x)
             fixed_by([*self.rows, row]).place(row)
 
+    def advance(self, rows: list[Any], labels: list[Label], now: ColumnScale | None) -> None:
+        """Go on with these first objects, and this scale: it is fixed if they are enough."""
+        self.open, self.now = len(rows) < (self.scale.first or 0), now
+        self.rows, self.labels = (rows, labels) if self.open else ([], [])
+
     def state(self, space: LabelSpace) -> dict[str, Any]:
         """Return the scale that examples have fixed, or the first of them, which will fix it."""
         return {
@@ -182,10 +192,7 @@ class Placing:
         self.labels = [space.decode(code) for code in codes]
         if self.scale.first is not None:
             self.open = state["scale"] is None
-            if not self.open:
-                self.now = held_scale(state["scale"])
-            elif self.rows and self.scale.teach:
-                self.now = fixed_by(self.rows)
+            self.now = None if self.open else held_scale(state["scale"])
 
 
 class OnScale(KeptMachine):
@@ -286,8 +293,7 @@ class OnScale(KeptMachine):
         self.forget()
         if twin is not None:  # it has refused nothing, and takes the place of this machine
             vars(self).update({name: v for name, v in vars(twin).items() if name not in ("placing", "_turn")})
-        placing.now, placing.open = now, not last
-        placing.rows, placing.labels = ([], []) if last else (rows, labels)
+        placing.advance(rows, labels, now)
         self.aside = len(rows) if last and placing.scale.teach else 0
         return True
 
@@ -339,6 +345,8 @@ class OnScale(KeptMachine):
             raise ValueError(f"placing must be that of scale={self.scale!r}, got {held!r}")
         if self.placing is not None:
             self.placing.restore(held, space_of(self))
+            if self.placing.changes and self.placing.rows:
+                self.placing.now = fixed_by(self.placing.rows)
             self.aside = self.placing.scale.first or 0 if self.placing.scale.teach and not self.placing.open else 0
 
 
