@@ -401,10 +401,12 @@ class TransductiveMulticalibration(OnMachine):
         functions = functions - origin
         scores = np.array([table.negative[:, :columns], table.positive[:, :columns]])
         s = shares_of(scores, meaning_of(self.machine))
-        weights = table.weights.astype(np.float64)
-        R = (functions * weights[:, None]).T @ functions
-        is_class = table.labels == np.arange(len(self.classes))[:, None]
-        b = ((is_class - s) * weights) @ functions
+        counted = table.weights > 0
+        counted[table.test] = True
+        each, weights = functions[counted], table.weights[counted].astype(np.float64)
+        R = (each * weights[:, None]).T @ each
+        is_class = table.labels[counted] == np.arange(len(self.classes))[:, None]
+        b = ((is_class - s[..., counted]) * weights) @ each
         return table.test, functions, origin, s, R, b
 
     def coefficients(self, x: Any) -> Floats:
