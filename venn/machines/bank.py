@@ -167,11 +167,6 @@ class Bank(Storing):
         return f"Bank({kernel!r}, classes={list(self.classes)!r}, penalties={self.penalties!r}{rest})"
 
     @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of examples learned."""
-        return self._examples.n
-
-    @property
     def size(self) -> int:
         """Number of members."""
         return len(self.systems)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from venn._compiled.distances import distance_table, distances_to, look_around, part_with, score, settle, welcome
-from venn.machines.kept import Part
 from venn.machines.machine import grown
 from venn.machines.object_machine import Fill, ObjectMachine
 from venn.machines.scale import ScaleLike
@@ -71,8 +71,6 @@ class NeighbourDistances(ObjectMachine):
     array([-0.375, -1.5  ])
     """
 
-    parts = (Part("_nearest", ("c", "m", "k"), dtype=None), Part("_others", ("c", "m")), Part("_own", ("m",)))
-
     def __init__(self, k: int, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
         self.k = integer("k", k, 1)
         super().__init__(classes, scale=scale)
@@ -119,3 +117,6 @@ class NeighbourDistances(ObjectMachine):
         for values in (self._nearest, self._others):
             values[:, to] = values[:, column]
         self._own[to] = self._own[column]
+
+    def _arrays(self, m: int) -> dict[str, Any]:
+        return {"nearest": self._nearest[:, :m], "others": self._others[:, :m], "own": self._own[:m]}

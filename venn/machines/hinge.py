@@ -115,6 +115,7 @@ class OneVsAllSVM(Weighing):
 
     #: Deleted scores are first-order approximations: see `deleted_bag`.
     deletes_exactly = False
+    _examples: PlacedTable
 
     def _start(self) -> None:
         c, weights = len(self.classes), self.class_weights
@@ -138,11 +139,6 @@ class OneVsAllSVM(Weighing):
         # Largest squared distance from the first object, and K(x, x) where the kernel does not know its proximities.
         self._scale = 0.0
         self._held: dict[tuple[int, int], Solved] = {}  # by machine and side, branches with margins of their own
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of examples learned."""
-        return self._examples.n
 
     @property
     def _stored(self) -> int:

@@ -9,8 +9,7 @@ import numpy as np
 
 from venn._compiled.buffers import Branches, Objects, Scratch, Solved
 from venn._compiled.path import EVENTS
-from venn.machines.machine import grown
-from venn.machines.store import doubled
+from venn.machines.machine import doubled, grown
 from venn.prediction import Floats, Integers
 from venn.saved import checked_keys, held_codes, held_finite
 

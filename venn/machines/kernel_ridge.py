@@ -100,11 +100,6 @@ class KernelRidge(Remembering):
     # ------------------------------------------------------------------ reading
 
     @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of examples learned."""
-        return self._examples.n
-
-    @property
     def _labels(self) -> Floats:
         return self._examples.codes[: self.n]
 

@@ -119,11 +119,6 @@ class LeastSquaresSVM(Weighing):
         self._values, self._group = np.unique(self.class_weights, return_inverse=True)
         self._make_tables()
 
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of examples learned."""
-        return self._examples.n
-
     def _make_tables(self) -> None:
         self._tables = np.empty((len(self._values), 4, len(self.classes), self._system.room))
 

@@ -239,3 +239,11 @@ def grown(array: Any, *shape: int) -> Any:
     larger = np.zeros(shape, array.dtype)
     larger[tuple(slice(0, length) for length in array.shape)] = array
     return larger
+
+
+def doubled(room: int, least: int) -> int:
+    """Return the room, doubled until it is enough."""
+    room = max(64, room)
+    while room < least:
+        room *= 2
+    return room

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,6 @@ from venn._compiled.neighbours import (
     welcome,
 )
 from venn._compiled.rows import squares_row
-from venn.machines.kept import Part
 from venn.machines.machine import grown
 from venn.machines.object_machine import Fill, ObjectMachine
 from venn.machines.scale import ScaleLike
@@ -85,14 +84,6 @@ class NearestNeighbours(ObjectMachine):
 
     _largest = 1e150  # squares stay finite
 
-    parts = (
-        Part("_levels.distance", ("m", "L"), dtype=None),
-        Part("_levels.votes", ("m", "L", "c"), dtype=np.int64),
-        Part("_levels.used", ("m",), dtype=np.int64),
-        Part("_levels.sums", ("m", "c"), dtype=np.int64),
-        Part("_levels.reach", ("m",), dtype=None),
-    )
-
     def __init__(self, k: int, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
         self.k = integer("k", k, 1)
         super().__init__(classes, scale=scale)
@@ -139,31 +130,26 @@ class NearestNeighbours(ObjectMachine):
 
     # -------------------------------------------------------------------- state
 
+    def _arrays(self, m: int) -> dict[str, Any]:
+        return {name: values[:m] for name, values in self._levels._asdict().items()}
+
     @property
     def state(self) -> dict[str, Any]:
-        """What was learned; levels without spare room."""
+        """What was learned; what stands beyond the levels in use means nothing."""
         held = super().state
         if self.n:
-            m, used = self._count, self._levels.used[: self._count]
-            deepest = int(used.max())
-            beyond = np.arange(deepest) >= used[:, None]
-            held["_levels.distance"] = np.where(beyond, 0.0, self._levels.distance[:m, :deepest])
-            held["_levels.votes"] = np.where(beyond[:, :, None], 0, self._levels.votes[:m, :deepest])
+            arrays = held["arrays"]
+            beyond = np.arange(self.k + 2) >= arrays["used"][:, None]
+            arrays["distance"] = np.where(beyond, 0.0, arrays["distance"])
+            arrays["votes"] = np.where(beyond[:, :, None], 0, arrays["votes"])
         return held
 
-    def _lengths(self) -> dict[str, int]:
-        return super()._lengths() | {"L": 0}
-
-    def _check_arrays(self, state: dict[str, Any], sizes: Mapping[str, int]) -> None:
-        depth = np.shape(state["_levels.distance"])[1:] or (0,)
-        if not 1 <= depth[0] <= sizes["k"] + 1:
-            raise ValueError(f"levels must be from 1 to {sizes['k'] + 1}, got {depth[0]}")
-        super()._check_arrays(state, {**sizes, "L": depth[0]})
+    def _check_arrays(self, m: int) -> None:
         # Loops go from level to level as long as these numbers say so.
-        used, votes = state["_levels.used"], state["_levels.votes"]
-        held_codes("used levels", used, used.shape, 1, depth[0] + 1)
-        beyond = votes[np.arange(depth[0]) >= used[:, None]]
-        if (votes < 0).any() or beyond.any() or not np.array_equal(state["_levels.sums"], votes.sum(axis=1)):
+        used, votes, sums = self._levels.used[:m], self._levels.votes[:m], self._levels.sums[:m]
+        held_codes("used levels", used, (m,), 1, self.k + 2)
+        beyond = votes[np.arange(self.k + 2) >= used[:, None]]
+        if (votes < 0).any() or beyond.any() or not np.array_equal(sums, votes.sum(axis=1)):
             raise ValueError("levels must be those of the nearest examples of each column")
 
 
@@ -216,8 +202,6 @@ class NearestCentroid(ObjectMachine):
 
     unnamed = 0
 
-    parts = (Part("_sums", ("c", "d")), Part("_errors", ("c", "d")), Part("_sizes", ("c",), dtype=np.int64))
-
     def __init__(self, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
         super().__init__(classes, scale=scale)
         self._new_features(0)
@@ -263,3 +247,6 @@ class NearestCentroid(ObjectMachine):
         chosen = examples.places[: self.n][examples.codes[: self.n] == code]
         add_all_exactly(self._columns, chosen, self._sums[code], self._errors[code])
         self._sizes[code] -= 1
+
+    def _arrays(self, m: int) -> dict[str, Any]:
+        return {"sums": self._sums, "errors": self._errors, "sizes": self._sizes}

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from venn.labels import LabelSpace, space_of
+from venn.machines.base import KeptMachine
 from venn.machines.checks import checked_place, clean_object
 from venn.machines.columns import ColumnScale, fixed_by, held_scale, of_ranges, stacked
-from venn.machines.kept import KeptMachine
+from venn.machines.examples import ExampleTable
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import TRUTH, Parameters, flag, integer, number
 from venn.prediction import Label
@@ -201,7 +202,13 @@ class OnScale(KeptMachine):
     aside = 0  #: number of first examples that teach only, and stand in no bag
     teaches: ClassVar[bool] = False  #: whether a `Scale` may teach
     placing: Placing | None = None
+    _examples: ExampleTable
     _made: tuple[bytes, Any] | None = None  # for the last question, while the scale is another for each
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """Number of examples in the machine."""
+        return self._examples.n
 
     def _put_on(self, scale: ScaleLike) -> None:
         """Take the parameter `scale`."""

@@ -12,7 +12,7 @@ import numpy as np
 from venn._compiled.sparse import Rows
 from venn.machines.checks import checked_class_weights, checked_weight, clean_object, code_of
 from venn.machines.kernels import Kernel, checked_kernel, needs_scale
-from venn.machines.machine import grown
+from venn.machines.machine import doubled, grown
 from venn.machines.scale import OnScale, ScaleLike
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import class_codes, integer, positive
@@ -58,14 +58,6 @@ def far_apart(columns: Floats) -> tuple[int, int, Floats] | None:
     wide, narrow = varies[spreads[varies].argmax()], varies[spreads[varies].argmin()]
     far = spreads[wide] > FAR * spreads[narrow] and ranges[wide] > FAR * ranges[narrow]
     return (int(wide), int(narrow), spreads) if far else None
-
-
-def doubled(room: int, least: int) -> int:
-    """Return the room, doubled until it is enough."""
-    room = max(64, room)
-    while room < least:
-        room *= 2
-    return room
 
 
 class DenseObjects:
