@@ -263,26 +263,11 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
-        "pairs.py --sample 2000",
-        figures(("0.us_a_row", "µs a row"), ("0.ratio_svc", "+times as fast as SVC")),
-    ),
-    Benchmark(
-        "bootstrap.py --data wisconsin",
-        figures(
-            ("0.ours_seconds", "s"), ("0.ratio_linear", "+times as fast as LinearSVC"),
-            ("0.ratio_svc", "+times as fast as SVC"),
-        ),
-    ),
-    Benchmark(
         "collection.py --rows 4000000",
         figures(
             ("0.runs.here.rows_per_second", "+rows a second, here"),
             ("0.runs.2 workers.rows_per_second", "+rows a second, 2 workers"),
         ),
-    ),
-    Benchmark(
-        "replays.py --replays 100",
-        figures(("0.loop_seconds", "s, a loop"), ("0.ratio", "+times as fast on 2 workers")),
     ),
     Benchmark(
         "floors.py --repeat 1",

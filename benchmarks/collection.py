@@ -24,12 +24,13 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
+from distributed import Client
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 import streams
 import venn
-from venn.scale import calibrate, client_of, score
+from venn.scale import calibrate, score
 
 MEASURED = 10
 TRAINED = 5000
@@ -133,7 +134,7 @@ def main():
         runs = {"here": {"seconds": seconds[:, 0], "cpu": seconds[:, 1]}}
         equal = True
         for workers in (1, 2):
-            with client_of(workers=workers) as client:
+            with Client(n_workers=workers, threads_per_worker=1) as client:
                 for _ in range(2):  # loops are read from the cache, files are opened
                     measured(model, first[: 4 * workers], second[: 4 * workers], client)
                 measured(model, first[:sample], second[:sample], client)

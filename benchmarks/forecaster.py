@@ -36,7 +36,7 @@ SETS = (
 )  # fmt: skip
 SCALINGS = {
     "platt": maps.Platt, "isotonic": maps.Isotonic, "binning": maps.Binning, "beta_calibration": maps.BetaCalibration,
-    "temperature": maps.Temperature, "softmax": maps.Softmax,
+    "temperature": maps.Temperature,
 }  # fmt: skip
 LEAST = 1e-15
 Losses = dict[str, dict[str, float]]  # mean log loss by set and predictor

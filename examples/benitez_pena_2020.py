@@ -12,7 +12,7 @@ controls of sensitivity::
 
 Every result is kept in a folder; after an interruption the same command continues where it stopped, and computes
 nothing twice. The data are read from the folder in ``$STREAMS_DATA``, or downloaded. Constrained machines
-(Ctrl2) need pyscipopt; without it a heuristic takes their place, and the tables say so.
+(Ctrl2) need SCIP, ``pip install '.[studies]'``; without it a heuristic takes their place, and the tables say so.
 """
 
 import argparse

@@ -2,46 +2,46 @@
 Which C is best for the machine on each data set, and is the answer more than the luck of one order?
 ====================================================================================================
 
-Every combination of data set, C and shuffle is a task; processes of this machine do them in parallel, and results
-are kept: a second run only reads them::
+Every combination of data set, order and C is a task of Dask; processes of this machine do them in parallel::
 
     python examples/many_replays.py    # or with the address of a Dask scheduler, tcp://HOST:8786
 """
 
 import sys
-from functools import partial
+from itertools import product
+
+import dask
 
 import streams
 import venn
-from venn.scale import grid, replays
+
+SETS, ORDERS, PENALTIES = ("car", "breast_cancer"), range(4), (0.1, 1, 10)
 
 
-def sharp(classes, C):
-    """Make the predictor of one replay; a function at the top of a module, which the workers import."""
-    return venn.TransductiveVennAbers(venn.LeastSquaresSVM(venn.RBF(0.1), C, classes))
+@dask.delayed
+def log_loss(data, order, C):
+    """Replay once, in the process that does it."""
+    stream = streams.load(data, shuffle=order)
+    model = venn.TransductiveVennAbers(venn.LeastSquaresSVM(venn.RBF(0.1), C, stream.classes))
+    record = venn.replay(stream, venn.Panel(model=model), steps=150, progress=False)
+    return record.means()["model"]["log_loss"]
 
 
 def main():
     """Replay, and say which C had the least log loss, and how sure that is."""
-    address = sys.argv[1] if len(sys.argv) > 1 else None
-    penalties = (0.1, 1, 10)
-    tasks = grid(
-        stream={name: partial(streams.load, name) for name in ("car", "breast_cancer")},
-        predictor={"sharp": sharp},
-        shuffle=range(4),
-        steps=150,
-        C=penalties,
-    )
-    rows = replays(tasks, "runs/many_replays", cluster=address)  # a list of dicts: pandas.DataFrame(rows)
-    for data in ("car", "breast_cancer"):
-        losses = {
-            (row["shuffle"], row["C"]): row["log_loss"] for row in rows if row["stream"] == data and not row["error"]
-        }
-        print(data, *(f"C={C:g}: {sum(losses[i, C] for i in range(4)) / 4:.3f}" for C in penalties), sep="  ")
-        best = [min(penalties, key=lambda C, i=i: losses[i, C]) for i in range(4)]
-        print(f"  least log loss in each of 4 orders: C = {', '.join(f'{C:g}' for C in best)}")
-    print(f"{len(rows)} replays in runs/many_replays; run it again, and nothing is done twice")
+    where = "processes"
+    if len(sys.argv) > 1:
+        from distributed import Client
+
+        where = Client(sys.argv[1])
+    tasks = {key: log_loss(*key) for key in product(SETS, ORDERS, PENALTIES)}
+    (losses,) = dask.compute(tasks, scheduler=where)
+    for data in SETS:
+        means = (sum(losses[data, order, C] for order in ORDERS) / len(ORDERS) for C in PENALTIES)
+        print(data, *(f"C={C:g}: {mean:.3f}" for C, mean in zip(PENALTIES, means, strict=True)), sep="  ")
+        best = [min(PENALTIES, key=lambda C, at=(data, order): losses[*at, C]) for order in ORDERS]
+        print(f"  least log loss in each of {len(ORDERS)} orders: C = {', '.join(f'{C:g}' for C in best)}")
 
 
-if __name__ == "__main__":  # the workers import this file
+if __name__ == "__main__":  # the processes import this file
     main()

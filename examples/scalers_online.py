@@ -23,6 +23,8 @@ from pathlib import Path
 
 import numpy as np
 from rueping import sets
+from rueping.beta import Beta2, BetaScaling
+from rueping.maps import Sigma01, SigmaPP, Softmax
 from scipy.optimize import isotonic_regression
 from studies.document import written
 from studies.store import Store
@@ -42,15 +44,15 @@ MAPS = {
     "Platt": venn.maps.Platt(),
     "beta calibration": venn.maps.BetaCalibration(),
     "temperature": venn.maps.Temperature(),
-    "Beta-2": venn.maps.Beta2(),
-    "Beta": venn.maps.BetaScaling(tuned=True),
+    "Beta-2": Beta2(),
+    "Beta": BetaScaling(tuned=True),
     "isotonic, step": venn.maps.Isotonic("step"),
     "isotonic, linear": venn.maps.Isotonic("linear"),
     "Bin-10": venn.maps.Binning(10),
     "Bin-50": venn.maps.Binning(50),
-    "Softmax": venn.maps.Softmax(),
-    "01": venn.maps.Sigma01(),
-    "PP": venn.maps.SigmaPP(),
+    "Softmax": Softmax(),
+    "01": Sigma01(),
+    "PP": SigmaPP(),
 }
 HINGE, SQUARES = "SVM", "least-squares SVM"
 SOURCES = {

@@ -1,8 +1,6 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
 from .catalogue import DatasetInfo as DatasetInfo
-from .datasets import datasets as datasets
-from .datasets import load as load
 from .example import Scaling as Scaling
 from .example import Stream as Stream
 from .form import Form as Form
@@ -19,6 +17,8 @@ from .labels import RandomDelay as RandomDelay
 from .labels import teach as teach
 from .lines import CSVRows as CSVRows
 from .lines import JSONLines as JSONLines
+from .loaded import datasets as datasets
+from .loaded import load as load
 from .messages import BadMessage as BadMessage
 from .messages import Message as Message
 from .messages import MessagesLost as MessagesLost

@@ -67,12 +67,11 @@ def compile_blocks() -> None:
 
 
 def compile_rest() -> None:
-    """Compile what monitors bet with, a machine of numbers, and batch machines."""
+    """Compile what monitors bet with, and a machine of numbers."""
     for name in RUNNING:
         stepped(name, 20)
     ridge = venn.machines.KernelRidge(venn.RBF(0.5), 1.0)
     venn.replay(zip(X, X[:, 0], strict=True), venn.predictors.ConformalDistribution(ridge), progress=False)
-    venn.batch.BootstrapSVC(resamples=2, random_state=0).fit(X, np.array(Y) == "a")
 
 
 if __name__ == "__main__":

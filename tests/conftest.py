@@ -23,7 +23,7 @@ import stand_ins
 from naive import svm
 
 import venn
-from streams.datasets import CAR, car_rows
+from streams.loaded import CAR, car_rows
 
 # A run in the background of a script ignores Ctrl-C, and so would every program that a test starts.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -15,7 +15,7 @@ import numpy as np
 
 import streams
 from streams.catalogue import PUBLISHED
-from streams.datasets import load as load_named  # `streams.load` itself may be this function, in the tests of examples
+from streams.loaded import load as load_named  # `streams.load` itself may be this function, in the tests of examples
 
 SEASON = 1200  # rows after which the classes change places: a file in its own order is not exchangeable
 NOISE = 0.2  # share of objects that lie about the centre of any class

@@ -224,24 +224,6 @@ def test_while_no_object_can_be_kept_it_is_saved_too(first, tmp_path):
         assert twin.certificate == original.certificate
 
 
-@pytest.mark.parametrize(
-    ("kernel", "change"),
-    [
-        (venn.machines.Linear(), {"of_objects": 1.0}),
-        (venn.machines.Linear(), {"missed": 1.0}),
-        (venn.RBF(1.0), {}),
-        (venn.machines.Polynomial(2), {}),
-        (venn.machines.Linear(), {"factor": None}),
-    ],
-)
-def test_a_state_without_objects_that_cannot_be_is_refused(kernel, change):
-    model = Defensive(venn.machines.Linear(), ["n", "y"], landmarks=5)
-    model.learn_one([0.0], "y")
-    fresh = Defensive(kernel, ["n", "y"], landmarks=None if "factor" in change else 5)
-    with pytest.raises(ValueError, match="objects must be those kept of 1 examples, got 0"):
-        fresh.restore(model.state | change)
-
-
 def test_it_stands_in_panels_replays_records_and_journals(tmp_path):
     rng = np.random.default_rng(7)
     stream = [(rng.normal(size=2), ("no", "yes")[int(rng.integers(2))]) for _ in range(40)]

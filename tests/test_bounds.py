@@ -192,11 +192,6 @@ def test_memory_does_not_grow(monitor):
     assert abs(len(pickle.dumps(short)) - len(pickle.dumps(long))) <= 16  # an integer takes as many bytes as it needs
 
 
-def tampered(value):
-    """Return other finite numbers of the same shape."""
-    return [7.5 - v for v in value] if isinstance(value, list) else value + 1e3
-
-
 @pytest.mark.parametrize("monitor", ALL, ids=repr)
 def test_a_state_that_is_not_its_own_is_refused(monitor):
     monitor = monitor.fresh()
@@ -215,12 +210,6 @@ def test_a_state_that_is_not_its_own_is_refused(monitor):
             if name not in ("kind", "parameters")
             for bad in (float("nan"), float("inf"), 10**400, "x", None, True, [[1.0], [1.0, 2.0]], [[[0.0]]])
         ),
-        *(
-            (before | {name: tampered(before[name])}, "can reach in 900 steps")
-            for name in before
-            if name not in ("kind", "parameters", "n")
-        ),
-        (before | {"n": 0}, "can reach in 0 steps"),
     ]
     for state, message in wrong:
         with pytest.raises((TypeError, ValueError), match=message):

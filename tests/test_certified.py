@@ -7,6 +7,7 @@ from conftest import OBJECTS, learned, objects
 import streams
 import venn
 from venn._compiled.buffers import KEEP
+from venn._compiled.masses import follow_masses
 from venn.machines import hinge
 from venn.machines.exchange import Factor
 
@@ -177,6 +178,29 @@ def test_a_categorical_table_needs_no_batch_solve(gamma, C, monkeypatch):
     machine = venn.OneVsAllSVM(venn.RBF(gamma), C, stream.classes)
     certified(machine, stream.X, stream.y, every=50)
     assert violation(machine, stream.X, stream.y) <= 1e-8
+
+
+@pytest.mark.parametrize("kind", ["small", "nearly equal"])
+def test_a_path_that_circles_is_given_up_soon(kind, monkeypatch):
+    """Time moved by rounding only: up to 50 100 events with 35 objects, and seconds a step."""
+    rng, most = np.random.default_rng(0 if kind == "small" else 12), []
+
+    def counted(kernel, count, *given):
+        found = follow_masses(kernel, count, *given)
+        most.append(found[1] / (count + 100))
+        return found
+
+    monkeypatch.setattr("venn.machines.masses.follow_masses", counted)
+    if kind == "small":
+        X, y = 1e-3 * rng.normal(size=(35, 3)), rng.integers(0, 3, 35)
+        machine = venn.OneVsAllSVM(venn.machines.Polynomial(3, 1.0, 1.0), 1e8, [0, 1, 2])
+    else:
+        X = rng.integers(0, 3, (45, 3)) + 1e-11 * rng.normal(size=(45, 3))
+        y = X[:, 0].argsort().argsort() // 15
+        machine = venn.OneVsAllSVM(venn.machines.MultiscaleLaplacian(), 1e4, [0, 1, 2])
+    learned(machine, X, y.tolist())
+    assert machine.residual <= machine.tolerance
+    assert max(most) < 11  # given up at 10 events an object and of a leg
 
 
 def test_block_pivoting_finds_what_the_path_finds():

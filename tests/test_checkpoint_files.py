@@ -227,7 +227,7 @@ def hostile():
 
 
 @pytest.mark.parametrize("name", hostile_checkpoints.SUBJECTS)
-def test_contradictions_are_refused_or_work(name, hostile):
+def test_forged_files_are_refused_or_read_and_nothing_worse(name, hostile):
     """Right checksums, wrong numbers: a longer run is `python -m tools.hostile_checkpoints`, in its own process."""
     rng, outcomes = random.Random(name), []
     with np.errstate(all="ignore"):

@@ -1,17 +1,15 @@
-"""`venn compare`: one table of several data sets and shuffles, kept, gone on with, here or on a cluster."""
+"""`venn compare`: one table of several data sets and shuffles, and a record of each replay."""
 
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import streams
+import venn
 from venn import cli
-from venn.cli.config import merge
 from venn.cli.setting import Learning
 
 
@@ -33,10 +31,6 @@ def fruit(tmp_path):
 
     write(0)
     return write
-
-
-def kept(folder):
-    return {path.name: path.stat().st_mtime_ns for path in folder.glob("*")}
 
 
 def test_the_table_says_what_single_replays_say(run, tmp_path):
@@ -65,7 +59,7 @@ def test_a_file_gets_the_table_alone(run, fruit):
     assert done.stdout.startswith("means over 2 shuffles\npredictor ")
     assert done.stdout.endswith("Log loss in nats.\n")
     assert len(done.stdout.splitlines()) == 4
-    assert done.stderr == "results: here/\n"
+    assert done.stderr == "records: here/\n"
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
@@ -76,30 +70,17 @@ def test_a_doubtful_column_is_named_once_and_not_in_each_replay(run, tmp_path):
     assert done.stderr.count("warning:") == done.stderr.count("--skip n leaves it out") == 1
 
 
-def test_the_same_command_goes_on_and_another_file_is_another_result(run, fruit, tmp_path):
-    words = ["fruit.csv", "--label", "fruit", "--predictors", "deleted", "--tune", 0, "--out", "here", "--shuffles"]
-    assert run(*words, 1).exit_code == 0
-    before = kept(tmp_path / "here")
-    assert len(before) == 2
-    done = run(*words, 2)
-    after = kept(tmp_path / "here")
-    assert {name: after[name] for name in before} == before
-    assert len(after) == 4
-    again = run(*words, 2)
-    assert again.stdout == done.stdout
-    assert kept(tmp_path / "here") == after
-    fruit(1)
-    assert run(*words, 1).stdout != done.stdout
-    assert len(kept(tmp_path / "here")) == 6
-
-
 def test_json_has_a_row_for_each_replay_and_predictor(run, fruit):
     done = run("fruit.csv", "--label", "fruit", "--predictors", "deleted,abers", "--tune", 0, "--json", "--shuffles", 2)
     rows = json.loads(done.stdout)["rows"]
     assert [(row["data"], row["shuffle"], row["predictor"]) for row in rows] == [
         ("fruit", seed, name) for seed in range(2) for name in ("deleted", "abers")
     ]
-    assert all(row["examples"] == 24 and row["error"] is None for row in rows)
+    for row in rows:
+        assert row["examples"] == 24
+        record = venn.Record.load(row["record"])
+        assert record.shuffle == row["shuffle"]
+        assert record.means()[row["predictor"]]["log_loss"] == row["log_loss"]
 
 
 def test_files_of_the_same_name_have_a_line_each(run, fruit, tmp_path):
@@ -115,24 +96,6 @@ def test_files_of_the_same_name_have_a_line_each(run, fruit, tmp_path):
     assert lines == [[title, "deleted"] for title in titles]
 
 
-def test_a_scheduler_gets_the_replays_and_the_table_is_the_same(run, fruit):
-    distributed = pytest.importorskip("distributed", reason="the package distributed is not installed")
-    words = ["fruit.csv", "--label", "fruit", "--predictors", "deleted", "--tune", 0, "--shuffles", 2]
-    alone = run(*words).stdout
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        processes=False,  # of one process, quick to start; others are tried in test_scale_replays.py
-        host="tcp://127.0.0.1",
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-    ) as cluster:
-        assert cluster.scheduler_address.startswith("tcp://127.0.0.1:")
-        done = run(*words, "--cluster", cluster.scheduler_address, "--out", "cluster")
-    assert done.exit_code == 0, done.output
-    assert done.stdout == alone
-
-
 def test_a_replay_that_fails_is_told_and_the_others_are_printed(run, fruit, monkeypatch):
     opened = Learning.open
 
@@ -145,9 +108,21 @@ def test_a_replay_that_fails_is_told_and_the_others_are_printed(run, fruit, monk
     done = run("fruit.csv", "--label", "fruit", "--predictors", "deleted", "--tune", 0, "--shuffles", 2)
     assert done.exit_code == 1
     assert "fruit deleted" in done.stdout
-    assert "failed: fruit, shuffle 1: ValueError: this order is not to my liking" in done.stderr
-    assert "1 of 2 replays failed; the same command tries them again" in done.stderr
-    monkeypatch.undo()
+    assert "failed: fruit, shuffle 1: this order is not to my liking" in done.stderr
+    assert "1 of 2 replays failed" in done.stderr
+
+
+def test_what_was_done_before_an_interrupt_is_printed(run, fruit, monkeypatch):
+    def open_but(self, data, shuffle, opened=Learning.open):
+        if shuffle == 1:
+            raise KeyboardInterrupt
+        return opened(self, data, shuffle)
+
+    monkeypatch.setattr(Learning, "open", open_but)
+    done = run("fruit.csv", "--label", "fruit", "--predictors", "deleted", "--tune", 0, "--shuffles", 2)
+    assert done.exit_code == 130
+    assert "fruit deleted" in done.stdout
+    assert "interrupted: the table is that of the replays until then" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -155,37 +130,15 @@ def test_a_replay_that_fails_is_told_and_the_others_are_printed(run, fruit, monk
     [
         (["cra"], "did you mean car"),
         (["car", "car"], "DATA must name each data set once, got car car"),
-        (["car", "--workers", 2, "--cluster", "tcp://127.0.0.1:1"], "--workers belongs to the cluster of this machine"),
         (["car", "--shuffles", 0], "0 is not in the range"),
         (["car", "--predictors", "ven"], "must be distinct names of"),
         ([], "Missing argument 'DATA...'"),
         (["car", "--predictors", "forecaster", "--kernel", "linear"], "--kernel chooses nothing of a forecaster"),
     ],
-    ids=[f"{i}" for i in range(7)],
+    ids=[f"{i}" for i in range(6)],
 )
 def test_what_is_refused(run, words, reason):
     done = run(*words)
     assert done.exit_code != 0
     assert reason in done.output
     assert "replays failed" not in done.output  # it is refused once, before any of them
-
-
-def test_other_versions_and_files_of_a_worker_are_refused(fruit, tmp_path, monkeypatch):
-    from venn.cli import compare
-
-    monkeypatch.chdir(tmp_path)
-    chosen = Learning(merge({"source": {"label": "fruit"}}, "", {}), tuned_on=0, no_progress=True)
-    with pytest.raises(ValueError, match=r"vennstream must have the same version everywhere, 0\.0, and is"):
-        compare.opened("car", 0, chosen=chosen, content=None, version="0.0")
-    with pytest.raises(ValueError, match=r"fruit\.csv must be the same file everywhere"):
-        compare.opened("fruit.csv", 0, chosen=chosen, content="0", version="0.0")
-    assert "car" in {info.name for info in streams.datasets()}
-
-
-def test_without_dask_one_line_says_what_to_install(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)  # its import then fails
-    done = run("car", "--steps", 25, "--shuffles", 1, "--workers", 1, "--no-progress")
-    assert done.exit_code == 1
-    assert (
-        done.output.splitlines()[-1] == "Error: venn.scale needs Dask: pip install 'dask[array,dataframe]' distributed"
-    )

@@ -6,10 +6,12 @@ import gzip
 import os
 import re
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from naive import pairs as naive
 from scipy.stats import mannwhitneyu
 
 import streams
@@ -23,6 +25,7 @@ sys.path.insert(0, str(EXAMPLES))
 
 import covtype  # noqa: E402
 from covtype_study import protocol, published, stream  # noqa: E402
+from covtype_study.pairs import Pairs, votes_and_margins, weights_of  # noqa: E402
 from studies.store import Store  # noqa: E402
 
 NOT_TESTED = 7 * (published.TRAIN + published.VALIDATION)
@@ -48,9 +51,44 @@ def test_the_published_matrices_sum_and_score_as_the_text_says(matrix, accuracy,
 def test_weights_of_pairs_are_those_of_balanced_training():
     shift = PriorShift(protocol.BALANCED, published.PRIORS)
     for (a, b), want in {(0, 1): (0.856, 1.144), (1, 3): (1.981, 0.0192)}.items():
-        of_a, of_b = shift.pair(a, b)
+        of_a, of_b = weights_of(shift, a, b)
         assert (of_a, of_b) == pytest.approx(want, rel=2e-3)
         assert of_a == pytest.approx(2 * published.PRIORS[a] / (published.PRIORS[a] + published.PRIORS[b]))
+
+
+def overlapping(n, seed, c=4):
+    """Overlapping classes on a grid: ties, duplicates, equal objects with different labels."""
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.arange(n) % c)
+    return np.round(rng.normal(size=(n, 2)) + 1.2 * np.column_stack([codes % 2, codes // 2])), codes
+
+
+@pytest.mark.parametrize("operational", [None, (0.1, 0.4, 0.3, 0.2)], ids=["no shift", "shift"])
+def test_each_pair_takes_the_parameters_of_fewest_weighted_errors(operational):
+    (X, y), held = overlapping(60, 1), overlapping(40, 11)
+    train, gammas, Cs = (0.25,) * 4, (2.0, 0.1, 0.5), (5.0, 0.2)
+
+    def weights(a, b):
+        return (1.0, 1.0) if operational is None else naive.class_weights(train, operational, a, b)
+
+    want = naive.choices(X, y, held, 4, gammas, Cs, weights, 1e-8)
+    shift = operational and PriorShift(train, operational)
+    model = Pairs(X, y, held, Cs, gammas, shift, jobs=2, tol=1e-8)
+    assert model.gamma.tolist() == [one[0] for one in want]
+    assert model.C.tolist() == [one[1] for one in want]
+    np.testing.assert_allclose(model.errors, [one[2] for one in want], rtol=1e-12)
+    assert len(set(model.gamma)) > 1  # so that the machines are of several groups
+    new = np.concatenate([held[0][:10], [[0.5, 0.5], [40.0, -40.0]]])
+    decisions = np.array([[f(x) for *_, f in want] for x in new])
+    np.testing.assert_allclose(model.decisions(new), decisions, atol=1e-6)
+    assert model.scores(new).argmax(axis=1).tolist() == [naive.winner(row, 4) for row in decisions]
+
+
+def test_votes_and_margins_are_those_of_loops():
+    rng = np.random.default_rng(5)
+    decisions = rng.integers(-2, 3, size=(200, 6)) * 1e-7 * 10.0 ** rng.integers(0, 8, size=(200, 1))
+    got = votes_and_margins(list(combinations(range(4), 2)), decisions)
+    np.testing.assert_allclose(got, [naive.votes(row, 4) for row in decisions], rtol=1e-12, atol=1e-12)
 
 
 def labels(n=20_000):

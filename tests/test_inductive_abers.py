@@ -17,7 +17,7 @@ import venn
 from venn.machines.frozen import FrozenScorer
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive import InductiveVenn
-from venn.predictors.inductive_abers import InductiveVennAbers
+from venn.predictors.inductive_abers import InductiveVennAbers, WeighedAbers
 from venn.saved import made_again
 from venn.schedules import NoTraining, PrefixRestart
 
@@ -303,3 +303,13 @@ def test_what_it_refuses():
         model.replay_many([[0.0, 1.0], [np.nan, 0.0]], [0, 1])
     assert model.n == 0
     assert repr(model).startswith("InductiveVennAbers(FrozenScorer(LinearSVC(), classes=[0, 1]), schedule=NoTraining(")
+
+
+def test_a_state_with_weights_below_0_is_refused():
+    """The loop that pools by weights would leave its array."""
+    reader = WeighedAbers((0, 1))
+    reader.add(np.array([[-1.0, 1.0, 2.0]]), np.array([1]))
+    state = reader.state
+    state["examples"][0][:, 2] = -1.0
+    with pytest.raises(ValueError, match="weights >= 0"):
+        reader.restore(state)

@@ -32,11 +32,11 @@ class ByDefinition:
 
 
 @pytest.mark.parametrize("kind", ["normal", "grid", "few"])
-@pytest.mark.parametrize(("gamma", "widths"), [(None, (1 / 16, 1 / 4, 1, 4)), (0.5, (1.0,)), (2.0, (0.1, 3.0, 7.0))])
+@pytest.mark.parametrize(("gamma", "widths"), [("auto", (1 / 16, 1 / 4, 1, 4)), (0.5, (1.0,)), (2.0, (0.1, 3.0, 7.0))])
 def test_a_row_is_the_mean_of_gaussians(kind, gamma, widths):
     X = objects(kind, np.random.default_rng(0), 20)
     columns, out = np.ascontiguousarray(X.T), np.empty(20)
-    rate = 1 / X.shape[1] if gamma is None else gamma
+    rate = 1 / X.shape[1] if gamma == "auto" else gamma
     expected = [definition(X[3], z, rate, widths) for z in X]
     kernel = MultiscaleRBF(gamma, widths)
     kernel.row(columns, 20, X[3], out)

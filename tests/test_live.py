@@ -1,4 +1,4 @@
-"""The live view: charts of characters, bounded memory, terminals of any size, pipes, a real pseudo-terminal."""
+"""The live view: terminals of any size, pipes, a real pseudo-terminal."""
 
 import fcntl
 import io
@@ -21,8 +21,6 @@ from rich.console import Console
 
 from venn.monitors.monitor import Monitor
 from venn.prediction import Multiprobability
-from venn.show.chart import LABEL, Layer, chart
-from venn.show.history import MOST_ROWS, History
 from venn.show.live import Live, lines
 from venn.show.telling import Crier
 
@@ -54,86 +52,6 @@ def quiet():
     return list(snapshots(600, stride=40))
 
 
-# ---------------------------------------------------------------------------- chart
-
-
-def dots(text_lines, width, height):
-    """Return the dots of a chart, (4 rows, 2 columns) a character, as a set of (column, row from below)."""
-    places = [(0, 3), (0, 2), (0, 1), (1, 3), (1, 2), (1, 1), (0, 0), (1, 0)]  # of the bits of a braille character
-    lit = set()
-    for row, line in enumerate(text_lines[:-1]):
-        for column, letter in enumerate(line.plain[LABEL + 1 : width - 1]):
-            code = ord(letter) - 0x2800
-            if 0 < code < 256:
-                lit |= {
-                    (2 * column + dx, 4 * (height - 2 - row) + dy)
-                    for bit, (dx, dy) in enumerate(places)
-                    if code >> bit & 1
-                }
-    return lit
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_every_point_of_a_curve_is_a_dot_and_every_dot_is_near_the_curve(seed):
-    rng = np.random.default_rng(seed)
-    width, height = int(rng.integers(16, 60)), int(rng.integers(2, 20))
-    n = int(rng.integers(1, 300))
-    x = np.sort(rng.choice(np.arange(1000), n, replace=False))
-    y = rng.normal(size=n).cumsum()
-    span = (float(y.min()) - 0.1, float(y.max()) + 0.1)
-    lit = dots(chart([Layer(x, y, y)], (0, 1000), span, width, height), width, height)
-    n_columns, n_rows = 2 * (width - LABEL - 2), 4 * (height - 1)
-
-    def place(a, b):
-        return a / 1000 * n_columns, (b - span[0]) / (span[1] - span[0]) * n_rows
-
-    for a, b in zip(x, y, strict=True):
-        column, row = place(a, b)
-        assert (int(column), int(row)) in lit
-    # The curve itself, densely: every dot has a point of it in its column, at its height or passing by.
-    dense = np.linspace(x[0], x[-1], 40 * n_columns)
-    heights = np.interp(dense, x, y)
-    passing = {}
-    for a, b in zip([*dense, *x], [*heights, *y], strict=True):
-        column, row = place(a, b)
-        for near in (int(column - 0.03), int(column), int(column + 0.03)):
-            passing.setdefault(near, []).append(row)
-    for column, row in lit:
-        assert min(passing[column]) - 1.6 <= row <= max(passing[column]) + 1.6
-
-
-def test_a_band_is_filled_and_a_later_line_covers_it():
-    x = [0, 10]
-    drawn = chart([Layer(x, [1, 1], [3, 3], "red"), Layer(x, [2, 2], [2, 2])], (0, 10), (0, 4), 29, 5)
-    inside = [line.plain[LABEL + 1 : -1] for line in drawn[:-1]]
-    assert inside[0] == "⣀" * 20  # the value on the upper end of the band is part of it
-    assert inside[1] == "⣀" * 20  # 2 is the lowest dot of its row, and the only one there
-    assert inside[2] == "⣿" * 20
-    assert inside[3] == " " * 20
-
-
-def test_a_mark_on_the_axis_is_not_hidden_by_the_last_step():
-    assert chart([], (0, 500), (0, 1), 40, 3, marks=[100])[-1].plain.endswith(" 500 ")
-    assert chart([], (0, 500), (0, 1), 40, 3, marks=[100, 500])[-1].plain.endswith("▲ ")
-
-
-# -------------------------------------------------------------------------- history
-
-
-def test_history_is_bounded_and_keeps_both_ends_and_even_gaps():
-    history = History(["a"])
-    for step in range(1, 20_001):
-        history.append({"a": {"step": step, "curves": {"accuracy": step / 20_000}}})
-        assert len(history) < MOST_ROWS
-        if step % 997 == 0 or step < 1100:
-            x, accuracy, *_ = history.curve("a")
-            assert (x[0], x[-1]) == (1, step)
-            assert accuracy == [s / 20_000 for s in x]
-            gaps = np.diff(x[:-1])  # the last one is there until the next
-            assert len(set(gaps.tolist())) <= 1
-    assert len(history) > MOST_ROWS // 2
-
-
 # ----------------------------------------------------------------------------- sizes
 
 
@@ -156,42 +74,23 @@ def test_80_by_24_shows_everything(changing):
     text = final(terminal(80, 24), changing)
     head, heads, *rows = text.split("\n")
     assert re.match(r"car   step 1728 of 1728 \(100 %\)   [\d,]+ steps/s", head)
-    for column in ("predictor", "accuracy", "claimed", "last 500", "log loss", "err .05", "set", "evidence", "alarms"):
+    for column in ("predictor", "accuracy", "claimed", "log loss", "err .05", "set", "evidence", "alarms"):
         assert column in heads
     for name, row in zip(NAMES, rows, strict=False):
         curves = changing[-1][name]["curves"]
         assert row.startswith(name)
         assert f"{curves['accuracy']:.3f}"[1:] in row
         assert row.rstrip().endswith(str(changing[-1][name]["alarms"]["count"]))
-    for row in ("venn  .8", "abers  .8", "evidence  log10", "a venn Ville", "8 alarms", "platt: At step 1230"):
+    for row in ("8 alarms", "platt: At step 1230"):
         assert row in text
-    assert text.count("▲") >= 3
-    assert all(f"{letter}\n" in text or f"{letter} " in text for letter in "abcd")
-
-
-def test_wide_terminals_show_all_columns_and_charts(changing):
-    text = final(terminal(160, 48), changing)
-    assert "ECE" in text
-    assert "claimed .950" in text  # of prediction sets: the share that holds the label
-    assert all(re.search(rf"^{name}  (covered )?\.\d", text, re.MULTILINE) for name in NAMES)
-    single = final(terminal(100, 30), changing, ["venn"])
-    assert "a Ville, realised row" in single
-    assert "b ShiryaevRoberts, realised row" in single
-
-
-def test_without_alarms_their_place_is_kept(quiet, changing):
-    calm, loud = (final(terminal(100, 30), cases).rstrip("\n").split("\n") for cases in (quiet, changing))
-    assert "no alarm" in calm
-    # In the same place, so nothing jumps when the first one rings.
-    assert calm.index("no alarm") == loud.index("8 alarms")
 
 
 def test_more_predictors_than_lines():
     names = [f"p{i}" for i in range(30)]
     snapshot = {"step": 9, "curves": {"accuracy": 0.5, "lower": 0.4, "upper": 0.6}}
     text = final(terminal(80, 24), [dict.fromkeys(names, snapshot)], names)
-    assert "and 25 more" in text
-    assert re.search("^p4 ", text, re.MULTILINE)
+    assert "and 17 more" in text
+    assert re.search("^p12 ", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["[red]x[/red]", "a\x1b[2Jb\nc", "分類器" * 9, "x" * 50, "é"])
@@ -215,7 +114,7 @@ def test_evidence_of_any_size(log10):
     entry = {"name": "rows", "detector": "CUSUM", "log10": log10, "threshold": 4.0}
     case = {"step": 1, "curves": {"accuracy": 1.0, "lower": 0.9, "upper": 0.9}, "evidence": [entry]}
     text = final(terminal(80, 24), [{"a": case}, {"a": case | {"step": 2}}], ["a"])
-    assert "a CUSUM, rows" in text
+    assert "CUSUM" in text
     assert "nan" not in text
 
 
@@ -236,7 +135,7 @@ def test_it_shows_what_a_monitor_says():
         console.export_text()
     text = console.export_text()
     snapshot = monitor.snapshot()
-    for part in ("[.800, .900]", "last 50", "ECE", f"{snapshot['alarms']['count']} alarms", "a Ville, "):
+    for part in ("[.800, .900]", "last 50", "ECE", f"{snapshot['alarms']['count']} alarms"):
         assert part in text
     assert snapshot["alarms"]["last"][-1]["sentence"][:40] in text
     assert snapshot["alarms"]["last"][-1]["sentence"] in lines({"venn": snapshot})[0]
@@ -332,7 +231,7 @@ def test_the_table_names_the_detector_of_its_evidence(changing):
     assert wide[1].split()[-3:] == ["evidence", "by", "alarms"]
     for row in wide[2:6]:
         assert row.split()[-2] in ("Ville", "ShiryaevRoberts")
-    assert "by" not in narrow[1].split()  # there the charts name them
+    assert "by" not in narrow[1].split()
     assert re.search(r"; evidence 10\^[\d.]+ \((Ville|ShiryaevRoberts)\), alarm at 10\^", lines(changing[-1])[0])
 
 

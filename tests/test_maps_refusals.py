@@ -7,7 +7,6 @@ import pytest
 from test_maps import BINARY, SEVERAL, binary_data, class_data
 
 from venn.machines.machine import NotConverged
-from venn.maps.beta import BetaScaling
 from venn.maps.beta_calibration import BetaCalibration
 from venn.maps.classes import OneVsAll
 from venn.maps.sigmoids import Platt
@@ -74,9 +73,7 @@ def test_bad_parameters_are_refused():
             Binning(10, edges)
     with pytest.raises(TypeError, match="laplace must be True or False"):
         Binning(laplace=1)
-    with pytest.raises(TypeError, match="tuned must be True or False"):
-        BetaScaling(1)
-    with pytest.raises(ValueError, match="interpolation must be 'step' or 'linear'"):
+    with pytest.raises(ValueError, match="interpolation must be one of 'step', 'linear'"):
         Isotonic("cubic")
     for method in (Platt, "Platt", None):
         with pytest.raises(TypeError, match="map must be an object with a method 'fit'"):

@@ -438,22 +438,24 @@ def test_bad_parameters_are_refused(make, message):
 
 
 def damaged(state):
-    """Yield states that no martingale of that kind can reach."""
+    """Yield states that have not the form of one of that kind."""
     yield None
     yield []
     yield {}
     for name in state:
         yield {k: v for k, v in state.items() if k != name}
-        for value in (None, "x", math.nan, math.inf, -1, [1.0], [], True):
+        for value in (None, "x", math.nan, math.inf, [1.0], [], True):
             yield state | {name: value}
         if isinstance(state[name], list):
             yield state | {name: state[name][:-1]}
-            yield state | {name: [*state[name][:-1], -1.0]}
             yield state | {name: [math.nan, *state[name][1:]]}
-            yield state | {name: [1.25 * v for v in state[name]]}
+    for cell in (-1.0, 256.0) if "ring" in state else ():  # a loop takes it as an index
+        yield state | {"ring": [*state["ring"][:-1], cell]}
+    if "kept" in state and "kappa" not in state["parameters"]:  # a series would not end
+        yield state | {"kept": -1e300}
     yield state | {"more": 1}
     yield state | {"n": state["n"] + 0.5}
-    yield state | {"n": 0}
+    yield state | {"n": -1}
     yield state | {"kind": "Other"}
     yield state | {"parameters": {"kappa": 0.123}}
 
@@ -465,11 +467,6 @@ def test_a_damaged_state_is_refused_and_leaves_no_trace(make):
     state = json.loads(bits(martingale))
     before = bits(martingale)
     for bad in damaged(state):
-        if bad == state:
-            continue
-        # ln S of plug-ins follows from nothing that is kept: any finite number may be it.
-        if isinstance(bad, dict) and isinstance(martingale, PlugIn | BetaPlugIn) and bad.get("log") == -1:
-            continue
         with pytest.raises(ValueError, match=r"^state.* must .*got"):
             martingale.restore(bad)
         assert bits(martingale) == before
@@ -492,13 +489,3 @@ def test_a_rate_that_no_float_holds_is_refused():
 def test_a_grid_that_no_memory_holds_is_refused(grid):
     with pytest.raises(ValueError, match="grid must be an integer"):
         Sleeper(0.01, grid)
-
-
-def test_a_state_with_something_beyond_the_window_is_refused():
-    martingale = PlugIn(window=5)
-    martingale.update_many(np.array([0.1, 0.5, 0.9]))
-    state = martingale.state
-    assert state["ring"][3:] == [0.0, 0.0]
-    state["ring"] = [*state["ring"][:3], 7.0, 0.0]
-    with pytest.raises(ValueError, match="must"):
-        PlugIn(window=5).restore(state)

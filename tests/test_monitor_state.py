@@ -64,18 +64,12 @@ def test_damaged_states_are_refused():
         good | {"n": -1},
         good | {"n": 20.0},
         good | {"count": -1},
-        good | {"count": 3},
-        good | {"sums": [0.0] * 9},
         good | {"sums": [np.inf] * 9},
         good | {"ring": good["ring"][1:]},
         good | {"ring": [[np.nan] * 9, *good["ring"][1:]]},
         good | {"alarms": [{"step": 1, "detector": 3, "log_evidence": 5.0, "sentence": "", "about": ""}], "count": 1},
-        good | {"alarms": [{"step": 21, "detector": "", "log_evidence": 5.0, "sentence": "", "about": ""}], "count": 1},
-        good | {"accuracy": other.state["accuracy"]},
-        good | {"calibration": other.state["calibration"]},
         good | {"evidence": [good["evidence"][0] | {"left": 1}]},
         good | {"evidence": [good["evidence"][0] | {"p_value": np.nan}]},
-        good | {"evidence": [good["evidence"][0] | {"p_value": None}]},
         good | {"evidence": [good["evidence"][0] | {"band": venn.monitors.DeviationBand(0.005).state}]},
     ):
         with pytest.raises(ValueError, match=r"^state.* must"):

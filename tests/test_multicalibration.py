@@ -248,20 +248,6 @@ def test_saved_and_loaded_it_goes_on_to_the_bit(tmp_path):
             model.learn_one(X[i], int(y[i]))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"origin": None}, {"origin": np.ones(2)}, {"origin": np.array([0.0, np.nan])}, {"R": np.zeros((2, 2))}],
-    ids=["none", "of the constant", "nan", "of nothing"],
-)
-def test_sums_that_cannot_have_that_origin_are_refused(change):
-    X, y = examples(np.random.default_rng(5), 5)
-    model = InductiveMulticalibration(Given(range(2)), [2])
-    model.learn_many(X, y.tolist())
-    state = model.state
-    with pytest.raises(ValueError, match="origin must be"):
-        InductiveMulticalibration(Given(range(2)), [2]).restore(state | {"reader": state["reader"] | change})
-
-
 def test_it_stands_in_replays_records_and_monitors():
     rng = np.random.default_rng(9)
     X, y = examples(rng, 60)

@@ -11,7 +11,7 @@ from test_contract import BAD_OBJECTS
 
 import venn
 from venn.machines import FrozenRegressor, KernelRidge
-from venn.maps import Softmax
+from venn.maps import Platt
 from venn.predictors import (
     AdaptiveIntervals,
     ConformalDistribution,
@@ -172,15 +172,15 @@ OF_CLASSES = {
     "transductive abers": venn.TransductiveVennAbers,
     "transductive conformal": venn.Conformal,
     "transductive multicalibration": lambda machine: TransductiveMulticalibration(machine, [0]),
-    "training scores": lambda machine: venn.Scaler(machine, Softmax()),
-    "deleted scores": lambda machine: venn.Scaler(machine, Softmax(), DeletedScores()),
+    "training scores": lambda machine: venn.Scaler(machine, Platt()),
+    "deleted scores": lambda machine: venn.Scaler(machine, Platt(), DeletedScores()),
     "venn": venn.InductiveVenn,
     "abers": venn.InductiveVennAbers,
     "conformal": venn.InductiveConformal,
     "cross": CrossVenn,
     "multicalibration": lambda machine: InductiveMulticalibration(machine, [0]),
-    "held out": lambda machine: venn.Scaler(machine, Softmax(), HeldOutScores()),
-    "cross-fitted": lambda machine: venn.Scaler(machine, Softmax(), CrossFittedScores()),
+    "held out": lambda machine: venn.Scaler(machine, Platt(), HeldOutScores()),
+    "cross-fitted": lambda machine: venn.Scaler(machine, Platt(), CrossFittedScores()),
 }
 
 

@@ -48,20 +48,6 @@ def test_weights_are_quotients_of_priors_times_costs():
     assert PriorShift.of_keeping(keep).ratios * keep == pytest.approx(np.full(3, 1.6 / 3))
 
 
-def test_pairs_have_the_published_weights():
-    """Of Cawley & Talbot's data after balanced training, and their mean over the training examples is 1."""
-    counts = np.array([211840, 283301, 35754, 2747, 9493, 17367, 20510])
-    shift = PriorShift([1 / 7] * 7, counts / counts.sum())
-    assert np.round(shift.pair(0, 1), 3).tolist() == [0.856, 1.144]
-    assert np.round(shift.pair(1, 3), 4).tolist() == [1.9808, 0.0192]
-    assert shift.pair(3, 1) == shift.pair(1, 3)[::-1]
-    unequal = PriorShift((0.6, 0.3, 0.1), (0.2, 0.3, 0.5), costs=(1, 5, 2))
-    first, second = unequal.pair(0, 2)
-    assert (0.6 * first + 0.1 * second) / 0.7 == pytest.approx(1)
-    assert first / second == pytest.approx(unequal.weights[0] / unequal.weights[2])
-    assert IMPOSSIBLE.pair(0, 1) == pytest.approx((0.8 / 0.5, 0.0))
-
-
 def test_shifts_are_values():
     shift = PriorShift((0.5, 0.5), (0.1, 0.9), (1, 2))
     for twin in (eval(repr(shift)), copy.deepcopy(shift), pickle.loads(pickle.dumps(shift))):
@@ -124,17 +110,6 @@ def test_wrong_costs_are_refused(costs):
             PriorShift.of_costs(bad)
     with pytest.raises(ValueError, match="at least 2 classes"):
         PriorShift.of_costs((1,))
-
-
-def test_wrong_pairs_are_refused():
-    for a, b in ((0, 3), (-1, 0), (1, 1)):
-        with pytest.raises(ValueError, match="must be"):
-            SHIFT.pair(a, b)
-    for a in (True, "0", 0.0):
-        with pytest.raises(TypeError, match="a must be the position of a class"):
-            SHIFT.pair(a, 1)
-    with pytest.raises(ValueError, match="a and b must not both be of operational prior 0"):
-        PriorShift((0.5, 0.25, 0.25), (1, 0, 0)).pair(1, 2)
 
 
 def test_a_class_that_weighs_nothing_is_no_weight_of_a_machine():

@@ -220,7 +220,7 @@ def test_each_measure_makes_the_sets_it_is_known_for():
         (lambda: RAPS(free=-1), "free must be an integer >= 0"),
         (lambda: SAPS(0), "weight must be a finite number > 0"),
         (lambda: SAPS(seed=-1), "seed must be an integer >= 0"),
-        (lambda: TopK(1), "deleted must be True or False"),
+        (lambda: TopK(deleted=1), "deleted must be True or False"),
     ],
 )
 def test_bad_parameters_are_refused(make, says):

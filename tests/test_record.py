@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import math
 import sys
 
@@ -375,16 +374,6 @@ def test_table_is_plain_text():
     assert venn.split() == ["venn", *(f"{value:.4f}" for value in means["venn"].values())]
     assert point.split()[0] == "point"
     assert "no step clipped" in foot
-
-
-def test_rich_console_prints_the_record():
-    from rich.console import Console
-
-    record = recorded(random_run(5), data="toy")
-    out = io.StringIO()
-    Console(file=out, width=120).print(record)
-    for text in ("toy: 5 examples", "venn", f"{record.means()['point']['brier']:.4f}", "log loss"):
-        assert text in out.getvalue()
 
 
 @pytest.mark.parametrize("n", [1, 5, 120, 5000])

@@ -17,8 +17,6 @@ from sklearn.svm import SVC
 from test_contract import BAD_LABELS, BAD_OBJECTS
 
 import venn
-from venn.batch.constrained import ClassWeightScan, ConstrainedSVC
-from venn.batch.posterior import PosteriorSVC
 from venn.predictors.refitted import Refitted
 from venn.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart
 
@@ -292,19 +290,23 @@ def test_three_of_them_in_a_panel_beside_venn_predictors():
     rng = np.random.default_rng(9)
     machine = venn.LeastSquaresSVM(venn.Linear(), C=1, classes=["no", "yes"])
     schedule = PrefixRestart(first=20)
-    estimators = {"posterior": PosteriorSVC(radius=0.5), "bayes": GaussianNB(), "logistic": LogisticRegression()}
+    estimators = {
+        "forest": RandomForestClassifier(5, random_state=0),
+        "bayes": GaussianNB(),
+        "logistic": LogisticRegression(),
+    }
     panel = venn.Panel(
         venn=venn.TransductiveVenn(machine, venn.Argmax()),
         platt=venn.Scaler(machine, venn.maps.Platt()),
         **{name: Refitted(one, machine.classes, schedule=schedule) for name, one in estimators.items()},
     )
-    alone = Refitted(PosteriorSVC(radius=0.5), machine.classes, schedule=schedule)
+    alone = Refitted(estimators["forest"], machine.classes, schedule=schedule)
     right = dict.fromkeys(panel, 0)
     for i in range(60):
         y = int(rng.integers(0, 2))
         x = rng.normal(size=2) + 2 * y
         said = panel.predict_one(x)
-        np.testing.assert_array_equal(said["posterior"].proba, alone.predict_one(x).proba)
+        np.testing.assert_array_equal(said["forest"].proba, alone.predict_one(x).proba)
         label = ("no", "yes")[y]
         for name, prediction in said.items():
             right[name] += prediction.label == label and i >= 20
@@ -316,24 +318,3 @@ def test_three_of_them_in_a_panel_beside_venn_predictors():
     with pytest.raises(ValueError, match="x must"):
         panel.learn_one([1.0], "no")
     assert machine.n == panel["bayes"].n == 60
-
-
-def test_a_bootstrap_of_plain_and_of_constrained_svms():
-    bootstrap = pytest.importorskip("venn.batch.bootstrap")
-    constrained = ConstrainedSVC(sensitivity=0.8, solver=ClassWeightScan((1, 8)))
-    panel = venn.Panel(
-        plain=Refitted(
-            bootstrap.BootstrapSVC((0.5, 2.0), resamples=5), ["no", "yes"], schedule=PrefixRestart(first=20)
-        ),
-        sensitive=Refitted(
-            bootstrap.BootstrapSVC((0.5, 2.0), resamples=5, base=constrained),
-            ["no", "yes"],
-            schedule=PrefixRestart(first=20),
-        ),
-    )
-    rng = np.random.default_rng(10)
-    for _ in range(20):
-        y = int(rng.integers(0, 2))
-        panel.learn_one(rng.normal(size=2) + 2 * y, ("no", "yes")[y])
-    for prediction in panel.predict_one([3.0, 3.0]).values():
-        assert prediction.label == "yes"

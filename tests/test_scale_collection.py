@@ -19,13 +19,13 @@ pytest.importorskip("distributed")
 import dask
 import dask.array as da
 import dask.dataframe as dd
+from distributed import Client
 
 import venn
 from venn.monitors.scorecard import Scorecard
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.scale.cluster import client_of
 from venn.scale.collection import FAN, WINDOW, calibrate, score, score_block
 
 pytestmark = pytest.mark.usefixtures("patient_nannies")
@@ -65,7 +65,7 @@ def said(model):
 
 @pytest.fixture(scope="module")
 def client(patient_nannies):
-    with client_of(workers=2) as client:
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client:
         yield client
 
 
@@ -223,6 +223,8 @@ def test_what_a_maker_raises_is_said_of_its_partition(work, how):
 
 
 def test_predictors_that_cannot_be_calibrated_so():
+    with pytest.raises(TypeError, match="client must be a distributed"):
+        calibrate(MODELS["counts"](), [rows(0)], client="tcp://127.0.0.1:1")
     with pytest.raises(TypeError, match="predictor must be an inductive predictor"):
         calibrate(SCORER, [rows(0)])
     with pytest.raises(TypeError, match="predictor must be an inductive predictor"):

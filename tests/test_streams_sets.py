@@ -20,8 +20,8 @@ import pytest
 import streams
 from streams import Ordinal
 from streams.catalogue import PUBLISHED
-from streams.datasets import CAR, CAR_CLASSES, car_rows
 from streams.files import DataFile, _verified, cache_folder
+from streams.loaded import CAR, CAR_CLASSES, car_rows
 from streams.tables import read_csv
 
 DATA = os.environ.get("STREAMS_DATA")

@@ -381,7 +381,7 @@ def test_it_restarts_as_the_loop_written_by_hand_would(name, keep):
         model.learn_one(X[step], y[step])
         base.learn_one(X[step], y[step])
         since += 1
-        assert model.monitor.n == (since if len(restarts) == len(model.restarts) else 0)
+        assert model.watching.n == (since if len(restarts) == len(model.restarts) else 0)
         if watch.update(expected, y[step]):
             restarts.append(step + 1)
             watch, since = monitor(seed=4 + SEEDS * len(restarts)), 0
@@ -441,13 +441,13 @@ def test_what_was_said_before_cannot_be_known_afterwards():
     model.machine.learn_one(X[3], y[3])
     with pytest.raises(RuntimeError, match=r"after_learning needs what note\(x, y\) returned .* got none"):
         model.after_learning(X[3], y[3])
-    assert model.monitor.n == 3
+    assert model.watching.n == 3
     model.learn_one(X[6], y[6])
-    assert (model.n, model.monitor.n) == (5, 4)
+    assert (model.n, model.watching.n) == (5, 4)
     for x, label in ((X[0], "maybe"), ([np.inf], "yes"), ("x", "no")):
         with pytest.raises((TypeError, ValueError)):
             model.learn_one(x, label)
-    assert (model.n, model.monitor.n, model.machine.n) == (5, 4, 5)
+    assert (model.n, model.watching.n, model.machine.n) == (5, 4, 5)
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,10 @@ ROOMS = (
 
 # Files that test other rooms: estimators, many processes, programs, pages, brokers, figures, streams.
 ELSEWHERE = (
-    "bootstrap calibrator campaign classifiers cli cli_columns cli_groups cli_monitor cli_scale compare compiling "
-    "constrained covtype docs examples figures frames kafka kill lanes live messages metrics mutants numbers_cli "
-    "packaging page peers posterior redis report river rows run run_fuzz run_settings scale_collection scale_keyed "
-    "scale_replays streams streams_csv streams_fetched streams_sets streams_synthetic svc tailing"
+    "benitez_pena benitez_pena_machines calibrator campaign classifiers cli cli_columns cli_groups cli_monitor "
+    "cli_scale compare compiling covtype docs examples figures frames kafka kill lanes live messages metrics mutants "
+    "numbers_cli packaging page peers redis report river rows run run_fuzz run_settings scale_collection scale_keyed "
+    "streams streams_csv streams_fetched streams_sets streams_synthetic svc tailing"
 )
 
 

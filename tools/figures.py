@@ -133,8 +133,6 @@ SAID = (
     Said("docs/any_stream.md", "`Adaptive` adds # microseconds to a step", "adaptive.py", ("0.over",)),
     Said("docs/regression.md", "takes # microseconds beside the machine's own answer; to fit one ridge anew # times",
          "regression.py", ("0.beside_the_machine_us", "0.times_faster_than_refitting")),
-    Said("docs/weights.md", "On `wisconsin` a loop over `LinearSVC` takes # times as long, over `SVC` # times",
-         "bootstrap.py --data wisconsin", ("0.ratio_linear", "0.ratio_svc")),
 )  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
 from . import adapters as adapters
-from . import batch as batch
 from . import covariates as covariates
 from . import decisions as decisions
 from . import distribution as distribution

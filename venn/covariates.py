@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from venn.parameters import Parameters, positive
+from venn.parameters import Parameters, number, positive
 from venn.prediction import Floats
 from venn.priors import finite_numbers
-from venn.saved import saved
+from venn.saved import component, param
 
 __all__ = ["CovariateShift", "LogLinear", "estimated_shift"]
 
@@ -19,7 +19,14 @@ ROUNDS = 100
 GRADIENT = 1e-9  # at which Newton's method stops, per object
 
 
-@saved
+def _checked_weight(name: str, weight: Any) -> Any:
+    """Return a function, or say what it must be."""
+    if isinstance(weight, type) or not callable(weight):
+        raise TypeError(f"{name} must be a function from objects to their weights, got {weight!r}")
+    return weight
+
+
+@component
 class CovariateShift(Parameters):
     """Objects that are distributed differently in learning and in use, while P(y | x) does not change.
 
@@ -63,10 +70,7 @@ class CovariateShift(Parameters):
     array([1., 2.])
     """
 
-    def __init__(self, weight: Callable[[Floats], Any]) -> None:
-        if isinstance(weight, type) or not callable(weight):
-            raise TypeError(f"weight must be a function from objects to their weights, got {weight!r}")
-        self.weight = weight
+    weight: Callable[[Floats], Any] = param(_checked_weight)
 
     def weights(self, rows: Any) -> Floats:
         """Return the (n,) weights of (n, d) objects.
@@ -98,7 +102,7 @@ def checked_covariates(shift: Any) -> CovariateShift | None:
     return shift
 
 
-@saved
+@component
 class LogLinear(Parameters):
     """Weights whose logarithm is linear in the features: w(x) = exp(intercept + coefficients . x).
 
@@ -121,9 +125,8 @@ class LogLinear(Parameters):
     array([1.   , 2.718])
     """
 
-    def __init__(self, coefficients: Sequence[float], intercept: float = 0.0) -> None:
-        self.coefficients = finite_numbers("coefficients", coefficients, "a sequence of finite numbers")
-        (self.intercept,) = finite_numbers("intercept", [intercept], "a finite number")
+    coefficients: Sequence[float] = param(finite_numbers, "a sequence of finite numbers")
+    intercept: float = param(number, default=0.0)
 
     def __call__(self, rows: Floats) -> Floats:
         """Return the (n,) weights of (n, d) objects."""

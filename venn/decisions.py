@@ -19,7 +19,7 @@ from venn.prediction import (
     Multiprobability,
     PredictionSet,
 )
-from venn.saved import saved
+from venn.saved import component, param
 
 __all__ = [
     "CostTable", "Decision", "Hurwicz", "LeastRegret", "MeanCost", "WorstCase", "answer", "answer_threshold", "decide",
@@ -109,7 +109,7 @@ class Rule(Protocol):
         """
 
 
-@saved
+@component
 class WorstCase(Parameters):
     """Take the action whose largest expected cost is smallest (maximin utility).
 
@@ -132,7 +132,7 @@ class WorstCase(Parameters):
         return np.array([highest(row) for row in costs])
 
 
-@saved
+@component
 class Hurwicz(Parameters):
     """Take the action of the smallest mixture of its smallest and its largest expected cost.
 
@@ -160,8 +160,7 @@ class Hurwicz(Parameters):
     ('wait', 0.8)
     """
 
-    def __init__(self, optimism: float = 0.5) -> None:
-        self.optimism = share("optimism", optimism)
+    optimism: float = param(share, default=0.5)
 
     def values(self, costs: Floats, highest: Highest, forecast: Floats | None) -> Floats:
         """Return (a,) the mixture for each action, from (a, c) costs."""
@@ -169,7 +168,7 @@ class Hurwicz(Parameters):
         return np.array(mixed)
 
 
-@saved
+@component
 class LeastRegret(Parameters):
     """Take the action that, at worst, costs least more than the best one would have in expectation (minimax regret).
 
@@ -195,7 +194,7 @@ class LeastRegret(Parameters):
         return np.array([max(highest(row - rival) for rival in costs) for row in costs])
 
 
-@saved
+@component
 class MeanCost(Parameters):
     """Take the action of the smallest expected cost by the point forecast, `proba`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from venn.saved import Saved
+
 REAL = (int, float, np.integer, np.floating)
 TRUTH = (bool, np.bool_)
 LARGEST = 2**53  # whole numbers up to here are exact as float64
 
 
-class Parameters:
-    """Equality and repr by constructor parameters, for small objects without other state."""
+class Parameters(Saved):
+    """Base of small objects with parameters and no state, which are equal if their attributes are."""
 
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
-        return f"{type(self).__name__}({inside})"
+    unnamed = 0
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -199,6 +199,18 @@ def integer(name: str, value: Any, least: int, most: float = math.inf) -> int:
     return int(value)
 
 
+def optional(name: str, value: Any, check: Callable[..., Any], *arguments: Any) -> Any:
+    """Return None, or what another check returns of a value that is not None."""
+    return None if value is None else check(name, value, *arguments)
+
+
+def instance(name: str, value: Any, kind: type[Any], wanted: str) -> Any:
+    """Return an object of a class, or say what it must be."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {wanted}, got {value!r}")
+    return value
+
+
 def number(name: str, value: Any) -> float:
     """Return a finite number, or say what is wrong with the value."""
     return _within(name, value, "a finite number", -math.inf, math.inf)
@@ -209,6 +221,11 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
     if zero and is_number(value) and value == 0:
         return 0.0
     return _within(name, value, f"a finite number {'>=' if zero else '>'} 0", 0.0, math.inf)
+
+
+def not_negative(name: str, value: Any) -> float:
+    """Return a finite number of at least 0, or say what is wrong with the value."""
+    return positive(name, value, zero=True)
 
 
 def several_positive(name: str, values: Any) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 from functools import partial
 from pathlib import PurePath
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ class Description:
 
     Pickles, or hashes of them, do not serve: they depend on the memory layout of an array, on the bytes between the
     fields of a record, and on which equal objects are identical. Functions and classes are described by identity, which
-    holds in one process; a subclass may know more.
+    holds in one process.
     """
 
     def __init__(self) -> None:
@@ -66,8 +66,6 @@ class Description:
             return {"mapping": sorted(pairs, key=lambda pair: json.dumps(pair[0], sort_keys=True))}
         if kind is partial:
             return {"partial": [self.of(part) for part in (value.func, value.args, value.keywords)]}
-        if kind is CodeType:
-            return {"code": [self.of(part) for part in (value.co_code, value.co_consts, value.co_names)]}
         if kind is ModuleType:
             return {"module": value.__name__}
         owner = getattr(value, "__self__", None) if isinstance(value, MethodType | BuiltinFunctionType) else None

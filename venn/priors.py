@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from venn.parameters import Parameters, is_number
+from venn.parameters import Parameters, is_number, optional
 from venn.prediction import Floats, Label, distributions
-from venn.saved import saved
+from venn.saved import component, own, param
 
 __all__ = ["PriorShift", "operational_priors"]
 
@@ -48,7 +48,16 @@ def probabilities(name: str, values: Any, positive: bool = False) -> tuple[float
     return clean
 
 
-@saved
+def _checked_costs(name: str, costs: Any, c: int) -> tuple[float, ...]:
+    """Return a cost for each of c classes, or say what is wrong with them."""
+    requirement = f"{c} finite numbers > 0, one for each class in order"
+    clean = finite_numbers(name, costs, requirement)
+    if len(clean) != c or min(clean) <= 0:
+        raise ValueError(f"{name} must be {requirement}, got {costs!r}")
+    return clean
+
+
+@component
 class PriorShift(Parameters):
     """Class frequencies that differ between training and use, while P(x | y) does not change.
 
@@ -103,25 +112,20 @@ class PriorShift(Parameters):
     array([ 1., 20.])
     """
 
-    def __init__(
-        self, train: Sequence[float], operational: Sequence[float], costs: Sequence[float] | None = None
-    ) -> None:
-        self.train = probabilities("train", train, positive=True)
-        self.operational = probabilities("operational", operational)
-        c = len(self.train)
-        if len(self.operational) != c:
+    train: Sequence[float] = param(probabilities, True)
+    operational: Sequence[float] = param(probabilities)
+    costs: Sequence[float] | None = param(optional, _checked_costs, own(lambda shift: len(shift.train)), default=None)
+
+    def derive(self) -> None:
+        """Refuse what does not fit together."""
+        if len(self.operational) != len(self.train):
             raise ValueError(
-                f"operational must hold a probability for each of {c} classes of train, got {operational!r}"
+                f"operational must hold a probability for each of {len(self.train)} classes of train, got "
+                f"{self.operational!r}"
             )
-        self.costs: tuple[float, ...] | None = None
-        if costs is not None:
-            requirement = f"{c} finite numbers > 0, one for each class in order"
-            self.costs = finite_numbers("costs", costs, requirement)
-            if len(self.costs) != c or min(self.costs) <= 0:
-                raise ValueError(f"costs must be {requirement}, got {costs!r}")
         with np.errstate(over="ignore"):
             if not np.isfinite(self.weights).all():
-                raise ValueError(f"train must leave finite weights cost * operational / train, got {train!r}")
+                raise ValueError(f"train must leave finite weights cost * operational / train, got {self.train!r}")
 
     @classmethod
     def of_costs(cls, costs: Sequence[float]) -> PriorShift:
@@ -186,43 +190,6 @@ class PriorShift(Parameters):
     def weights(self) -> Floats:
         """(c,) cost * operational / train: for machines."""
         return self.ratios if self.costs is None else self.ratios * self.costs
-
-    def pair(self, a: int, b: int) -> tuple[float, float]:
-        """Return the weights of two classes for their machine, with mean 1 over its training examples.
-
-        So the C of differently shifted pairs is comparable. After balanced training and without costs they are
-        2 p_a / (p_a + p_b) and 2 p_b / (p_a + p_b), p the operational priors.
-
-        Parameters
-        ----------
-        a, b : int
-            Positions of two classes.
-
-        Raises
-        ------
-        ValueError, TypeError
-            An argument is not as described, or neither class can come.
-
-        Examples
-        --------
-        >>> shift = PriorShift(train=(0.25, 0.25, 0.5), operational=(0.375, 0.125, 0.5))
-        >>> shift.pair(0, 1)
-        (1.5, 0.5)
-        """
-        c = len(self.train)
-        for name, code in (("a", a), ("b", b)):
-            if isinstance(code, bool) or not isinstance(code, int | np.integer):
-                raise TypeError(f"{name} must be the position of a class, an integer from 0 to {c - 1}, got {code!r}")
-            if not 0 <= code < c:
-                raise ValueError(f"{name} must be the position of a class, an integer from 0 to {c - 1}, got {code!r}")
-        if a == b:
-            raise ValueError(f"b must be another class than a = {a!r}, got {b!r}")
-        first, second = float(self.weights[a]), float(self.weights[b])
-        if first == second == 0:
-            raise ValueError(f"a and b must not both be of operational prior 0, got {a!r} and {b!r}")
-        size = self.train[a] + self.train[b]
-        mean = (self.train[a] * first + self.train[b] * second) / size
-        return first / mean, second / mean
 
 
 def checked_ratios(shift: Any, classes: Sequence[Label]) -> Floats | None:

@@ -1,14 +1,30 @@
-"""What an object keeps when saved, sent or copied: each class declares it once, and checks it when restoring."""
+"""Declares an object once: what its constructor takes, what it learns, and what must hold of both.
+
+    @component
+    class Streak(Saved):
+        most: int = param(integer, 1, default=10)
+        _hits: Floats = state(held_finite, own(lambda s: (s.most,)), start=own(lambda s: np.zeros(s.most)))
+
+        def derive(self) -> None:
+            self._sum = self._hits.sum()  # what follows from the fields is in no file
+
+From this follow the constructor with its checks, repr, equality, fresh and other copies, pickles, files and merging.
+An annotated name in the body of such a class is a field, as in a dataclass; other class attributes have no annotation,
+or `ClassVar`. A class whose constructor takes any number of parts, such as `Panel`, is `saved` instead, and gives
+`parameters`, `state` and `restore` by hand.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +33,9 @@ from numpy.typing import NDArray
 KINDS: dict[str, type] = {}
 
 Kind = TypeVar("Kind", bound=type)
+Made = TypeVar("Made", bound="Saved")
+MISSING: Any = dataclasses.MISSING
+GATHERED = np.ndarray, list, dict, set, deque  # what is copied into a state, and out of it
 
 
 def saved(kind: Kind) -> Kind:
@@ -54,8 +73,93 @@ def is_saved(thing: Any) -> bool:
     return KINDS.get(type(thing).__name__) is type(thing)
 
 
+# ---------------------------------------------------------------------------------- declarations
+
+
+class own:
+    """An argument of a check, or a start of a state, that the object itself knows: a function of the object."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Callable[[Any], Any]) -> None:
+        self.of = of
+
+
+class Field(NamedTuple):
+    """What was declared of one parameter or part of the state."""
+
+    attribute: str
+    name: str  #: in messages, files and states: without an underscore in front
+    check: Callable[..., Any] | None
+    arguments: tuple[Any, ...]
+    start: Any
+    learned: bool
+    foreign: bool
+    sized: bool
+
+    def checked(self, value: Any, thing: Any) -> Any:
+        """Return the value as the object keeps it, or raise what the check raises."""
+        if self.check is None:
+            return value
+        return self.check(self.name, value, *(asked(one, thing) for one in self.arguments))
+
+
+def asked(value: Any, thing: Any) -> Any:
+    """Return a declared value, by the object where it is its `own`."""
+    return value.of(thing) if isinstance(value, own) else value
+
+
+def param(
+    check: Callable[..., Any] | None = None, *arguments: Any, default: Any = MISSING, kw_only: bool = False,
+    foreign: bool = False, sized: bool = False,
+) -> Any:  # fmt: skip
+    """Declare a parameter of the constructor, which the object keeps under the same name.
+
+    Parameters
+    ----------
+    check : function, optional
+        Called as check(name, value, *arguments). It returns what the object keeps, or raises an error that names the
+        parameter, the requirement and the value. Those of `venn.parameters` serve.
+    arguments
+        Of the check; `own(...)` for one that reads fields declared before.
+    default
+        It is checked like any other value.
+    kw_only : bool
+        It is given by name: for those of a base class, after which a subclass has its own.
+    foreign : bool
+        A user's own estimator, of which a file only says which it is.
+    sized : bool
+        The object allocates room for so many: a file with fewer bytes is damaged.
+    """
+    about = Field("", "", check, arguments, None, False, foreign, sized)
+    return dataclasses.field(default=default, kw_only=kw_only, metadata={"declared": about})
+
+
+def state(
+    check: Callable[..., Any] | None, *arguments: Any, start: Any, foreign: bool = False, init: Literal[False] = False
+) -> Any:
+    """Declare a part of what the object learns.
+
+    Parameters
+    ----------
+    check : function, optional
+        As in `param`, for values that come from a file: types, shapes, and for indices what they point into.
+    arguments
+        Of the check, as in `param`.
+    start
+        The value before anything is learned; `own(...)` for one that a function of the object makes, such as an array.
+    foreign : bool
+        As in `param`.
+    """
+    about = Field("", "", check, arguments, start, True, foreign, False)
+    return dataclasses.field(init=init, default=None, metadata={"declared": about})
+
+
+# ----------------------------------------------------------------------------------- the base
+
+
 class Saved:
-    """Base of what learns and can be saved, with all that it has learned.
+    """Base of what has parameters, may learn, and can be saved with all that it has learned.
 
     Files, journals, pickle, `copy` and comparisons of content all use these methods.
     """
@@ -68,6 +172,20 @@ class Saved:
     held_as: ClassVar[tuple[tuple[str, str], ...]] = ()
     #: Number of leading parameters that `repr` shows without their names.
     unnamed: ClassVar[int] = 1
+    #: The fields that `component` has found: parameters, and parts of the state.
+    declared: ClassVar[tuple[Field, ...]] = ()
+    learned_as: ClassVar[tuple[Field, ...]] = ()
+
+    def __post_init__(self) -> None:
+        held = vars(self)
+        for field in self.declared:
+            held[field.attribute] = field.checked(held[field.attribute], self)
+        for field in self.learned_as:
+            held[field.attribute] = asked(field.start, self)
+        self.derive()
+
+    def derive(self) -> None:
+        """Compute what follows from parameters and state: the constructor calls this, and whoever restores a state."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -78,13 +196,13 @@ class Saved:
     @property
     def state(self) -> dict[str, Any]:
         """What was learned, as arrays, plain values and objects that can be saved; not what follows from these."""
-        return {}
+        return {field.name: _copied(getattr(self, field.attribute)) for field in self.learned_as}
 
     def __repr__(self) -> str:
         try:
             parameters = self.parameters
         except AttributeError:  # nobody knows where a user's own class holds them
-            return super().__repr__()
+            return object.__repr__(self)
         given = {name: list(v) if name == "classes" else v for name, v in parameters.items() if v is not None}
         each = [f"{'' if place < self.unnamed else f'{name}='}{v!r}" for place, (name, v) in enumerate(given.items())]
         return f"{type(self).__name__}({', '.join(each)})"
@@ -103,12 +221,77 @@ class Saved:
         ValueError
             No object with these parameters can be in that state. Do not use the object then.
         """
-        checked_keys("state", state, self.state)
+        checked_keys("state", state, [field.name for field in self.learned_as] or self.state)
+        for field in self.learned_as:
+            vars(self)[field.attribute] = _copied(field.checked(state[field.name], self))
+        self.derive()
+
+    def fresh(self) -> Self:
+        """Return one with the same parameters that has learned nothing."""
+        return self.made_of(
+            {
+                name: one.fresh() if isinstance(one, Saved) and one.learned_as else one
+                for name, one in self.parameters.items()
+            }
+        )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_saved(self):
             return made_again, (type(self), self.parameters, self.state)
         return super().__reduce_ex__(protocol)
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(param, state))
+def component(kind: type[Made]) -> type[Made]:
+    """Class decorator: make of the fields all that the head of this module names, and allow the class in files."""
+    made = dataclasses.dataclass(eq=False, repr=False)(kind)
+    fields = []
+    for field in dataclasses.fields(made):  # type: ignore[arg-type]
+        about: Field = field.metadata.get("declared", Field("", "", None, (), None, False, False, False))
+        fields.append(about._replace(attribute=field.name, name=field.name.lstrip("_")))
+    made.declared = tuple(field for field in fields if not field.learned)
+    made.learned_as = tuple(field for field in fields if field.learned)
+    if "__eq__" not in vars(kind):  # what learns is equal to itself alone
+        equal, hashed = (object.__eq__, object.__hash__) if made.learned_as else (_equal, _hash)
+        made.__eq__, made.__hash__ = equal, hashed  # type: ignore[method-assign, assignment]
+    made.foreign = frozenset(field.name for field in fields if field.foreign)
+    made.sized = frozenset(field.name for field in fields if field.sized)
+    return saved(made)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values have the same structure and content: parameters of components, arrays, plain values.
+
+    Examples
+    --------
+    >>> same({"a": np.arange(3)}, {"a": np.arange(3)}), same((1, 2.0), (1, 2.5)), same(1, 1.0)
+    (True, False, False)
+    """
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, Saved):
+        return same(one.parameters, other.parameters)
+    return bool(one == other)
+
+
+def _copied(value: Any) -> Any:
+    return copy(value) if isinstance(value, GATHERED) else value
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and same(one.parameters, other.parameters))
+
+
+def _hash(one: Any) -> int:
+    return hash((type(one), *one.parameters.values()))
 
 
 def _arguments_of(kind: Any) -> tuple[str, ...]:
@@ -237,6 +420,13 @@ def held_codes(name: str, value: Any, shape: tuple[int, ...], least: int, below:
     if array.size and not (array.min() >= least and array.max() < below):
         raise ValueError(f"{name} must be integers from {least} to {below - 1}, got {array.min()} to {array.max()}")
     return array
+
+
+def held_like(name: str, value: Any, pattern: Any) -> Any:
+    """Return an object of a state that is of the same class as another one, or say that it is not."""
+    if type(value) is not type(pattern):
+        raise ValueError(f"{name} must be one like {pattern!r}, got {value!r}")
+    return value
 
 
 def held_rows(name: str, value: Any) -> int:

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from venn.parameters import Parameters, above_one, fraction, integer
+from venn.parameters import Parameters, above_one, fraction, instance, integer, optional
 from venn.prediction import Bools
-from venn.saved import saved
+from venn.saved import component, own, param
 
 WITHIN = "exact within a period"
 MOST = 10**9  # examples; trainings after so many are not counted
+FIRST = own(lambda schedule: schedule.first)
 
 __all__ = ["FixedCalibration", "FreshSplit", "NoTraining", "Prefix", "PrefixRestart", "RandomAssignment"]
 
@@ -43,9 +44,9 @@ class Schedule(Parameters):
         Of the generator that the two methods below draw from.
     """
 
-    online: str = "not proved"
+    online = "not proved"
     alike = False
-    seed: int = 0
+    seed = 0
 
     @property
     def trains(self) -> bool:
@@ -89,21 +90,18 @@ def periods(schedule: Schedule, n: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def checked_schedule(schedule: Any) -> Schedule:
+def checked_schedule(name: str, schedule: Any) -> Schedule:
     """Return the schedule, or say what is wrong with it."""
-    if not isinstance(schedule, Schedule):
-        raise TypeError(f"schedule must be a schedule object, such as PrefixRestart(), got {schedule!r}")
-    return schedule
+    found: Schedule = instance(name, schedule, Schedule, "a schedule object, such as PrefixRestart()")
+    return found
 
 
 class Periods(Schedule):
     """Base of schedules that train at growing numbers of examples: first, first * growth, and so on."""
 
+    first: int
+    last: int | None
     growth: float = 2.0
-
-    def __init__(self, first: int, last: int | None) -> None:
-        self.first = integer("first", first, 1)
-        self.last = None if last is None else integer("last", last, self.first)
 
     def next_training(self, n: int) -> int | None:
         """Return the first number of examples above `n` at which to train; None if there is none."""
@@ -117,7 +115,7 @@ class Periods(Schedule):
         return None if self.last is not None and time > self.last else time
 
 
-@saved
+@component
 class PrefixRestart(Periods):
     """Trains on everything so far, at times fixed beforehand, and calibrates on the examples after that.
 
@@ -161,16 +159,16 @@ class PrefixRestart(Periods):
 
     online = "exact"
 
-    def __init__(self, first: int = 32, growth: float = 2.0, last: int | None = None) -> None:
-        self.growth = above_one("growth", growth)
-        super().__init__(first, last)
+    first: int = param(integer, 1, default=32)
+    growth: float = param(above_one, default=2.0)
+    last: int | None = param(optional, integer, FIRST, default=None)
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
         """Return (n,) False: no example so far calibrates."""
         return np.zeros(len(calibrates), np.bool_)
 
 
-@saved
+@component
 class Prefix(Periods):
     """Trains on the first share of the examples, at times fixed beforehand; calibrates on the rest and the later ones.
 
@@ -202,9 +200,9 @@ class Prefix(Periods):
 
     online = WITHIN
 
-    def __init__(self, share: float = 0.7, first: int = 32, last: int | None = None) -> None:
-        self.share = fraction("share", share)
-        super().__init__(first, last)
+    share: float = param(fraction, default=0.7)
+    first: int = param(integer, 1, default=32)
+    last: int | None = param(optional, integer, FIRST, default=None)
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
         """Return (n,) True for all of the n examples learned but the first share."""
@@ -212,7 +210,7 @@ class Prefix(Periods):
         return np.arange(n) >= math.floor(self.share * n)
 
 
-@saved
+@component
 class FreshSplit(Schedule):
     """After every example, splits all examples at random, trains on one part and calibrates on the other.
 
@@ -249,9 +247,8 @@ class FreshSplit(Schedule):
 
     online = "not proved"
 
-    def __init__(self, share: float = 0.3, seed: int = 0) -> None:
-        self.share = fraction("share", share)
-        self.seed = integer("seed", seed, 0)
+    share: float = param(fraction, default=0.3)
+    seed: int = param(integer, 0, default=0)
 
     def next_training(self, n: int) -> int | None:
         """Return n + 1."""
@@ -265,7 +262,7 @@ class FreshSplit(Schedule):
         return chosen
 
 
-@saved
+@component
 class RandomAssignment(Periods):
     """Assigns every example at random, for good, to the calibration set or to the training set.
 
@@ -302,20 +299,18 @@ class RandomAssignment(Periods):
 
     online = "broken"
 
-    def __init__(
-        self, probability: float = 0.3, seed: int = 0, first: int = 32, growth: float = 2.0, last: int | None = None
-    ) -> None:
-        self.probability = fraction("probability", probability)
-        self.seed = integer("seed", seed, 0)
-        self.growth = above_one("growth", growth)
-        super().__init__(first, last)
+    probability: float = param(fraction, default=0.3)
+    seed: int = param(integer, 0, default=0)
+    first: int = param(integer, 1, default=32)
+    growth: float = param(above_one, default=2.0)
+    last: int | None = param(optional, integer, FIRST, default=None)
 
     def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
         """Return (count,) drawn for each example: True where it calibrates."""
         return rng.random(count) < self.probability
 
 
-@saved
+@component
 class FixedCalibration(Schedule):
     """Trains once, calibrates on the next examples, and never changes again.
 
@@ -344,9 +339,8 @@ class FixedCalibration(Schedule):
 
     online = "broken"
 
-    def __init__(self, size: int, train: int = 0) -> None:
-        self.size = integer("size", size, 1)
-        self.train = integer("train", train, 0)
+    size: int = param(integer, 1)
+    train: int = param(integer, 0, default=0)
 
     @property
     def trains(self) -> bool:
@@ -363,7 +357,7 @@ class FixedCalibration(Schedule):
         return (position >= self.train) & (position < self.train + self.size)
 
 
-@saved
+@component
 class NoTraining(Schedule):
     """For a scorer fitted elsewhere: every example calibrates.
 

@@ -7,9 +7,9 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from benitez_pena import published, sets
 from benitez_pena.answers import reached
+from benitez_pena.bootstrap import Bootstrap, Plain, least_threshold
+from benitez_pena.constrained import Constrained
 from benitez_pena.machines import CS
-from venn.batch.bootstrap import BootstrapSVC, least_threshold
-from venn.batch.constrained import ClassWeightScan, ConstrainedSVC, Scip
 
 SHARES = tuple(np.round(np.arange(0.5, 1.001, 0.05), 2).tolist())  # wanted sensitivities of Ctrl1
 OUTCOMES = ("optimal", "time limit", "heuristic", "Infeasible", "NotConverged")
@@ -54,26 +54,6 @@ class Plan:
         return {"resamples": self.resamples, "epsilon": self.epsilon, "Cs": CS, "shares": SHARES}
 
 
-class Bootstrap(BootstrapSVC):
-    """The estimator; it keeps what every positive example needs, so one fit serves all wanted sensitivities."""
-
-    def _left_out(self, *given):
-        self.medians_ = super()._left_out(*given)
-        return self.medians_
-
-    def moved(self, X, share):
-        """Return the threshold for this share of the positive training examples, and probabilities with it."""
-        threshold = least_threshold(self.medians_, share)
-        return threshold, self.probabilities(X, threshold)[:, 1]
-
-
-def bootstrap(plan, seed, **given):
-    """Return a bootstrap estimator that has learned nothing."""
-    # Sensitivity 0 moves no threshold, but needs the votes of machines that an example was left out of.
-    settings = {"Cs": CS, "resamples": plan.resamples, "epsilon": plan.epsilon, "random_state": seed}
-    return Bootstrap(**(settings | {"sensitivity": 0.0} | given))
-
-
 def resampled(fold, y_new, plan, seed):
     """Return the answers of one fold's resampled machines.
 
@@ -82,29 +62,23 @@ def resampled(fold, y_new, plan, seed):
     the probabilities and `thresholds` (2, shares) how far the threshold moved: by out-of-bag votes of the training
     part, and by the labels `y_new` of the new objects themselves, as the paper seems to do.
     """
-    model = bootstrap(plan, seed).fit(fold.X, fold.y)
-    C = CS[int(np.argmax(model.accuracies_))]
-    best = bootstrap(plan, seed, Cs=(C,), sensitivity=None).fit(fold.X, fold.y)  # the same resamples
-    moved = [model.moved(fold.new, share) for share in SHARES]
-    own = [model.controlled(fold.new, y_new, share) for share in SHARES]
+
+    def voted(Cs):
+        return Bootstrap(Plain(fold.X, fold.y, Cs), fold.X, fold.y, plan.resamples, plan.epsilon, seed)
+
+    model = voted(CS)
+    C = CS[int(np.argmax(model.accuracies))]
+    both = model.medians(), model.medians_of(fold.new[y_new == 1])
+    thresholds = np.array([[least_threshold(medians, share) for share in SHARES] for medians in both])
     return {
-        "p": model.predict_proba(fold.new)[:, 1],
-        "best": best.predict_proba(fold.new)[:, 1],
+        "p": model.probabilities(fold.new),
+        "best": voted((C,)).probabilities(fold.new),  # the same resamples
         "C": np.float64(C),
-        "accuracies": model.accuracies_,
-        "Cs": np.array(CS)[model.weights_ > 0],
-        "controlled": np.array([[p for _, p in moved], [one.predict_proba(fold.new)[:, 1] for one in own]]),
-        "thresholds": np.array([[a for a, _ in moved], [one.threshold_ for one in own]]),
+        "accuracies": model.accuracies,
+        "Cs": np.array(CS)[model.weights > 0],
+        "controlled": np.array([[model.probabilities(fold.new, a) for a in each] for each in thresholds]),
+        "thresholds": thresholds,
     }
-
-
-def solver(plan):
-    """Return SCIP, or the heuristic if it is not installed."""
-    try:
-        Scip.module()
-    except ImportError:
-        return ClassWeightScan()
-    return Scip(time_limit=plan.seconds)
 
 
 def constrained(data, plan, seed):
@@ -118,15 +92,18 @@ def constrained(data, plan, seed):
     ((rest, out),) = StratifiedShuffleSplit(1, train_size=size, random_state=seed).split(data.X, data.y)
     out = out[: plan.most_new]
     fold, y = sets.prepared(data.X, data.y, rest, out), data.y[out]
-    few = {"Cs": plan.Cs, "resamples": plan.few}
-    plain = bootstrap(plan, seed, **few).fit(fold.X, fold.y)
+
+    def voted(trainer):
+        return Bootstrap(trainer, fold.X, fold.y, plan.few, plan.epsilon, seed)
+
+    plain = voted(Plain(fold.X, fold.y, plan.Cs))
+    medians = plain.medians()
     first, second, outcomes = [], [], []
     for level in plan.levels:
-        first.append(reached(plain.moved(fold.new, level)[1], y))
-        base = ConstrainedSVC(sensitivity=level, solver=solver(plan))
-        model = bootstrap(plan, seed, base=base, sensitivity=None, **few).fit(fold.X, fold.y)
-        second.append(reached(model.predict_proba(fold.new)[:, 1], y))
-        outcomes.append([model.outcomes_.get(outcome, 0) for outcome in OUTCOMES])
+        first.append(reached(plain.probabilities(fold.new, least_threshold(medians, level)), y))
+        model = voted(Constrained(fold.X, fold.y, plan.Cs, level, plan.seconds))
+        second.append(reached(model.probabilities(fold.new), y))
+        outcomes.append([model.outcomes[outcome] for outcome in OUTCOMES])
     return {
         "Ctrl1": np.array(first), "Ctrl2": np.array(second), "outcomes": np.array(outcomes),
         "trained": np.int64(size), "new": np.int64(len(out)),

@@ -4,18 +4,18 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from benitez_pena import published
-from venn.batch.linear_svm import Design, LinearSVM
+from benitez_pena.bootstrap import TOLERANCE
+from benitez_pena.linear_svm import Design, svm
 
 CS = tuple(C / 2 for C in published.CS)  # usual ones: 1/2 w'w + C sum xi
 HELD_OUT = 1 / 3
-TOLERANCE = 1e-6  # of the objective, relative
 
 
 def path(X, signs, Cs=CS):
     """Return a fitted linear machine for each C; each solution starts from the one before."""
     design, fits = Design(X), []
     for C in Cs:
-        fits.append(LinearSVM(C, TOLERANCE).fit(design, signs, start=fits[-1] if fits else None))
+        fits.append(svm(design, signs, C, TOLERANCE, start=fits[-1] if fits else None))
     return fits
 
 

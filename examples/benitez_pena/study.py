@@ -5,7 +5,7 @@ from functools import partial
 
 from studies.script import results
 
-from benitez_pena import control, machines, published, sets
+from benitez_pena import constrained, control, machines, published, sets
 from benitez_pena.methods import RESAMPLED, methods
 
 LARGE = "adult"
@@ -95,7 +95,13 @@ def one_control(study, name, k, store):
     """Return the answers of the constrained machines on split k of a set."""
     data = sets.load(name)
     plan, seed = study.plan, sets.SEED + k
-    key = {"data": data.fingerprint, "stage": "control", "plan": plan, "solver": control.solver(plan), "seed": seed}
+    key = {
+        "data": data.fingerprint,
+        "stage": "control",
+        "plan": plan,
+        "scip": constrained.pyscipopt is not None,
+        "seed": seed,
+    }
     return store.of(f"{name}-control-{k}", key, lambda: control.constrained(data, plan, seed))
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from covtype_study.pairs import Pairs
 from covtype_study.published import PRIORS, TRAIN, VALIDATION
-from venn.batch.pairwise import PairwiseSVC
 from venn.priors import PriorShift
 
 CONTINUOUS = 10  # columns; the other 44 are 0 or 1 and do not change
@@ -142,8 +142,8 @@ def done(name, X, y, parts, shift, size, jobs, store, step):
         return found
 
     def trained():
-        model = PairwiseSVC(C=size.Cs, gamma=size.gammas, shift=shift, n_jobs=jobs)
-        model.fit(objects(parts.train), y[parts.train], validation=(objects(parts.validation), y[parts.validation]))
+        held = objects(parts.validation), y[parts.validation]
+        model = Pairs(objects(parts.train), y[parts.train], held, size.Cs, size.gammas, shift, jobs)
         return {"model": np.frombuffer(pickle.dumps(model), np.uint8)}
 
     key = {"size": size, "train": parts.train, "validation": parts.validation, "shift": shift}
@@ -159,11 +159,11 @@ def done(name, X, y, parts, shift, size, jobs, store, step):
         kept = store.of(
             f"{title}-scores-{start}",
             key | {"rows": rows.tolist()},
-            lambda rows=rows: {"scores": model.decision_function(objects(rows))},
+            lambda rows=rows: {"scores": model.scores(objects(rows))},
         )
         scores.append(kept["scores"])
         scoring += float(kept["seconds"])
-    return Run(model.C_, model.gamma_, model.errors_, model.n_support_, np.concatenate(scores), (seconds, scoring))
+    return Run(model.C, model.gamma, model.errors, model.support, np.concatenate(scores), (seconds, scoring))
 
 
 def stages(parts, size):

@@ -9,6 +9,8 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 import venn
 from rueping import machines
+from rueping.beta import Beta2, BetaScaling
+from rueping.maps import Sigma01, SigmaPP, Softmax
 
 INNER_FOLDS, HELD_OUT = 5, 1 / 3
 
@@ -107,9 +109,9 @@ class TransductiveVennAbers:
 def methods(source):
     """Return all methods by name, in the order of `ALL`; maps are fitted to scores of the source."""
     maps = {
-        "Platt": venn.maps.Platt(), "Beta": venn.maps.BetaScaling(tuned=True), "Beta-2": venn.maps.Beta2(),
+        "Platt": venn.maps.Platt(), "Beta": BetaScaling(tuned=True), "Beta-2": Beta2(),
         "Bin-10": venn.maps.Binning(10, laplace=True), "Bin-50": venn.maps.Binning(50, laplace=True),
-        "Softmax": venn.maps.Softmax(), "01": venn.maps.Sigma01(), "PP": venn.maps.SigmaPP(),
+        "Softmax": Softmax(), "01": Sigma01(), "PP": SigmaPP(),
         "isotonic": venn.maps.Isotonic(), "beta calibration": venn.maps.BetaCalibration(),
         "temperature": venn.maps.Temperature(),
         "Bin-10, rates": venn.maps.Binning(10), "Bin-50, rates": venn.maps.Binning(50),

@@ -13,7 +13,7 @@ from numba.core import event, types
 Part: Any = None
 Whole: Any = None
 NOTICEABLE = 1.0  # seconds of compiling in a process, after which it says so
-TRIED = (0, 60), (0, 68)  # tested numba versions, from and to; others make the same loops, but compile twice as long
+TRIED = (0, 60), (0, 68)  # tested numba versions, from and to: see compiler.py
 if TRIED[0] <= numba.version_info.short <= TRIED[1]:
     from venn._compiled.compiler import Part, Whole
 

@@ -17,6 +17,8 @@ import click
 
 from streams.texts import Doubtful
 
+OURS = (ValueError, TypeError, OSError, RuntimeError)  # of our own checks
+
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return a question that suggests similar names, if there are any."""
@@ -49,9 +51,14 @@ def one_line_errors() -> Iterator[None]:
         raise click.ClickException(
             "too little memory for the kernel of all examples, 8 bytes a pair: take fewer with --steps"
         ) from None
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
-        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        raise click.ClickException(" ".join(f"{error}{notes}".split())) from error
+    except OURS as error:
+        raise click.ClickException(one_line(error)) from error
+
+
+def one_line(error: Exception) -> str:
+    """Return what an error says, with its notes, as one line."""
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+    return " ".join(f"{error}{notes}".split())
 
 
 def warned(warning: Any) -> str:

@@ -8,11 +8,10 @@ from typing import Any
 
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.machine import Machine
-from venn.maps.beta import Beta2, BetaScaling
 from venn.maps.beta_calibration import BetaCalibration
 from venn.maps.classes import Temperature
 from venn.maps.contract import ScoreMap
-from venn.maps.sigmoids import Platt, Sigma01, SigmaPP, Softmax
+from venn.maps.sigmoids import Platt
 from venn.maps.steps import Binning, Isotonic
 from venn.predictors.conformal import Conformal
 from venn.predictors.defensive import Defensive
@@ -27,8 +26,7 @@ from venn.schedules import PrefixRestart
 from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted
 
 SCALED: dict[str, Callable[[], ScoreMap]] = {
-    "platt": Platt, "binning": Binning, "isotonic": Isotonic, "softmax": Softmax, "sigma01": Sigma01,
-    "sigma_pp": SigmaPP, "beta": BetaScaling, "beta2": Beta2, "beta_calibration": BetaCalibration,
+    "platt": Platt, "binning": Binning, "isotonic": Isotonic, "beta_calibration": BetaCalibration,
     "temperature": Temperature,
 }  # fmt: skip
 TRAINED: dict[str, Callable[..., Predictor]] = {

@@ -20,9 +20,9 @@ from venn._compiled.rows import (
 )  # fmt: skip
 from venn._compiled.sparse import sparse_differences_row, sparse_dot_row, sparse_squares_row
 from venn.machines.sparse import SparseRows
-from venn.parameters import Parameters, integer, positive, several_positive, with_methods
+from venn.parameters import Parameters, integer, not_negative, positive, several_positive, with_methods
 from venn.prediction import Floats
-from venn.saved import saved
+from venn.saved import component, param
 
 NAMED = ("auto", "scale")  #: values of gamma that depend on the objects
 
@@ -47,13 +47,13 @@ def checked_kernel(kernel: Any) -> Kernel:
     return with_methods("kernel", kernel, "a kernel object such as RBF(0.1)", "row")
 
 
-def checked_gamma(gamma: Any) -> float | str:
+def checked_gamma(name: str, gamma: Any) -> float | str:
     """Return a number > 0, "auto" or "scale", or say what is wrong with the value."""
     if isinstance(gamma, str):
         if gamma not in NAMED:
-            raise ValueError(f'gamma must be a finite number > 0, "auto" or "scale", got {gamma!r}')
+            raise ValueError(f'{name} must be a finite number > 0, "auto" or "scale", got {gamma!r}')
         return str(gamma)
-    return positive("gamma", gamma)
+    return positive(name, gamma)
 
 
 def rate_of(gamma: float | str, d: int) -> float:
@@ -188,7 +188,7 @@ class WithProximities(RowKernel):
         self.fill_near(Pairing(rows.arrays, n, x.arrays, x.features, work), out)
 
 
-@saved
+@component
 class RBF(WithProximities):
     """Gaussian kernel K(x, z) = exp(-gamma |x - z|^2).
 
@@ -214,8 +214,7 @@ class RBF(WithProximities):
     array([0.36787944])
     """
 
-    def __init__(self, gamma: float | Literal["auto", "scale"]) -> None:
-        self.gamma = checked_gamma(gamma)
+    gamma: float | Literal["auto", "scale"] = param(checked_gamma)
 
     def fill(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to the (n,) values K(x_i, x)."""
@@ -237,12 +236,14 @@ class Multiscale(WithProximities):
         As described in the subclasses.
     """
 
-    def __init__(self, gamma: float | Literal["auto", "scale"] | None, widths: Sequence[float], linear: float) -> None:
-        self.gamma = checked_gamma("auto" if gamma is None else gamma)
-        self.widths = several_positive("widths", widths)
-        self.linear = positive("linear", linear, zero=True)
+    gamma: float | Literal["auto", "scale"]
+    widths: Sequence[float]
+    linear: float
+
+    def derive(self) -> None:
+        """Refuse a linear part of all."""
         if not self.linear < 1:
-            raise ValueError(f"linear must be below 1, got {linear!r}")
+            raise ValueError(f"linear must be below 1, got {self.linear!r}")
 
     def _distances(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to the distances D of x."""
@@ -275,7 +276,7 @@ class Multiscale(WithProximities):
             self._mix(part, pairing.d, out)
 
 
-@saved
+@component
 class MultiscaleRBF(Multiscale):
     """Kernel for when no width is known: the mean of exp(-w gamma |x - z|^2) over several widths w.
 
@@ -305,20 +306,16 @@ class MultiscaleRBF(Multiscale):
     >>> machine = venn.LeastSquaresSVM(MultiscaleRBF(), C=3, classes=["no", "yes"])
     """
 
-    def __init__(
-        self,
-        gamma: float | Literal["auto", "scale"] | None = "auto",
-        widths: Sequence[float] = (1 / 16, 1 / 4, 1.0, 4.0),
-        linear: float = 0.0,
-    ) -> None:
-        super().__init__(gamma, widths, linear)
+    gamma: float | Literal["auto", "scale"] = param(checked_gamma, default="auto")
+    widths: Sequence[float] = param(several_positive, default=(1 / 16, 1 / 4, 1.0, 4.0))
+    linear: float = param(not_negative, default=0.0)
 
     def _distances(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to the squared distances of x."""
         pairing.squares(out)
 
 
-@saved
+@component
 class MultiscaleLaplacian(Multiscale):
     """Kernel of the recommended predictors: the mean of exp(-w gamma |x - z|_1) over several widths w.
 
@@ -347,20 +344,16 @@ class MultiscaleLaplacian(Multiscale):
     array([0.36787944])
     """
 
-    def __init__(
-        self,
-        gamma: float | Literal["auto", "scale"] | None = "auto",
-        widths: Sequence[float] = (1 / 4, 1.0, 4.0),
-        linear: float = 0.06,
-    ) -> None:
-        super().__init__(gamma, widths, linear)
+    gamma: float | Literal["auto", "scale"] = param(checked_gamma, default="auto")
+    widths: Sequence[float] = param(several_positive, default=(1 / 4, 1.0, 4.0))
+    linear: float = param(not_negative, default=0.06)
 
     def _distances(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to the sums of the absolute differences."""
         pairing.differences(out)
 
 
-@saved
+@component
 class Linear(WithProximities):
     """Linear kernel K(x, z) = <x, z>.
 
@@ -380,7 +373,7 @@ class Linear(WithProximities):
         out[: pairing.n] *= -0.5
 
 
-@saved
+@component
 class Polynomial(RowKernel):
     """Polynomial kernel K(x, z) = (gamma <x, z> + coef0)^degree.
 
@@ -403,10 +396,9 @@ class Polynomial(RowKernel):
     Polynomial(degree=2, gamma=1.0, coef0=1.0)
     """
 
-    def __init__(self, degree: int, gamma: float | Literal["auto", "scale"] = 1.0, coef0: float = 1.0) -> None:
-        self.degree = integer("degree", degree, 1)
-        self.gamma = checked_gamma(gamma)
-        self.coef0 = positive("coef0", coef0, zero=True)
+    degree: int = param(integer, 1)
+    gamma: float | Literal["auto", "scale"] = param(checked_gamma, default=1.0)
+    coef0: float = param(not_negative, default=1.0)
 
     def fill(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to (gamma <x_i, x> + coef0)^degree."""

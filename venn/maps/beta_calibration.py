@@ -11,7 +11,7 @@ import numpy as np
 from venn._compiled.maps import fit_logistic, log_memberships
 from venn.machines.machine import NotConverged
 from venn.maps.checks import finite_array
-from venn.maps.contract import OfCounts
+from venn.maps.contract import BinaryMap
 from venn.maps.followers import Refitting
 from venn.maps.sigmoids import FittedConstant, logistic, soft_targets
 from venn.prediction import Floats, Label
@@ -73,7 +73,7 @@ class FittedBetaCalibration:
 
 
 @saved
-class BetaCalibration(OfCounts):
+class BetaCalibration(BinaryMap):
     """Beta calibration: logit p = c + a ln s - b ln(1 - s) with least log loss, a and b not negative.
 
     s = 1 / (1 + e^(-2 f)) is the softmax scaling of the score; where the scores are probabilities s, give

@@ -13,7 +13,7 @@ from venn.maps.contract import FittedMap, ScoreMap, checked_map
 from venn.maps.sigmoids import softmax
 from venn.parameters import Parameters
 from venn.prediction import Floats
-from venn.saved import saved
+from venn.saved import component, param, saved
 
 ITERATIONS = 200
 LAST_STEP = 1e-9  # share by which a last step moves 1 / T: Newton's method leaves about its square
@@ -35,7 +35,7 @@ class FittedTemperature:
             return softmax(np.nan_to_num(f - f.max(axis=1, keepdims=True)) / self.temperature)
 
 
-@saved
+@component
 class Temperature(Parameters):
     """softmax(s / T), one temperature T > 0 by maximum likelihood.
 
@@ -145,7 +145,7 @@ class FittedOneVsAll:
         return np.divide(p, total, out=np.full(p.shape, 1 / c), where=total > 0)
 
 
-@saved
+@component
 class OneVsAll(Parameters):
     """Turns a binary map into one for several classes: each class against all others, divided by the sum.
 
@@ -177,8 +177,7 @@ class OneVsAll(Parameters):
 
     of_all_classes: ClassVar = True
 
-    def __init__(self, map: ScoreMap) -> None:
-        self.map = checked_map(map)
+    map: ScoreMap = param(checked_map)
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedOneVsAll:
         """Return the maps fitted to (n, c) scores, labels 0 .. c - 1, and weights >= 0.

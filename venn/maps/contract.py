@@ -35,8 +35,21 @@ class ScoreMap(Protocol):
         """Return the map fitted to the examples."""
 
 
-class OfCounts(Parameters):
-    """Base of binary maps that are fitted to the weights at each score: examples are checked in one place."""
+class BinaryMap(Parameters):
+    """Base of binary maps that are fitted to the weights at each score: examples are checked in one place.
+
+    A map of your own has one method, `fit_counts`, and keeps its constructor's arguments in attributes of their names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Rate(BinaryMap):
+    ...     def fit_counts(self, scores, of_class, of_all):
+    ...         rate = of_class.sum() / of_all.sum()
+    ...         return lambda scores: np.full(len(scores), rate)
+    >>> Rate().fit([-1.0, 0.5, 2.0, 2.5], [0, 1, 1, 1])([0.0])
+    array([0.75])
+    """
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> Any:
         """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0.
@@ -87,6 +100,6 @@ class Edges(Protocol):
         """
 
 
-def checked_map(score_map: Any) -> ScoreMap:
+def checked_map(name: str, score_map: Any) -> ScoreMap:
     """Return the map, or say what is wrong with it."""
-    return with_methods("map", score_map, "an object with a method 'fit', such as Platt()", "fit")
+    return with_methods(name, score_map, "an object with a method 'fit', such as Platt()", "fit")

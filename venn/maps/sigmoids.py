@@ -1,4 +1,4 @@
-"""Maps from scores to probabilities, fitted to all examples at once: sigmoids and straight lines.
+"""Maps from scores to probabilities, fitted to all examples at once: Platt's sigmoid, and what fitted maps share.
 
 A map is a small object that holds parameters; `fit` does not change it and returns the fitted map, which is frozen.
 """
@@ -14,7 +14,6 @@ import numpy as np
 from venn._compiled.scaling import fit_sigmoid
 from venn.machines.machine import NotConverged
 from venn.maps.checks import binary_examples, finite_array
-from venn.maps.contract import OfCounts
 from venn.maps.followers import FollowingPlatt
 from venn.parameters import Parameters
 from venn.prediction import Floats, Label
@@ -138,116 +137,3 @@ class Platt(Parameters):
     def follower(self, classes: Sequence[Label]) -> FollowingPlatt:
         """Return an object that keeps the sigmoids of all classes fitted online."""
         return FollowingPlatt(classes)
-
-
-@saved
-class Softmax(OfCounts):
-    """Softmax scaling p = 1 / (1 + e^(-2 f)): nothing is fitted, so the data justify nothing.
-
-    `fit` only checks the examples. The map assumes that scores are decision values on their usual scale, with even
-    odds at 0; for other scores it is arbitrary.
-
-    References
-    ----------
-    Rueping (2004), "A simple method for estimating conditional probabilities for SVMs".
-
-    Examples
-    --------
-    >>> Softmax().fit([-1.0, 1.0], [0, 1])([0.0, 1.0]).round(4)
-    array([0.5   , 0.8808])
-    """
-
-    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigmoid:
-        """Return the sigmoid of slope -2, whatever the (n,) scores and counts."""
-        return FittedSigmoid(-2.0, 0.0)
-
-
-def _beyond_the_margin(scores: Floats, of_class: Floats, of_all: Floats) -> tuple[float, float]:
-    """Return the rates of positives below -1 and above 1; 0 and 1 where there are no examples."""
-    rates = [0.0, 1.0]
-    for i, beyond in enumerate((scores < -1, scores > 1)):
-        if beyond.any():
-            rates[i] = float(of_class[beyond].sum() / of_all[beyond].sum())
-    return rates[0], rates[1]
-
-
-@saved
-@dataclass(frozen=True)
-class FittedSigma01:
-    """(1 + f) / 2 for |f| <= 1, `below` for f < -1, `above` for f > 1."""
-
-    below: float
-    above: float
-
-    def __call__(self, scores: Any) -> Floats:
-        """Return (n,) probabilities of label 1 at (n,) scores."""
-        f = finite_array("scores", scores)
-        return np.where(f > 1, self.above, np.where(f < -1, self.below, 0.5 + f / 2))
-
-
-@saved
-@dataclass(frozen=True)
-class FittedSigmaPP:
-    """min(above, max(below, (1 + f) / 2))."""
-
-    below: float
-    above: float
-
-    def __call__(self, scores: Any) -> Floats:
-        """Return (n,) probabilities of label 1 at (n,) scores."""
-        return np.minimum(self.above, np.maximum(self.below, 0.5 + finite_array("scores", scores) / 2))
-
-
-@saved
-class Sigma01(OfCounts):
-    """Sigma-01: a straight line within the margin, the rate of positives beyond each of its sides.
-
-    p = (1 + f) / 2 for |f| <= 1, p+ for f > 1 and p- for f < -1, where p+ and p- are the rates of positives
-    among the examples with f > 1 and f < -1. The map jumps at 1 and -1, and is not monotone there.
-
-    Without examples beyond 1, p+ = 1; without any beyond -1, p- = 0. Labels matter nowhere else, so a single
-    class only makes p+ and p- 0 or 1. Equal and separable scores need no rule of their own. Where p+ = 1 or
-    p- = 0 one error gives infinite log loss.
-
-    References
-    ----------
-    Rueping (2004), section 3.2. (Its list of methods describes a line clipped to [0, 1], which would have
-    infinite log loss where its tables have none.)
-
-    Examples
-    --------
-    >>> fitted = Sigma01().fit([-2.0, -1.5, 0.0, 2.0, 2.0, 3.0, 4.0], [0, 1, 0, 1, 1, 1, 0])
-    >>> fitted([-5.0, -1.0, 0.0, 1.0, 5.0])
-    array([0.5 , 0.  , 0.5 , 1.  , 0.75])
-    """
-
-    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigma01:
-        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
-        return FittedSigma01(*_beyond_the_margin(scores, of_class, of_all))
-
-
-@saved
-class SigmaPP(OfCounts):
-    """Sigma-PP: the line (1 + f) / 2, clipped at the rates of positives beyond the margin.
-
-    p = min(p+, max(p-, (1 + f) / 2)), where p+ and p- are the rates of positives among the examples with f > 1
-    and f < -1. The map is monotone and continuous.
-
-    Without examples beyond 1, p+ = 1; without any beyond -1, p- = 0. Where p- >= p+, as with scores of the wrong
-    sign or a single class on both sides, the map is the constant p+. Equal and separable scores need no
-    rule of their own. Where p+ = 1 or p- = 0 one error gives infinite log loss.
-
-    References
-    ----------
-    Rueping (2004), section 3.2.
-
-    Examples
-    --------
-    >>> fitted = SigmaPP().fit([-2.0, -1.5, 0.0, 2.0, 2.0, 3.0, 4.0], [0, 1, 0, 1, 1, 1, 0])
-    >>> fitted([-5.0, -1.0, 0.25, 1.0, 5.0])
-    array([0.5  , 0.5  , 0.625, 0.75 , 0.75 ])
-    """
-
-    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigmaPP:
-        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
-        return FittedSigmaPP(*_beyond_the_margin(scores, of_class, of_all))

@@ -13,12 +13,12 @@ from venn.maps.checks import binary_examples, finite_array
 from venn.maps.contract import Edges
 from venn.maps.followers import FollowingBins, FollowingIsotonic, binned
 from venn.maps.sigmoids import Fitted
-from venn.parameters import Parameters, flag, integer, with_methods
+from venn.parameters import Parameters, flag, integer, one_of, with_methods
 from venn.prediction import Floats, Label
-from venn.saved import saved
+from venn.saved import component, param, saved
 
 
-@saved
+@component
 class EqualWidth(Parameters):
     """Cuts for bins that divide the range of the scores into equal parts.
 
@@ -36,7 +36,7 @@ class EqualWidth(Parameters):
         return cuts
 
 
-@saved
+@component
 class EqualFrequency(Parameters):
     """Cuts for bins of equal weight, as nearly as ties allow.
 
@@ -71,7 +71,7 @@ class FittedBins(Fitted):
         return self.rates[self.cuts.searchsorted(finite_array("scores", scores), side="right")]
 
 
-@saved
+@component
 class Binning(Parameters):
     """Histogram binning: the rate of positives among the examples in the score's bin.
 
@@ -104,11 +104,11 @@ class Binning(Parameters):
     (array([0.5]), array([0.333, 1.   , 1.   ]))
     """
 
-    def __init__(self, bins: int = 10, edges: Edges | None = None, laplace: bool = False) -> None:
-        self.bins = integer("bins", bins, 1)
-        wanted = "an object with a method 'cuts', such as EqualWidth()"
-        self.edges: Edges = with_methods("edges", EqualWidth() if edges is None else edges, wanted, "cuts")
-        self.laplace = flag("laplace", laplace)
+    bins: int = param(integer, 1, default=10)
+    edges: Edges = param(
+        with_methods, "an object with a method 'cuts', such as EqualWidth()", "cuts", default=EqualWidth()
+    )
+    laplace: bool = param(flag, default=False)
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedBins:
         """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0.
@@ -143,7 +143,7 @@ class FittedIsotonic(Fitted):
         return apply_isotonic(*fit, self.interpolation == "linear", f[None])[0]
 
 
-@saved
+@component
 class Isotonic(Parameters):
     """Isotonic regression: the nondecreasing map of least weighted squared error, equal scores pooled first.
 
@@ -173,10 +173,7 @@ class Isotonic(Parameters):
     array([0.  , 0.25, 0.5 , 1.  ])
     """
 
-    def __init__(self, interpolation: str = "step") -> None:
-        if not isinstance(interpolation, str) or interpolation not in ("step", "linear"):
-            raise ValueError(f"interpolation must be 'step' or 'linear', got {interpolation!r}")
-        self.interpolation = interpolation
+    interpolation: str = param(one_of, ("step", "linear"), default="step")
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedIsotonic:
         """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0.

@@ -12,10 +12,10 @@ import numpy as np
 from venn._compiled.martingales import cusum_after, scan, shiryaev_roberts_after
 from venn.monitors.betting import Martingale, checked_martingale
 from venn.monitors.checks import numbers
-from venn.monitors.running import Running, State, held_count
+from venn.monitors.running import Running, State, checked_state, held_count
 from venn.parameters import above_one, fraction
 from venn.prediction import Floats
-from venn.saved import saved
+from venn.saved import held_float, saved
 
 CHUNK = 4096  # p-values bet on before looking for an alarm; bets after the alarm are then made again
 PER_DECADE = math.log(10)
@@ -191,32 +191,14 @@ class Detector(Running):
 
     def take_over(self, held: State) -> None:
         """Go on from a `state`, having seen nothing."""
-        n, count, _ = (held_count(name, held[name]) for name in ("n", "count", "began"))
-        log, last = held["log"], held["last"]
-        log = -math.inf if log is None else log
-        if type(log) is not float or not log < math.inf or (n == 0 and log != self._start):
-            raise ValueError(f"state['log'] must be a finite number, or that of no steps, got {held['log']!r}")
-        if count > n or (count == 0) != (last is None) or not (last is None or self._possible_last(last, n)):
-            raise ValueError(f"state['last'] must be the last of {count} alarms in {n} steps, got {last!r}")
-        alarm = None if last is None else self._alarm(last["step"], last["log_evidence"])
-        martingale = self.martingale.fresh()
-        martingale.restore(held["martingale"])
-        if not self._agree(held, martingale, log, alarm):
-            raise ValueError(
-                f"state must be one that {self!r} can reach, got n = {n}, log = {log}, last = {last!r} with a "
-                f"martingale that has seen {martingale.n} p-values and has log = {martingale.log}"
-            )
-        self.martingale, self.n, self.count, self.log, self.last = martingale, n, count, log, alarm
-
-    def _possible_last(self, last: Any, n: int) -> bool:
-        if not isinstance(last, dict) or set(last) != {"step", "log_evidence"}:
-            return False
-        step, log = last["step"], last["log_evidence"]
-        return type(step) is int and 1 <= step <= n and type(log) is float and self.threshold <= log < math.inf
-
-    @abstractmethod
-    def _agree(self, held: State, martingale: Martingale, log: float, last: Alarm | None) -> bool:
-        """Whether the saved parts, each possible by itself, can belong together."""
+        self.n, self.count = held_count("n", held["n"]), held_count("count", held["count"])
+        self.log = -math.inf if held["log"] is None else held_float("state['log']", held["log"])
+        self.last = None
+        if held["last"] is not None:
+            checked_state("state['last']", held["last"], {"step": 0, "log_evidence": 0.0})
+            step, log = held["last"]["step"], held["last"]["log_evidence"]
+            self.last = self._alarm(held_count("last", step), held_float("state['last']", log))
+        self.martingale.restore(held["martingale"])
 
 
 @saved
@@ -293,11 +275,6 @@ class Ville(Detector):
         self.n += len(path)
         self.log = float(self.martingale.log)
         return path, alarms
-
-    def _agree(self, held: State, martingale: Martingale, log: float, last: Alarm | None) -> bool:
-        began = held["began"]
-        rung = log < self.threshold or (last is not None and last.step > began)
-        return rung and martingale.n == held["n"] - began and martingale.log == log
 
     def _sentence(self, step: int, log: float) -> str:
         return (
@@ -377,16 +354,6 @@ class ChangeDetector(Detector):
     def _restart(self) -> Alarm:
         self.martingale = self.martingale.fresh()
         return self._ring(self.n, self.log)
-
-    def _agree(self, held: State, martingale: Martingale, log: float, last: Alarm | None) -> bool:
-        n, began = held["n"], held["began"]
-        rang = 0 if last is None else last.step
-        if martingale.n != n - began or began < rang:
-            return False
-        if n > began or n == 0:
-            return log < self.threshold and (log > -math.inf or n == 0)
-        # Nobody has bet since: it has just rung, lost everything, or begun anew.
-        return log in (self._start, -math.inf) or (last is not None and n == rang and log == last.log_evidence)
 
 
 @saved

@@ -10,7 +10,7 @@ from scipy.special import bdtr
 
 from venn._compiled import bounds as compiled
 from venn.monitors.checks import number, numbers
-from venn.monitors.running import NEAR, Sums, close
+from venn.monitors.running import Sums
 from venn.parameters import fraction, integer
 from venn.prediction import Floats
 from venn.saved import saved
@@ -157,10 +157,6 @@ class DeviationBand(Sums):
         steps, total, radius = self._memory.tolist()
         return steps > 0 and abs(total) >= radius
 
-    def _possible(self, parts: dict[str, Floats]) -> bool:
-        n, total, radius = (parts[name][0] for name in ("n", "total", "radius"))
-        return bool(abs(total) <= n * (1 + NEAR)) and close(radius, compiled.deviation_radius(n, *self._constants))
-
 
 @saved
 class ForwardEProcess(Sums):
@@ -250,9 +246,6 @@ class ForwardEProcess(Sums):
     def log(self) -> float:
         """Natural logarithm of E."""
         return self._memory.item(1)
-
-    def _possible(self, parts: dict[str, Floats]) -> bool:
-        return close(parts["log"][0], compiled.mean_capital(parts["logs"].reshape(2, -1)))
 
 
 def _check_hits(hit: float, lower: float, upper: float, at: str = "") -> None:

@@ -185,7 +185,5 @@ class Trace:
     def take_over(self, values: object, n: int) -> None:
         """Continue from a `state` after n steps, or raise a ValueError."""
         numbers = held_numbers("trace", values, min(n, self._memory))
-        if not all((-1 if self._of_event else 0) <= value <= 1 for value in numbers):
-            raise ValueError(f"state['trace'] must hold departures or p-values, got {values!r}")
         self._end = len(numbers)
         self._numbers[: self._end] = numbers

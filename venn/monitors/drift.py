@@ -15,7 +15,7 @@ from venn.monitors.evidence import against
 from venn.monitors.rankings import AmongAll, Ranking, measured
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
 from venn.parameters import above_one, fraction, integer, with_methods
-from venn.saved import Saved, checked_keys, held_finite, held_int, held_rows, saved
+from venn.saved import Saved, checked_keys, held_finite, held_float, held_int, held_rows, held_text, saved
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns
 
@@ -231,7 +231,7 @@ class Drift(TakesTurns, Saved):
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a `state`, or raise a ValueError where it contradicts itself."""
+        """Continue from a `state`, or raise a ValueError."""
         checked_keys("state", state, self.state)
         ranking, ville, repeated = state["ranking"], state["ville"], state["repeated"]
         for name, found, own in (
@@ -239,32 +239,16 @@ class Drift(TakesTurns, Saved):
         ):  # fmt: skip
             if type(found) is not type(own) or repr(found) != repr(own):
                 raise ValueError(f"state must have the {name} {own!r}, got {found!r}")
-        count, alarms, p = held_int("count", state["count"]), state["alarms"], state["p_value"]
-        if type(alarms) is not list or len(alarms) != min(count, KEPT) or any(type(a) is not Alarm for a in alarms):
-            raise ValueError(f"alarms must be the latest {min(count, KEPT)}, got {alarms!r}")
-        known = p is None or (type(p) is float and 0 <= p <= 1)
-        if not known or ville.n != repeated.n or ville.n > ranking.n or (p is None) != (ville.n == 0):
-            raise ValueError(f"state must be one of {ranking.n} objects, got {ville.n} p-values, the last one {p!r}")
-        change = state["change"]
-        if not isinstance(change, ChangePoint | None) or (change is None) != (count == 0):
-            raise ValueError(f"change must be the estimate of {count} alarms, got {change!r}")
-        reason = state["reason"]
-        if type(reason) is not str or bool(reason) != bool(count):
-            raise ValueError(f"reason must be that of {count} alarms, got {reason!r}")
-        self._take_scale(state)
-        self._trace.take_over(state["trace"], ville.n)
-        self._change, self._reason = change, reason
-        self.ranking, self._ville, self._repeated = ranking, ville, repeated
-        self.p_value, self.count = p, count
+        alarms, change, p = state["alarms"], state["change"], state["p_value"]
+        if type(alarms) is not list or any(type(alarm) is not Alarm for alarm in alarms):
+            raise ValueError(f"alarms must be a list of alarms, got {alarms!r}")
+        if not isinstance(change, ChangePoint | None):
+            raise ValueError(f"change must be a ChangePoint or None, got {change!r}")
+        self._change, self._reason = change, held_text("reason", state["reason"])
+        self.p_value, self.count = None if p is None else held_float("p_value", p), held_int("count", state["count"])
         self._alarms = deque(alarms, maxlen=KEPT)
-
-    def _take_scale(self, state: dict[str, Any]) -> None:
-        """Take over the scale of a state, or the objects so far that will fix it."""
-        rows, fixed = state["rows"], state["scale"] is not None
-        seen = 0 if rows is None else held_rows("rows", rows)
-        # Either the scale is fixed, or objects wait for it, or there is none to fix and none waits.
-        possible = (self.first > 0 and seen == 0) if fixed else seen < max(self.first, 1)
-        if not possible or (self.first and not fixed and state["ranking"].n):
-            raise ValueError(f"rows must be objects that have not fixed the scale, fewer than {self.first}, got {seen}")
-        self._scale = held_scale(state["scale"]) if fixed else None
-        self._rows = [] if rows is None else list(held_finite("rows", rows, (seen, rows.shape[-1])).copy())
+        self._scale = None if state["scale"] is None else held_scale(state["scale"])
+        rows = np.empty((0, 0)) if state["rows"] is None else state["rows"]
+        self._rows = list(held_finite("rows", rows, (held_rows("rows", rows), *rows.shape[1:2])).copy())
+        self._trace.take_over(state["trace"], ville.n)
+        self.ranking, self._ville, self._repeated = ranking, ville, repeated

@@ -15,7 +15,7 @@ from venn.monitors.checks import number
 from venn.monitors.outcomes import Outcomes
 from venn.monitors.running import Running, State
 from venn.monitors.sources import Source
-from venn.saved import saved
+from venn.saved import held_bool, held_float, saved
 
 
 class Evidence(Running):
@@ -199,23 +199,13 @@ class Exchangeability(Evidence):
 
     def take_over(self, held: State) -> None:
         """Go on from a `state`, having seen nothing."""
-        p_value, left = held["p_value"], held["left"]
         self.ville.restore(held["ville"])
         self.repeated.restore(held["repeated"])
         if self.band is not None:
             self.band.restore(held["band"])
-        n, band = self.n, self.band
-        steps = {self.repeated.n, n if band is None else self.ville.began + band.n}
-        known = p_value is None if n == 0 else type(p_value) is float and 0 <= p_value <= 1
-        if steps != {n} or not known or type(left) is not bool or (band is None and (left or held["band"] is not None)):
-            raise ValueError(
-                f"state must be of one and the same step, with its p-value, got {self.ville.n} steps of Ville, "
-                f"{self.repeated.n} of ShiryaevRoberts, p_value = {p_value!r}, left = {left!r}"
-            )
-        if band is not None and band.outside and not left:
-            raise ValueError(f"state['left'] must be True outside the band, got {left!r}")
-        self._trace.take_over(held["trace"], n)
-        self.p_value, self._left = p_value, left
+        self._trace.take_over(held["trace"], self.n)
+        self.p_value = None if held["p_value"] is None else held_float("state['p_value']", held["p_value"])
+        self._left = held_bool("state['left']", held["left"])
 
 
 def _shown(name: str, detector: str, numbers: State, rung: bool) -> State:
@@ -295,9 +285,6 @@ class PointForecasts(Evidence):
 
     def take_over(self, held: State) -> None:
         """Go on from a `state`, having seen nothing."""
-        process, rung = self.process.fresh(), held["rung"]
-        process.restore(held["process"])
-        if type(rung) is not bool or (process.log >= self.threshold and not rung):
-            raise ValueError(f"state['rung'] must be True or False, and True beyond the threshold, got {rung!r}")
-        self._trace.take_over(held["trace"], process.n)
-        self.process, self._rung = process, rung
+        self.process.restore(held["process"])
+        self._trace.take_over(held["trace"], self.n)
+        self._rung = held_bool("state['rung']", held["rung"])

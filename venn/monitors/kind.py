@@ -9,7 +9,6 @@ from struct import Struct
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from venn._compiled.outcomes import FINE
 from venn.labels import LabelSpace
@@ -18,7 +17,7 @@ from venn.monitors.bounds import binomial_limits
 from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.evidence import Evidence
 from venn.monitors.outcomes import Outcomes
-from venn.prediction import LONG_RUN, Bools, Floats, Label, Prediction
+from venn.prediction import LONG_RUN, Floats, Label, Prediction
 
 NUMBER = np.dtype("<f8")
 TOLERANCE = 1e-6
@@ -153,14 +152,6 @@ class Kind(ABC):
     @abstractmethod
     def conclusion(self, name: str, curves: Any, guaranteed: str) -> str | None:
         """Compare the whole run with the claim of the predictor `name`, as text; None: its mean says enough."""
-
-    def possible(self, rows: NDArray[Any], tails: Floats) -> bool:
-        """Whether a table of `row` and the rows beside it, as read from a file, may be scores of predictions."""
-        bounded = [rows[name] for name in ("lower", "upper", "confidence", "probability", "own", "realised")]
-        values = np.concatenate([*bounded, tails])
-        inside: Bools = (values >= -TOLERANCE) & (values <= 1 + TOLERANCE)
-        brier: Bools = (rows["brier"] >= 0) & (rows["brier"] <= 2 + 8 * TOLERANCE)
-        return bool(inside.all() and brier.all() and (rows["lower"] <= rows["upper"]).all())
 
     # ----------------------------------------------------------------- journals
 

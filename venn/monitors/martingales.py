@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from venn._compiled import martingales as compiled
-from venn._compiled.martingales import CELLS, EPSILONS, HUGE
+from venn._compiled.martingales import CELLS, EPSILONS
 from venn.monitors.betting import Bettor
 from venn.monitors.betting import Martingale as Martingale
-from venn.monitors.running import NEAR, are_whole, close
 from venn.parameters import LARGEST, fraction, integer, is_number
 from venn.prediction import Floats
 from venn.saved import saved
@@ -57,16 +56,6 @@ class Power(Bettor):
         self.kappa = fraction("kappa", kappa)
         super().__init__([self.kappa, math.log(self.kappa)], {"kept": 1, "minus_log": 1})
 
-    def _possible(self, parts: dict[str, Floats]) -> bool:
-        kappa, log_kappa = self._constants
-        log = compiled.log_power(kappa, log_kappa, parts["kept"][0], parts["minus_log"][0])
-        return _possible_powers(parts, log)
-
-
-def _possible_powers(parts: dict[str, Floats], log: float) -> bool:
-    n, kept, minus_log = (parts[name][0] for name in ("n", "kept", "minus_log"))
-    return bool(are_whole(parts["kept"]) and kept <= n and minus_log >= 0 and close(parts["log"][0], log))
-
 
 @saved
 class SimpleMixture(Bettor):
@@ -96,9 +85,10 @@ class SimpleMixture(Bettor):
     def __init__(self) -> None:
         super().__init__([], {"kept": 1, "minus_log": 1})
 
-    def _possible(self, parts: dict[str, Floats]) -> bool:
-        n, kept, minus_log = (parts[name][0] for name in ("n", "kept", "minus_log"))
-        return 0 <= kept <= n and minus_log >= 0 and _possible_powers(parts, compiled.log_mixture(kept, minus_log))
+    def _derive(self, memory: Floats) -> None:
+        kept, minus_log = memory[2:].tolist()
+        if min(kept, minus_log) < 0:  # the series would not end
+            raise ValueError(f"state['kept'] and state['minus_log'] must be >= 0, got {kept} and {minus_log}")
 
 
 @saved
@@ -149,28 +139,11 @@ class PlugIn(Bettor):
             sizes["ring"] = self.window
         super().__init__([self.uniform, self.window or 0], sizes, CELLS + 1)
 
-    def _possible(self, parts: dict[str, Floats]) -> bool:
-        n, counts, bandwidth = parts["n"][0], parts["counts"], parts["bandwidth"][0]
-        held = n if self.window is None else min(n, self.window)
-        if self.window is not None:
-            ring = parts["ring"]
-            cells = ring[: int(held)]
-            if not are_whole(ring) or ring.max() >= CELLS or ring[len(cells) :].any():
-                return False
-            if not np.array_equal(np.bincount(cells.astype(np.int64), minlength=CELLS), counts):
-                return False
-        cell = np.arange(CELLS)
-        return (
-            are_whole(counts)
-            and counts.sum() == held
-            and (parts["sum"][0], parts["squares"][0]) == (counts @ cell, counts @ cell**2)
-            and are_whole(parts["since"])
-            and 1 <= parts["since"][0] <= n
-            and (bandwidth == 0 if n == 1 else 1 / CELLS <= bandwidth <= 1)
-        )
-
     def _derive(self, memory: Floats) -> None:
-        bandwidth = self._parts(memory)["bandwidth"][0]
+        parts = self._parts(memory)
+        cells, bandwidth = parts.get("ring", memory[:0]), parts["bandwidth"][0]
+        if not ((cells >= 0) & (cells < CELLS)).all():
+            raise ValueError(f"state['ring'] must be numbers of cells below {CELLS}, got {cells.tolist()}")
         if bandwidth > 0:
             compiled.fit_kernel(bandwidth, memory[-(CELLS + 1) :])
 
@@ -214,12 +187,6 @@ class BetaPlugIn(Bettor):
         self.uniform = fraction("uniform", uniform)
         super().__init__([self.uniform], {"sum": 1, "squares": 1})
 
-    def _possible(self, parts: dict[str, Floats]) -> bool:
-        n, total, squares = (parts[name][0] for name in ("n", "sum", "squares"))
-        near = NEAR * n
-        ordered = 0 <= squares <= total + near and total <= n + near
-        return bool(ordered and total * total <= n * squares + near * n)
-
 
 class Jumpers(Bettor):
     """Base of `SimpleJumper` and `CompositeJumper`: one simple jumper for each rate, and their mean."""
@@ -229,14 +196,6 @@ class Jumpers(Bettor):
     def __init__(self, rates: Sequence[float]) -> None:
         super().__init__(rates, {"logs": len(rates), "shares": len(EPSILONS) * len(rates)})
         self._parts(self._memory)["shares"][:] = 1 / len(EPSILONS)
-
-    def _possible(self, parts: dict[str, Floats]) -> bool:
-        shares = parts["shares"].reshape(-1, len(EPSILONS))
-        return (
-            bool((shares >= 0).all())
-            and bool((abs(shares.sum(axis=1) - 1) <= NEAR).all())
-            and close(parts["log"][0], compiled.log_mean_exp(parts["logs"]))
-        )
 
 
 @saved
@@ -376,9 +335,3 @@ class Sleeper(Bettor):
         kept = 1 - self.rate
         constants = [[math.log1p(-self.rate), self.rate / kept / k, self.grid], b / a / kept, (1 - b) / (1 - a) / kept]
         super().__init__(np.concatenate(constants), {"capital": k, "powers": k})
-
-    def _possible(self, parts: dict[str, Floats]) -> bool:
-        capital, powers = parts["capital"], parts["powers"]
-        log = parts["n"][0] * self._constants[0] + compiled.log_awake(capital, powers)
-        least = np.where(powers > 0, 1.0, 0.0)
-        return are_whole(powers) and bool(((capital >= least) & (capital < HUGE)).all()) and close(parts["log"][0], log)

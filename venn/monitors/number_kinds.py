@@ -172,13 +172,6 @@ class NumberKind(ErrorKind):
         """Return the mean width of the finite intervals at 0.05."""
         return f"mean width {curves.width(LEVEL)[-1]:.4g}"
 
-    def possible(self, rows: NDArray[Any], tails: Floats) -> bool:
-        """Whether a table of `row` and the ends of intervals, as read from a file, may be scores of predictions."""
-        p, score = rows["probability"], rows["brier"]
-        ends = tails.reshape(-1, 2)
-        right = ((p >= 0) & (p <= 1)).all() and ((score >= 0) & (score < inf)).all()
-        return bool(right and np.isfinite(rows["predicted"]).all() and (ends[:, 0] <= ends[:, 1]).all())
-
     # -------------------------------------------------------------------- views
 
     def plain(self, prediction: NumberPrediction) -> dict[str, Any]:

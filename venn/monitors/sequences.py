@@ -6,7 +6,6 @@ after every step, and stop at any time.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from math import log
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from venn._compiled import bounds as compiled
 from venn.monitors.checks import number, numbers
-from venn.monitors.running import NEAR, Sums, close
+from venn.monitors.running import Sums
 from venn.parameters import flag, fraction, integer
 from venn.prediction import Floats
 from venn.saved import saved
@@ -39,17 +38,6 @@ class _ConfidenceSequence(Sums):
     def update_many(self, x: Any) -> Floats:
         """Add (n,) numbers; return (n, 2): the lower and the upper bound after each."""
         return self._many(numbers("x", x, 0.0, True))
-
-    def _possible(self, parts: dict[str, Floats]) -> bool:
-        n, lower, upper, total, squares = (parts[name][0] for name in ("n", "lower", "upper", "total", "squares"))
-        if not (0 <= total <= n * (1 + NEAR) and 0 <= squares <= n * (1 + NEAR)):
-            return False
-        low, high = self._bounds(parts)
-        return close(lower, low) and close(upper, high)
-
-    @abstractmethod
-    def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
-        """Return the bounds implied by the other parts of a memory."""
 
     @property
     def lower(self) -> float:
@@ -113,11 +101,6 @@ class StitchedBound(_ConfidenceSequence):
             f"with probability at least {1 - self.level:g}."
         )
 
-    def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
-        n, total, squares = (parts[name][0] for name in ("n", "total", "squares"))
-        low, high = compiled.stitched_bounds(n, total, squares, *self._constants)
-        return low, high
-
 
 class _OfConstantMean(_ConfidenceSequence):
     """Bounds for a mean that does not change."""
@@ -166,13 +149,6 @@ class EmpiricalBernstein(_OfConstantMean):
 
     def __init__(self, level: float = 0.05) -> None:
         super().__init__(level, [], {"bets": 1, "won": 1, "lost": 1})
-
-    def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
-        bets, won, lost = (parts[name][0] for name in ("bets", "won", "lost"))
-        if not (bets > 0 and 0 <= won <= bets * (1 + NEAR) and lost >= 0):
-            return np.nan, np.nan
-        low, high = compiled.bernstein_bounds(bets, won, lost, *self._constants)
-        return low, high
 
 
 @saved
@@ -227,10 +203,3 @@ class BettingBound(_OfConstantMean):
         grid = np.concatenate([means, compiled.CAP / means, compiled.CAP / (1 - means)])
         super().__init__(level, grid.tolist(), {"wealth": 4 * len(means)})
         self._parts(self._memory)["wealth"][: 2 * len(means)] = 1.0
-
-    def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
-        wealth = parts["wealth"].reshape(4, -1)
-        if not (wealth[:2] > 0).all():
-            return np.nan, np.nan
-        low, high = compiled.betting_bounds(self._constants[1 : self.cells], wealth, self._constants[0])
-        return low, high

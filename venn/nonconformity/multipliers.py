@@ -17,10 +17,10 @@ from venn.machines.window import inside
 from venn.nonconformity.scores import Ranks
 from venn.parameters import Parameters
 from venn.prediction import Floats, Integers
-from venn.saved import saved
+from venn.saved import component
 
 
-@saved
+@component
 class Multiplier(Parameters):
     """The Lagrange multiplier of the example in the machine of its own class: how hard the machine is pushed to fit it.
 

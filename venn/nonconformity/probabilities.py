@@ -8,9 +8,9 @@ import numpy as np
 
 from venn.machines.digests import digests_of
 from venn.nonconformity.scores import ByScores
-from venn.parameters import flag, integer, positive
+from venn.parameters import flag, integer, not_negative, positive
 from venn.prediction import Bools, Floats, Integers
-from venn.saved import saved
+from venn.saved import component, param
 from venn.smoothing import Smoothing
 from venn.taxonomies.scores import on_grid
 
@@ -41,14 +41,14 @@ def _numbers(seed: int) -> Smoothing:
     return Smoothing(seed)
 
 
+@component
 class OnProbabilities(ByScores):
     """Base of the measures here: probabilities of own and other classes, and a random number for each object."""
 
     pointwise = True
 
-    def __init__(self, deleted: bool = True, temperature: float = 1.0) -> None:
-        self.deleted = flag("deleted", deleted)
-        self.temperature = positive("temperature", temperature)
+    deleted: bool = param(flag, default=True, kw_only=True)
+    temperature: float = param(positive, default=1.0, kw_only=True)
 
     def values(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) nonconformity."""
@@ -78,7 +78,7 @@ class OnProbabilities(ByScores):
         return _numbers(seed).of(PLACE, digests_of(steps))
 
 
-@saved
+@component
 class LAC(OnProbabilities):
     """One minus the probability of the own class: the smallest sets on average, empty ones where nothing is probable.
 
@@ -112,7 +112,7 @@ class LAC(OnProbabilities):
         return 1.0 - own
 
 
-@saved
+@component
 class APS(OnProbabilities):
     """The probability of all classes down to the own one: sets whose size adapts to how hard an object is.
 
@@ -146,10 +146,8 @@ class APS(OnProbabilities):
     array([0.7, 0.9, 1. ])
     """
 
-    def __init__(self, deleted: bool = True, temperature: float = 1.0, randomised: bool = True, seed: int = 0) -> None:
-        super().__init__(deleted, temperature)
-        self.randomised = flag("randomised", randomised)
-        self.seed = integer("seed", seed, 0)
+    randomised: bool = param(flag, default=True, kw_only=True)
+    seed: int = param(integer, 0, default=0, kw_only=True)
 
     def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) masses down to the own class."""
@@ -159,7 +157,7 @@ class APS(OnProbabilities):
         return mass
 
 
-@saved
+@component
 class RAPS(APS):
     """`APS` with a penalty for ranks: sets that are large for the sake of many improbable classes become smaller.
 
@@ -191,18 +189,8 @@ class RAPS(APS):
     array([0.7, 1.4, 2. ])
     """
 
-    def __init__(
-        self,
-        weight: float = 0.1,
-        free: int = 1,
-        deleted: bool = True,
-        temperature: float = 1.0,
-        randomised: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.weight = positive("weight", weight, zero=True)
-        self.free = integer("free", free, 0)
-        super().__init__(deleted, temperature, randomised, seed)
+    weight: float = param(not_negative, default=0.1)
+    free: int = param(integer, 0, default=1)
 
     def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) masses with their penalties."""
@@ -211,7 +199,7 @@ class RAPS(APS):
         return super()._of_shares(p, own, above, steps) + penalty
 
 
-@saved
+@component
 class SAPS(OnProbabilities):
     """Only the largest probability, and the rank: for scorers whose small probabilities mean little.
 
@@ -242,10 +230,8 @@ class SAPS(OnProbabilities):
     True
     """
 
-    def __init__(self, weight: float = 0.1, deleted: bool = True, temperature: float = 1.0, seed: int = 0) -> None:
-        self.weight = positive("weight", weight)
-        super().__init__(deleted, temperature)
-        self.seed = integer("seed", seed, 0)
+    weight: float = param(positive, default=0.1)
+    seed: int = param(integer, 0, default=0, kw_only=True)
 
     def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) values by largest probability and rank."""
@@ -253,7 +239,7 @@ class SAPS(OnProbabilities):
         return np.where(beyond == 0, u * largest, largest + (beyond - 1 + u) * self.weight)
 
 
-@saved
+@component
 class TopK(OnProbabilities):
     """The rank of the own class, 1 for the most probable: sets of nearly one size.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from venn.machines.objects import NearestNeighbours
 from venn.machines.window import inside
 from venn.parameters import Parameters, flag, with_methods
 from venn.prediction import Floats, Integers
-from venn.saved import saved
+from venn.saved import component, param
 from venn.taxonomies.scores import on_grid
 
 CHUNK = 1024  # objects whose scores are repeated for every label at a time
@@ -91,8 +91,8 @@ class ByScores(Parameters):
     ('no',)
     """
 
-    deleted: bool = True
-    pointwise: bool = False
+    deleted = True
+    pointwise = False
 
     def values(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) nonconformity, larger where stranger; may be infinite, not NaN.
@@ -172,15 +172,15 @@ class ByScores(Parameters):
         return ranks
 
 
+@component
 class BesideRivals(ByScores):
     """Base of `Margin` and `DistanceRatio`: the own score against the best of the other classes, compiled."""
 
     pointwise = True
-    _ratio: bool
-    compiled_values: Callable[..., Floats]  #: the `values` that the compiled path ranks by
+    _ratio: ClassVar[bool]
+    compiled_values: ClassVar[Callable[..., Floats]]  #: the `values` that the compiled path ranks by
 
-    def __init__(self, deleted: bool = True) -> None:
-        self.deleted = flag("deleted", deleted)
+    deleted: bool = param(flag, default=True)
 
     def _check_table(self, table: ScoreTable) -> None:
         """Raise if the measure cannot use such scores."""
@@ -195,7 +195,7 @@ class BesideRivals(ByScores):
         )
 
 
-@saved
+@component
 class Margin(BesideRivals):
     """How far the best score of the other classes is above the score of the own class.
 
@@ -240,7 +240,7 @@ class Margin(BesideRivals):
         return super().steps_with_each_label(scores)  # which says what is wrong
 
 
-@saved
+@component
 class DistanceRatio(BesideRivals):
     """Distance to the own class over the least distance to another class, for machines whose scores are distances.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -150,11 +151,6 @@ def root_of(db: sqlite3.Connection) -> Seal:
     return Seal(len(rows), linked(0, ("run", *rows)))
 
 
-def row_checksum(table: str, values: Sequence[Any]) -> int:
-    """Return the checksum of a row of a table beside the chain."""
-    return linked(0, (table, *values))
-
-
 def read_seals(db: sqlite3.Connection, path: Path) -> dict[str, Seal]:
     """Return the seals by name, and the description of the run compared with its own."""
     try:
@@ -168,24 +164,31 @@ def read_seals(db: sqlite3.Connection, path: Path) -> dict[str, Seal]:
     return seals
 
 
-def checked_rows(db: sqlite3.Connection, path: Path, table: str, more: str = "", values: Any = ()) -> list[Any]:
-    """Return rows of a table beside the chain without their checksums, each compared with it."""
-    found = []
+def checked_rows(
+    db: sqlite3.Connection, path: Path, table: str, more: str = "", values: Any = (), left_out: bool = False
+) -> Iterator[Any]:
+    """Yield rows of a table beside the chain, the checksum last: each begins a chain of its own.
+
+    One that is not as written is refused, or else left out.
+    """
+    found = 0
     try:
         for row in db.execute(f"SELECT {COLUMNS[table]} FROM {table} {more}", values):
-            if row_checksum(table, row[:-1]) != row[-1]:
+            if linked(0, (table, *row[:-1])) == row[-1]:
+                yield row
+            elif not left_out:
                 raise damage(path, f"{table}, row {row[0]!r}, is not as written")
-            found.append(row[:-1])
+            found += 1
     except (*UNREADABLE, OverflowError) as error:
-        raise unread(path, f"{table} cannot be read after {len(found)} rows", error) from error
-    return found
+        if not left_out:
+            raise unread(path, f"{table} cannot be read after {found} rows", error) from error
 
 
 def check_beside(db: sqlite3.Connection, path: Path, table: str, seal: Seal) -> None:
     """Compare a whole table beside the chain with its seal."""
     found = Seal(0, 0)
     for row in checked_rows(db, path, table):
-        found = found.with_row(row_checksum(table, row))
+        found = found.with_row(row[-1])
     if found != seal:
         raise damage(path, f"{table} must have the {seal.rows} rows that were written, and has {found.rows} or others")
 
@@ -310,27 +313,24 @@ class Walk:
 
 def checksum_at(db: sqlite3.Connection, path: Path, event: int, answered: int) -> int | None:
     """Return the checksum of an event by which so many answers had been learned; None if there is no such event."""
+
+    def expiry(number: int) -> int:
+        return int(db.execute("SELECT event FROM expired WHERE number = ?", (number,)).fetchone()[0])
+
     try:
         if event == 0:
             return root_of(db).checksum
-        for statement, key in (
-            ("SELECT event, checksum FROM questions WHERE event = ?", event),
-            ("SELECT event, checksum FROM answers WHERE step = ?", answered),
+        (expired,) = db.execute("SELECT ifnull(max(number), 0) FROM expired").fetchone()
+        for statement, keys in (
+            ("SELECT checksum FROM questions WHERE event = ?", (event,)),
+            ("SELECT checksum FROM answers WHERE event = ? AND step = ?", (event, answered)),
+            ("SELECT checksum FROM expired WHERE event = ? AND number = ?", None),
         ):
-            row = db.execute(statement, (key,)).fetchone()
-            if row is not None and row[0] == event:
-                return int(row[1])
-        # Events grow with the numbers of expiries.
-        (high,) = db.execute("SELECT ifnull(max(number), 0) FROM expired").fetchone()
-        low = 1
-        while low <= high:
-            middle = (low + high) // 2
-            row = db.execute("SELECT event, checksum FROM expired WHERE number = ?", (middle,)).fetchone()
-            if row is None:
-                break
-            if row[0] == event:
-                return int(row[1])
-            low, high = (middle + 1, high) if row[0] < event else (low, middle - 1)
+            if keys is None:  # events grow with the numbers of expiries
+                keys = event, 1 + bisect_left(range(1, expired + 1), event, key=expiry)
+            row = db.execute(statement, keys).fetchone()
+            if row is not None:
+                return int(row[0])
     except (*UNREADABLE, TypeError, OverflowError) as error:
         raise unread(path, f"event {event} cannot be read", error) from error
     return None
@@ -356,10 +356,6 @@ def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[Q
             check_end(path, word, seals["events"].rows)
             for table in BESIDE:
                 check_beside(db, path, table, seals[table])
-            tops = [
-                db.execute(f"SELECT {key} FROM {table} ORDER BY {key} DESC LIMIT 1").fetchone()
-                for table, key in KEYS.items()
-            ]
             counts = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in KEYS]
         finally:
             if not within and db.in_transaction:
@@ -369,18 +365,13 @@ def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[Q
     walk = Walk(db, path, Place(0, 0, 0, seals["run"].checksum), seals["events"].rows)
     yield from walk
     place = walk.place
-    for table, top, count, number in zip(KEYS, tops, counts, place[:3], strict=True):
-        last = place.events if table == "questions" else number
-        if count != number or (top or (0,))[0] > last:
+    for table, count, number in zip(KEYS, counts, place[:3], strict=True):
+        if count != number:
             raise damage(path, f"{table} has {count} rows, of which {number} were written", place)
     if place.checksum != seals["events"].checksum:
         raise damage(path, f"the last checksum (table seals) is not that of event {place.events}", place)
-    if pages:
-        check_pages(db, path, place)
-
-
-def check_pages(db: sqlite3.Connection, path: Path, place: Place | None = None) -> None:
-    """Let SQLite check the structure of the file, and that its indices hold what the tables hold."""
+    if not pages:
+        return
     try:
         found = db.execute("PRAGMA integrity_check(1)").fetchone()
     except UNREADABLE as error:

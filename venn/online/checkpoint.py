@@ -87,8 +87,9 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
     FileNotFoundError
         There is no such file.
     ValueError
-        The file is no checkpoint, is damaged, holds numbers that contradict each other, or was written by another
-        version of the format; or `models` are not the ones that it needs. The message names the file.
+        The file is no checkpoint, is damaged, holds what has not the form of a state, such as an index beyond its
+        array, or was written by another version of the format; or `models` are not the ones that it needs. The message
+        names the file.
 
     Examples
     --------

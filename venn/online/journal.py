@@ -410,7 +410,7 @@ class Journal:
 
         In alarms and series the row that is there with its key stays; in the others it is replaced.
         """
-        checksum = chain.row_checksum(table, values)
+        checksum = chain.linked(0, (table, *values))
         replacing = REPLACING.get(table)
         with self:
             old = None

@@ -26,9 +26,8 @@ from venn.smoothing import Smoothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.console import Group
 else:  # for those who ask for hints while running, as dataclass tools do
-    Figure = Group = Any
+    Figure = Any
 
 START = 256
 
@@ -241,10 +240,6 @@ class Record(HasLabels):
     def table(self) -> str:
         """Return the means as plain text, one line per predictor."""
         return terminal.table(self.means(), self.title, self._footnote())
-
-    def __rich__(self) -> Group:
-        """Return the tables that a rich console prints."""
-        return terminal.rich_table(self.means(), self.title, self._footnote())
 
     # ------------------------------------------------------------------ figures
 

@@ -6,11 +6,11 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from venn.online import archive
 from venn.online.chain import BESIDE, Answer, Place, Question, Seal, Walk, checked_rows, read_seals, root_of, whole
@@ -20,6 +20,7 @@ from venn.online.keeper import state_file, state_files
 from venn.parameters import path_of
 
 TOGETHER = 10_000  # events of a transaction
+STEPS = {"alarms": 2, "series": 0, "latest": 1}  # column of the step, in tables beside the chain
 
 
 class Verified(NamedTuple):
@@ -132,43 +133,33 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     if target.exists():
         raise JournalError(f"{target} must be a new file, and exists")
     with ExitStack() as stack:
-        db, complaint = stack.enter_context(_readable(source, target))
-        place, damage = _copy(db, source, target)
-        complaint = complaint or damage or _complaint(db, source)
+        db, damage = stack.enter_context(_readable(source, target))
+        everything = Sound(whole(db, source, pages=True))
+        deque(everything, maxlen=0)
+        damage = damage or everything.damage
+        place, ended = _copy(db, source, target, damage)
     for state in state_files(source.resolve()):
         event = int(state.name.rpartition("-")[2])
         if event <= place.events:
             shutil.copy2(state, state_file(target, event))
-    return Salvaged(place.asked, place.answered, place.expired, complaint, not damage)
+    return Salvaged(place.asked, place.answered, place.expired, damage, ended)
 
 
-def _complaint(db: sqlite3.Connection, source: Path) -> str:
-    """Return what `verify` says is wrong with a journal, of which all events that it holds are whole."""
-    try:
-        for _ in whole(db, source, pages=True):
-            pass
-    except JournalError as error:
-        return error.what or str(error)
-    return ""
-
-
-def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Place, str]:
-    """Write the whole part of a journal to a new one; return where it ends, and why."""
+def _copy(db: sqlite3.Connection, source: Path, target: Path, damage: str) -> tuple[Place, bool]:
+    """Write the whole part of a journal to a new one; return where it ends, and whether the old one ended there."""
+    sealed = None
     try:
         texts = dict(db.execute("SELECT key, value FROM run"))
         walk = Walk(db, source, Place(0, 0, 0, root_of(db).checksum))
     except (*UNREADABLE, TypeError, ValueError) as error:
         raise JournalError(f"nothing of {source} can be saved: what the run is cannot be read: {error}") from error
-    damage, sealed = "", None
-    try:
+    with suppress(JournalError):
         sealed = read_seals(db, source)["events"]
-    except JournalError as error:
-        damage = error.what or str(error)
     sound = Sound(walk)
     events = iter(sound)
     event = next(events, None)
-    if event is None and (damage or sound.damage):
-        raise JournalError(f"nothing of {source} can be saved: {damage or sound.damage}")
+    if event is None and (sealed is None or sound.damage):
+        raise JournalError(f"nothing of {source} can be saved: {damage}")
     target.parent.mkdir(parents=True, exist_ok=True)
     journal = Journal(target)
     try:
@@ -180,13 +171,14 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Place, st
                     event = next(events, None)
                     if event is None:
                         break
-        place, damage = walk.place, sound.damage or damage
-        if not damage and sealed is not None and sealed != Seal(place.events, place.checksum):
-            damage = f"events after {place.events} are missing, of {sealed.rows}"
+        place = walk.place
+        ended = not sound.damage and sealed == Seal(place.events, place.checksum)
         with journal:
-            for table in ("alarms", "series") if damage else BESIDE:
-                for row in _good_rows(db, source, table, place.answered):
-                    journal.put(table, row)
+            for table in BESIDE if ended else ("alarms", "series"):
+                step = STEPS.get(table)
+                for row in checked_rows(db, source, table, left_out=True):
+                    if step is None or row[step] <= place.answered:
+                        journal.put(table, row[:-1])
         if journal.chain != place.checksum:
             raise JournalError(f"{target} must end as {source} does, and does not")
     except BaseException:
@@ -195,40 +187,21 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Place, st
             left.unlink(missing_ok=True)
         raise
     journal.close()
-    return place, damage
+    return place, ended
 
 
 class Sound:
-    """The events of a walk as far as they are as written; `damage` then says what ended them, if anything did."""
+    """Events as far as they are as written; `damage` then says what ended them, if anything did."""
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, events: Iterable[Question | Answer]) -> None:
         self.damage = ""
-        self._walk = walk
+        self._events = events
 
     def __iter__(self) -> Iterator[Question | Answer]:
         try:
-            yield from self._walk
+            yield from self._events
         except JournalError as error:
             self.damage = error.what or str(error)
-
-
-def _good_rows(db: sqlite3.Connection, path: Path, table: str, answered: int) -> Iterator[Any]:
-    """Yield the rows of a table beside the chain that are as written, of steps up to one."""
-    try:
-        keys = db.execute(f"SELECT rowid FROM {table}" if table != "alarms" else "SELECT predictor, number FROM alarms")
-        known = keys.fetchall()
-    except UNREADABLE:
-        return
-    for key in known:
-        where = "WHERE rowid = ?" if table != "alarms" else "WHERE predictor = ? AND number = ?"
-        try:
-            rows = checked_rows(db, path, table, where, key)
-        except JournalError:
-            continue
-        for row in rows:
-            step = {"alarms": 2, "series": 0, "latest": 1}.get(table)
-            if step is None or row[step] <= answered:
-                yield row
 
 
 @contextmanager

@@ -75,8 +75,6 @@ class Track:
             raise ValueError(f"its header says {held.kind!r} where a kind of prediction belongs")
         self.scorer.kind = None if held.kind is None else KINDS[held.kind]
         self.scorer.guaranteed = held.guaranteed
-        if not self.kind.possible(rows, held.tails):
-            raise ValueError(f"the rows of {self.scorer.name} hold numbers that are no probabilities")
         room, breadth = max(START, n), self.kind.breadth(self.scorer.space)
         table = structured_to_unstructured(rows, np.float64)
         self._predicted = grown(table[:, 0].astype(self._predicted.dtype), room)

@@ -133,7 +133,7 @@ class Watch(HasLabels):
 
     def _checked(self, table: str, more: str, values: tuple[Any, ...]) -> list[Any]:
         """Return rows of a table beside the chain, each compared with its checksum."""
-        return checked_rows(self._open, self.path, table, more, values)
+        return [row[:-1] for row in checked_rows(self._open, self.path, table, more, values)]
 
     @contextmanager
     def _making(self) -> Iterator[None]:

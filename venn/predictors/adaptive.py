@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from venn._compiled.levels import move, on_levels
 from venn.labels import label_space
-from venn.parameters import integer, members
+from venn.parameters import integer, members, optional
 from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
-from venn.predictors.long_run import LEVELS, Certificate, ConstantSteps, LongRun, Noted, Steps
-from venn.predictors.restarting import SEEDS, Watcher, checked_monitor
-from venn.saved import held_array, held_float, held_int, saved
+from venn.predictors.learning import copied_predictor
+from venn.predictors.long_run import LEVELS, Certificate, ConstantSteps, LongRun, Noted, Steps, checked_steps, rising
+from venn.predictors.restarting import SEEDS, Watcher, checked_monitor, held_starts
+from venn.saved import component, held_finite, held_float, held_int, held_like, own, param, state
 
 EVERYONE = np.ones(1)
 
 Asked = tuple[PredictionSet, PredictionSet, Floats, int]  # told of an object, the predictor's, groups, restarts so far
 
+WATCHING = own(lambda model: None if model.monitor is None else model.monitor.fresh(seed=model.seed))
 
-@saved
+
+def checked_groups(name: str, groups: Any) -> Any:
+    """Return a function as it is, and features' positions as a tuple; or say what is wrong with them."""
+    if callable(groups):
+        return groups
+    return tuple(integer(name, place, 0) for place in members(name, groups, "features' positions"))
+
+
+def _new_books(model: Adaptive, m: int) -> Floats:
+    """Return the books of m groups, or of as many as are known; before the first object a function's are not."""
+    m = m if model.groups is None or callable(model.groups) else 1 + len(model.groups)
+    books = np.zeros((len(model.levels) + 1, 3 * m + 1))
+    books[:-1, 0] = books[:-1, -1] = model.levels
+    return books
+
+
+def _held_books(name: str, books: Any, model: Adaptive) -> Floats:
+    """Return books of a state, or say what they must be."""
+    m = books.shape[-1] // 3 if callable(model.groups) and isinstance(books, np.ndarray) and books.ndim else 1
+    return held_finite(name, books, _new_books(model, max(m, 1)).shape)
+
+
+@component
 class Adaptive(LongRun):
     """Sets of labels whose long-run error rate is the level on any stream, made from another predictor's sets.
 
@@ -117,85 +141,40 @@ class Adaptive(LongRun):
     (True, True)
     """
 
-    held_as = (("monitor", "_pattern"),)
     tells = PredictionSet
 
-    def __init__(
-        self,
-        predictor: Any,
-        levels: Sequence[float] = LEVELS,
-        steps: Steps | None = None,
-        monitor: Watcher | None = None,
-        groups: Sequence[int] | Callable[[Any], Sequence[bool]] | None = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(predictor, levels, steps)
-        self.groups = _checked_groups(groups, self.levels, self.steps)
-        self.seed = integer("seed", seed, 0)
-        self.space = label_space(tuple(predictor.classes))
-        self._pattern = monitor
-        self.monitor = None if monitor is None else checked_monitor(monitor).fresh(seed=self.seed)
-        m = 1 if groups is None or callable(groups) else 1 + len(self.groups)
-        self._open(m)
-        self._theta[:, 0] = self.levels
-        self._clock = 0
-        self._spent = 0.0  # sum of 1 / size of the last step before each new start of the clock
-        self._rung: list[tuple[int, tuple[Any, ...]]] = []
+    predictor: Any = param(copied_predictor)
+    levels: Sequence[float] = param(rising, default=LEVELS)
+    steps: Steps = param(checked_steps, default=ConstantSteps())
+    monitor: Watcher | None = param(optional, checked_monitor, default=None)
+    groups: Any = param(optional, checked_groups, default=None)
+    seed: int = param(integer, 0, default=0)
+
+    n: int = state(held_int, start=0)
+    _late: int = state(held_int, start=0)
+    _clock: int = state(held_int, start=0)
+    _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
+    _books: Floats = state(_held_books, own(lambda model: model), start=own(lambda model: _new_books(model, 1)))
+    _watching: Watcher | None = state(held_like, WATCHING, start=WATCHING)
+    _rung: list[tuple[int, tuple[Any, ...]]] = state(held_starts, start=own(lambda _: []))
+
+    def derive(self) -> None:
+        """Look at what the predictor predicts."""
+        if self.groups is not None and len(self.levels) > 1:
+            raise ValueError(f"levels must hold a single level where there are groups, got {self.levels!r}")
+        if self.groups is not None and not isinstance(self.steps, ConstantSteps):
+            raise ValueError(f"steps must be ConstantSteps() where there are groups, got {self.steps!r}")
+        self.space = label_space(tuple(self.predictor.classes))
         self._may_restart = hasattr(self.predictor, "restarts")
         self._kept: tuple[Any, Asked] | None = None
+        self._open(self._books)
 
-    def _open(self, m: int) -> None:
-        """Open books of m groups: one table, of which all others are parts, so that a compiled step is cheap."""
-        self._books = np.zeros((len(self.levels) + 1, 3 * m + 1))
+    def _open(self, books: Floats) -> None:
+        """Name the parts of the books, which are one table so that a compiled step is cheap."""
+        m = books.shape[1] // 3
+        self._books = books
         self._theta, self._errors, self._sizes = (self._books[:-1, i * m : (i + 1) * m] for i in range(3))  # (l, m)
-        self._books[:-1, -1] = self.levels
         self._counts = self._books[-1, :m]
-
-    # -------------------------------------------------------------------- state
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """Thresholds, and what the certificates count."""
-        return {
-            "n": self.n, "clock": self._clock, "late": self._late, "spent": self._spent,
-            "theta": self._theta.copy(), "counts": self._counts.copy(), "errors": self._errors.copy(),
-            "sizes": self._sizes.copy(), "monitor": self.monitor, "rung": self._rung,
-        }  # fmt: skip
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
-        super().restore(state)
-        n = held_int("n", state["n"])
-        clock, late = held_int("clock", state["clock"], 0, n), held_int("late", state["late"])
-        spent = held_float("spent", state["spent"], 0.0)
-        levels, m = len(self.levels), len(self._counts)
-        if callable(self.groups) and isinstance(state["counts"], np.ndarray) and state["counts"].ndim == 1:
-            m = max(1, len(state["counts"]))
-        counts = held_array("counts", state["counts"], (m,))
-        theta, errors, sizes = (held_array(name, state[name], (levels, m)) for name in ("theta", "errors", "sizes"))
-        if not np.isfinite(theta).all():
-            raise ValueError("theta must be finite")
-        if not (counts[0] == n and (errors >= 0).all() and (errors <= counts).all() and (counts <= n).all()):
-            raise ValueError(f"errors must be at most the labels that came, {n}, got {errors.tolist()}")
-        if not ((sizes >= 0) & (sizes <= counts * len(self.classes))).all():
-            raise ValueError(f"sizes must be sums of at most {len(self.classes)} labels, got {sizes.tolist()}")
-        if type(state["monitor"]) is not type(self.monitor):
-            raise ValueError(f"monitor must be one like {self.monitor!r}, got {state['monitor']!r}")
-        rung = state["rung"]
-        if not isinstance(rung, list) or not all(isinstance(one, tuple) and len(one) == 2 for one in rung):
-            raise ValueError(f"rung must be steps and alarms, got {rung!r}")
-        steps = [0, *(held_int("rung", step, 1, n) for step, _ in rung)]
-        if not (np.diff(steps) > 0).all() or not all(isinstance(alarms, tuple) for _, alarms in rung):
-            raise ValueError(f"rung must be steps in order and alarms, got {rung!r}")
-        self.n, self._clock, self._late, self._spent, self._rung = n, clock, late, spent, rung
-        self._open(m)
-        self._theta[:], self._counts[:], self._errors[:], self._sizes[:] = theta, counts, errors, sizes
-        self.monitor, self._kept = state["monitor"], None
-
-    def __repr__(self) -> str:
-        given = f"{self.predictor!r}, levels={self.levels!r}, steps={self.steps!r}"
-        watch = "" if self._pattern is None else f", monitor={self._pattern!r}, seed={self.seed}"
-        return f"Adaptive({given}{watch}{'' if self.groups is None else f', groups={self.groups!r}'})"
 
     # ------------------------------------------------------------- certificates
 
@@ -312,11 +291,6 @@ class Adaptive(LongRun):
             raise ValueError(f"groups must return {len(self._counts) - 1} truth values as before, got {len(given)}")
         return g
 
-    def _widened(self, table: Floats, g: Floats) -> Floats:
-        wide = np.zeros((*table.shape[:-1], len(g)))
-        wide[..., : table.shape[-1]] = table
-        return wide
-
     # ----------------------------------------------------------------- learning
 
     def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
@@ -334,21 +308,19 @@ class Adaptive(LongRun):
 
     def _learn(self, said: Any, truth: int) -> None:
         told, now, g, restarts = said
-        if len(g) != len(self._counts):
-            before = self._theta, self._errors, self._sizes, self._counts
-            self._open(len(g))
-            self._theta[:], self._errors[:], self._sizes[:], self._counts[:] = (self._widened(one, g) for one in before)
+        if len(g) != len(self._counts):  # the first object of a function of groups
+            self._open(_new_books(self, len(g)))
         self._clock += 1
         move(self._books, g, self.steps.at(self._clock), told.p_values, truth)
-        if self.monitor is not None or self._may_restart:
+        if self._watching is not None or self._may_restart:
             self._hear(now, truth, restarts)
 
     def _hear(self, now: PredictionSet, truth: int, restarts: int) -> None:
         """Start the clock anew if a monitor rings, here or in the predictor."""
-        rung = () if self.monitor is None else tuple(self.monitor.update(now, self.space.labels[truth]))
-        if rung and self._pattern is not None:
+        rung = () if self._watching is None else tuple(self._watching.update(now, self.space.labels[truth]))
+        if rung and self.monitor is not None:
             self._rung.append((self.n, rung))
-            self.monitor = self._pattern.fresh(seed=self.seed + SEEDS * len(self._rung))
+            self._watching = self.monitor.fresh(seed=self.seed + SEEDS * len(self._rung))
         if rung or (self._may_restart and len(self.predictor.restarts) > restarts):
             self._start_clock()
 
@@ -358,16 +330,3 @@ class Adaptive(LongRun):
         if last < self.steps.at(1):
             self._spent += 1.0 / last
             self._clock = 0
-
-
-def _checked_groups(groups: Any, levels: tuple[float, ...], steps: Steps) -> Any:
-    """Return the groups, or say what is wrong with them."""
-    if groups is None:
-        return None
-    if not callable(groups):
-        groups = tuple(integer("groups", place, 0) for place in members("groups", groups, "features' positions"))
-    if len(levels) > 1:
-        raise ValueError(f"levels must hold a single level where there are groups, got {levels!r}")
-    if not isinstance(steps, ConstantSteps):
-        raise ValueError(f"steps must be ConstantSteps() where there are groups, got {steps!r}")
-    return groups

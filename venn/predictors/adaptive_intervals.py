@@ -11,13 +11,16 @@ import numpy as np
 from venn.distribution import HAIR, NestedIntervals, NumberPrediction
 from venn.labels import Real, space_of
 from venn.prediction import LONG_RUN, Floats
-from venn.predictors.long_run import LEVELS, Certificate, LongRun, Steps
-from venn.saved import held_array, held_int, saved
+from venn.predictors.learning import copied_predictor
+from venn.predictors.long_run import LEVELS, Certificate, ConstantSteps, LongRun, Steps, checked_steps, rising
+from venn.saved import component, held_array, held_finite, held_int, own, param, state
 
 PARTS = 1_000_000  # levels are told apart down to one over this
+EACH = own(lambda model: (len(model.levels),))
+NONE = own(lambda model: np.zeros(len(model.levels)))
 
 
-@saved
+@component
 class AdaptiveIntervals(LongRun):
     """Intervals for a number whose long-run error rate is the level on any stream, made from another predictor's.
 
@@ -93,42 +96,24 @@ class AdaptiveIntervals(LongRun):
 
     tells = NestedIntervals
 
-    def __init__(self, predictor: Any, levels: Sequence[float] = LEVELS, steps: Steps | None = None) -> None:
-        super().__init__(predictor, levels, steps)
+    predictor: Any = param(copied_predictor)
+    levels: Sequence[float] = param(rising, default=LEVELS)
+    steps: Steps = param(checked_steps, default=ConstantSteps())
+
+    n: int = state(held_int, start=0)
+    _late: int = state(held_int, start=0)
+    _theta: Floats = state(held_finite, EACH, start=own(lambda model: np.array(model.levels)))
+    _errors: Floats = state(held_array, EACH, start=NONE)
+    _widths: Floats = state(held_array, EACH, start=NONE)
+    _finite: Floats = state(held_array, EACH, start=NONE)
+
+    def derive(self) -> None:
+        """Look at what the predictor predicts."""
         if not (np.diff([0, *map(_rank, self.levels), PARTS]) > 0).all():
-            raise ValueError(f"levels must be rising numbers in (0, 1), 1e-6 apart, got {levels!r}")
-        self.space = space_of(predictor)
+            raise ValueError(f"levels must be rising numbers in (0, 1), 1e-6 apart, got {self.levels!r}")
+        self.space = space_of(self.predictor)
         if not isinstance(self.space, Real):
-            raise TypeError(f"predictor must predict numbers, as ConformalIntervals does, got {predictor!r}")
-        self._theta = np.array(self.levels)
-        self._errors, self._widths, self._finite = np.zeros((3, len(self.levels)))
-
-    # -------------------------------------------------------------------- state
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """Thresholds, and what the certificates count."""
-        return {
-            "n": self.n, "late": self._late, "theta": self._theta, "errors": self._errors, "widths": self._widths,
-            "finite": self._finite,
-        }  # fmt: skip
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
-        super().restore(state)
-        n, late = held_int("n", state["n"]), held_int("late", state["late"])
-        shape = (len(self.levels),)
-        theta, errors, widths, finite = (
-            held_array(name, state[name], shape) for name in ("theta", "errors", "widths", "finite")
-        )
-        if not (np.isfinite(theta).all() and (widths >= 0).all()):
-            raise ValueError("theta must be finite, and widths must be 0 or more")
-        if not all(((counts >= 0) & (counts <= n)).all() for counts in (errors, finite)):
-            raise ValueError(f"errors must be at most the labels that came, {n}, got {errors.tolist()}")
-        self.n, self._late = n, late
-        self._theta, self._errors, self._widths, self._finite = (
-            array.copy() for array in (theta, errors, widths, finite)
-        )
+            raise TypeError(f"predictor must predict numbers, as ConformalIntervals does, got {self.predictor!r}")
 
     # ------------------------------------------------------------- certificates
 

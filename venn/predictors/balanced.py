@@ -110,14 +110,12 @@ class Balanced(HasLabels, Predictor):
         return {"n": self.n, "predictor": self.predictor}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
-        n, predictor, own = held_int("n", state["n"]), state["predictor"], self.predictor
+        predictor, own = state["predictor"], self.predictor
         if type(predictor) is not type(own) or repr(predictor) != repr(own):
             raise ValueError(f"predictor must be one like {own!r}, got {predictor!r}")
-        self.n, self.predictor = n, predictor
-        if self.kept > n:
-            raise ValueError(f"predictor must have learned at most {n} examples, got {self.kept}")
+        self.n, self.predictor = held_int("n", state["n"]), predictor
 
     @property
     def kept(self) -> int:

@@ -120,8 +120,6 @@ class CategoryCounts(Counter):
         p = held_rows("categories", state["categories"])
         held_array("categories", state["categories"], (p,), np.int64)
         held_codes("counts", state["counts"], (p, len(self.classes)), 0, 1 << 53)
-        if len(np.unique(state["categories"])) != p:
-            raise ValueError("categories must be distinct")
         self._classes_of(state["categories"].tolist())  # refuses categories that stand for no class
 
     def add(self, scores: Floats, codes: Integers) -> None:

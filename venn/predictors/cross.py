@@ -133,7 +133,7 @@ class CrossVenn(Predictor):
         return {"parts": [part.state for part in self.parts]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         checked_keys("state", state, ("parts",))
         for part, held in zip(self.parts, state["parts"], strict=True):
             part.restore(held)

@@ -11,7 +11,7 @@ import numpy as np
 from venn._compiled.defensive import add_features, coordinates, defensive_forecast
 from venn.labels import Classes, HasLabels
 from venn.machines.columns import fixed_by
-from venn.machines.kernels import Kernel, RowKernel, checked_kernel
+from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.machine import grown
 from venn.machines.scale import Placing, Scale, ScaleLike, checked_scale
 from venn.machines.sparse import SparseRows
@@ -19,7 +19,7 @@ from venn.machines.store import Content, ObjectStore
 from venn.parameters import integer, positive
 from venn.prediction import Floats, Forecast, Label
 from venn.predictors.learning import Predictor
-from venn.saved import held_finite, held_float, held_int, saved
+from venn.saved import held_finite, held_float, held_int, held_rows, saved
 
 LARGEST_GAMMA = 50.0  # of forecasts: with more, the powers of its series leave double precision
 NEGLIGIBLE = log(2.0**-60)  # of the terms of the series
@@ -204,40 +204,24 @@ class Defensive(HasLabels, Predictor):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
-        n, objects = held_int("n", state["n"]), state["objects"]
-        sparse = isinstance(objects, SparseRows)
-        kept = 0 if objects is None else np.shape(objects)[0 if sparse else 1]
-        self._of_objects = held_float("of_objects", state["of_objects"])
-        self._missed = held_float("missed", state["missed"], 0.0)
-        possible = kept == n if self.landmarks is None else kept <= min(n, self.landmarks)
-        if not possible or (n > 0 and not kept and not self._all_weightless()):
-            raise ValueError(f"objects must be those kept of {n} examples, got {kept}")
-        weights = held_finite("weights", state["weights"], (kept,))
-        if self.landmarks is None:
-            if state["factor"] is not None:
-                raise ValueError("factor must be None without landmarks")
-        else:
-            factor = held_finite("factor", state["factor"], (kept, kept))
-            if not (np.diag(factor) > 0).all():
-                raise ValueError("factor must have a positive diagonal")
-            self._factor = factor.copy()
+        objects, self._asked = state["objects"], None
+        self.n, kept = held_int("n", state["n"]), held_rows("weights", state["weights"])
+        self._kept, self._weights = kept, held_finite("weights", state["weights"], (kept,)).copy()
+        if self.landmarks is not None:
+            self._factor = held_finite("factor", state["factor"], (kept, kept)).copy()
         self._of_forecasts = held_finite("of_forecasts", state["of_forecasts"], self._roots.shape).copy()
-        self._right = held_float("right", state["right"], 0.0)
+        self._of_objects = held_float("of_objects", state["of_objects"])
+        self._right, self._missed = (held_float(name, state[name]) for name in ("right", "missed"))
         if self._placing is not None:
             self._placing.restore(state["placing"], self.space)
+        if isinstance(objects, SparseRows) and len(objects) != kept:
+            raise ValueError(f"objects must be {kept}, one for each weight, got {len(objects)}")
         if kept:
-            if not sparse:
-                held_finite("objects", objects, np.shape(objects))
+            if not isinstance(objects, SparseRows):
+                held_finite("objects", objects, (held_rows("objects", objects), kept))
             self._store.hold(objects)
-        self.n, self._kept, self._weights, self._asked = n, kept, weights.copy(), None
-
-    def _all_weightless(self) -> bool:
-        """Whether K(x, x) may have been 0 for all objects so far: such an object is never kept, and adds nothing."""
-        # No kernel of distances or inner products has a smaller K(x, x) than that of the origin.
-        bare = not isinstance(self.kernel, RowKernel) or self._store.row_with(0, np.zeros(1))[0] == 0
-        return bare and self._of_objects == self._missed == 0
 
     # ---------------------------------------------------------------------- use
 

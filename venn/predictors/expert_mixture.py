@@ -129,7 +129,7 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         m, c = self._first.size, len(self.classes)
         self._seen = held_int("n", state["n"])

@@ -93,7 +93,7 @@ def by_group(predictor: Any, by: By) -> Any:
 
 def _beside(group: int | tuple[int, ...] | None, by: By) -> int | tuple[int, ...]:
     """Return the positions of features that name groups together with those that named them before."""
-    clean = checked_by(by)
+    clean = checked_by("by", by)
     if callable(clean):
         raise TypeError(f"by must be positions of features, not a function, for a predictor of numbers, got {by!r}")
     if group is None:
@@ -136,7 +136,7 @@ class Within(Around):
 
     def __init__(self, machine: Any, by: By) -> None:
         self.machine: Any = checked_machine(machine)
-        self.by: Clean = checked_by(by)
+        self.by: Clean = checked_by("by", by)
         self._groups = Groups(self.by)
         self._asked: WithinHypotheses | None = None
 
@@ -324,7 +324,7 @@ class InductiveByGroup(Inductive[Any]):
         if not isinstance(reader, Mergeable):
             raise TypeError(f"predictor must calibrate on scores alone, to stand within groups, got {predictor!r}")
         self.predictor = predictor
-        self.by: Clean = checked_by(by)
+        self.by: Clean = checked_by("by", by)
         self._groups = Groups(self.by)
         super().__init__(predictor.given, GroupReader(self._groups, reader), predictor.schedule)
 

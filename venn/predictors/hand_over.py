@@ -90,8 +90,6 @@ class HandOver(HasLabels, Combined[Any]):
         early, late = parameters["early"], parameters["late"]
         made = cls(late if early is None else early, late)
         made.early = early
-        if made.over != made._trained:
-            raise ValueError(f"early must be there until the first training of late, got {early!r} and {late!r}")
         return made
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -110,7 +110,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         n, features = held_int("n", state["n"]), state["features"]
         if (n == 0 or self._features is not None) and features != self._features:
@@ -124,9 +124,6 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self._restore_history(state, n)
         machine, scores = state["machine"], held_bool("scores", state["scores"])
         self._restore_machine(machine, trains)
-        possible = not scores or learned_by(self._machine) > 0 if trains else scores
-        if not possible:
-            raise ValueError(f"scores must be whether there is a trained machine, got {scores}")
         self.n, self._features, self._rng = n, features, draws
         self.scorer = self._machine if scores else None
         self._asked = None
@@ -135,8 +132,6 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
     def _restore_history(self, state: dict[str, Any], n: int) -> None:
         if state["history"] is None:
             self._history = self._next = None
-            if state["trained_on"] is not None:
-                raise ValueError("trained_on must be None where no training is to come")
             return
         if self._next is None:
             raise ValueError(f"history must be None by {self.schedule!r}, got one")
@@ -145,10 +140,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         if n and np.shape(state["history"]["X"])[1] != state["features"]:
             raise ValueError(f"history must be of {state['features']} features")
         m = held_rows("trained_on", state["trained_on"])
-        trained = held_codes("trained_on", state["trained_on"], (m,), 0, n)
-        if not (np.diff(trained) > 0).all():
-            raise ValueError("trained_on must be examples in order")
-        self._training_set = trained.copy()
+        self._training_set = held_codes("trained_on", state["trained_on"], (m,), 0, n).copy()
 
     def _restore_machine(self, machine: Any, trains: bool) -> None:
         if machine is None:
@@ -497,7 +489,7 @@ def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
         )
     if schedule is None:
         return PrefixRestart() if learns else NoTraining()
-    if checked_schedule(schedule).trains != learns:
+    if checked_schedule("schedule", schedule).trains != learns:
         wanted = "that trains the machine" if learns else "without training for a scorer that does not learn"
         raise ValueError(f"schedule must be one {wanted}, got {schedule!r} for {type(machine).__name__}")
     return schedule

@@ -230,9 +230,8 @@ class ByObject(Ranking):
         if len(state["values"]) != len(self._groups):
             raise ValueError(f"values must be those of {len(self._groups)} groups, got {len(state['values'])}")
         for held in state["values"]:
-            held_array("values", held, (held_rows("values", held), 2))
-            if np.isnan(held[:, 0]).any() or not (np.isfinite(held[:, 1]).all() and (held[:, 1] >= 0).all()):
-                raise ValueError("values must be numbers and weights >= 0")
+            if np.isnan(held_array("values", held, (held_rows("values", held), 2))).any():
+                raise ValueError("values must be numbers and weights, got NaN")
 
     def _rank(self, values: Floats, weights: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c) nonconformity and (n,) weights."""

@@ -140,8 +140,7 @@ class AroundPredictor(Predictor):
 
     def _hold(self, predictor: Any) -> None:
         """Hold a copy of a predictor that a constructor was given, with all it has learned."""
-        machine = checked_predictor(predictor).machine
-        self.predictor = copy.deepcopy(predictor, {} if machine is None else {id(machine): machine})
+        self.predictor = copied_predictor("predictor", predictor)
 
     @property
     def machine(self) -> Any:
@@ -174,6 +173,12 @@ class AroundPredictor(Predictor):
             "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
             "or learn in a Panel"
         )
+
+
+def copied_predictor(name: str, predictor: Any) -> Any:
+    """Return a copy of a predictor, with all it has learned; its machine is shared."""
+    machine = checked_predictor(predictor, name).machine
+    return copy.deepcopy(predictor, {} if machine is None else {id(machine): machine})
 
 
 class Combined(Predictor, Generic[Said]):

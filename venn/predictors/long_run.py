@@ -12,7 +12,7 @@ from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, fraction, integer, members, positive, with_methods
 from venn.prediction import LONG_RUN, Label
 from venn.predictors.learning import AroundPredictor
-from venn.saved import saved
+from venn.saved import component, param
 
 LEVELS = (0.01, 0.05, 0.1, 0.2)  # those at which records and monitors count errors
 
@@ -24,7 +24,7 @@ class Steps(Protocol):
         """Return the size > 0 of step t >= 1, never larger than that of the step before."""
 
 
-@saved
+@component
 class ConstantSteps(Parameters):
     """Every step has the same size: levels follow changes for ever, and never settle.
 
@@ -50,15 +50,14 @@ class ConstantSteps(Parameters):
     0.02
     """
 
-    def __init__(self, size: float = 0.01) -> None:
-        self.size = positive("size", size)
+    size: float = param(positive, default=0.01)
 
     def at(self, t: int) -> float:
         """Return the size."""
         return self.size
 
 
-@saved
+@component
 class DecayingSteps(Parameters):
     """Step t has the size first * t^-power: on independent draws of one distribution the levels settle.
 
@@ -85,9 +84,8 @@ class DecayingSteps(Parameters):
     0.05
     """
 
-    def __init__(self, first: float = 0.5, power: float = 0.6) -> None:
-        self.first = positive("first", first)
-        self.power = fraction("power", power)
+    first: float = param(positive, default=0.5)
+    power: float = param(fraction, default=0.6)
 
     def at(self, t: int) -> float:
         """Return the size of step t >= 1."""
@@ -121,14 +119,10 @@ class LongRun(HasLabels, AroundPredictor):
     #: What they predict.
     tells: ClassVar[type[Any]]
 
-    levels: tuple[float, ...]
+    levels: Sequence[float]
     steps: Steps
-
-    def __init__(self, predictor: Any, levels: Sequence[float], steps: Steps | None) -> None:
-        self.levels = _checked_levels(levels)
-        self.steps = ConstantSteps() if steps is None else checked_steps(steps)
-        self._hold(predictor)
-        self.n = self._late = 0
+    n: int
+    _late: int
 
     def _within(self, k: int, one_over_sizes: float) -> float:
         """Return how far the errors at level k may be from their number; see `Adaptive`, "What is proved"."""
@@ -196,14 +190,14 @@ def _checked_noted(noted: Any) -> Noted:
     return noted
 
 
-def _checked_levels(levels: Any) -> tuple[float, ...]:
-    """Return the levels, or say what is wrong with them."""
-    given = tuple(fraction("levels", level) for level in members("levels", levels, "numbers in (0, 1)"))
+def rising(name: str, levels: Any) -> tuple[float, ...]:
+    """Return rising levels, at least one, or say what is wrong with them."""
+    given = tuple(fraction(name, level) for level in members(name, levels, "numbers in (0, 1)"))
     if not given or any(one >= other for one, other in pairwise(given)):
-        raise ValueError(f"levels must be rising numbers in (0, 1), at least one, got {levels!r}")
+        raise ValueError(f"{name} must be rising numbers in (0, 1), at least one, got {levels!r}")
     return given
 
 
-def checked_steps(steps: Any) -> Steps:
+def checked_steps(name: str, steps: Any) -> Steps:
     """Return the steps, or say what is wrong with them."""
-    return with_methods("steps", steps, "ConstantSteps() or DecayingSteps()", "at")
+    return with_methods(name, steps, "ConstantSteps() or DecayingSteps()", "at")

@@ -53,7 +53,7 @@ class Functions:
     """
 
     def __init__(self, groups: Of) -> None:
-        clean = checked_by(groups)
+        clean = checked_by("groups", groups)
         self.groups: Any = (clean,) if isinstance(clean, int) else clean
         self.m: int | None = None if callable(self.groups) else 1 + len(self.groups)
 
@@ -174,17 +174,10 @@ class Sums(Reader):
         m = np.shape(state["R"])[0] if np.ndim(state["R"]) == 2 else -1
         if self._fixed not in (None, m):
             raise ValueError(f"R must be of {self._fixed} functions, got {m}")
-        R = held_finite("R", state["R"], (m, m))
-        if not np.array_equal(R, R.T) or (np.diag(R) < 0).any():
-            raise ValueError("R must be symmetric, with a diagonal >= 0")
-        b, origin = held_finite("b", state["b"], (len(self.classes), m)), state["origin"]
-        if origin is None:
-            if R.any() or b.any():
-                raise ValueError("origin must be that of the sums, got none")
-        elif held_finite("origin", origin, (m,))[:1].any() or not R.any():
-            raise ValueError("origin must be 0 for the constant, and None before the first example")
-        self._origin = None if origin is None else origin.copy()
-        self._R, self._b = R.copy(), b.copy()
+        origin = state["origin"]
+        self._R = held_finite("R", state["R"], (m, m)).copy()
+        self._b = held_finite("b", state["b"], (len(self.classes), m)).copy()
+        self._origin = None if origin is None else held_finite("origin", origin, (m,)).copy()
 
     def predict(self, scores: Floats) -> ManyGroupIntervals:
         """Return the predictions for n objects of (n, c + m) scores and g; leaves no trace."""
@@ -295,7 +288,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     def __init__(self, machine: Any, groups: Of, *, schedule: Schedule | None = None) -> None:
         schedule = schedule_of_classes(machine, schedule)
         self._functions = Functions(groups)
-        self.groups = checked_by(groups)
+        self.groups = checked_by("groups", groups)
         sums = Sums(tuple(machine.classes), self._functions.m, meaning_of(machine))
         self._sums = sums
         super().__init__(machine, sums, schedule)
@@ -305,7 +298,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         return np.column_stack([super()._read(rows), self._functions.of(dense)])
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         if len(state["reader"]["R"]):
             self._functions.m = len(state["reader"]["R"])
@@ -385,7 +378,7 @@ class TransductiveMulticalibration(OnMachine):
     def __init__(self, machine: Machine, groups: Of, deleted: bool = True) -> None:
         self.machine = of_classes(checked_machine(machine))
         self._functions = Functions(groups)
-        self.groups = checked_by(groups)
+        self.groups = checked_by("groups", groups)
         self.deleted = flag("deleted", deleted)
         if self.deleted:
             machine.expect_deleted()
@@ -401,10 +394,12 @@ class TransductiveMulticalibration(OnMachine):
         functions = functions - origin
         scores = np.array([table.negative[:, :columns], table.positive[:, :columns]])
         s = shares_of(scores, meaning_of(self.machine))
-        weights = table.weights.astype(np.float64)
-        R = (functions * weights[:, None]).T @ functions
-        is_class = table.labels == np.arange(len(self.classes))[:, None]
-        b = ((is_class - s) * weights) @ functions
+        counted = table.weights > 0
+        counted[table.test] = True
+        each, weights = functions[counted], table.weights[counted].astype(np.float64)
+        R = (each * weights[:, None]).T @ each
+        is_class = table.labels[counted] == np.arange(len(self.classes))[:, None]
+        b = ((is_class - s[..., counted]) * weights) @ each
         return table.test, functions, origin, s, R, b
 
     def coefficients(self, x: Any) -> Floats:

@@ -213,7 +213,7 @@ class Protected(HasLabels, AroundPredictor):
         return {"gain": self.gain, "passive": self._log_passive, "weights": self._log_weights}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         weights = held_array("weights", state["weights"], self._log_weights.shape)
         if not (weights < np.inf).all():

@@ -78,7 +78,7 @@ class Refits(HasLabels, Predictor):
         return {"n": self.n, "features": self._features, "history": history, "learners": self.learners}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         self.n, self.learners = held_int("n", state["n"]), state["learners"]
         self._features = None if not self.n else held_int("features", state["features"], 1)
@@ -86,8 +86,8 @@ class Refits(HasLabels, Predictor):
         if (state["history"] is None) != (self._next is None):
             raise ValueError("history must be there as long as fits are to come, and no longer")
         self._history = None if self._next is None else History.restored(state["history"], self.n, self.space)
-        if not isinstance(self.learners, Learners | None) or (self.n < self.first) != (self.learners is None):
-            raise ValueError(f"learners must be there from {self.first} examples on, got {self.learners!r}")
+        if not isinstance(self.learners, Learners | None):
+            raise ValueError(f"learners must be Learners or None, got {self.learners!r}")
         if self.learners is not None and (self.learners.c, self.learners.scale.shape[1]) != (
             len(self.classes), self._features,
         ):  # fmt: skip

@@ -33,9 +33,8 @@ class Refitted(HasLabels, Predictor):
     Parameters
     ----------
     estimator : classifier with `fit(X, y)` and `predict_proba(X)`
-        As in scikit-learn: `BootstrapSVC`, `PosteriorSVC`, any of scikit-learn's own. It does not change; unfitted
-        copies of it are fitted to (n, d) float64 objects and (n,) labels. One that draws at random should have
-        a fixed seed; it then starts from that seed at each fit.
+        As in scikit-learn. It does not change; unfitted copies of it are fitted to (n, d) float64 objects and (n,)
+        labels. One that draws at random should have a fixed seed; it then starts from that seed at each fit.
     classes : sequence of distinct labels
         They must be of types that the estimator can sort.
     schedule : Schedule, default PrefixRestart()
@@ -77,7 +76,7 @@ class Refitted(HasLabels, Predictor):
         wanted = "a classifier object with methods fit and predict_proba"
         with_methods("estimator", estimator, wanted, "fit", "predict_proba")
         self.space = Classes(classes)
-        self.schedule = checked_schedule(PrefixRestart() if schedule is None else schedule)
+        self.schedule = checked_schedule("schedule", PrefixRestart() if schedule is None else schedule)
         if not self.schedule.trains:
             raise ValueError(f"schedule must be one that trains, got {schedule!r}")
         self._given = fresh(estimator)
@@ -107,7 +106,7 @@ class Refitted(HasLabels, Predictor):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         c, n = len(self.classes), held_int("n", state["n"])
         to = held_int("fitted_to", state["fitted_to"], 0, n)
@@ -115,8 +114,6 @@ class Refitted(HasLabels, Predictor):
         if n or features is not None:
             held_int("features", features, 1)
         self._proba = held_finite("proba", state["proba"], (c,)).copy()
-        if not ((self._proba >= 0).all() and abs(self._proba.sum() - 1) <= 1e-9):
-            raise ValueError(f"proba must be probabilities of sum 1, got {self._proba}")
         columns = state["columns"]
         if columns is not None:
             self._columns = held_codes("columns", columns, (held_rows("columns", columns),), 0, c).copy()

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from venn.labels import HasLabels, space_of
 from venn.machines.window import taught
 from venn.parameters import has_methods, integer, with_methods
 from venn.prediction import Label, Prediction
-from venn.predictors.learning import AroundPredictor, checked_predictor
-from venn.saved import held_int, saved
+from venn.predictors.learning import AroundPredictor, copied_predictor
+from venn.saved import component, held_int, held_like, own, param, state
 
 SEEDS = 1 << 64  # distance of the seeds of two starts: users' seeds are never this large
 
@@ -27,12 +25,22 @@ class Watcher(Protocol):
         """Return a watcher with the same parameters but this seed, which has seen nothing."""
 
 
-def checked_monitor(monitor: Any) -> Watcher:
+def checked_monitor(name: str, monitor: Any) -> Watcher:
     """Return the monitor, or say what is wrong with it."""
-    return with_methods("monitor", monitor, "a monitor object, such as Monitor(classes)", "update", "fresh")
+    return with_methods(name, monitor, "a monitor object, such as Monitor(classes)", "update", "fresh")
 
 
-@saved
+def held_starts(name: str, starts: Any) -> list[tuple[int, tuple[Any, ...]]]:
+    """Return the steps at which something started anew, each with the alarms that rang; or say what they must be."""
+    if not isinstance(starts, list) or not all(isinstance(one, tuple) and len(one) == 2 for one in starts):
+        raise ValueError(f"{name} must be steps and alarms, got {starts!r}")
+    return starts
+
+
+WATCHING = own(lambda model: model.monitor.fresh(seed=model.seed))
+
+
+@component
 class Restarting(HasLabels, AroundPredictor):
     """A predictor on a sliding window that starts anew when its monitor rings.
 
@@ -71,7 +79,7 @@ class Restarting(HasLabels, AroundPredictor):
     ----------
     predictor : predictor
         The copy. Do not teach it.
-    monitor : Watcher
+    watching : Watcher
         The monitor since the last restart.
     n : int
         Number of examples learned.
@@ -101,43 +109,26 @@ class Restarting(HasLabels, AroundPredictor):
     (1, True, True)
     """
 
-    held_as = (("monitor", "_pattern"),)
-
     unnamed = 2
 
-    def __init__(self, predictor: Any, monitor: Watcher, keep: int = 0, seed: int = 0) -> None:
-        checked_predictor(predictor)
-        window = taught(getattr(predictor, "machine", None))
+    predictor: Any = param(copied_predictor)
+    monitor: Watcher = param(checked_monitor)
+    keep: int = param(integer, 0, default=0)
+    seed: int = param(integer, 0, default=0)
+
+    n: int = state(held_int, start=0)
+    watching: Watcher = state(held_like, WATCHING, start=WATCHING)
+    _restarts: list[tuple[int, tuple[Any, ...]]] = state(held_starts, start=own(lambda _: []))
+
+    def derive(self) -> None:
+        """Look at the window that the predictor reads."""
+        window = taught(getattr(self.predictor, "machine", None))
         if not has_methods(window, "restart"):
-            raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {predictor!r}")
-        checked_monitor(monitor)
-        self.keep, self.seed = integer("keep", keep, 0), integer("seed", seed, 0)
+            raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {self.predictor!r}")
         size = getattr(window, "size", self.keep)
         if self.keep > size:
             raise ValueError(f"keep must be at most the size of the window, {size}, got {self.keep}")
-        self.space = space_of(predictor)
-        self._hold(predictor)
-        self._pattern = monitor
-        self.monitor = monitor.fresh(seed=self.seed)
-        self.n = 0
-        self._restarts: list[tuple[int, tuple[Any, ...]]] = []
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """Monitor and restarts."""
-        return {"n": self.n, "monitor": self.monitor, "restarts": self._restarts}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
-        super().restore(state)
-        self.n = held_int("n", state["n"])
-        if type(state["monitor"]) is not type(self.monitor):
-            raise ValueError(f"monitor must be one like {self.monitor!r}, got {state['monitor']!r}")
-        self.monitor = state["monitor"]
-        steps = [0, *(held_int("restarts", step, 1, self.n) for step, _ in state["restarts"])]
-        if not (np.diff(steps) > 0).all() or not all(isinstance(rung, tuple) for _, rung in state["restarts"]):
-            raise ValueError(f"restarts must be steps in order and alarms, got {state['restarts']!r}")
-        self._restarts = state["restarts"]
+        self.space = space_of(self.predictor)
 
     @property
     def restarts(self) -> tuple[int, ...]:
@@ -180,7 +171,7 @@ class Restarting(HasLabels, AroundPredictor):
         prediction, of_predictor = noted
         rung: Sequence[Any] = ()
         try:
-            rung = self.monitor.update(prediction, y)
+            rung = self.watching.update(prediction, y)
         finally:
             try:
                 self.predictor.after_learning(x, y, of_predictor)
@@ -191,4 +182,4 @@ class Restarting(HasLabels, AroundPredictor):
     def _restart(self, rung: tuple[Any, ...]) -> None:
         taught(self.machine).restart(self.keep)  # first: if it fails, there is no restart
         self._restarts.append((self.n, rung))
-        self.monitor = self._pattern.fresh(seed=self.seed + SEEDS * len(self._restarts))
+        self.watching = self.monitor.fresh(seed=self.seed + SEEDS * len(self._restarts))

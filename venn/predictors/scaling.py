@@ -36,8 +36,8 @@ class Scaler(Predictor):
         Shared with other predictors when they stand in one `Panel`; `HeldOutScores` also takes a `FrozenScorer`, and
         teaches `fresh()` machines.
     map : ScoreMap
-        `Platt()`, `Binning()`, `Isotonic()`, `Softmax()`, `Sigma01()`, `SigmaPP()`, `Beta2()`, `BetaScaling()`,
-        `BetaCalibration()`, `Temperature()`, or an object with the same method.
+        `Platt()`, `Binning()`, `Isotonic()`, `BetaCalibration()`, `Temperature()`, or an object with the same method,
+        such as a `venn.maps.BinaryMap` of your own.
     source : ScoreSource, default TrainingScores()
         Which scores the map is fitted to: `TrainingScores()`, `DeletedScores()`, `HeldOutScores()`,
         `CrossFittedScores()`, or an object with the same method.
@@ -77,7 +77,7 @@ class Scaler(Predictor):
     held_as = (("machine", "_given"),)
 
     def __init__(self, machine: Any, map: ScoreMap, source: ScoreSource | None = None) -> None:
-        self.map = checked_map(map)
+        self.map = checked_map("map", map)
         self.source = checked_source(source)
         self._feed = self.source.feed(machine)
         self._given = machine
@@ -114,7 +114,7 @@ class Scaler(Predictor):
         self._feed.stand_on(machine)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         for part, held in zip(self._feed.parts, state["parts"], strict=True):
             part.restore(held)

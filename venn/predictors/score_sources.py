@@ -15,14 +15,14 @@ import numpy as np
 from venn._compiled.scaling import totals_of
 from venn.machines.machine import Machine, checked_machine
 from venn.machines.window import SlidingWindow
-from venn.parameters import Parameters, integer, with_methods
+from venn.parameters import Parameters, above_one, integer, optional, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.counts import ScoredExamples
 from venn.predictors.cross import Fold
 from venn.predictors.inductive_base import Inductive, schedule_of_classes
 from venn.predictors.learning import of_classes, teach_all
-from venn.saved import saved
-from venn.schedules import Schedule, checked_schedule
+from venn.saved import component, param
+from venn.schedules import FIRST, Schedule, checked_schedule
 
 
 class Examples(NamedTuple):
@@ -196,7 +196,7 @@ class MachineFeed(Feed):
         return last.examples
 
 
-@saved
+@component
 class TrainingScores(Parameters):
     """The score of each example by the machine that has learned it.
 
@@ -227,7 +227,7 @@ class TrainingScores(Parameters):
         return MachineFeed(of_classes(checked_machine(machine)), False)
 
 
-@saved
+@component
 class DeletedScores(Parameters):
     """The score of each example by the machine as it would be without it: leave-one-out, for the cost of one training.
 
@@ -267,7 +267,7 @@ class HeldOutFeed(Feed):
         return self.parts[0].predict_block(x)[0]
 
 
-@saved
+@component
 class HeldOutScores(Parameters):
     """The scores of calibration examples by a machine trained on other examples.
 
@@ -297,8 +297,7 @@ class HeldOutScores(Parameters):
     'yes'
     """
 
-    def __init__(self, schedule: Schedule | None = None) -> None:
-        self.schedule = None if schedule is None else checked_schedule(schedule)
+    schedule: Schedule | None = param(optional, checked_schedule, default=None)
 
     def feed(self, machine: Any) -> HeldOutFeed:
         """Attach to a machine that has learned nothing, or a `FrozenScorer`; its `fresh()` copies are taught."""
@@ -318,7 +317,7 @@ class CrossFittedFeed(MachineFeed):
         return Feed.examples(self, reader)
 
 
-@saved
+@component
 class CrossFittedScores(Parameters):
     """The scores of each fold's examples by a machine trained on the other folds.
 
@@ -364,12 +363,11 @@ class CrossFittedScores(Parameters):
 
     sized = frozenset({"folds"})
 
-    def __init__(
-        self, folds: int = 3, seed: int = 0, first: int = 32, growth: float = 2.0, last: int | None = None
-    ) -> None:
-        self.folds = integer("folds", folds, 2)
-        fold = Fold(0, self.folds, seed, first, growth, last)
-        self.seed, self.first, self.growth, self.last = fold.seed, fold.first, fold.growth, fold.last
+    folds: int = param(integer, 2, default=3)
+    seed: int = param(integer, 0, default=0)
+    first: int = param(integer, 1, default=32)
+    growth: float = param(above_one, default=2.0)
+    last: int | None = param(optional, integer, FIRST, default=None)
 
     def feed(self, machine: Any) -> CrossFittedFeed:
         """Attach to a machine that has learned nothing; others may share it, its `fresh()` copies learn the folds.

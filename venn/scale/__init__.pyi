@@ -1,14 +1,9 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
-from .cluster import client_of as client_of
 from .collection import calibrate as calibrate
 from .collection import score as score
 from .collection import score_block as score_block
 from .keyed import Shards as Shards
-from .results import Results as Results
 from .shard import Event as Event
 from .shard import Shard as Shard
 from .shard import key_of as key_of
-from .task import Task as Task
-from .tasks import grid as grid
-from .tasks import replays as replays

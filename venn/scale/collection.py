@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence, Sized
-from contextlib import ExitStack, closing
+from contextlib import closing
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -18,7 +18,6 @@ from venn.predictors.counts import CategoryCounts
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.merging import Calibration, checked_unordered
-from venn.scale.cluster import Cluster, client_of
 from venn.show.terminal import Progress
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ Leaf = Callable[[Any, int, Any], Any]
 
 
 def calibrate(
-    predictor: Predictor, X: Any, y: Any = None, *, client: Cluster = None, progress: bool | None = None
+    predictor: Predictor, X: Any, y: Any = None, *, client: Client | None = None, progress: bool | None = None
 ) -> Predictor:
     """Return a copy of the predictor, also calibrated on a collection that need not fit in memory.
 
@@ -57,9 +56,9 @@ def calibrate(
     y : dask array or Series, or str, optional
         Labels (n,), in the same chunks as the rows of X; or the name of the table's label column. None if X is an
         iterable.
-    client : distributed.Client or str, optional
-        A Dask cluster's client, or the address of its scheduler; its processes do the work. `venn.scale.client_of`
-        opens one on this machine. By default this process does the work, a block at a time.
+    client : distributed.Client, optional
+        Its processes do the work: ``Client("tcp://HOST:8786")`` of a Dask scheduler, or ``Client(n_workers=4,
+        threads_per_worker=1)`` of this machine. By default this process does the work, a block at a time.
     progress : bool, optional
         Show a progress bar on stderr; by default if that is a terminal.
 
@@ -75,8 +74,6 @@ def calibrate(
     Exception
         Raised by a function or a `dask.delayed` object: of the same built-in type, or the nearest that takes a
         text, with the partition in the message. On a cluster, errors of `dask.delayed` objects come unchanged.
-    ImportError
-        Dask is needed and missing: pip install 'dask[array,dataframe]' distributed.
 
     Notes
     -----
@@ -116,7 +113,7 @@ def score(
     *,
     bins: int | None = None,
     clip: float = CLIP,
-    client: Cluster = None,
+    client: Client | None = None,
     progress: bool | None = None,
 ) -> Scorecard | SetScorecard:
     """Return a scorecard of a predictor's predictions over a collection, all from its present state; it learns nothing.
@@ -141,7 +138,7 @@ def score(
 
     Raises
     ------
-    TypeError, ValueError, ImportError
+    TypeError, ValueError
         As for `calibrate`.
 
     Examples
@@ -287,20 +284,20 @@ def _merged(parts: Sequence[Any]) -> Any:
 # ------------------------------------------------------------------------------------ all blocks
 
 
-def _reduced(predictor: Any, X: Any, y: Any, leaf: Leaf, start: Any, client: Cluster, progress: bool | None) -> Any:
+def _reduced(
+    predictor: Any, X: Any, y: Any, leaf: Leaf, start: Any, client: Client | None, progress: bool | None
+) -> Any:
     """Return `start` merged with the results of `leaf` for every block."""
     blocks, number = _blocks(X, y)
     total, done = start, 0
-    with Progress(number, progress) as bar, ExitStack() as stack:
-        if client is None:
-            parts = _here(predictor, blocks, leaf)
-        else:
-            parts = _there(predictor, blocks, leaf, stack.enter_context(client_of(client)))
-        with closing(parts):
-            for part, merged in parts:
-                total, done = total.merge(part), done + merged
-                if bar.due() or done == number:
-                    bar.update(done, "blocks")
+    with (
+        Progress(number, progress) as bar,
+        closing(_here(predictor, blocks, leaf) if client is None else _there(predictor, blocks, leaf, client)) as parts,
+    ):
+        for part, merged in parts:
+            total, done = total.merge(part), done + merged
+            if bar.due() or done == number:
+                bar.update(done, "blocks")
     return total
 
 
@@ -323,7 +320,10 @@ def _computed(block: Any) -> Any:
 def _there(predictor: Any, blocks: Iterable[Any], leaf: Leaf, client: Client) -> Generator[tuple[Any, int], None, None]:
     """Yield the results of windows of blocks, computed on a cluster and merged there by a tree."""
     from dask.delayed import delayed
+    from distributed import Client as Given
 
+    if not isinstance(client, Given):
+        raise TypeError(f"client must be a distributed.Client or None, got {client!r}")
     # Sent to the scheduler once, as a task like any other rather than as scattered data: scattered data is lost with
     # the last process that holds it, a task is done again.
     sent = client.submit(_same, predictor, pure=False)

@@ -1,33 +1,46 @@
-"""A live view of running monitors in the terminal."""
+"""A live view of running monitors in the terminal: a verdict, a table, the last alarms."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from textwrap import wrap
 from time import perf_counter
+from typing import Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live as RichLive
 from rich.text import Text
 
+from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
 from venn.parameters import integer, several_names
-from venn.show import layout
-from venn.show.history import ERROR, LEVEL, SIZE, WIDTH, History
-from venn.show.snapshots import Snapshot, verdicts
-from venn.show.telling import Crier, Telling
-from venn.show.terminal import FIRST_STEPS
+from venn.show.complaints import plain
+from venn.show.snapshots import Snapshot, overall, verdicts
+from venn.show.telling import Crier, Telling, bursts
+from venn.show.terminal import FIRST_STEPS, aligned
 
+LEVEL = "0.05"
+ERROR, SIZE, WIDTH = (f"{what}_{LEVEL}" for what in ("error", "size", "width"))
 MOST_ALARMS = 64  # kept for the view, for all predictors together
+BESIDE = 8  # lines for the verdict and the alarms
 RATE_OVER = 20  # drawings
 MOST_OF_TIME = 0.1
+# Okabe and Ito's colours that stand out on black and on white.
+ALARM = "bold #D55E00"
+STYLES = {CHANGED: ALARM, DOUBTFUL: "bold #E69F00", USELESS: "bold #E69F00", CLAIMED: "#009E73", EARLY: "dim"}
+WIDEST_NAME = 16
+# If the terminal is narrow, columns are dropped in this order.
+EXPENDABLE = ("ECE", "detector", "last", "log loss", "set", "claimed", "error", "evidence")
 
 
 class Live:
     """Shows the state of monitors while they run; a context manager.
 
-    In a terminal: a table of the predictors, charts of accuracy and evidence, the last alarms, redrawn in place on
-    the alternate screen, so that resizing the window does no harm; the final state stays after the block. Other output
-    inside the block is lost with that screen. Elsewhere, such as in a file or a pipe: one line for each new alarm and,
+    In a terminal: the worst verdict, a table of the predictors, the last alarms, redrawn in place on the alternate
+    screen, so that resizing the window does no harm; the final state stays after the block. Other output inside the
+    block is lost with that screen. Elsewhere, such as in a file or a pipe: one line for each new alarm and,
     at the end, one for each predictor.
 
     Parameters
@@ -81,7 +94,7 @@ class Live:
         self._live: RichLive | None = None
         self._next = 0.0
         self._snapshots: dict[str, Snapshot] = {}
-        self._history = History(self._names)
+        self._step = 0
         self._alarms: deque[tuple[str, Snapshot]] = deque(maxlen=MOST_ALARMS)
         self._counts = dict.fromkeys(self._names, 0)
         self._crier = Crier()
@@ -125,9 +138,12 @@ class Live:
         for name in snapshots:
             if name not in self._counts:
                 raise ValueError(f"snapshots must be of {list(self._names)}, got {name!r}")
-        self._history.append(snapshots)
+        step = max((int(snapshot["step"]) for snapshot in snapshots.values()), default=self._step)
+        if step < self._step:
+            raise ValueError(f"snapshots must be of step {self._step} or later, got step {step}")
+        self._step = step
         self._snapshots.update(snapshots)
-        self._times.append((perf_counter(), self._history.step))
+        self._times.append((perf_counter(), step))
         for name, alarm in self._new_alarms(snapshots):
             self._alarms.append((name, alarm))
             if not self._drawn:
@@ -152,11 +168,10 @@ class Live:
 
     def _say(self, line: str) -> None:
         # Not through rich's layout: a line of a log stays one line, however long.
-        self._console.print(Text(layout.printable(line, self._console.encoding)), soft_wrap=True)
+        self._console.print(Text(printable(line, self._console.encoding)), soft_wrap=True)
 
     def _progress(self) -> str:
-        step = self._history.step
-        return f"step {step}" if self._total is None else f"step {step} of {self._total}"
+        return f"step {self._step}" if self._total is None else f"step {self._step} of {self._total}"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the view, as lines that fit."""
@@ -170,8 +185,105 @@ class Live:
                 note += f" ({100 * last // self._total} %)"
             if now > start:
                 note += f"   {(last - first) / (now - start):,.0f} steps/s"
-        view = layout.View(self._names, self._snapshots, self._history, self._alarms, console.encoding)
-        yield from view.lines(self._title, note, width, height)
+        lines = [Text.assemble((self._plain(self._title), "bold"), "   ", note)]
+        verdict = overall(self._snapshots)
+        if verdict is not None:
+            lines.append(Text(self._plain(str(verdict)), style=STYLES[verdict.state]))
+        lines += self._table(width, max(2, height - BESIDE))
+        lines += self._last_alarms(width)
+        for line in lines[:height]:
+            line.no_wrap = True
+            line.truncate(width, overflow="crop")
+            yield line
+
+    def _plain(self, text: str) -> str:
+        return printable(text, self._console.encoding)
+
+    def _table(self, width: int, most: int) -> Iterator[Text]:
+        """Yield a line for each predictor, `most` lines with the head, without the columns that do not fit."""
+        shown = self._names if len(self._names) < most else self._names[: max(1, most - 2)]
+        rows = [self._cells(name) for name in shown]
+        size = max((s.get("window", {}).get("size", 0) for s in self._snapshots.values()), default=0)
+        heads = {
+            "name": "predictor", "accuracy": "accuracy", "claimed": "claimed", "last": f"last {size}",
+            "log loss": "log loss", "ECE": "ECE", "error": f"err {LEVEL[1:]}", "set": "set", "evidence": "evidence",
+            "detector": "by", "alarms": "alarms",
+        }  # fmt: skip
+        kept = [key for key in heads if key in ("name", "alarms") or any(row[key] for row in rows)]
+        drawn: list[str] = []
+        for expendable in ("", *EXPENDABLE):
+            kept = [key for key in kept if key != expendable]
+            cells = [[row[key] for key in kept] for row in (heads, *rows)]
+            drawn = aligned(cells, [0] * len(kept), "<" + ">" * (len(kept) - 1))
+            if max(map(cell_len, drawn)) <= width:
+                break
+        yield Text(drawn[0], "dim")
+        for line, row in zip(map(Text, drawn[1:]), rows, strict=True):
+            if row["alarms"]:
+                line.stylize(ALARM, -len(row["alarms"]))
+            yield line
+        if len(shown) < len(self._names):
+            yield Text(f"and {len(self._names) - len(shown)} more", "dim")
+
+    def _cells(self, name: str) -> dict[str, str]:
+        snapshot = self._snapshots.get(name, {})
+        curves, window = snapshot.get("curves", {}), snapshot.get("window", {})
+        near = closest(snapshot)
+        count = snapshot.get("alarms", {}).get("count", 0)
+        plain = self._plain(name)
+        return {
+            "name": plain if cell_len(plain) <= WIDEST_NAME else set_cell_size(plain, WIDEST_NAME - 1) + "~",
+            "accuracy": _short(curves.get("accuracy")),
+            "claimed": _claimed(curves.get("lower"), curves.get("upper")),
+            "last": _short(window.get("accuracy")),
+            "log loss": _short(curves.get("log_loss")),
+            "ECE": _short(snapshot.get("calibration", {}).get("ece")),
+            "error": _short(curves.get(ERROR)),
+            "set": f"{curves[SIZE]:.2f}" if SIZE in curves else f"{curves[WIDTH]:.3g}" if WIDTH in curves else "",
+            "evidence": "" if near is None else f"{near['log10']:.1f}/{near['threshold']:.1f}",
+            "detector": "" if near is None else self._plain(str(near["detector"])),
+            "alarms": str(count) if count else "",
+        }
+
+    def _last_alarms(self, width: int) -> Iterator[Text]:
+        """Yield the number of alarms, then the newest first."""
+        count = sum(self._counts.values())
+        if not count:
+            yield Text("no alarm", "dim")
+            return
+        yield Text(f"{count} alarm{'s' * (count > 1)}", ALARM)
+        telling = Telling()
+        for one in reversed(bursts(self._alarms)):
+            more = f" {one.more}." if one.more else ""
+            text = self._plain(f"{one.name}: {telling.tell(one.first)}{more}")
+            for row in wrap(text, max(width - 2, 10), subsequent_indent="  "):
+                yield Text(f"  {row}")
+
+
+def printable(text: str, encoding: str) -> str:
+    """Return `text` as one line that a terminal of this encoding can show."""
+    return plain(text).encode(encoding, "replace").decode(encoding)
+
+
+def closest(snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return the evidence that is closest to its threshold; JSON, which has no infinities, has None for log 0."""
+    entries = [
+        {**entry, "log10": -inf if entry["log10"] is None else float(entry["log10"])}
+        for entry in snapshot.get("evidence", ())
+        if "log10" in entry and "threshold" in entry
+    ]
+    return max(entries, key=lambda entry: entry["log10"] - entry["threshold"], default=None)
+
+
+def _short(value: float | None) -> str:
+    """Return three decimals without the zero before the point; empty for an unknown value."""
+    if value is None:
+        return ""
+    return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 0.9995 else f"{value:.2f}"
+
+
+def _claimed(lower: float | None, upper: float | None) -> str:
+    return f"[{_short(lower)}, {_short(upper)}]" if lower != upper else _short(lower)
 
 
 def lines(snapshots: Mapping[str, Snapshot], telling: Telling | None = None) -> list[str]:
@@ -212,10 +324,10 @@ def _words(snapshot: Snapshot, telling: Telling) -> list[str]:
         words.append(f"log loss {curves['log_loss']:.3f}")
     if "calibration" in snapshot:
         words.append(f"ECE {snapshot['calibration']['ece']:.3f}")
-    closest = layout.closest(snapshot)
-    if closest is not None:
-        near = f"10^{closest['log10']:.2f} ({closest['detector']})"
-        words.append(f"evidence {near}, alarm at 10^{closest['threshold']:.2f}")
+    near = closest(snapshot)
+    if near is not None:
+        reached = f"10^{near['log10']:.2f} ({near['detector']})"
+        words.append(f"evidence {reached}, alarm at 10^{near['threshold']:.2f}")
     alarms = snapshot.get("alarms", {})
     count = alarms.get("count", 0)
     if count:

@@ -11,7 +11,6 @@ from venn.monitors.kinds import ALL
 from venn.show.remaining import Remaining, clock
 
 if TYPE_CHECKING:
-    from rich.console import Group
     from rich.progress import Progress as RichProgress
 
 FIRST_STEPS = "first steps: loops may need compiling"  # which takes the time until they are done
@@ -63,25 +62,6 @@ def table(means: Means, title: str, footnote: str) -> str:
         body = [[name, *(f"{row[column]:.4f}" for column in columns)] for name, row in rows.items()]
         lines += aligned([head, *body], [first, *[7] * len(columns)], "<" + ">" * len(columns))
     return "\n".join([*lines, footnote])
-
-
-def rich_table(means: Means, title: str, footnote: str) -> Group:
-    """Return the same tables for a rich console."""
-    from rich import box
-    from rich.console import Group
-    from rich.table import Table
-
-    drawn = []
-    for columns, rows in _blocks(means):
-        one = Table(box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left")
-        one.add_column("predictor")
-        for heading in columns.values():
-            one.add_column(heading, justify="right")
-        for name, row in rows.items():
-            one.add_row(name, *(f"{row[column]:.4f}" for column in columns))
-        drawn.append(one)
-    drawn[0].title, drawn[-1].caption = title, footnote
-    return Group(*drawn)
 
 
 def shows_progress(show: bool | None) -> bool:

@@ -8,9 +8,9 @@ import numpy as np
 
 from venn._compiled.categories import count_beside
 from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
-from venn.parameters import Parameters
+from venn.parameters import Parameters, instance
 from venn.prediction import Floats, Integers
-from venn.saved import saved
+from venn.saved import component, param
 
 
 class Counts(NamedTuple):
@@ -123,7 +123,7 @@ class ByScores(ByTable):
         return categories.astype(np.int64, copy=False)
 
 
-@saved
+@component
 class Deleted(Parameters):
     """A taxonomy on deleted scores: each example is scored by machines that have not learned it.
 
@@ -160,10 +160,7 @@ class Deleted(Parameters):
 
     deleted = True
 
-    def __init__(self, taxonomy: ByTable) -> None:
-        if not isinstance(taxonomy, ByTable):
-            raise TypeError(f"taxonomy must be a taxonomy on scores, such as Argmax(), got {taxonomy!r}")
-        self.taxonomy = taxonomy
+    taxonomy: ByTable = param(instance, ByTable, "a taxonomy on scores, such as Argmax()")
 
     def fixes_class(self, machine: Machine) -> bool:
         """Whether the new example's category stands for a class, the same one under every hypothesis."""

@@ -10,17 +10,18 @@ import numpy as np
 from venn.machines.frozen import ObjectRows
 from venn.machines.machine import ScoreTable
 from venn.machines.sparse import SparseRows
+from venn.parameters import instance
 from venn.prediction import Bools, Floats, Integers
-from venn.saved import Saved, saved
+from venn.saved import component, param
 from venn.taxonomies.base import ByTable, Counts
 
 By: TypeAlias = int | Sequence[int] | Callable[[Floats], Hashable]  #: what names the groups
 Clean: TypeAlias = int | tuple[int, ...] | Callable[[Floats], Hashable]
 
 
-def checked_by(by: Any) -> Clean:
+def checked_by(name: str, by: Any) -> Clean:
     """Return what names the groups: a position, a tuple of positions or a function; or say what is wrong with it."""
-    wanted = "by must be a feature's position, a sequence of positions, or a function of an object"
+    wanted = f"{name} must be a feature's position, a sequence of positions, or a function of an object"
     if isinstance(by, bool | type | str):
         raise TypeError(f"{wanted}, got {by!r}")
     if callable(by):
@@ -30,7 +31,7 @@ def checked_by(by: Any) -> Clean:
     if not positions or any(isinstance(one, bool) or not isinstance(one, int | np.integer) for one in positions):
         raise TypeError(f"{wanted}, got {by!r}")
     if min(positions) < 0:
-        raise ValueError(f"by must be a feature's position >= 0, got {by!r}")
+        raise ValueError(f"{name} must be a feature's position >= 0, got {by!r}")
     return int(by) if single else tuple(int(one) for one in positions)
 
 
@@ -129,8 +130,8 @@ class Groups:
         return number
 
 
-@saved
-class Grouped(Saved, ByTable):
+@component
+class Grouped(ByTable):
     """A taxonomy within groups: the new example shares categories only with examples of its group.
 
     The Venn predictor is then calibrated within each group (Mondrian). The more groups, the fewer
@@ -167,21 +168,14 @@ class Grouped(Saved, ByTable):
     Multiprobability('no': [0.000, 1.000])
     """
 
-    # Beside the parameters, which are in vars(): it remembers objects, and their groups follow from these.
-    __slots__ = ("_groups",)
+    by: By = param(checked_by)
+    taxonomy: ByTable = param(
+        instance, ByTable, "a taxonomy on scores, such as Argmax(); for deleted scores write Deleted(Grouped(by, ...))"
+    )
 
-    unnamed = 0
-
-    def __init__(self, by: By, taxonomy: ByTable) -> None:
-        clean = checked_by(by)
-        if not isinstance(taxonomy, ByTable):
-            raise TypeError(
-                f"taxonomy must be a taxonomy on scores, such as Argmax(), got {taxonomy!r}; "
-                "for deleted scores write Deleted(Grouped(by, ...))"
-            )
-        self.by = clean
-        self.taxonomy = taxonomy
-        self._groups = Groups(clean)
+    def derive(self) -> None:
+        """Remember objects: their groups follow from them."""
+        self._groups = Groups(checked_by("by", self.by))
 
     @property
     def determines_class(self) -> bool:

@@ -16,7 +16,7 @@ from venn._compiled.counting import GRID, OFFSET, count_argmax
 from venn.machines.machine import ScoreTable
 from venn.parameters import fraction, integer, number, real_array
 from venn.prediction import Floats, Integers
-from venn.saved import saved
+from venn.saved import component, param
 from venn.taxonomies.base import ByScores, Counts
 
 
@@ -36,17 +36,17 @@ def rows_of(scores: Any) -> Floats:
     return rows
 
 
-def increasing(edges: Any) -> tuple[float, ...]:
+def increasing(name: str, edges: Any) -> tuple[float, ...]:
     """Return `edges` as a tuple of floats, or say what is wrong with them."""
     if isinstance(edges, str | bytes) or not hasattr(edges, "__iter__"):
-        raise TypeError(f"edges must be a sequence of numbers, got {edges!r}")
-    clean = tuple(number("edges", edge) for edge in edges)
+        raise TypeError(f"{name} must be a sequence of numbers, got {edges!r}")
+    clean = tuple(number(name, edge) for edge in edges)
     if not clean or any(low >= high for low, high in itertools.pairwise(clean)):
-        raise ValueError(f"edges must be at least one number, each above the one before, got {edges!r}")
+        raise ValueError(f"{name} must be at least one number, each above the one before, got {edges!r}")
     return clean
 
 
-@saved
+@component
 class Argmax(ByScores):
     """The category of an example is the class of its largest score.
 
@@ -116,7 +116,7 @@ class Refined(OnGrid):
         return category % c
 
 
-@saved
+@component
 class TopTwo(Refined):
     """The category of an example is its pair of classes with the largest and the second largest score.
 
@@ -137,8 +137,7 @@ class TopTwo(Refined):
 class _Shares(Refined):
     """Base of taxonomies that refine the top class by whether a function of softmax shares exceeds a level."""
 
-    def __init__(self, level: float) -> None:
-        self.level = fraction("level", level)
+    level: float
 
     def _value(self, first: Floats, second: Floats) -> Floats:
         """Return the value that is compared with the level, from the largest and the second largest share."""
@@ -152,7 +151,7 @@ class _Shares(Refined):
         return top + len(grid) * above
 
 
-@saved
+@component
 class Threshold(_Shares):
     """Top class, and whether its softmax share exceeds a level.
 
@@ -179,14 +178,13 @@ class Threshold(_Shares):
     array([2, 0])
     """
 
-    def __init__(self, level: float = 0.75) -> None:
-        super().__init__(level)
+    level: float = param(fraction, default=0.75)
 
     def _value(self, first: Floats, second: Floats) -> Floats:
         return first
 
 
-@saved
+@component
 class RunnerUp(_Shares):
     """Top class, and whether the second largest softmax share exceeds a level.
 
@@ -212,14 +210,13 @@ class RunnerUp(_Shares):
     array([0, 2])
     """
 
-    def __init__(self, level: float = 0.25) -> None:
-        super().__init__(level)
+    level: float = param(fraction, default=0.25)
 
     def _value(self, first: Floats, second: Floats) -> Floats:
         return second
 
 
-@saved
+@component
 class Gap(_Shares):
     """Top class, and whether its softmax share exceeds the second largest by more than a level.
 
@@ -244,14 +241,13 @@ class Gap(_Shares):
     array([2, 0])
     """
 
-    def __init__(self, level: float = 0.5) -> None:
-        super().__init__(level)
+    level: float = param(fraction, default=0.5)
 
     def _value(self, first: Floats, second: Floats) -> Floats:
         return first - second
 
 
-@saved
+@component
 class MarginBins(Refined):
     """Top class, and the bin of its margin: the largest score less the second largest.
 
@@ -274,8 +270,7 @@ class MarginBins(Refined):
     array([0, 4, 3])
     """
 
-    def __init__(self, edges: Sequence[float] = (0.5, 1.0, 1.5)) -> None:
-        self.edges = increasing(edges)
+    edges: Sequence[float] = param(increasing, default=(0.5, 1.0, 1.5))
 
     def of_grid(self, grid: Floats) -> Integers:
         """Return (n,) top class + c * bin of the margin, for a (c, n) grid of scores."""
@@ -284,7 +279,7 @@ class MarginBins(Refined):
         return top + len(grid) * compiled.bins_of(best - runner, np.rint(np.array(self.edges) * GRID))
 
 
-@saved
+@component
 class TopScoreBins(Refined):
     """Top class, and the bin of its score.
 
@@ -309,8 +304,7 @@ class TopScoreBins(Refined):
     array([2, 0, 3])
     """
 
-    def __init__(self, edges: Sequence[float]) -> None:
-        self.edges = increasing(edges)
+    edges: Sequence[float] = param(increasing)
 
     def of_grid(self, grid: Floats) -> Integers:
         """Return (n,) top class + c * bin of its score, for a (c, n) grid of scores."""
@@ -318,7 +312,7 @@ class TopScoreBins(Refined):
         return top + len(grid) * compiled.bins_of(best, on_grid(np.array(self.edges)))
 
 
-@saved
+@component
 class Dissent(Refined):
     """Top class, and the number of votes for other classes: for machines whose scores are votes.
 
@@ -350,7 +344,7 @@ class Dissent(Refined):
         return top + len(grid) * np.rint((grid.sum(axis=0) - best) / GRID).astype(np.int64)
 
 
-@saved
+@component
 class AdaptiveMarginBins(Refined):
     """Top class, and the quantile bin of the margin among the examples of equal top class.
 
@@ -385,7 +379,7 @@ class AdaptiveMarginBins(Refined):
         return Counts(*compiled.count_adaptive(negative, positive, table.labels, table.weights, table.test))
 
 
-@saved
+@component
 class ScoreBins(OnGrid):
     """For two classes: the bin of half the difference of the scores, second class minus first.
 
@@ -411,11 +405,14 @@ class ScoreBins(OnGrid):
     array([0, 1, 1, 3])
     """
 
-    def __init__(self, bins: int = 4, low: float = -2.0, high: float = 2.0) -> None:
-        self.bins = integer("bins", bins, 2)
-        self.low, self.high = number("low", low), number("high", high)
+    bins: int = param(integer, 2, default=4)
+    low: float = param(number, default=-2.0)
+    high: float = param(number, default=2.0)
+
+    def derive(self) -> None:
+        """Refuse a range of no width."""
         if not self.low < self.high:
-            raise ValueError(f"low must be below high, got low {low!r} and high {high!r}")
+            raise ValueError(f"low must be below high, got low {self.low!r} and high {self.high!r}")
 
     def of_grid(self, grid: Floats) -> Integers:
         """Return (n,) the bins, for a (2, n) grid of scores.

@@ -15,10 +15,12 @@ matrix.
 import math
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 
+compiled = numba.njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
 # Sums over one row may use lanes, as they limit the speed; all others are in the order of examples.
-from venn._compiled.jit import compiled, in_lanes
+in_lanes = numba.njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, nogil=True)
 
 NEWTON = 200  # largest number of steps of one round
 STAGES = 100
@@ -51,7 +53,7 @@ class Room(NamedTuple):
 
 
 @in_lanes
-def dense_dot(a, b):  # type: ignore[no-untyped-def]
+def dense_dot(a, b):
     """Return the inner product of the first len(a) entries."""
     total = 0.0
     for j in range(a.size):
@@ -60,7 +62,7 @@ def dense_dot(a, b):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def sparse_dot(values, columns, first, last, b):  # type: ignore[no-untyped-def]
+def sparse_dot(values, columns, first, last, b):
     """Return the inner product of a compressed row, from `first` to before `last`, with a vector."""
     total = 0.0
     for j in range(first, last):
@@ -69,7 +71,7 @@ def sparse_dot(values, columns, first, last, b):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def project(rows, chosen, v, out):  # type: ignore[no-untyped-def]
+def project(rows, chosen, v, out):
     """Set out[i] to v[:d] . x_i + v[d] for the chosen i."""
     d = rows.dense.shape[1]
     if rows.dense.shape[0] > 0:
@@ -81,7 +83,7 @@ def project(rows, chosen, v, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_row(rows, i, coefficient, v):  # type: ignore[no-untyped-def]
+def add_row(rows, i, coefficient, v):
     """Add coefficient (x_i, 1) to v."""
     d = rows.dense.shape[1]
     if rows.dense.shape[0] > 0:
@@ -94,7 +96,7 @@ def add_row(rows, i, coefficient, v):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_square(rows, i, coefficient, H):  # type: ignore[no-untyped-def]
+def add_square(rows, i, coefficient, H):
     """Add coefficient (x_i, 1) (x_i, 1)' to the upper triangle of H. Columns of a compressed row ascend."""
     d = rows.dense.shape[1]
     if rows.dense.shape[0] > 0:
@@ -115,7 +117,7 @@ def add_square(rows, i, coefficient, H):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def solve_in_place(H, g):  # type: ignore[no-untyped-def]
+def solve_in_place(H, g):
     """Solve H x = g for a positive definite H, given by its upper triangle, which is overwritten, as is g.
 
     A pivot lost in rounding counts as infinite: x stays 0 in that direction.
@@ -151,7 +153,7 @@ def solve_in_place(H, g):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def slope(near, costs, z, dz, kept, share, inverse, t):  # type: ignore[no-untyped-def]
+def slope(near, costs, z, dz, kept, share, inverse, t):
     """Return the growth of the smoothed losses' derivative at the fraction t of a step."""
     total = 0.0
     for i in near:
@@ -161,7 +163,7 @@ def slope(near, costs, z, dz, kept, share, inverse, t):  # type: ignore[no-untyp
 
 
 @compiled
-def step_length(near, costs, z, dz, kept, share, inverse, square, start):  # type: ignore[no-untyped-def]
+def step_length(near, costs, z, dz, kept, share, inverse, square, start):
     """Return the fraction of a step at which the derivative of the objective has almost vanished.
 
     It is start < 0 at 0, and start + t square + the growth of the losses' slope at t; it never decreases.
@@ -190,7 +192,7 @@ def step_length(near, costs, z, dz, kept, share, inverse, square, start):  # typ
 
 
 @compiled
-def refresh(rows, near, signs, costs, inverse, room, share, pull):  # type: ignore[no-untyped-def]
+def refresh(rows, near, signs, costs, inverse, room, share, pull):
     """Set shares from z, update `pull` = sum_i c_i a_i s_i (x_i, 1), list the zone; return its size."""
     inside = 0
     for i in near:
@@ -209,7 +211,7 @@ def refresh(rows, near, signs, costs, inverse, room, share, pull):  # type: igno
 
 
 @compiled
-def excess_of(some, costs, z, share):  # type: ignore[no-untyped-def]
+def excess_of(some, costs, z, share):
     """Return the excess of the losses at z over the multipliers' values; all terms are >= 0."""
     excess = 0.0
     for i in some:
@@ -218,7 +220,7 @@ def excess_of(some, costs, z, share):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def descend(rows, near, signs, costs, u, share, width, finest, room):  # type: ignore[no-untyped-def]
+def descend(rows, near, signs, costs, u, share, width, finest, room):
     """Minimise the smoothed objective over the near examples; the shares of all others stay.
 
     `room.pull` is that of all examples. It stops when the error is at most the excess or `finest`.
@@ -276,7 +278,7 @@ def descend(rows, near, signs, costs, u, share, width, finest, room):  # type: i
 
 
 @compiled
-def measure(rows, chosen, signs, levels, u, z):  # type: ignore[no-untyped-def]
+def measure(rows, chosen, signs, levels, u, z):
     """Set z[i] to l_i - s_i (w . x_i + b) for the chosen examples."""
     project(rows, chosen, u, z)
     for i in chosen:
@@ -284,7 +286,7 @@ def measure(rows, chosen, signs, levels, u, z):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def best_bias(chosen, signs, costs, z, reach):  # type: ignore[no-untyped-def]
+def best_bias(chosen, signs, costs, z, reach):
     """Return the midpoint of the moves of the bias that minimise the losses.
 
     Losses fall by c_i per unit of a move up if s_i = 1 and z_i > move, and rise by it if s_i = -1 and -z_i < move.
@@ -340,7 +342,7 @@ def best_bias(chosen, signs, costs, z, reach):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def fit(rows, chosen, signs, costs, levels, u, share, width, shrink, tolerance, room):  # type: ignore[no-untyped-def]
+def fit(rows, chosen, signs, costs, levels, u, share, width, shrink, tolerance, room):
     """Minimise 1/2 |w|^2 + sum_i c_i max(0, l_i - s_i (w . x_i + b)) over the chosen examples.
 
     Parameters
@@ -412,7 +414,7 @@ def fit(rows, chosen, signs, costs, levels, u, share, width, shrink, tolerance, 
 
 
 @compiled
-def nearby(chosen, z, reach, near):  # type: ignore[no-untyped-def]
+def nearby(chosen, z, reach, near):
     """List the chosen examples with |z| at most `reach`; return how many."""
     count = 0
     for i in chosen:
@@ -423,7 +425,7 @@ def nearby(chosen, z, reach, near):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def objective_of(chosen, costs, u, z):  # type: ignore[no-untyped-def]
+def objective_of(chosen, costs, u, z):
     """Return 1/2 |w|^2 + sum_i c_i max(0, z_i)."""
     value = 0.0
     for j in range(u.size - 1):
@@ -434,7 +436,7 @@ def objective_of(chosen, costs, u, z):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def certify(rows, chosen, signs, costs, u, share, width, room):  # type: ignore[no-untyped-def]
+def certify(rows, chosen, signs, costs, u, share, width, room):
     """Set the best bias; return the objective and its gap to that of multipliers made feasible.
 
     z must be that of u; `room.pull` is computed afresh.
