@@ -78,11 +78,10 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         from venn.machines.kernel_ridge import KernelRidge
         from venn.machines.kernels import RBF
-        from venn.machines.scaled import Scaled
         from venn.predictors.distribution import ConformalDistribution
 
-        machine: Any = KernelRidge(RBF("auto"), C=1)
-        yield {"predictor": ConformalDistribution(Scaled(machine)), "missing": 0.0, "ignore_unknown": True}
+        machine = KernelRidge(RBF("auto"), C=1, scale=True)
+        yield {"predictor": ConformalDistribution(machine), "missing": 0.0, "ignore_unknown": True}
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
         """Learn one example.

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 
 from venn.labels import HasLabels, space_of
 from venn.machines.frozen import clean_rows
-from venn.machines.views import taught
+from venn.machines.window import taught
 from venn.monitors.monitor import Monitor
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction

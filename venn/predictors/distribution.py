@@ -9,10 +9,10 @@ import numpy as np
 
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
 from venn.labels import LabelSpace, Real
-from venn.machines.around import inside
 from venn.machines.digests import digest_of
 from venn.machines.kernel_ridge import Lines
 from venn.machines.machine import checked_machine
+from venn.machines.window import inside
 from venn.parameters import integer
 from venn.predictors.learning import OnMachine
 from venn.saved import saved
@@ -91,7 +91,7 @@ class ConformalDistribution(_OnLines):
 
     Parameters
     ----------
-    machine : KernelRidge, or ScaledRidge, Scaled or SlidingWindow around one
+    machine : KernelRidge, or SlidingWindow around one
         Shared with other predictors when they stand in one `Panel`.
     group : int or sequence of int, optional
         Position of a feature: examples are compared with those of the same value only, so that the theorem holds in
@@ -189,7 +189,7 @@ class GaussianProcess(_OnLines):
 
     Parameters
     ----------
-    machine : KernelRidge, or Scaled or SlidingWindow around one
+    machine : KernelRidge, or SlidingWindow around one
         Shared with other predictors when they stand in one `Panel`.
 
     Raises

@@ -9,10 +9,10 @@ import numpy as np
 
 from venn.covariates import CovariateShift
 from venn.labels import space_of
+from venn.machines.around import Around
 from venn.machines.base import Reread
 from venn.machines.frozen import ObjectRows
 from venn.machines.machine import Tables, checked_machine
-from venn.machines.views import View, taught
 from venn.prediction import Bools, Floats, Integers
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import OnMachine
@@ -106,7 +106,7 @@ def _beside(group: int | tuple[int, ...] | None, by: By) -> int | tuple[int, ...
 
 
 @saved
-class Within(View):
+class Within(Around):
     """A view of a machine for predictors within groups: examples of other groups than the new one's do not count.
 
     The machine learns all examples. In the tables that predictors read, examples of other groups have weight 0. In a
@@ -136,7 +136,6 @@ class Within(View):
 
     def __init__(self, machine: Any, by: By) -> None:
         self.machine: Any = checked_machine(machine)
-        self.bank = taught(machine)
         self.by: Clean = checked_by("by", by)
         self._groups = Groups(self.by)
         self._asked: WithinHypotheses | None = None

@@ -433,7 +433,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
     def _fresh(self) -> Any:
         """Return a machine to be trained."""
         machine = self.given.fresh()
-        expect = getattr(machine, "expect_training", None)  # of a machine that spends examples otherwise, as `Scaled`
+        expect = getattr(machine, "expect_training", None)  # of a machine whose scale spends examples
         if expect is not None:
             expect()
         return machine

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Generic, NoReturn, Self, TypeVar, get_type_hints
 
 from venn.labels import Real
-from venn.machines.around import inside
+from venn.machines.window import inside
 from venn.parameters import has_methods, with_methods
 from venn.prediction import Label
 from venn.saved import Saved

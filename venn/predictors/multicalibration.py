@@ -10,9 +10,9 @@ from scipy.special import expit
 
 from venn._compiled.multicalibration import add_many, fit_bag, replay_multicalibration
 from venn.labels import LARGEST
-from venn.machines.around import inside
 from venn.machines.frozen import FrozenScorer, ObjectRows
 from venn.machines.machine import Machine, NotConverged, checked_machine, only_table
+from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
@@ -394,10 +394,12 @@ class TransductiveMulticalibration(OnMachine):
         functions = functions - origin
         scores = np.array([table.negative[:, :columns], table.positive[:, :columns]])
         s = shares_of(scores, meaning_of(self.machine))
-        weights = table.weights.astype(np.float64)
-        R = (functions * weights[:, None]).T @ functions
-        is_class = table.labels == np.arange(len(self.classes))[:, None]
-        b = ((is_class - s) * weights) @ functions
+        counted = table.weights > 0
+        counted[table.test] = True
+        each, weights = functions[counted], table.weights[counted].astype(np.float64)
+        R = (each * weights[:, None]).T @ each
+        is_class = table.labels[counted] == np.arange(len(self.classes))[:, None]
+        b = ((is_class - s[..., counted]) * weights) @ each
         return table.test, functions, origin, s, R, b
 
     def coefficients(self, x: Any) -> Floats:

@@ -8,9 +8,9 @@ import numpy as np
 
 from venn._compiled.classwise import classwise_pairs
 from venn.covariates import CovariateShift, checked_covariates
-from venn.machines.around import inside
 from venn.machines.machine import Machine, ScoreTable, checked_machine, only_table
 from venn.machines.weighed import weights_of
+from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import ClassIntervals, Floats
 from venn.predictors.inductive_abers import steps, weighed, weighed_pair
