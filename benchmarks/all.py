@@ -135,13 +135,6 @@ BENCHMARKS = (
         figures(("0.step_ms", "ms a step"), ("0.ratio_refit", "+times as fast as refitting")),
     ),
     Benchmark(
-        "reweigh.py --steps 600",
-        figures(
-            ("0.reweigh_seconds", "s a change"), ("0.ratio_relearn", "+times as fast as learning anew"),
-            ("0.ratio_refit", "+times as fast as SVC"),
-        ),
-    ),
-    Benchmark(
         "window.py --machine squares --steps 4000",
         figures(
             ("0.machine_steps_a_second", "+steps a second, machine"),

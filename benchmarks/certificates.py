@@ -157,7 +157,7 @@ def trial(seed):
     distinct, where = np.unique(X, axis=0, return_inverse=True)
     K, where = exact_kernel(kernel, distinct), where.ravel()
     what["C R^2"] = size_of(float(C * (K.diagonal() - 2 * K[0] + K[0, 0]).max()))
-    kept, weights, class_weights, worst, steps = [], np.zeros(n), np.ones(c), 0.0, 0
+    kept, weights, worst, steps = [], np.zeros(n), 0.0, 0
     check = int(rng.integers(1, 8))  # the certificate is expensive: every so many steps, and at the end
     for i in range(n):
         weight = float(2.0 ** rng.integers(-3, 4)) if weighted else 1.0
@@ -168,10 +168,6 @@ def trial(seed):
                 place = int(rng.integers(len(kept)))
                 machine.unlearn_one(place)
                 kept.pop(place)
-            elif draw < 0.03 and len(kept) > 3:
-                new = 2.0 ** rng.integers(-2, 3, c)
-                machine.reweigh(new)
-                class_weights = new
             before = standing(machine, X[kept[-3:]])
             machine.learn_one(X[i], int(y[i]), weight)
         except (venn.machines.NotConverged, ValueError) as error:
@@ -185,7 +181,7 @@ def trial(seed):
         weights[i] = weight
         steps += 1
         if steps % check == 0 or i == n - 1:
-            effective = weights[kept] * class_weights[y[kept]]
+            effective = weights[kept]
             worst = max(worst, violation(machine, K, X[kept], where[kept], y[kept], effective) / machine.tolerance)
     return what, steps, worst, "done"
 

@@ -22,8 +22,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import streams
-from venn.batch.pairwise import PairwiseSVC, machines, squared_distances
-from venn.machines.one_vs_one import pair_signs, votes_and_margins
+from venn.batch.pairwise import PairwiseSVC, machines, pair_signs, squared_distances, votes_and_margins
 
 TRAIN, TEST = 11_340, 15_120  # the file's rows that train, and where those that are tested begin
 GAMMAS, CS = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2), (1.0, 10.0, 100.0)

@@ -3,9 +3,9 @@
     STREAMS_DATA=folder python benchmarks/several_classes.py
 
 A classifier is fitted to the first examples of a shuffled set, the next ones calibrate, and the last are predicted in
-one block: 2000, 2000 and at most 5000 of them, a third each of smaller sets. Mean log losses of the classifier itself,
-of the merged forecast of `InductiveVennAbers` by decision values and by probabilities, and of pairs of classes
-(`InductiveOneVsOneAbers`). One shuffle. Prints a JSON line for each set and classifier.
+one block: 2000, 2000 and at most 5000 of them, a third each of smaller sets. Mean log losses of the classifier itself
+and of the merged forecast of `InductiveVennAbers` by decision values and by probabilities. One shuffle. Prints a JSON
+line for each set and classifier.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 
 import streams
 import venn
-from venn.predictors import InductiveOneVsOneAbers
 
 SETS = ("car", "digits", "optdigits", "wine_red", "covtype")
 CLASSIFIERS = {
@@ -55,7 +54,6 @@ def main():
                 "itself": fitted.predict_proba(Z[seen]),
                 "decision values": calibrated(venn.InductiveVennAbers, by["decision_function"], bag, labels, Z[seen]),
                 "probabilities": calibrated(venn.InductiveVennAbers, by["predict_proba"], bag, labels, Z[seen]),
-                "pairs": calibrated(InductiveOneVsOneAbers, by["decision_function"], bag, labels, Z[seen]),
             }
             losses = {
                 which: round(float(-np.log(np.maximum(p[np.arange(len(codes)), codes], 1e-15)).mean()), 3)

@@ -47,7 +47,7 @@ def compile_readers(hinge: bool) -> None:
         # Not every machine has what a reader asks for, and not every map fits few scores full of ties.
         with contextlib.suppress(TypeError, ValueError, AttributeError, RuntimeError):
             model = make()
-            if isinstance(machine_in(model), venn.OneVsAllSVM | venn.machines.OneVsOneSVM) == hinge:
+            if isinstance(machine_in(model), venn.OneVsAllSVM) == hinge:
                 venn.replay(zip(X, Y, strict=True), model, progress=False)
                 for _ in range(5):
                     machine_in(model).unlearn_one()

@@ -211,7 +211,7 @@ def leaving_out(make, X, y):
     With n log n examples learned instead of n^2: a copy learns one half of those in question before its ways part over
     which of the other half to leave out. Machines of the hinge loss learn a small bag anew: their buffers are large.
     """
-    if isinstance(getattr(make(), "machine", None), venn.OneVsAllSVM | venn.machines.OneVsOneSVM):
+    if isinstance(getattr(make(), "machine", None), venn.OneVsAllSVM):
         for i in range(len(y)):
             yield i, learned(make(), np.delete(X, i, 0), np.delete(y, i))
         return

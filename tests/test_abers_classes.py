@@ -11,7 +11,6 @@ from venn.maps import (
     BrierMerge,
     LogMerge,
     OneVsAllAbers,
-    OneVsOneAbers,
     cross_venn_abers,
     venn_abers,
 )
@@ -96,51 +95,29 @@ def test_one_against_all(merge):
     close(model.predict_proba(asked), merged / merged.sum(axis=1, keepdims=True))
 
 
-@pytest.mark.parametrize("merge", [LogMerge(), BrierMerge()])
-def test_one_against_one(merge):
-    scores, codes = several(2)
-    asked, _ = several(3, 12)
-    model = OneVsOneAbers(CLASSES, merge).calibrate(scores, [CLASSES[k] for k in codes])
-    expected = np.empty((12, 4))
-    for row, out in zip(asked, expected, strict=True):
-        for i in range(4):
-            total = 0.0
-            for j in set(range(4)) - {i}:
-                a, b = min(i, j), max(i, j)
-                here = np.isin(codes, (a, b))
-                pair = naive.refitted((scores[:, a] - scores[:, b])[here], codes[here] == a, row[a] - row[b])
-                r = merge.merge(*pair)
-                total += 1 / (r if i == a else 1 - r)
-            out[i] = 1 / (total - 2)
-    close(model.predict_proba(asked), expected / expected.sum(axis=1, keepdims=True))
-
-
-@pytest.mark.parametrize("kind", [OneVsAllAbers, OneVsOneAbers])
-def test_classes_that_the_calibration_set_lacks(kind):
+def test_classes_that_the_calibration_set_lacks():
     scores, codes = several(4)
     keep = codes < 2
-    model = kind(CLASSES).calibrate(scores[keep], [CLASSES[k] for k in codes[keep]])
+    model = OneVsAllAbers(CLASSES).calibrate(scores[keep], [CLASSES[k] for k in codes[keep]])
     p = model.predict_proba(scores)
     assert p.shape == (60, 4)
     assert (p > 0).all()
     assert np.allclose(p.sum(axis=1), 1)
-    nothing = kind(CLASSES).calibrate(np.empty((0, 4)), [])
+    nothing = OneVsAllAbers(CLASSES).calibrate(np.empty((0, 4)), [])
     close(nothing.predict_proba(scores), 0.25)
 
 
-@pytest.mark.parametrize("kind", [OneVsAllAbers, OneVsOneAbers])
-def test_two_classes_are_the_binary_case(kind):
+def test_two_classes_are_the_binary_case():
     scores, codes = several(5)
     binary = np.column_stack([-scores[:, 0], scores[:, 0]]) / 2
     p = venn_abers(scores[:, 0], codes % 2, scores[:, 0])
-    model = kind(["no", "yes"]).calibrate(binary, np.array(["no", "yes"])[codes % 2])
+    model = OneVsAllAbers(["no", "yes"]).calibrate(binary, np.array(["no", "yes"])[codes % 2])
     one = LogMerge().merge(p[:, 0], p[:, 1])
     close(model.predict_proba(binary), np.column_stack([1 - one, one]))
 
 
-@pytest.mark.parametrize("kind", [OneVsAllAbers, OneVsOneAbers])
-def test_refused_by_several_classes(kind):
-    model = kind(["a", "b"])
+def test_refused_by_several_classes():
+    model = OneVsAllAbers(["a", "b"])
     with pytest.raises(RuntimeError, match="needs calibrate"):
         model.predict_proba([[1.0, 2.0]])
     model.calibrate([[1.0, 2.0], [2.0, 1.0]], ["b", "a"])
@@ -158,9 +135,9 @@ def test_refused_by_several_classes(kind):
     assert np.array_equal(model.predict_proba([[1.0, 2.0]]), before)
     for classes in ("ab", {"a", "b"}, ["a"], ["a", "a"], [float("nan"), 1.0], [[1], [2]]):
         with pytest.raises((TypeError, ValueError), match="classes must"):
-            kind(classes)
+            OneVsAllAbers(classes)
     with pytest.raises(TypeError, match="merge must be a merge object"):
-        kind(["a", "b"], LogMerge)
+        OneVsAllAbers(["a", "b"], LogMerge)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import sklearn
 from estimator_checks import parametrize_with_each
 from naive import svc as naive
-from naive.abers import one_vs_one, refitted
+from naive.abers import refitted
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
@@ -76,7 +76,7 @@ def by_refits(f, labels, classes, new):
 @parametrize_with_each(
     [
         VennAbersCalibrator(LogisticRegression()),
-        VennAbersCalibrator(DecisionTreeClassifier(max_depth=3, random_state=0), cv=2, multi_class="ovo"),
+        VennAbersCalibrator(DecisionTreeClassifier(max_depth=3, random_state=0), cv=2),
     ]
 )
 @pytest.mark.filterwarnings("ignore")  # the checks fit classes of few examples, of which the splitter warns
@@ -140,53 +140,6 @@ class Forecasts(ClassifierMixin, BaseEstimator):
         return p[:, ::-1] if self.turned_ else p
 
 
-@pytest.mark.parametrize("name", ["decision values", "probabilities"])
-@pytest.mark.parametrize("c", [3, 4])
-def test_a_fitted_classifier_one_against_one(name, c):
-    X, y = examples(n=90, c=c, seed=21)
-    codes = np.searchsorted(NAMES, y)
-    fitted = clone(SCORERS[name]).fit(X[:40], y[:40])
-    f = fitted.decision_function(X) if name == "decision values" else np.log(fitted.predict_proba(X))
-    model = VennAbersCalibrator(fitted, cv="prefit", multi_class="ovo").fit(X[40:], y[40:])
-
-    def refit(bag, labels, s):
-        return refitted(bag.round(7), labels, np.round(s, 7))
-
-    expected = [one_vs_one(f[40:], codes[40:], row, c, lambda p0, p1: p1 / (1 - p0 + p1), refit) for row in f[:12]]
-    np.testing.assert_allclose(model.predict_proba(X[:12]), expected, atol=1e-12)
-    other = VennAbersCalibrator(fitted, cv="prefit").fit(X[40:], y[40:])
-    np.testing.assert_array_equal(model.predict_interval(X), other.predict_interval(X))
-    assert abs(model.predict_proba(X) - other.predict_proba(X)).max() > 0.01
-    direct = venn.maps.OneVsOneAbers(NAMES[:c].tolist()).calibrate(f[40:].round(7), y[40:]).predict_proba(f.round(7))
-    np.testing.assert_allclose(model.predict_proba(X), direct, atol=1e-12)
-
-
-def test_folds_are_merged_pair_by_pair():
-    X, y = examples(n=130, c=3, seed=22)
-    new = X[:12] + 0.25
-    pairs = []
-    for training, calibration in StratifiedKFold(4).split(X, y):
-        fitted = LogisticRegression().fit(X[training], y[training])
-        f, g, own = fitted.decision_function(X[calibration]), fitted.decision_function(new), y[calibration]
-        each = []
-        for i, j in ((0, 1), (0, 2), (1, 2)):
-            here = np.isin(own, NAMES[[i, j]])
-            known = (f[:, i] - f[:, j])[here].round(7), own[here] == NAMES[i]
-            each.append([refitted(*known, s) for s in (g[:, i] - g[:, j]).round(7)])
-        pairs.append(np.swapaxes(each, 0, 1))
-    r = naive.log_merged(np.array(pairs))
-    a, b, d = r.T
-    p = 1 / np.array([1 / a + 1 / b - 1, 1 / (1 - a) + 1 / d - 1, 1 / (1 - b) + 1 / (1 - d) - 1]).T
-    model = VennAbersCalibrator(LogisticRegression(), cv=4, multi_class="ovo").fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(new), p / p.sum(axis=1, keepdims=True), atol=1e-12)
-
-
-def test_of_two_classes_one_against_one_is_one_against_the_rest():
-    X, y = examples(seed=23)
-    models = [VennAbersCalibrator(GaussianNB(), cv=3, multi_class=word).fit(X, y) for word in ("ovr", "ovo")]
-    np.testing.assert_array_equal(*(said(model, X) for model in models))
-
-
 def test_it_does_not_matter_which_class_is_called_0_near_0_and_1():
     rng = np.random.default_rng(20)
     far = np.round(rng.normal(0, 40, 120)) + rng.choice([-60, 0, 60], 120)  # odds of 2^60: p is 1 in floating point
@@ -212,8 +165,8 @@ def test_labels_in_another_order_are_columns_in_another_order(c):
     X[:, 0] = np.round(X[:, 0] * 100)
     others = np.roll(np.arange(c), 1)
     tree = DecisionTreeClassifier(max_depth=3, random_state=0, max_features=1)
-    for scorer, word in ((GaussianNB(), "ovr"), (tree, "ovr"), (GaussianNB(), "ovo"), (tree, "ovo")):
-        model = VennAbersCalibrator(scorer, cv=4, multi_class=word)
+    for scorer in (GaussianNB(), tree):
+        model = VennAbersCalibrator(scorer, cv=4)
         p = said(clone(model).fit(X, codes), X)
         q = said(clone(model).fit(X, others[codes]), X)[:, others]
         # Scores differ by what is lost in sums of other orders, some 1e-13, and ties are rounded at 1e-8.
@@ -234,8 +187,7 @@ def test_svc_s_scores_and_those_of_the_other_adapter():
 def test_answers_agree_with_each_other(c):
     X, y = examples(n=80, c=c, seed=4)
     new = np.random.default_rng(4).normal(size=(60, 2)) * 3
-    for model in (VennAbersCalibrator(GaussianNB(), cv=3), VennAbersCalibrator(GaussianNB(), cv=ONE_SPLIT),
-                  VennAbersCalibrator(GaussianNB(), cv=3, multi_class="ovo")):  # fmt: skip
+    for model in (VennAbersCalibrator(GaussianNB(), cv=3), VennAbersCalibrator(GaussianNB(), cv=ONE_SPLIT)):
         p, d = model.fit(X, y).predict_proba(new), model.decision_function(new)
         np.testing.assert_allclose(p.sum(axis=1), 1)
         assert ((p > 0) & (p < 1)).all()
@@ -253,13 +205,13 @@ def test_answers_agree_with_each_other(c):
 # ------------------------------------------------------------------------------- more calibration examples
 
 
-@pytest.mark.parametrize(("c", "word"), [(2, "ovr"), (3, "ovr"), (3, "ovo")])
-def test_a_frozen_classifier_is_calibrated_bit_by_bit(c, word):
+@pytest.mark.parametrize("c", [2, 3])
+def test_a_frozen_classifier_is_calibrated_bit_by_bit(c):
     X, y = examples(n=70, c=c, seed=5)
     fitted = GaussianNB().fit(X[:30], y[:30])
-    whole = VennAbersCalibrator(fitted, cv="prefit", multi_class=word).fit(X[30:], y[30:])
+    whole = VennAbersCalibrator(fitted, cv="prefit").fit(X[30:], y[30:])
     for sizes in ([1] * 40, [1, 39], [25, 10, 5]):
-        model, start = VennAbersCalibrator(fitted, cv="prefit", multi_class=word), 30
+        model, start = VennAbersCalibrator(fitted, cv="prefit"), 30
         for size in sizes:
             model.partial_fit(X[start : start + size], y[start : start + size])
             start += size
@@ -279,12 +231,11 @@ def test_later_examples_calibrate_in_every_fold():
     np.testing.assert_array_equal(said(model, X), said(expected, X))
 
 
-@pytest.mark.parametrize("word", ["ovr", "ovo"])
 @pytest.mark.parametrize("c", [2, 3])
-def test_small_folds_are_one_calibration_set(c, word):
+def test_small_folds_are_one_calibration_set(c):
     """A fold of one example says no more than 1/2; all of them say what a set of their held-out scores says."""
     X, y = examples(n=60, c=c, seed=8)
-    model = VennAbersCalibrator(GaussianNB(), cv=LeaveOneOut(), multi_class=word).fit(X[:50], y[:50])
+    model = VennAbersCalibrator(GaussianNB(), cv=LeaveOneOut()).fit(X[:50], y[:50])
     assert model.n_calibration_ == 50
     out = [GaussianNB().fit(np.delete(X[:50], i, 0), np.delete(y[:50], i)) for i in range(50)]
 

@@ -99,7 +99,6 @@ class Infinite(Remembers):
 
 BAD = {
     "merge": ({"merge": "log"}, TypeError, "merge must be a merge object"),
-    "several classes": ({"multi_class": "crammer_singer"}, ValueError, 'multi_class must be "ovr" or "ovo", got'),
     "not fitted": ({"cv": "prefit"}, ValueError, "estimator must be a fitted classifier, with classes_"),
     "no scores": ({"estimator": StandardScaler()}, TypeError, "estimator must have decision_function or predict_proba"),
     "no estimator": ({"estimator": "svc", "cv": "prefit"}, TypeError, "estimator must have .* got 'svc'"),

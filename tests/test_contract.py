@@ -121,7 +121,6 @@ PARAMETERS = {
 }
 MACHINES = {
     "OneVsAllSVM": machine,
-    "OneVsOneSVM": lambda: venn.machines.OneVsOneSVM(venn.RBF(0.5), 1.0, CLASSES),
     "LeastSquaresSVM": squares,
     "NearestNeighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
     "NearestCentroid": lambda: venn.machines.NearestCentroid(CLASSES),
@@ -161,9 +160,6 @@ INDUCTIVE = {
     ),
     "InductiveVennAbers": lambda: venn.InductiveVennAbers(
         squares(), schedule=venn.schedules.RandomAssignment(0.5, first=6)
-    ),
-    "InductiveOneVsOneAbers": lambda: venn.predictors.InductiveOneVsOneAbers(
-        squares(), None, schedule=venn.schedules.PrefixRestart(first=6)
     ),
     "InductiveConformal": lambda: venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
     "InductiveByGroup": lambda: venn.predictors.InductiveByGroup(
@@ -231,7 +227,6 @@ TESTED_ELSEWHERE = {
     "FrozenScorer": "a scorer that learns nothing, test_frozen.py",
     "VennAbers": "a calibrator, test_abers.py",
     "OneVsAllAbers": "a calibrator, test_abers.py",
-    "OneVsOneAbers": "a calibrator, test_abers.py",
     "ProbabilitySVC": "an estimator, which keeps scikit-learn's contract, test_svc.py",
     "ForecasterClassifier": "an estimator, test_forecaster_adapters.py",
     "Outlooks": "what a forecaster says of many objects, test_predict_many.py",

@@ -27,7 +27,7 @@ from venn.online.replaying import advance
 from venn.predictors import InductiveDistribution
 from venn.predictors.balanced import Balanced
 from venn.predictors.inductive import InductiveVenn
-from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
+from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import HeldOutScores
@@ -185,7 +185,6 @@ def panel(scorer):
     return venn.Panel(
         venn=InductiveVenn(scorer),
         abers=InductiveVennAbers(scorer),
-        pairs=InductiveOneVsOneAbers(scorer),
         sets=InductiveConformal(scorer),
         platt=Scaler(scorer, Platt(), HeldOutScores()),
         few=Balanced(InductiveVenn(scorer), keep=(0.5, 1.0, 1.0)),
@@ -271,7 +270,6 @@ def test_a_trained_machine_is_not_asked_ahead():
 MODELS = {
     "venn": InductiveVenn,
     "abers": InductiveVennAbers,
-    "pairs": InductiveOneVsOneAbers,
     "sets": InductiveConformal,
     "balanced": lambda scorer: Balanced(InductiveVenn(scorer), keep=(0.5, 1.0, 1.0)),
 }
@@ -322,7 +320,7 @@ def test_a_monitor_takes_all_of_many_or_nothing():
     assert monitor.snapshot() == before
 
 
-@pytest.mark.parametrize("kind", [InductiveVenn, InductiveConformal, InductiveVennAbers, InductiveOneVsOneAbers])
+@pytest.mark.parametrize("kind", [InductiveVenn, InductiveConformal, InductiveVennAbers])
 def test_options_of_inductive_predictors_go_by_name(kind):
     with pytest.raises(TypeError, match="positional"):
         kind(scorer_of(ROW_BY_ROW["tree"]()), None, venn.schedules.NoTraining())
@@ -343,7 +341,7 @@ def imputing():
 
 
 @pytest.mark.parametrize("estimator", [boosted, imputing])
-@pytest.mark.parametrize("make", [InductiveVenn, InductiveVennAbers, InductiveConformal, InductiveOneVsOneAbers])
+@pytest.mark.parametrize("make", [InductiveVenn, InductiveVennAbers, InductiveConformal])
 def test_missing_numbers_are_the_scorers_to_take(estimator, make):
     X, y = gappy()
     scorer = FrozenScorer(estimator().fit(X[:60], y[:60]))

@@ -122,7 +122,7 @@ def test_inductive_conformal_equals_the_definition_at_every_step(label_condition
 
 @pytest.mark.parametrize(
     "make",
-    [venn.InductiveVenn, venn.InductiveVennAbers, venn.predictors.InductiveOneVsOneAbers, venn.InductiveConformal],
+    [venn.InductiveVenn, venn.InductiveVennAbers, venn.InductiveConformal],
     ids=lambda make: make.__name__,
 )
 def test_with_a_fixed_scorer_each_group_is_a_predictor_of_its_own(make):

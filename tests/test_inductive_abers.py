@@ -17,7 +17,7 @@ import venn
 from venn.machines.frozen import FrozenScorer
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive import InductiveVenn
-from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
+from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.saved import made_again
 from venn.schedules import NoTraining, PrefixRestart
 
@@ -157,35 +157,6 @@ def on_grid(bag, labels, s):
     return naive_abers.refitted(values[:-1], labels.astype(float), values[-1])
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
-@pytest.mark.parametrize(("c", "merge"), [(2, None), (3, venn.maps.BrierMerge()), (4, None)])
-def test_one_against_one_is_the_definition_at_every_step(name, c, merge):
-    rng = np.random.default_rng(len(name) + c)
-    schedule, split = SCHEDULES[name]
-    N = 20
-    X = objects("grid", rng, N)
-    y = labels("signal", rng, X, c)
-    model = InductiveOneVsOneAbers(Centroids(range(c)), merge, schedule=schedule)
-    for n in range(N):
-        forecast = model.predict_one(X[n])
-        expected = np.full(c, 1 / c)
-        if split(n) is not None:
-            train, calibration = split(n)
-            *bag, row = centroids(X[train], y[train], np.vstack([X[calibration], X[n]]), c)
-            by = log_merge if merge is None else brier_merge
-            expected = naive_abers.one_vs_one(np.reshape(bag, (-1, c)), y[calibration], row, c, by, on_grid)
-        assert np.allclose(forecast.proba, expected, atol=1e-9, rtol=0)
-        assert (type(forecast), forecast.guaranteed) == (venn.Forecast, "nothing")
-        model.learn_one(X[n], int(y[n]))
-
-
-def test_one_against_one_of_scores_far_apart():
-    model = InductiveOneVsOneAbers(AsGiven())
-    model.replay_many([[1.7e308, -1.7e308], [-1.7e308, 1.7e308], [0.0, 0.0]], ["no", "yes", "no"])
-    assert np.allclose(model.predict_one([-1.7e308, 1.7e308]).proba, [1 / 3, 2 / 3])  # p0, p1 = 0, 1/2
-    assert np.allclose(model.predict_one([1.0, 0.0]).proba, [2 / 3, 1 / 3])  # 1/2, 1
-
-
 @pytest.mark.parametrize("c", [2, 3])
 def test_mirror_images_are_ties_whatever_the_order(c):
     X, y, seen, labels_, asked = mirrored(c)
@@ -249,8 +220,6 @@ def test_scores_too_large_for_the_grid_keep_their_order():
 MAKERS = {
     **{name: lambda s=schedule: InductiveVennAbers(lssvm(3), schedule=s) for name, (schedule, _) in SCHEDULES.items()},
     "frozen": lambda: InductiveVennAbers(frozen(3)),
-    "one against one": lambda: InductiveOneVsOneAbers(lssvm(3), None, schedule=PrefixRestart(6)),
-    "one against one, frozen": lambda: InductiveOneVsOneAbers(frozen(3), venn.maps.BrierMerge()),
 }
 
 
@@ -334,20 +303,3 @@ def test_what_it_refuses():
         model.replay_many([[0.0, 1.0], [np.nan, 0.0]], [0, 1])
     assert model.n == 0
     assert repr(model).startswith("InductiveVennAbers(FrozenScorer(LinearSVC(), classes=[0, 1]), schedule=NoTraining(")
-    with pytest.raises(TypeError, match="merge must be a merge object"):
-        InductiveOneVsOneAbers(frozen(), NoTraining())
-    assert repr(InductiveOneVsOneAbers(frozen())).startswith(
-        "InductiveOneVsOneAbers(FrozenScorer(LinearSVC(), classes=[0, 1]), merge=LogMerge(), schedule=NoTraining("
-    )
-
-
-def test_one_against_one_before_the_first_training_and_in_a_record():
-    assert InductiveOneVsOneAbers(lssvm(4)).predict_one([0.0]).proba.tolist() == [0.25] * 4
-    rng = np.random.default_rng(4)
-    X = objects("grid", rng, 40)
-    y = labels("signal", rng, X, 3).tolist()
-    record = venn.replay(zip(X, y, strict=True), InductiveOneVsOneAbers(frozen(3)), progress=False)
-    block = InductiveOneVsOneAbers(frozen(3)).replay_many(X, y)
-    assert np.array_equal(record["InductiveOneVsOneAbers"].per_step.lower, block.lower)
-    with pytest.raises(ValueError, match="read-only"):
-        block.proba[0] = 1

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn.maps.abers import VennAbers
-from venn.maps.abers_of_classes import OneVsAllAbers, OneVsOneAbers
+from venn.maps.abers_of_classes import OneVsAllAbers
 from venn.maps.merges import BrierMerge
 from venn.monitors.bins import CalibrationBins
 from venn.monitors.scorecard import Scorecard, SetScorecard
@@ -25,7 +25,7 @@ from venn.monitors.set_efficiency import EfficiencyTotals, efficiency
 from venn.monitors.sums import means, rounded, terms, total, totals, units
 from venn.online.pooled import PooledCurves
 from venn.predictors.inductive import InductiveVenn
-from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
+from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.priors import PriorShift
@@ -205,18 +205,15 @@ KINDS = {
     "counts by class": predictor(inductive(shift=SHIFT)),
     "bag": predictor(inductive(venn.taxonomies.AdaptiveMarginBins())),
     "abers by class": predictor(lambda: InductiveVennAbers(Given())),
-    "abers by pair": predictor(lambda: InductiveOneVsOneAbers(Given(), BrierMerge())),
     "ranks": predictor(lambda: InductiveConformal(Given())),
     "ranks within classes": predictor(lambda: InductiveConformal(Given(), label_conditional=True, smoothed=False)),
     "weighted ranks": predictor(lambda: InductiveConformal(Given(), shift=SHIFT)),
     "abers": (abers_of, lambda model: (len(model), model.query_many(ASKED[0][:, 0]).tobytes()), VennAbers.merge),
     "one against all": calibrated(lambda: OneVsAllAbers(CLASSES)),
-    "one against one": calibrated(lambda: OneVsOneAbers(CLASSES, BrierMerge())),
     "bins": (bins_of, lambda monitor: (monitor.n, monitor.ece, monitor.bins, monitor.state), CalibrationBins.merge),
     "efficiency": (totals_of, lambda found: (found.n, found.means if found.n else None), EfficiencyTotals.merge),
     "scorecard": carded(inductive(venn.taxonomies.TopTwo()), Scorecard),
     "scorecard of intervals": carded(lambda: InductiveVennAbers(Given()), Scorecard),
-    "scorecard of forecasts": carded(lambda: InductiveOneVsOneAbers(Given()), Scorecard),
     "scorecard of sets": carded(lambda: InductiveConformal(Given()), SetScorecard),
 }
 
@@ -241,7 +238,7 @@ def test_parts_merge_to_the_whole(kind, seed, number):
     parts = [tuple(array[which == i] for array in whole) for i in range(number)]
     parts += [tuple(array[:0] for array in whole)] * int(rng.integers(2))
     made = [make(part) for part in parts]
-    before = [pickle.dumps(said(one)) for one in made] if kind not in ("one against all", "one against one") else []
+    before = [pickle.dumps(said(one)) for one in made] if kind != "one against all" else []
     assert said(at_random(made, merge, rng)) == said(make(whole))
     assert before == [pickle.dumps(said(made[i])) for i in range(len(before))], "a part changed"
 
@@ -298,7 +295,6 @@ def test_one_run_pooled_is_its_record():
     "make",
     [
         inductive(venn.taxonomies.RunnerUp(0.5)), inductive(shift=SHIFT), lambda: InductiveVennAbers(Given()),
-        lambda: InductiveOneVsOneAbers(Given()),
     ],
 )  # fmt: skip
 def test_a_scorecard_says_what_the_definitions_say(make):
@@ -388,7 +384,6 @@ def test_predictors_that_differ_are_not_merged(name):
     ("one", "other", "says"),
     [
         (VennAbers(), 3, "other must be a VennAbers"),
-        (OneVsAllAbers(CLASSES), OneVsOneAbers(CLASSES), "other must be a OneVsAllAbers"),
         (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES[:2]), "other must have the parameters"),
         (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES, BrierMerge()), "other must have the parameters"),
         (CalibrationBins(4), CalibrationBins(5), "other must have the parameters"),

@@ -7,9 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from naive import inductive as naive_inductive
 from naive import pairs as naive
-from naive import weights as naive_weights
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
@@ -18,11 +16,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import venn
 from venn._compiled.pairs import rbf_values
-from venn.batch.pairwise import PairwiseSVC
+from venn.batch.pairwise import PairwiseSVC, pair_signs, votes_and_margins
 from venn.machines.frozen import FrozenScorer
-from venn.machines.one_vs_one import pair_signs, votes_and_margins
 from venn.priors import PriorShift
-from venn.schedules import PrefixRestart
 
 TOL = 1e-8
 LABELS = np.array(["ant", "bee", "cow", "dog"])
@@ -201,27 +197,6 @@ def test_it_scores_for_an_inductive_predictor_with_a_shift():
             masses = [ratios[k] * ((beside == k).sum() + (k == j)) for k in range(4)]
             np.testing.assert_allclose(block.probabilities[i, j], np.divide(masses, sum(masses)), rtol=1e-12)
         assert block.labels[i] == LABELS[category] == scorer.predict(Q[i : i + 1])[0]
-
-
-def test_pairs_learned_online_inside_an_inductive_predictor_equal_their_definition():
-    X, y = examples(46, c=3, seed=9)
-
-    def score(P, p, Q, c):
-        both = np.concatenate([P, Q])
-        labels = np.append(p, np.full(len(Q), -1))
-        return naive_weights.one_vs_one(rbf_kernel(both, gamma=0.5), labels, np.ones(len(both)), c, 2.0)[len(P) :]
-
-    machine = venn.machines.OneVsOneSVM(venn.RBF(0.5), 2.0, classes=[0, 1, 2])
-    model = venn.InductiveVenn(machine, schedule=PrefixRestart(first=8))
-    informed = 0
-    for n, (x, label) in enumerate(zip(X, y, strict=True)):
-        split = naive_inductive.prefix_restart(n, 8)
-        want = naive_inductive.predict(X[:n], y[:n], x, split, 3, score) if n % 3 == 0 else None
-        if want is not None:
-            np.testing.assert_allclose(model.predict_one(x).probabilities, want, rtol=1e-12)
-            informed += want.max() < 1
-        model.learn_one(x, int(label))
-    assert informed > 5
 
 
 # ------------------------------------------------------------------------------- a good citizen

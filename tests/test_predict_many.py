@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import venn
 from venn.machines import Bank, MultiscaleRBF
 from venn.online import Forecaster, Outlooks
-from venn.predictors import DeletedScores, ExpertMixture, InductiveOneVsOneAbers
+from venn.predictors import DeletedScores, ExpertMixture
 from venn.schedules import Prefix
 
 CLASSES = ("a", "b", "c")
@@ -74,12 +74,12 @@ def panel():
     abers = venn.TransductiveVennAbers(machine)
     platt = venn.Scaler(machine, venn.maps.Platt(), DeletedScores())
     late = venn.InductiveVenn(machine.fresh(), schedule=Prefix(0.5, first=10))
-    pairs = InductiveOneVsOneAbers(machine.fresh(), schedule=Prefix(0.5, first=10))
+    later = venn.InductiveVennAbers(machine.fresh(), schedule=Prefix(0.5, first=10))
     return taught(
         venn.Panel(
             counts=venn.TransductiveVenn(machine), abers=abers, mean=ExpertMixture([abers, platt]),
-            sets=venn.Conformal(machine), member=venn.TransductiveVennAbers(bank.members[0]), late=late, pairs=pairs,
-            mixed=ExpertMixture([late, pairs]), counted=ExpertMixture([venn.TransductiveVenn(machine), platt]),
+            sets=venn.Conformal(machine), member=venn.TransductiveVennAbers(bank.members[0]), late=late, later=later,
+            mixed=ExpertMixture([late, later]), counted=ExpertMixture([venn.TransductiveVenn(machine), platt]),
         ),
         *stream(50),
     )  # fmt: skip
@@ -206,7 +206,7 @@ def test_panels_merge_by_name_and_share_what_they_shared():
 
     def made(n, seed):
         abers = venn.InductiveVennAbers(scorer)
-        mean = ExpertMixture([abers, InductiveOneVsOneAbers(scorer)])
+        mean = ExpertMixture([abers, venn.InductiveVenn(scorer)])
         return taught(venn.Panel(abers=abers, mean=mean), *stream(n, seed))
 
     one, other = made(20, 1), made(30, 2)

@@ -76,8 +76,6 @@ def calls(model, x):
     found = {"ask": lambda: model.hypotheses(x), "learn": lambda: model.learn_one(x, 1)}
     if getattr(model, "unlearn_one", None) is not None:
         found |= {f"unlearn {i}": lambda i=i: model.unlearn_one(i) for i in (0, model.n // 2, model.n - 1)}
-    if hasattr(model, "reweigh"):
-        found["reweigh"] = lambda: model.reweigh([1.0, 3.0])
     return found
 
 
@@ -116,7 +114,7 @@ def test_a_refusal_at_any_moment_of_any_call_changes_nothing(kind, d, monkeypatc
 @pytest.mark.parametrize("window", [False, True])
 def test_a_refused_step_of_a_hinge_machine_changes_nothing(window, d, monkeypatch):
     X, refused = objects(d), []
-    for name in ("ask", "learn", "reweigh", *(f"unlearn {i}" for i in range(20))):
+    for name in ("ask", "learn", *(f"unlearn {i}" for i in range(20))):
         svm = venn.OneVsAllSVM(venn.RBF(1.0), 10.0, CLASSES)
         model = venn.SlidingWindow(svm, SIZE) if window else svm
         teach(model, X, 0, 20)
@@ -125,11 +123,11 @@ def test_a_refused_step_of_a_hinge_machine_changes_nothing(window, d, monkeypatc
             with monkeypatch.context() as patch:
                 patch.setattr(hinge_module, "tolerance_of", lambda C, scale: -1.0)
                 if not places:
-                    calls(svm if verb == "reweigh" else model, X[20])[name]()
+                    calls(model, X[20])[name]()
                 elif int(places[0]) < model.n:
                     model.unlearn_one(int(places[0]))
         except NotConverged:
             refused.append(verb)
             assert all_of(model, X[21]) == pytest.approx(before, abs=1e-8), name
             assert model.residual <= svm.tolerance
-    assert set(refused) == {"ask", "learn", "reweigh", "unlearn"}  # an example beyond its level is dropped unsolved
+    assert set(refused) == {"ask", "learn", "unlearn"}  # an example beyond its level is dropped unsolved

@@ -23,7 +23,7 @@ import dask.dataframe as dd
 import venn
 from venn.monitors.scorecard import Scorecard
 from venn.predictors.inductive import InductiveVenn
-from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
+from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.scale.cluster import client_of
 from venn.scale.collection import FAN, WINDOW, calibrate, score, score_block
@@ -45,7 +45,6 @@ MODELS = {
     "counts": lambda: InductiveVenn(SCORER, venn.taxonomies.TopTwo()),
     "bag": lambda: InductiveVenn(SCORER, venn.taxonomies.AdaptiveMarginBins()),
     "abers": lambda: InductiveVennAbers(SCORER),
-    "pairs": lambda: InductiveOneVsOneAbers(SCORER),
     "ranks": lambda: InductiveConformal(SCORER, label_conditional=True),
 }
 

@@ -23,7 +23,6 @@ UNITS = np.array([1e-3, 1e6])
 MACHINES = {
     "squares": lambda: venn.LeastSquaresSVM(venn.RBF("auto"), 5.0, CLASSES),
     "hinge": lambda: venn.OneVsAllSVM(venn.RBF("scale"), 1.0, CLASSES),
-    "pairs": lambda: venn.machines.OneVsOneSVM(MultiscaleRBF(), 1.0, CLASSES),
     "logistic": lambda: venn.KernelLogisticRegression(MultiscaleRBF("scale"), 1.0, CLASSES),
     "neighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
     "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
@@ -50,7 +49,7 @@ def stream(seed, n, kind="grid"):
 
 
 def numbers(prediction):
-    for name in ("probabilities", "pairs", "p_values"):
+    for name in ("probabilities", "p_values"):
         if hasattr(prediction, name):
             return getattr(prediction, name)
     return prediction.proba
@@ -141,7 +140,7 @@ def test_declared_ranges_spend_no_example():
     assert machine.n == machine.learned == 20
 
 
-@pytest.mark.parametrize("name", ["squares", "hinge", "pairs", "logistic"])
+@pytest.mark.parametrize("name", ["squares", "hinge", "logistic"])
 def test_sparse_objects_keep_their_zeros(name):
     rng = np.random.default_rng(3)
     X = rng.integers(0, 3, (30, 6)) * 10.0 ** np.arange(-3, 3)

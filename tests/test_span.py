@@ -95,40 +95,6 @@ def test_classes_that_come_late_or_never(sequence):
     follow_the_definition("rbf", 1.0, X, labels(sequence, rng, X, 4), 4)
 
 
-@pytest.mark.parametrize("sequence", LABELS)
-def test_machines_of_pairs_match_the_definition_at_every_step(sequence):
-    """A small C leaves margins empty: their bias must not meet an object that has examples of other classes only."""
-    rng = np.random.default_rng(6)
-    X = objects("few", rng, 12)
-    y = labels(sequence, rng, X, 4)
-    machine = venn.machines.OneVsOneSVM(KERNELS["rbf"][0], 0.3, range(4))
-    for i in range(len(X)):
-        K, where = grouped(X[: i + 1], "rbf")
-        answer = machine.hypotheses(X[i])
-        for j in range(4):
-            truth = span.one_vs_one(K, where, np.append(y[:i], j).astype(int), 4, 0.3)
-            np.testing.assert_allclose(answer.deleted(j), truth, rtol=0, atol=CLOSE, err_msg=f"step {i}, label {j}")
-        machine.learn_one(X[i], y[i])
-
-
-def test_an_object_without_examples_of_a_pair_of_classes_has_no_part_in_its_machine():
-    """It came first and has a label of neither class: as it comes last, or goes, it changes nothing."""
-    X, y = np.array([[1.0], [0.5], [1.5], [0.0]]), np.array([0, 2, 2, 1])
-    kernel, matrix = KERNELS["rbf flat"]
-    truth = span.one_vs_one(matrix(X, X), [0, 1, 2, 3, 0], [*y, 0], 3, 4.0)
-    first, last = (
-        learned(venn.machines.OneVsOneSVM(kernel, 4.0, range(3)), X[order], y[order]).hypotheses(X[0]).deleted(0)
-        for order in ([0, 1, 2, 3], [1, 2, 3, 0])
-    )
-    np.testing.assert_allclose(first, truth, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(last, truth[[1, 2, 3, 0, 4]], rtol=0, atol=1e-9)
-    # A machine that is left with one class begins anew.
-    machine = learned(venn.machines.OneVsOneSVM(kernel, 4.0, range(3)), X, y)
-    machine.unlearn_one(3)
-    machine.learn_one(X[3], 1)
-    np.testing.assert_allclose(machine.hypotheses(X[0]).deleted(0), truth, rtol=0, atol=1e-9)
-
-
 def test_every_object_under_every_label():
     rng = np.random.default_rng(11)
     X = rng.permutation(np.tile([[a, b] for a in range(2) for b in range(3)], (3, 1))).astype(float)

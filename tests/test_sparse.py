@@ -21,7 +21,6 @@ from venn.machines.window import SlidingWindow
 KERNELS = {"linear": venn.Linear(), "rbf": venn.RBF(0.5), "quadratic": venn.machines.Polynomial(2)}
 MACHINES = {
     "one vs all": venn.OneVsAllSVM,
-    "one vs one": venn.machines.OneVsOneSVM,
     "least squares": venn.LeastSquaresSVM,
     "logistic": venn.KernelLogisticRegression,
 }

@@ -13,7 +13,6 @@ from venn.machines import (
     NearestNeighbours,
     NeighbourDistances,
     NotConverged,
-    OneVsOneSVM,
     SlidingWindow,
 )
 from venn.maps import Platt
@@ -26,7 +25,6 @@ MACHINES = {
     "one against all": lambda c: venn.OneVsAllSVM(KERNEL, 2.0, range(c)),
     "two classes": lambda c: venn.OneVsAllSVM(KERNEL, 2.0, range(2)),
     "weights": lambda c: venn.OneVsAllSVM(KERNEL, 2.0, range(c), class_weights=[1.0, 2.0, 0.5]),
-    "one against one": lambda c: OneVsOneSVM(KERNEL, 2.0, range(c)),
     "least squares": lambda c: venn.LeastSquaresSVM(KERNEL, 5.0, range(c)),
     "logistic": lambda c: KernelLogisticRegression(KERNEL, 2.0, range(c)),
     "neighbours": lambda c: NearestNeighbours(3, range(c)),

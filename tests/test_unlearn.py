@@ -19,7 +19,7 @@ from venn.machines.logistic_both import Both
 from venn.online import checkpoint
 
 C = 2.0
-HINGE = {"one vs all": venn.OneVsAllSVM, "one vs one": venn.machines.OneVsOneSVM}
+HINGE = {"one vs all": venn.OneVsAllSVM}
 WEIGHTED = {**HINGE, "logistic": venn.KernelLogisticRegression}
 # Machine of three classes, and its scores by definition: (X, y, deleted) -> (n, c).
 KEPT = {
@@ -102,7 +102,7 @@ def assert_equal_answers(first, second, tolerance=1e-7, tables=("scores", "delet
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_a_weighted_machine_equals_the_definition(name, kind, class_weights):
     define = {
-        "one vs all": weighted.one_vs_all, "one vs one": weighted.one_vs_one, "logistic": weighted.kernel_logistic,
+        "one vs all": weighted.one_vs_all, "logistic": weighted.kernel_logistic,
     }[name]  # fmt: skip
     stream = Stream(WEIGHTED[name](venn.RBF(0.5), C, range(3), class_weights), kind, 1, 11, "late")
     of_class = np.array(class_weights or (1.0, 1.0, 1.0))
@@ -236,7 +236,7 @@ def test_a_failed_path_is_replaced_by_a_batch_solve(name, monkeypatch):
 # Over a long time -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "steps"), [("one vs all", 420), ("one vs one", 250), ("logistic", 60)])
+@pytest.mark.parametrize(("name", "steps"), [("one vs all", 420), ("logistic", 60)])
 def test_nothing_drifts_in_a_sliding_window(name, steps):
     stream = Stream(WEIGHTED[name](venn.RBF(0.5), 10.0, range(3)), "constant", 8, steps)
     for i in range(steps):
@@ -296,8 +296,6 @@ def test_readers_see_only_what_is_held(name):
             del stream.held[i % 3]
     fresh = stream.refitted()
     for reader, attach in READERS.items():
-        if (reader, name) == ("abers", "one vs one"):
-            continue  # it needs one table of scores for all hypotheses
         ours, theirs = attach(stream.machine), attach(fresh)
         for x in stream.X[:5]:
             first, second = ours.predict_one(x), theirs.predict_one(x)

@@ -21,7 +21,6 @@ CLASS_WEIGHTS = {
 }
 MACHINES = {
     "one vs all": (venn.OneVsAllSVM, naive.one_vs_all),
-    "one vs one": (venn.machines.OneVsOneSVM, naive.one_vs_one),
     "least squares": (venn.LeastSquaresSVM, naive.least_squares),
     "kernel logistic": (venn.KernelLogisticRegression, naive.kernel_logistic),
 }
@@ -272,14 +271,6 @@ def test_readers_of_one_table_refuse_several(name):
     for make in (venn.TransductiveVennAbers, lambda m: venn.Conformal(m, venn.nonconformity.Multiplier())):
         with pytest.raises(ValueError, match="class_weights must be equal"):
             make(machine).predict_one([0.0])
-
-
-def test_pairs_without_examples_do_not_vote():
-    machine = venn.machines.OneVsOneSVM(venn.RBF(GAMMA), 2.0, ["a", "b", "c", "d"])
-    assert machine.scores([0.0]).tolist() == [0, 0, 0, 0]
-    machine.learn_one([0.0], "c")
-    # c wins all its pairs, by a margin of 1 each; each other class loses one.
-    np.testing.assert_allclose(machine.scores([5.0]), [-1 / 6, -1 / 6, 3 + 3 / (3 * 4), -1 / 6])
 
 
 @pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-300, 1e-160])

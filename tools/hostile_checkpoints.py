@@ -48,7 +48,6 @@ def squares():
 
 SUBJECTS = {
     "hinge": hinge,
-    "pairs": lambda: venn.machines.OneVsOneSVM(venn.Linear(), 1.0, CLASSES, [1, 2, 1]),
     "squares": squares,
     "logistic": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
     "neighbours": lambda: venn.machines.NearestNeighbours(2, CLASSES),
@@ -71,9 +70,6 @@ SUBJECTS = {
     ),
     "inductive abers": lambda: venn.InductiveVennAbers(
         squares(), schedule=venn.schedules.RandomAssignment(0.5, first=6)
-    ),
-    "inductive pairs": lambda: venn.predictors.InductiveOneVsOneAbers(
-        squares(), venn.maps.BrierMerge(), schedule=venn.schedules.RandomAssignment(0.5, first=6)
     ),
     "ranks": lambda: venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
     "cross": lambda: venn.predictors.CrossVenn(venn.machines.NearestCentroid(CLASSES), folds=3, first=6),

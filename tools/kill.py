@@ -117,9 +117,6 @@ def restarting_ridge() -> Made:
 SETUPS: dict[str, Callable[[], Made]] = {
     "hinge": on_hinge,
     "squares": on_squares,
-    "pairs": lambda: one(
-        venn.TransductiveVenn(venn.machines.OneVsOneSVM(venn.RBF(0.1), 10.0, CAR.classes), venn.Argmax())
-    ),
     "logistic": lambda: one(
         venn.TransductiveVenn(venn.KernelLogisticRegression(venn.RBF(0.5), 10.0, CAR.classes), venn.Argmax())
     ),

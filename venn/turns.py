@@ -20,7 +20,7 @@ ASKING = frozenset((
 ))  # fmt: skip
 #: Those of them that change what was learned: a process that is forked in between has half of the change.
 LEARNING = frozenset((
-    "after_learning", "expect_deleted", "learn_many", "learn_one", "replay_many", "restart", "restore", "reweigh",
+    "after_learning", "expect_deleted", "learn_many", "learn_one", "replay_many", "restart", "restore",
     "unlearn_one", "update", "update_like", "update_many",
 ))  # fmt: skip
 

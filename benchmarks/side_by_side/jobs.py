@@ -17,7 +17,6 @@ from .scorers import (
     MAPIESets,
     OursAbersBatch,
     OursOnScorer,
-    OursPairs,
     OursReplay,
     OursSets,
     OursSetsOnline,
@@ -174,19 +173,17 @@ JOBS = [
         "Venn-Abers and scalings, calibrated once",
         "The same logistic regression, fitted to 2000 examples, calibrated on the next 2000, 10 000 objects (covtype "
         "5000) in one call. Seconds: calibration and prediction. Cross: five folds of all 4000, with the fits of the "
-        "model. Of seven classes the peers pair class with class, as `OneVsOneAbers` and ovo do; our others take one "
+        "model. Of seven classes the peers pair class with class; ours take one "
         "against all. Deviations in brackets: one calibration set serves all objects, so no bound of sums is proved "
         "for anybody.",
         {"adult": Size(2000, 2000, 10_000), "covtype": Size(2000, 2000, 5000)},
         [
             Contender(A, "`InductiveVennAbers`", lambda t: OursAbersBatch(), fixed=True),
-            Contender(A, "`OneVsOneAbers`", lambda t: OursPairs(), fixed=True),
-            Contender(VA, "`VennAbersCalibrator`", lambda t: VennAbersBatch(), "`OneVsOneAbers`", fixed=True),
-            Contender(MA, "`VennAbersCalibrator`, prefit", lambda t: MAPIEAbers(), "`OneVsOneAbers`", fixed=True),
+            Contender(VA, "`VennAbersCalibrator`", lambda t: VennAbersBatch(), fixed=True),
+            Contender(MA, "`VennAbersCalibrator`, prefit", lambda t: MAPIEAbers(), fixed=True),
             Contender(SK, "`CalibratedClassifierCV`, sigmoid", lambda t: SklearnPrefit(t, "sigmoid"), fixed=True),
             Contender(SK, "`CalibratedClassifierCV`, isotonic", lambda t: SklearnPrefit(t, "isotonic"), fixed=True),
             Contender(A, "cross: `VennAbersCalibrator`", lambda t: Cross(t, A), fixed=True),
-            Contender(A, 'cross: `multi_class="ovo"`', lambda t: Cross(t, A, multi_class="ovo"), fixed=True),
             Contender(VA, "cross: `VennAbersCalibrator`", lambda t: Cross(t, VA), fixed=True),
             Contender(MA, "cross: `VennAbersCalibrator`", lambda t: Cross(t, MA), fixed=True),
         ],

@@ -146,15 +146,6 @@ class OursAbersBatch(Block):
         return {"proba": merged(block), "pairs": block.pairs}
 
 
-class OursPairs(Block):
-    """Ours on the given scorer, each pair of classes calibrated on its own examples and coupled."""
-
-    def answer(self, task):
-        scorer = venn.FrozenScorer(task.scorer, task.classes)
-        model = venn.maps.OneVsOneAbers(task.classes).calibrate(scorer.score_many(task.calibrate[0]), task.calibrate[1])
-        return {"proba": model.predict_proba(scorer.score_many(task.X))}
-
-
 class Cross(Block):
     """Cross Venn-Abers: training and calibration sets together, five folds."""
 

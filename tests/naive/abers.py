@@ -1,7 +1,6 @@
 """Inductive Venn-Abers by the definition, several times: refits, the minimax formula, exact fractions."""
 
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -19,21 +18,6 @@ def refitted(scores, labels, s):
     """Return p0, p1 at `s`: two isotonic regressions of the calibration set with (s, 0) and with (s, 1)."""
     bag = np.append(scores, s)
     return tuple(fit_at_last(bag, np.append(labels, float(y))) for y in (0, 1))
-
-
-def one_vs_one(scores, codes, row, c, merge, refit=refitted):
-    """Return (c,) probabilities at the (c,) scores `row`: pairs of classes on their own examples, merged, coupled."""
-    of_pair = {}
-    for a, b in combinations(range(c), 2):
-        here = np.isin(codes, (a, b))
-        of_pair[a, b] = merge(*refit((scores[:, a] - scores[:, b])[here], codes[here] == a, row[a] - row[b]))
-    p = []
-    for i in range(c):
-        total = 0.0
-        for j in set(range(c)) - {i}:
-            total += 1 / (of_pair[i, j] if i < j else 1 - of_pair[j, i])
-        p.append(1 / (total - (c - 2)))
-    return np.array(p) / sum(p)
 
 
 def pava(weights, sums):

@@ -7,11 +7,9 @@ score moves by that times the squared distance of the object from the affine spa
 those whose score is a level at which their coefficient may move. beta_i is unique where that distance is not 0.
 """
 
-from itertools import combinations
-
 import numpy as np
 
-from naive import svm, weights
+from naive import svm
 
 NEAR = 1e-7  # a coefficient this near an end, in units of C, is at the end
 LEVEL = 1e-8  # a score this near a level is at it
@@ -105,15 +103,3 @@ def one_vs_all(K, where, labels, c, C):
     """Return the (n, c) deleted scores by c machines."""
     labels = np.asarray(labels)
     return np.column_stack([deleted(K, where, np.where(labels == k, 1.0, -1.0), C) for k in range(c)])
-
-
-def one_vs_one(K, where, labels, c, C):
-    """Return the (n, c) votes and parts of margins: to a machine of two classes no other example belongs."""
-    where, labels = np.asarray(where), np.asarray(labels)
-    decisions = []
-    for a, b in combinations(range(c), 2):
-        own = (labels == a) | (labels == b)
-        f, out = scores_and_deleted(K, where[own], np.where(labels[own] == a, 1.0, -1.0), C)
-        decisions.append(f[where])
-        decisions[-1][own] = out
-    return weights.voted(decisions, c)

@@ -1,9 +1,7 @@
-"""Weights by definition: an example of weight w is w equal examples; machines of pairs, one at a time.
+"""Weights by definition: an example of weight w is w equal examples.
 
 Weights are multiples of a unit, of which each example has a whole number of copies, each with the box of the unit.
 """
-
-from itertools import combinations
 
 import numpy as np
 
@@ -38,26 +36,6 @@ def machine(K, t, weights, C, unit=0.25):
 def one_vs_all(K, labels, weights, c, C):
     """Return the (n, c) one-against-all scores."""
     return np.array([machine(K, np.where(labels == k, 1, -1), weights, C) for k in range(c)]).T
-
-
-def one_vs_one(K, labels, weights, c, C):
-    """Return the (n, c) votes and parts of margins of the machines of all pairs."""
-    pairs = combinations(range(c), 2)
-    return voted([machine(K, (labels == a).astype(int) - (labels == b), weights, C) for a, b in pairs], c)
-
-
-def voted(decisions, c):
-    """Return the (n, c) votes and parts of margins, from the (n,) scores of the machine of each pair."""
-    votes, margins = np.zeros((2, len(decisions[0]), c))
-    for (a, b), f in zip(combinations(range(c), 2), decisions, strict=True):
-        for i, score in enumerate(f):
-            if score > 5e-7:
-                votes[i, a] += 1
-            if score < -5e-7:
-                votes[i, b] += 1
-            margins[i, a] += score
-            margins[i, b] -= score
-    return votes + margins / (3 * (abs(margins) + 1))
 
 
 def kernel_logistic(K, labels, weights, c, C, unit=0.25):

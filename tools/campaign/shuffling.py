@@ -25,7 +25,6 @@ from .tally import Tally
 #: Machines that weigh examples; the others take no kernel.
 WEIGHTED = {
     "hinge": venn.OneVsAllSVM,
-    "pairs": venn.machines.OneVsOneSVM,
     "squares": venn.LeastSquaresSVM,
     "logistic": venn.KernelLogisticRegression,
 }
@@ -118,16 +117,13 @@ def defined(case: Case, j: int, deleted: bool, found: np.ndarray) -> np.ndarray 
         return distances.mean_distances(X, y, c, case.k, deleted)
     w = np.append(case.w, 1.0) * case.class_weights[codes]
     K = case.gram()
-    if case.name in ("hinge", "pairs") and deleted:
+    if case.name == "hinge" and deleted:
         if not case.plain:
             return None
         distinct, where = np.unique(bag, axis=0, return_inverse=True)
-        define = span.one_vs_all if case.name == "hinge" else span.one_vs_one
-        return define(KERNELS[case.kernel][1](distinct, distinct), where.ravel(), codes, c, C)
+        return span.one_vs_all(KERNELS[case.kernel][1](distinct, distinct), where.ravel(), codes, c, C)
     if case.name == "hinge":
         return svm.one_vs_all(K, codes, c, C) if case.plain else weighted.one_vs_all(K, codes, w, c, C) if n else None
-    if case.name == "pairs":
-        return weighted.one_vs_one(K, codes, w, c, C)
     if case.name == "squares":
         if not deleted:
             return weighted.least_squares(K, codes, w, c, C)
@@ -366,11 +362,7 @@ def check_scores(case: Case, machine: Any, tally: Tally) -> bool:
                 return False
             if expected is None:
                 continue
-            # Votes of machines of pairs jump where a decision value does.
             difference = abs(found - expected).max()
-            if case.name == "pairs" and difference > allowed and on_the_fence(expected):
-                tally.note("a decision of a pair at the threshold")
-                continue
             what = f"{'deleted' if deleted else 'training'} scores of {case.name}, {case.kernel}"
             if deleted and case.name == "logistic":
                 # Where one object alone holds the bias, a floor of 1e-6 on what is left bounds the Newton step.
@@ -380,12 +372,6 @@ def check_scores(case: Case, machine: Any, tally: Tally) -> bool:
     tally.same(machine.residual <= 1e-7 * max(1.0, abs(case.gram()).max()), f"residual of {case.name}, {case.kernel}",
                (case, machine.residual))  # fmt: skip
     return True
-
-
-def on_the_fence(scores: np.ndarray) -> bool:
-    """Whether votes may be one more or less: a margin part so small that a decision is close to the threshold."""
-    parts = scores - np.rint(scores)
-    return bool((abs(parts) < 1e-5).any())
 
 
 def compare_orders(

@@ -380,7 +380,6 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "InductiveVenn of blocks": learned_many,
     "VennAbers": abers,
     "OneVsAllAbers": lambda: calibrated(venn.maps.OneVsAllAbers),
-    "OneVsOneAbers": lambda: calibrated(venn.maps.OneVsOneAbers),
     "Online": online,
     "Record": record,
     "Scorecard": lambda: carded(venn.monitors.Scorecard, block),

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from venn.adapters import checks
 from venn.adapters.checks import FromOdds
-from venn.adapters.cross_fitting import Abers, CoupledAbers, Fold, disjoint_splits, rows_of
+from venn.adapters.cross_fitting import Abers, Fold, disjoint_splits, rows_of
 from venn.machines.frozen import METHODS, FrozenScorer, clean_rows, read_alone
 from venn.machines.tables import has_names
 from venn.maps.merges import Merge
@@ -73,16 +73,6 @@ class Responses(FrozenScorer):
         digits, exponents = np.frexp(scores)
         return np.ldexp(np.rint(digits / STEP) * STEP, exponents) + 0.0
 
-    def differences(self, scores: Floats, i: int, j: int) -> Floats:
-        """Return (n,) scores of class i against class j from (n, c) rounded ones; from probabilities log p_i / p_j."""
-        if self._method == "predict_proba":
-            logs = -np.logaddexp(0.0, -scores[:, [i, j]])  # of probabilities, from their log odds
-            return np.rint((logs[:, 0] - logs[:, 1]) / STEP) * STEP + 0.0
-        with np.errstate(over="ignore"):
-            difference: Floats = scores[:, i] - scores[:, j]
-        # The difference of two finite scores may overflow.
-        return np.clip(difference, -LARGEST, LARGEST)
-
     def _asked(self, block: Any) -> Floats:
         return block  # the estimator has been asked
 
@@ -122,13 +112,6 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         clones, as `cross_val_score` does: with "prefit" a clone's estimator is not fitted.
     merge : merge object, default LogMerge()
         Makes one probability of p0 and p1.
-    multi_class : "ovr" or "ovo", default "ovr"
-        How `predict_proba` is computed for three classes or more. "ovr", one against the rest: the merged probability
-        of each class, divided by their sum. "ovo", one against one, as in `OneVsOneAbers`: each pair of classes is
-        calibrated on its own examples, by the difference of their scores (from probabilities: log p_i / p_j), and the
-        pairs are coupled. On some data that is sharper; time and memory grow as the square of the number of classes.
-        Either way intervals are those of each class against the rest, so a coupled probability may lie outside its
-        interval.
     n_jobs : int, optional
         How many folds are trained at a time, as everywhere in scikit-learn; the answers are the same.
 
@@ -146,7 +129,7 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
     Raises
     ------
     ValueError
-        By `fit`: another `multi_class`, one class only, weights that are not whole numbers, or objects that the
+        By `fit`: one class only, weights that are not whole numbers, or objects that the
         estimator does not take.
     NotFittedError
         By `predict_proba` and the like, before `fit`.
@@ -204,14 +187,12 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
     _answers: Abers
 
     def __init__(
-        self, estimator: Any = None, *, cv: Any = 5, merge: Merge | None = None, multi_class: str = "ovr",
-        n_jobs: int | None = None,
-    ) -> None:  # fmt: skip
+        self, estimator: Any = None, *, cv: Any = 5, merge: Merge | None = None, n_jobs: int | None = None
+    ) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
         self.cv = cv
         self.merge = merge
-        self.multi_class = multi_class
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
         return {"allow_nan": checks.takes(self._estimator(), "allow_nan")}
@@ -303,8 +284,6 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
 
     @checks.whole
     def _become(self, X: Any, y: Any, classes: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
-        if self.multi_class not in ("ovr", "ovo"):
-            raise ValueError(f'multi_class must be "ovr" or "ovo", got {self.multi_class!r}')
         X, y, weights = self._examples(X, y, sample_weight)
         given = [] if classes is None else [classes]
         if isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit"):
@@ -312,7 +291,7 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         else:
             folds = self._trained(X, y, weights, given, sample_weight is not None, fit_params)
         c = len(self.classes_)
-        self._answers = (CoupledAbers if self.multi_class == "ovo" and c > 2 else Abers)(self.merge, folds, c)
+        self._answers = Abers(self.merge, folds, c)
         for name, of in ("n_features_in_", "features"), ("feature_names_in_", "feature_names"):
             found = getattr(folds[0].scorer, of)
             self.__dict__.pop(name, None)

@@ -14,7 +14,6 @@ from sklearn.utils import _safe_indexing
 
 from venn._compiled.hulls import LIMIT
 from venn.maps.abers import VennAbers
-from venn.maps.abers_of_classes import coupled
 from venn.maps.classes import OneVsAll
 from venn.maps.contract import ScoreMap
 from venn.maps.merges import Merge, checked_merge
@@ -178,11 +177,6 @@ class Median:
         middle: Floats = low / 2 + high / 2  # the sum may overflow
         return np.where(low == high, low, middle)
 
-    def differences(self, scores: Floats, i: int, j: int) -> Floats:
-        """Return (n,) scores of class i against class j from (n, c) ones."""
-        differences: Floats = self._scorers[0].differences(scores, i, j)
-        return differences
-
 
 def large_enough(folds: Sequence[Fold]) -> Sequence[Fold]:
     """Return the folds, or one in place of them all where they have fewer than `FEW` examples on average.
@@ -271,14 +265,10 @@ class Abers(_EveryFold):
         """Number of examples that calibrate the first fold."""
         return len(self._calibrators[0][0])
 
-    def _columns(self, scorer: Any, f: Floats) -> list[Floats]:
-        """Return (n,) scores for each calibrator from (n, c) scores by the scorer."""
-        return [f[:, k] for k in self._events]
-
     def _known(self, fold: Fold) -> list[tuple[Floats, Bools]]:
         """Return scores and truth for each calibrator from the examples of a fold."""
         f, y = self._counted(fold)
-        return [(column, y == k) for k, column in zip(self._events, self._columns(fold.scorer, f), strict=True)]
+        return [(f[:, k], y == k) for k in self._events]
 
     @staticmethod
     def _insert(calibrators: Sequence[VennAbers], known: Sequence[tuple[Floats, Bools]]) -> None:
@@ -298,13 +288,13 @@ class Abers(_EveryFold):
             for known, calibrators in zip(every, self._calibrators, strict=True):
                 self._insert(calibrators, known)
 
-    def _pairs(self, X: Any, some: slice) -> tuple[Floats, Floats]:
-        """Return p0 and p1, both (folds, n, calibrators), by some of the calibrators of each fold."""
-        asked = [self._columns(scorer, scorer(X))[some] for scorer in self._scorers]
+    def _pairs(self, X: Any) -> tuple[Floats, Floats]:
+        """Return p0 and p1, both (folds, n, calibrators), by the calibrators of each fold."""
+        asked = [scorer(X) for scorer in self._scorers]
         pairs = []
         with turn_of(self):
-            for columns, calibrators in zip(asked, self._calibrators, strict=True):
-                answers = [one.query_many(column) for one, column in zip(calibrators[some], columns, strict=True)]
+            for f, calibrators in zip(asked, self._calibrators, strict=True):
+                answers = [one.query_many(f[:, k]) for k, one in zip(self._events, calibrators, strict=True)]
                 pairs.append(np.stack(answers, axis=1))
         p0, p1 = np.moveaxis(np.array(pairs), 3, 0)
         return p0, p1
@@ -313,48 +303,18 @@ class Abers(_EveryFold):
         """Return (n, calibrators) merged probabilities."""
         return np.column_stack([self._merge.merge_folds(p0[..., k], p1[..., k]) for k in range(p0.shape[2])])
 
-    def _one(self, X: Any, some: slice) -> Floats:
-        """Return (n, calibrators) probabilities by some of the calibrators: each fold's pair made one probability."""
-        p0, p1 = self._pairs(X, some)
-        return self._merge.merge(p0[0], p1[0]) if len(p0) == 1 else self._merged(p0, p1)
-
     def proba(self, X: Any) -> Floats:
-        """Return (n, c) probabilities."""
-        return _of_classes(self._one(X, slice(None)))
+        """Return (n, c) probabilities: each fold's pair made one probability."""
+        p0, p1 = self._pairs(X)
+        return _of_classes(self._merge.merge(p0[0], p1[0]) if len(p0) == 1 else self._merged(p0, p1))
 
     def interval(self, X: Any) -> Floats:
         """Return (n, c, 2): p0 and p1, or both merged over the folds."""
-        p0, p1 = self._pairs(X, slice(len(self._events)))
+        p0, p1 = self._pairs(X)
         low, high = (p0[0], p1[0]) if len(p0) == 1 else (self._merged(p0, p0), self._merged(p1, p1))
         if len(self._events) == 1:
             low, high = np.column_stack([1 - high, low]), np.column_stack([1 - low, high])
         return np.stack([low, high], axis=2)
-
-
-class CoupledAbers(Abers):
-    """The same for three classes or more, except that probabilities come from all pairs of classes, coupled."""
-
-    def __init__(self, merge: Merge | None, folds: Sequence[Fold], c: int) -> None:
-        self._rivals = [(i, j) for i in range(c) for j in range(i + 1, c)]
-        super().__init__(merge, folds, c)
-
-    def _columns(self, scorer: Any, f: Floats) -> list[Floats]:
-        """Return (n,) scores for each calibrator, of classes, then of pairs, from (n, c) scores by the scorer."""
-        return super()._columns(scorer, f) + [scorer.differences(f, i, j) for i, j in self._rivals]
-
-    def _known(self, fold: Fold) -> list[tuple[Floats, Bools]]:
-        """Return scores and truth for each calibrator: a pair has only the examples of its two classes."""
-        f, y = self._counted(fold)
-        columns = self._columns(fold.scorer, f)
-        known = [(column, y == k) for k, column in zip(self._events, columns, strict=False)]
-        for (i, j), column in zip(self._rivals, columns[len(known) :], strict=True):
-            here = (y == i) | (y == j)
-            known.append((column[here], y[here] == i))
-        return known
-
-    def proba(self, X: Any) -> Floats:
-        """Return (n, c) probabilities."""
-        return coupled(self._one(X, slice(len(self._events), None)), len(self._events))
 
 
 class Categories(_EveryFold):

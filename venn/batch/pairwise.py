@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,13 +17,32 @@ from threadpoolctl import threadpool_limits
 
 from venn._compiled.pairs import rbf_values
 from venn.adapters.checks import example_weights, validate_data, whole
-from venn.machines.one_vs_one import LEAST, pair_signs, votes_and_margins
 from venn.parameters import positive
 from venn.prediction import Floats, Integers
 from venn.priors import PriorShift
 
+LEAST = 5e-7  # smallest decision value that counts as a vote
 CACHE_MB = 500  # of the solver: kernel rows of a pair of 8000 examples
 NUMBERS = 1 << 20  # kernel values of a block of rows: 8 MB
+
+
+def pair_signs(c: int) -> NDArray[np.int8]:
+    """Return (pairs, c): for each pair of classes, in order, +1 at the first, -1 at the second, 0 elsewhere."""
+    signs = np.zeros((c * (c - 1) // 2, c), np.int8)
+    for row, (a, b) in zip(signs, combinations(range(c), 2), strict=True):
+        row[a], row[b] = 1, -1
+    return signs
+
+
+def votes_and_margins(signs: NDArray[np.int8], scores: Floats) -> Floats:
+    """Return (c, m) votes, and parts of summed margins for ties, from (pairs, m) scores; 0 is no vote.
+
+    The part is s / (3 (|s| + 1)) of a sum s, which is less than 1/3.
+    """
+    to = signs.T.astype(np.float64)
+    votes = (to > 0).astype(np.float64) @ (scores > LEAST) + (to < 0).astype(np.float64) @ (scores < -LEAST)
+    margins = to @ scores
+    return votes + margins / (3 * (np.abs(margins) + 1))
 
 
 class Pair(NamedTuple):

@@ -23,7 +23,6 @@ from .mixture import Mixture as Mixture
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
 from .one_vs_all import OneVsAllSVM as OneVsAllSVM
-from .one_vs_one import OneVsOneSVM as OneVsOneSVM
 from .scaled import Scaled as Scaled
 from .scaled_bank import ScaledBank as ScaledBank
 from .scaled_ridge import ScaledRidge as ScaledRidge

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from venn._compiled.margin import certify, commit_step, place, worst_residual
 from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
 from venn._compiled.smo import tolerance_of
 from venn._compiled.step import PART, solve_step
-from venn.machines.checks import checked_class_weights, checked_place
+from venn.machines.checks import checked_place
 from venn.machines.exchange import (
     SMALL,
     Problem,
@@ -446,45 +446,3 @@ class HingeMachine(HingeState):
             m = int(machine.size[0])
             solved.size[k], solved.members[k, :m] = m, machine.members[0, :m]
             solved.inverse[k, : m + 1, : m + 1] = machine.inverse[0, : m + 1, : m + 1]
-
-    def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
-        """Give the classes other weights: the machines are then those that learned all examples with these.
-
-        Each machine follows its exact solution while the weights go linearly from old to new. That costs a
-        pass over the margin for each event on the way, and some over the kernel.
-
-        Parameters
-        ----------
-        class_weights : sequence of c numbers > 0, or None
-            Weight of an example of each class, those learned included; None for 1 each.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For weights out of range; nothing changes.
-        NotConverged
-            When a solution misses the tolerance even after a batch solve; nothing changes.
-
-        Examples
-        --------
-        >>> import venn
-        >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-        >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
-        ...     machine.learn_one(x, y)
-        >>> machine.reweigh([1, 5])
-        >>> machine
-        OneVsAllSVM(RBF(gamma=1.0), C=1.0, classes=['no', 'yes'], class_weights=[1.0, 5.0])
-        """
-        weights = checked_class_weights(class_weights, self.classes)
-        count, (objects, codes) = self._count, self._history[:, : self.n]
-        masses = np.zeros((len(self.classes), count))
-        np.add.at(masses, (codes, objects), self._weights[: self.n] * weights[codes])
-        of, of_not = (self.signs > 0) @ masses, (self.signs < 0) @ masses
-        scale = max(self._scale, 1e-300)
-        moved = move_masses(
-            self._objects, self._solved, count, scale, self.C, of, of + of_not, tolerance_of(self.C, scale)
-        )
-        self.forget()
-        self._objects.positive[:, :count], self._objects.total[:, :count] = of, of + of_not
-        self._weigh(weights)
-        self._take(moved.machines)

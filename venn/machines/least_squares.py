@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.checks import checked_class_weights
 from venn.machines.kept import Part
 from venn.machines.kept_ridge import KeptRidge
 from venn.machines.kernels import Kernel
@@ -186,38 +185,3 @@ class LeastSquaresSVM(KeptRidge, Weighing):
     def _targets(self, codes: Integers) -> Floats:
         """Return the (c, m) targets of examples of these classes."""
         return np.where(codes == np.arange(len(self.classes))[:, None], 1.0, -1.0)
-
-    def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
-        """Give the classes other weights: the machine is then the one that learned all examples with these.
-
-        Exact, by a new factorisation: the ridge 1 / (C weight) changes on the whole diagonal. That is of order n^3 / 3
-        multiplications and a check of all equations; learning anew takes about as many, in n steps.
-
-        Parameters
-        ----------
-        class_weights : sequence of c numbers > 0, or None
-            Weight of an example of each class, those learned included; None for 1 each.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For weights out of range; nothing changes.
-        NotConverged
-            When an equation misses the tolerance of 1e-7; nothing changes.
-
-        Examples
-        --------
-        >>> import venn
-        >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-        >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
-        ...     machine.learn_one(x, y)
-        >>> machine.reweigh([1, 5])
-        >>> machine
-        LeastSquaresSVM(RBF(gamma=1.0), C=1.0, classes=['no', 'yes'], class_weights=[1.0, 5.0])
-        """
-        weights = checked_class_weights(class_weights, self.classes)
-        n = self.n
-        # Computed from the weights, not from the old ridge: no rounding adds up over many changes.
-        self._system.set_ridge(1 / (self.C * self._weights[:n] * weights[self._labels[:n]]))
-        self.forget()
-        self._weigh(weights)

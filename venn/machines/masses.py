@@ -128,22 +128,19 @@ def move_masses(
     positive: Floats,
     total: Floats,
     tolerance: float,
-    which: Iterable[int] | None = None,
+    which: Iterable[int],
 ) -> Moved:
     """Return the machines for the masses `positive` and `total`, both (machines, count); what is given stays as it is.
 
     Each machine follows its path from the old masses to the new ones; where that fails, a batch solve starts from the
-    old coefficients. Machines whose examples all have one sign have nothing to solve. `which` names the machines to
-    solve, by default all others.
+    old coefficients. Machines whose examples all have one sign have nothing to solve: `which` names the machines to
+    solve.
 
     Raises
     ------
     NotConverged
         A machine misses the tolerance.
     """
-    if which is None:
-        of_class, examples = objects.sizes.T
-        which = np.flatnonzero((of_class > 0) & (of_class < examples)).tolist()
     moved = Moved({}, [])
     for k in which:
         own = slice(k, k + 1)

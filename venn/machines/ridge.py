@@ -460,22 +460,6 @@ class RidgeSystem:
             self.store.row(n - 1, x, self._row, s.reference)
             compiled.sweep_out(n, i, self._row, s.sweep)
 
-    def set_ridge(self, ridge: Floats) -> None:
-        """Give the n examples another ridge: all is computed afresh.
-
-        Raises
-        ------
-        NotConverged
-            An equation misses the tolerance; nothing changes then.
-        """
-        ridge = grown(ridge, self.room)
-        solution = self._solved(ridge, self.solution.reference)
-        worst = max(self._checked(solution, ridge), self._residual(solution, ridge))
-        if not worst <= TOLERANCE:
-            raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} with the new ridge")
-        solution.certified = self.n
-        self.ridge, self.solution, self._afresh, self.before = ridge, solution, None, None
-
     def rescale(self, factor: float) -> None:
         """Multiply all targets by a power of two: exact, also for what would restore the state before the last."""
         self._afresh = None

@@ -3,7 +3,6 @@
 from .abers import VennAbers as VennAbers
 from .abers import venn_abers as venn_abers
 from .abers_of_classes import OneVsAllAbers as OneVsAllAbers
-from .abers_of_classes import OneVsOneAbers as OneVsOneAbers
 from .abers_of_classes import cross_venn_abers as cross_venn_abers
 from .beta import Beta2 as Beta2
 from .beta import BetaScaling as BetaScaling

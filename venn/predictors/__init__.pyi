@@ -26,7 +26,6 @@ from .groups import Within as Within
 from .groups import by_group as by_group
 from .hand_over import HandOver as HandOver
 from .inductive import InductiveVenn as InductiveVenn
-from .inductive_abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers
 from .inductive_abers import InductiveVennAbers as InductiveVennAbers
 from .inductive_conformal import InductiveConformal as InductiveConformal
 from .learning import Predictor as Predictor

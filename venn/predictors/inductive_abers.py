@@ -1,8 +1,7 @@
-"""Inductive Venn-Abers: an online calibrator for each class or pair, with the schedules of inductive predictors."""
+"""Inductive Venn-Abers: an online calibrator for each class, with the schedules of inductive predictors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,8 @@ from venn._compiled.grid import mirror, on_grid_within
 from venn.covariates import CovariateShift, checked_covariates
 from venn.machines.frozen import FrozenScorer
 from venn.maps import VennAbers
-from venn.maps.abers_of_classes import coupled
-from venn.maps.merges import Merge, checked_merge
 from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
-from venn.predictors.blocks import ManyClassIntervals, ManyForecasts
+from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive_base import Inductive, schedule_of_classes
 from venn.predictors.merging import Mergeable
 from venn.saved import held_finite, held_rows, saved
@@ -177,57 +174,6 @@ class WeighedAbers(ClasswiseAbers):
         return ManyClassIntervals(pairs, self.classes)
 
 
-class PairwiseAbers(ClasswiseAbers):
-    """Reader of calibration scores: each pair of classes by the difference of their columns, coupled.
-
-    Differences are compared on the grid.
-    """
-
-    def __init__(self, classes: tuple[Label, ...], merge_pairs: Merge) -> None:
-        self.merge_pairs = merge_pairs
-        self._rivals = [(i, j) for i in range(len(classes)) for j in range(i + 1, len(classes))]
-        super().__init__(classes)
-
-    def clear(self) -> None:
-        """Forget all calibration examples."""
-        self._calibrators = [VennAbers() for _ in self._rivals]
-
-    def _each(self, scores: Floats) -> Iterator[tuple[int, int, Floats, VennAbers]]:
-        """Yield each pair of classes, the differences of their scores in steps, and its calibrator."""
-        for (i, j), calibrator in zip(self._rivals, self._calibrators, strict=True):
-            with np.errstate(over="ignore"):
-                difference = scores[:, i] - scores[:, j]
-            yield i, j, steps(difference), calibrator
-
-    def _forecasts(self, pairs: Floats) -> ManyForecasts:
-        """Return the predictions of (n, number of pairs, 2) p0 and p1."""
-        ratios = self.merge_pairs.merge(pairs[:, :, 0], pairs[:, :, 1])
-        return ManyForecasts(coupled(ratios, len(self.classes)), self.classes)
-
-    def add(self, scores: Floats, codes: Integers) -> None:
-        """Take in calibration examples of (n, c) scores and (n,) class codes."""
-        for i, j, grid, calibrator in self._each(scores):
-            here = (codes == i) | (codes == j)
-            calibrator.insert_many(grid[here], codes[here] == i)
-
-    def predict(self, scores: Floats) -> ManyForecasts:  # type: ignore[override]
-        """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
-        pairs = [calibrator.query_many(grid) for _, _, grid, calibrator in self._each(scores)]
-        return self._forecasts(np.stack(pairs, axis=1))
-
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyForecasts:  # type: ignore[override]
-        """Predict each example in turn, then add it if it calibrates; return the predictions."""
-        pairs = [
-            replayed(calibrator, grid, codes == i, calibrates & ((codes == i) | (codes == j)))
-            for i, j, grid, calibrator in self._each(scores)
-        ]
-        return self._forecasts(np.stack(pairs, axis=1))
-
-    def nothing(self, n: int) -> ManyForecasts:  # type: ignore[override]
-        """Return uniform predictions for n objects, while there is no scorer."""
-        return ManyForecasts(np.full((n, len(self.classes)), 1 / len(self.classes)), self.classes)
-
-
 @saved
 class InductiveVennAbers(Inductive[ManyClassIntervals]):
     """Venn-Abers predictor of every class, by a scorer that is not trained on the examples it calibrates on.
@@ -245,8 +191,6 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     Of more than two classes a decision value means something beside the others only, and here each class is read by
     itself. So the probabilities of a `FrozenScorer` are read, where it has `predict_proba` and was given no `method`:
     `given` is then the scorer by probabilities.
-
-    For several classes `InductiveOneVsOneAbers` makes another point forecast, which is seldom better.
 
     Predicting and learning cost O(c log^2 m) for m calibration examples, some microseconds for each class.
 
@@ -316,68 +260,3 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         """
         scores = self.scores_of(self._row(x))
         return self._abers.nothing(1)[0] if self.scorer is None else self._abers.predict_one(scores)
-
-
-@saved
-class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
-    """Point forecasts for several classes by Venn-Abers of each pair; the scorer is not trained on these examples.
-
-    The pair (i, j) is calibrated on the examples of these two classes by the difference of their scores; p0 and p1
-    of each pair are merged, and the merged probabilities coupled, as in `OneVsOneAbers`. On some
-    data of several classes, such as covtype, this is sharper than one against all; on most it is not: compare both.
-
-    These forecasts carry no guarantee: each pair is valid among objects of its two classes, but nobody knows which
-    objects these are, and merging and coupling lose the validity. If you need bounds, use `InductiveVennAbers`. Before
-    the first training forecasts are uniform.
-
-    Differences are compared on a grid of 1e-6. Predicting and learning cost O(log^2 m) for m calibration examples, some
-    microseconds, for each of c (c - 1) / 2 pairs; an example is learned by c - 1 of them.
-
-    Parameters
-    ----------
-    machine : Machine or FrozenScorer
-        A machine that has learned nothing, or a scorer fitted elsewhere, on other examples. Decision values or
-        logarithms of probabilities are best, as their differences mean something.
-    merge : merge object, default LogMerge()
-        Makes one probability of p0 and p1.
-    schedule : Schedule, optional
-        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on all
-        examples each time: set its `last` where the machine's memory grows as the square of their number.
-
-    Attributes
-    ----------
-    n : int
-        Number of examples learned.
-    scorer : Machine, FrozenScorer or None
-        What scores objects now; None before the first training. Do not teach it.
-
-    Raises
-    ------
-    TypeError
-        A part is not what it must be.
-    ValueError
-        The machine has learned, or the schedule does not suit it.
-
-    References
-    ----------
-    Manokhin (2017), "Multi-class probabilistic classification using inductive and cross Venn-Abers predictors";
-    the coupling is that of Price et al. (1995).
-
-    Examples
-    --------
-    >>> from sklearn.svm import LinearSVC
-    >>> from venn.machines.frozen import FrozenScorer
-    >>> scorer = FrozenScorer(LinearSVC().fit([[0.0], [0.1], [1.0], [1.2], [2.0]], ["a", "a", "b", "b", "c"]))
-    >>> model = InductiveOneVsOneAbers(scorer)
-    >>> model.learn_many([[0.2], [0.3], [1.1], [0.9], [2.1], [1.9]], ["a", "a", "b", "b", "c", "c"])
-    >>> prediction = model.predict_one([0.1])
-    >>> prediction.label, prediction.guaranteed
-    ('a', 'nothing')
-    """
-
-    held_as = (("machine", "given"), ("merge", "_merge"))
-
-    def __init__(self, machine: Any, merge: Merge | None = None, *, schedule: Schedule | None = None) -> None:
-        schedule = schedule_of_classes(machine, schedule)
-        self._merge = checked_merge(merge)  # of p0 and p1; `merge` is of two predictors
-        super().__init__(machine, PairwiseAbers(tuple(machine.classes), self._merge), schedule)

@@ -14,7 +14,6 @@ from venn.machines.around import inside
 from venn.machines.frozen import FrozenScorer, ObjectRows
 from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.machine import Machine, NotConverged, checked_machine, only_table
-from venn.machines.one_vs_one import OneVsOneSVM
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
@@ -379,8 +378,6 @@ class TransductiveMulticalibration(OnMachine):
 
     def __init__(self, machine: Machine, groups: Of, deleted: bool = True) -> None:
         self.machine = of_classes(checked_machine(machine))
-        if isinstance(inside(machine), OneVsOneSVM):
-            raise TypeError(f"machine must score a class against all others, as OneVsAllSVM does, got {machine!r}")
         self._functions = Functions(groups)
         self.groups = checked_by("groups", groups)
         self.deleted = flag("deleted", deleted)

@@ -10,7 +10,6 @@ from venn._compiled.classwise import classwise_pairs
 from venn.covariates import CovariateShift, checked_covariates
 from venn.machines.around import inside
 from venn.machines.machine import Machine, ScoreTable, checked_machine, only_table
-from venn.machines.one_vs_one import OneVsOneSVM
 from venn.machines.weighed import weights_of
 from venn.parameters import flag
 from venn.prediction import ClassIntervals, Floats
@@ -60,7 +59,7 @@ class TransductiveVennAbers(OnMachine):
     Raises
     ------
     TypeError, ValueError
-        A parameter is not as described. With machines of pairs of classes, or unequal class weights, scores differ for
+        A parameter is not as described. With unequal class weights scores differ for
         every supposed label, so "not k" has no scores of its own.
 
     References
@@ -84,11 +83,6 @@ class TransductiveVennAbers(OnMachine):
     def __init__(self, machine: Machine, deleted: bool = True, shift: CovariateShift | None = None) -> None:
         self.machine = of_classes(checked_machine(machine))
         alone = inside(machine)
-        if isinstance(alone, OneVsOneSVM):
-            raise TypeError(
-                f"machine must score a class against all others, as OneVsAllSVM does, for {type(self).__name__}, "
-                f"got {machine!r}: its scores if the label is not k depend on which other label it is"
-            )
         if len(set(getattr(alone, "class_weights", ()))) > 1:
             raise ValueError(
                 f"class_weights must be equal for {type(self).__name__}, got {alone.class_weights.tolist()!r}: scores "

@@ -47,7 +47,7 @@ def calibrate(
 
     Parameters
     ----------
-    predictor : InductiveVenn, InductiveVennAbers, InductiveOneVsOneAbers or InductiveConformal
+    predictor : InductiveVenn, InductiveVennAbers or InductiveConformal
         Its scorer is not trained, its schedule is `NoTraining()`; it does not change.
     X : dask array, dask DataFrame or iterable of blocks
         An array (n, d), in chunks of rows. Or a table with the columns that the scorer was fitted to. Or blocks: tuples
