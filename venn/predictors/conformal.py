@@ -141,7 +141,7 @@ class Conformal(OnMachine):
     unnamed = 2
 
     machine: Machine = param(machine_of_classes)
-    measure: Measure = param(_measure, default=None)
+    measure: Any = param(_measure, default=None)
     label_conditional: bool = param(flag, default=False)
     smoothed: bool = param(flag, default=True)
     seed: int = param(integer, 0, default=0)

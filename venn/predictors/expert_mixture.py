@@ -56,11 +56,20 @@ def _powers(model: ExpertMixture) -> Floats:
     return np.full(model.m, 1 / model.m) if model.exponents is None else np.array(model.exponents)
 
 
+class _OfExperts(HasLabels, Combined[MixedForecast]):
+    experts: tuple[Any, ...]
+
+    @cached_property
+    def m(self) -> int:
+        """Number of experts, of all predictors together."""
+        return sum(experts_in(one) for one in self.experts)
+
+
 EACH = own(lambda model: (model.m + 1,))  # the experts, and the pool
 
 
 @component
-class ExpertMixture(HasLabels, Combined[MixedForecast]):
+class ExpertMixture(_OfExperts):
     """A forecast made of those of several experts, with a theorem on any sequence, and usually sharper than each.
 
     The experts are predictors, of any kind that says probabilities. The forecast is their weighted mean. After each
@@ -174,11 +183,6 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
         return np.roll(kept, -(self._seen % KEPT), axis=0) if self._seen > KEPT else kept.copy()
 
     # ------------------------------------------------------------------ reading
-
-    @cached_property
-    def m(self) -> int:
-        """Number of experts."""
-        return sum(experts_in(one) for one in self.experts)
 
     @property
     def weights(self) -> Floats:

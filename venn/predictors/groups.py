@@ -75,7 +75,7 @@ def by_group(predictor: Any, by: By) -> Any:
             raise TypeError(
                 f"predictor must have no CovariateShift to stand within groups, got {predictor!r}: make one a group"
             )
-        return InductiveByGroup(predictor, by)
+        return InductiveByGroup(predictor, checked_by("by", by))
     if isinstance(predictor, OnMachine) and "group" in predictor.parameters:  # of numbers: it ranks no table
         return type(predictor).made_of(predictor.parameters | {"group": _beside(predictor.parameters["group"], by)})
     if isinstance(predictor, Mapping):  # a panel, such as a Forecaster
@@ -89,7 +89,7 @@ def by_group(predictor: Any, by: By) -> Any:
             "predictor must be a conformal, Venn or Venn-Abers predictor, such as Conformal(machine), to stand within "
             f"groups, got {predictor!r}"
         )
-    return type(predictor).made_of(predictor.parameters | {"machine": Within(predictor.machine, by)})
+    return type(predictor).made_of(predictor.parameters | {"machine": Within(predictor.machine, checked_by("by", by))})
 
 
 def _beside(group: int | tuple[int, ...] | None, by: By) -> int | tuple[int, ...]:
@@ -338,7 +338,7 @@ class InductiveByGroup(Inductive[Any]):
     by: Clean = param(checked_by)
 
     @property
-    def given(self) -> Any:  # type: ignore[override]
+    def given(self) -> Any:
         """The machine or scorer of the predictor."""
         return self.predictor.given
 

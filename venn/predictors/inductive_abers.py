@@ -252,7 +252,7 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> InductiveVennAbers:
         """Return a predictor; in files written when all scorers were read as they are a scorer is still read so."""
-        machine = parameters.get("machine")
+        machine: Any = parameters.get("machine")
         kept = {"machine": machine.as_before()} if has_methods(machine, "as_before") else {}
         return super().made_of(parameters | kept)
 

@@ -86,7 +86,7 @@ class Feed(ABC):
 
     machine: Any = None  #: what a panel teaches and shares; None if there is none
 
-    def __init__(self, machine: Any, schedules: Sequence[Schedule | None] = ()) -> None:
+    def __init__(self, machine: Any, schedules: Sequence[Any] = ()) -> None:
         self.classes: tuple[Label, ...] = tuple(machine.classes)
         self._kept = [Kept(len(self.classes)) for _ in schedules]
         self.parts: list[InductivePart[Floats]] = [
@@ -146,7 +146,7 @@ _last_read: WeakKeyDictionary[Any, dict[bool, _Read]] = WeakKeyDictionary()
 class MachineFeed(Feed):
     """The scores of the examples that a machine has learned, by that machine."""
 
-    def __init__(self, machine: Machine, deleted: bool, schedules: Sequence[Schedule | None] = ()) -> None:
+    def __init__(self, machine: Machine, deleted: bool, schedules: Sequence[Any] = ()) -> None:
         super().__init__(machine, schedules)
         self.machine = machine
         self._deleted = deleted

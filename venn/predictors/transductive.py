@@ -83,7 +83,7 @@ class TransductiveVenn(OnMachine):
     unnamed = 2
 
     machine: Machine = param(machine_of_classes)
-    taxonomy: Taxonomy = param(_counting, default=None)
+    taxonomy: Any = param(_counting, default=None)
     rule: Rule = param(
         fitting_rule, own(lambda m: m.taxonomy), own(lambda m: m.taxonomy.fixes_class(m.machine)), default=None
     )
