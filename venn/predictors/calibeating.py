@@ -136,8 +136,8 @@ def calibeating(model: InductiveVenn) -> Calibeating:
     """
     if getattr(model, "on_any_sequence", None) != CALIBEATING:
         raise ValueError(
-            "model must have a given scorer with NoTraining(), categories by an example's own scores, and no shift, as an "
-            f"InductiveVenn may, got {model!r}: about others there is no theorem for any sequence"
+            "model must have a given scorer with NoTraining(), categories by an example's own scores, and no shift, as "
+            f"an InductiveVenn may, got {model!r}: about others there is no theorem for any sequence"
         )
     counts = model.calibration.reader.state["counts"]
     c, sizes = len(model.classes), counts.sum(axis=1)
