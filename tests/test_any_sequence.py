@@ -376,5 +376,5 @@ def test_it_is_claimed_only_where_it_holds():
         assert model.on_any_sequence == "nothing"
         with pytest.raises(ValueError, match="model must have a given scorer"):
             calibeating(model)
-    with pytest.raises(TypeError, match="model must be"):
+    with pytest.raises(ValueError, match="model must have"):
         calibeating(squares)

@@ -223,7 +223,7 @@ def test_bad_questions_are_refused():
         with pytest.raises((TypeError, ValueError), match=message):
             ask()
     with pytest.raises(TypeError, match="machine must be one of numbers"):
-        checked_numbers(venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"]))
+        checked_numbers("machine", venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"]))
 
 
 def test_few_and_equal_examples():

@@ -505,7 +505,7 @@ def test_repr_shows_the_parameters():
     shown = repr(model)
     assert shown.startswith("InductiveConformal(NeighbourDistances(")
     assert shown.endswith(
-        "DistanceRatio(deleted=True), schedule=PrefixRestart(growth=2.0, first=4, last=None), "
+        "DistanceRatio(deleted=True), schedule=PrefixRestart(first=4, growth=2.0), "
         "label_conditional=True, smoothed=False, seed=3)"
     )
     assert "Margin(deleted=False), schedule=NoTraining()" in repr(InductiveConformal(frozen()))

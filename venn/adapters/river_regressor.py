@@ -66,7 +66,7 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
         ignore_unknown: bool = False,
         confidence_level: float = 0.95,
     ) -> None:
-        if not isinstance(space_of(checked_predictor(predictor)), Real):
+        if not isinstance(space_of(checked_predictor("predictor", predictor)), Real):
             raise TypeError(f"predictor must be one of numbers, such as ConformalDistribution, got {predictor!r}")
         self.predictor = predictor
         self.confidence_level = fraction("confidence_level", confidence_level)
