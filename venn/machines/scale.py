@@ -350,6 +350,12 @@ class OnScale(KeptMachine):
             self.aside = self.placing.scale.first or 0 if self.placing.scale.teach and not self.placing.open else 0
 
 
+def scale_of(machine: Any) -> Scale | None:
+    """Return the scale of a machine, which may be a user's own; None if it has none."""
+    scale = getattr(machine, "scale", None)
+    return scale if isinstance(scale, Scale) else None
+
+
 def held_objects(rows: Any) -> list[Any]:
     """Return the objects of a state, which `stacked` has put together; none for None."""
     if rows is None:
