@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 import venn
 from venn._compiled.ranks import WIDTH, below_and_up_to, insert_many, no_values, with_room
-from venn.machines.distances import NeighbourDistances
+from venn.machines.objects import NeighbourDistances
 from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
 from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets

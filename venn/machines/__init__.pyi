@@ -4,7 +4,6 @@ from .bank import Bank as Bank
 from .bank import Member as Member
 from .base import BaseHypotheses as BaseHypotheses
 from .base import BaseMachine as BaseMachine
-from .distances import NeighbourDistances as NeighbourDistances
 from .frozen import FrozenScorer as FrozenScorer
 from .frozen_regressor import FrozenRegressor as FrozenRegressor
 from .hinge import OneVsAllSVM as OneVsAllSVM
@@ -22,6 +21,7 @@ from .machine import ScoreTable as ScoreTable
 from .mixture import Mixture as Mixture
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
+from .objects import NeighbourDistances as NeighbourDistances
 from .scale import Scale as Scale
 from .stack import Stack as Stack
 from .store import ScaleWarning as ScaleWarning
