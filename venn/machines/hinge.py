@@ -305,10 +305,6 @@ class OneVsAllSVM(Weighing):
         worst, unsolved = zip(*side_by_side(of_machine, range(machines), self.threads), strict=True)
         return max(worst), sum(unsolved)
 
-    def _commit_branches(self, sides: Integers, p: int, count: int, joining: Floats) -> None:
-        """Set the machines to those of the branches `sides` (c,); -1 leaves a machine as it is."""
-        commit_step(sides, p, joining, count, self._buffers.objects, self._buffers.solved, self._buffers.branches)
-
     def _missed(self, tolerance: float, worst: float, scale: float) -> str:
         """Return a message: a residual is too large, and what may help."""
         cure = ""
@@ -400,30 +396,30 @@ class OneVsAllSVM(Weighing):
         self._spans.take(sides, count)
 
     def _commit(self, sides: Integers, p: int, count: int, joining: Floats) -> None:
-        """Set the machines to those of the branches `sides` (c,), -1 as they are; or raise, and change none.
+        """Set the machines to those of the branches `sides`, one for each; or raise, and change none.
 
         The residual of a branch comes from scores that were updated for many steps. Where rounding may have added up,
         or the margin is rebuilt, scores are computed from the kernel before anything is learned.
         """
-        branches, solved, objects = self._buffers.branches, self._buffers.solved, self._buffers.objects
-        scale = self._scale_with(p)
+        b, scale = self._buffers, self._scale_with(p)
+        branches, solved, objects = b.branches, b.solved, b.objects
         tolerance = tolerance_of(self.C, scale)
         own = np.arange(len(sides))
         doubtful = (branches.commit[own, sides] >= REBUILD) | (branches.drift[own, sides] > PART * tolerance)
-        doubtful &= sides >= 0
         if doubtful.any():
             before = {k: backup_of(k, count, solved) for k in np.flatnonzero(doubtful).tolist()}
             sizes, masses = objects.sizes.copy(), (objects.positive[:, p].copy(), objects.total[:, p].copy())
-            self._commit_branches(np.where(doubtful, sides, -1), p, count, joining)
+            commit_step(np.where(doubtful, sides, -1), p, joining, count, objects, solved, branches)
             try:
                 for k in before:
                     self._certify(k, int(sides[k]), count, scale, tolerance)
             except NotConverged:
                 objects.sizes[:], (objects.positive[:, p], objects.total[:, p]) = sizes, masses
-                self._buffers.take(before)
+                b.take(before)
                 raise
         if not doubtful.all():
-            self._commit_branches(np.where(doubtful, -1, sides), p, count, joining)
+            # Margins may have got more room since.
+            commit_step(np.where(doubtful, -1, sides), p, joining, count, b.objects, b.solved, b.branches)
 
     def _certify(self, k: int, side: int, count: int, scale: float, tolerance: float) -> None:
         """Make sure that machine k, just committed, satisfies its equations; raise where it does not."""

@@ -17,7 +17,7 @@ from venn.machines.examples import ExampleTable
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import TRUTH, Parameters, flag, integer, number
 from venn.prediction import Label
-from venn.saved import held_array, held_bool, held_finite, held_rows, saved
+from venn.saved import checked_keys, held_array, held_bool, held_finite, held_rows, saved
 
 FIRST = 30  # measured: see the class
 FARTHEST = 10.0  # deviations from the centre, where the first examples teach
@@ -184,7 +184,8 @@ class Placing:
         }
 
     def restore(self, state: dict[str, Any], space: LabelSpace) -> None:
-        """Take over what `state` gave."""
+        """Take over what `state` gave, or raise a ValueError if it has not the form of it."""
+        checked_keys("placing", state, ("scale", "rows", "codes", "learns"))
         self.learns, self.rows = held_bool("learns", state["learns"]), held_objects(state["rows"])
         codes = held_array("codes", state["codes"], (len(self.rows) if self.learns else 0,), space.kept)
         if not space.holds(codes):
@@ -348,6 +349,12 @@ class OnScale(KeptMachine):
             if self.placing.changes and self.placing.rows:
                 self.placing.now = fixed_by(self.placing.rows)
             self.aside = self.placing.scale.first or 0 if self.placing.scale.teach and not self.placing.open else 0
+
+
+def scale_of(machine: Any) -> Scale | None:
+    """Return the scale of a machine, which may be a user's own; None if it has none."""
+    scale = getattr(machine, "scale", None)
+    return scale if isinstance(scale, Scale) else None
 
 
 def held_objects(rows: Any) -> list[Any]:

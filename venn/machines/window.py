@@ -6,6 +6,7 @@ from typing import Any
 
 from venn.machines.around import Around
 from venn.machines.machine import Hypotheses, Machine, NotConverged, checked_machine
+from venn.machines.scale import scale_of
 from venn.parameters import integer, with_methods
 from venn.prediction import Floats, Label
 from venn.saved import held_int, saved
@@ -81,8 +82,8 @@ class SlidingWindow(Around):
         self.machine: Any = checked_machine(machine)
         if isinstance(machine, SlidingWindow):
             raise TypeError(f"machine must be the machine itself, not a window on one, got {machine!r}")
-        scale = getattr(machine, "scale", None)
-        if scale and scale.teach:
+        scale = scale_of(machine)
+        if scale is not None and scale.teach:
             raise ValueError(f"scale must not teach a machine that forgets, got {machine!r}")
         wanted = "one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM"
         with_methods("machine", machine, wanted, "unlearn_one")
