@@ -214,25 +214,27 @@ class Saved:
         return cls(**parameters)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Bring an object that has learned nothing into this state.
+        """Bring an object into this state, whatever it has learned.
 
         Raises
         ------
         ValueError
-            No object with these parameters can be in that state. Do not use the object then.
+            No object with these parameters can be in that state: nothing changes. By a class that restores by hand the
+            object may be in between: do not use it then.
         """
         checked_keys("state", state, [field.name for field in self.learned_as] or self.state)
+        twin = object.__new__(type(self))
+        held = vars(twin)
+        held.update(vars(self))
         for field in self.learned_as:
-            vars(self)[field.attribute] = _copied(field.checked(state[field.name], self))
-        self.derive()
+            held[field.attribute] = _copied(field.checked(state[field.name], twin))
+        twin.derive()
+        vars(self).update(held)
 
     def fresh(self) -> Self:
         """Return one with the same parameters that has learned nothing."""
         return self.made_of(
-            {
-                name: one.fresh() if isinstance(one, Saved) and one.learned_as else one
-                for name, one in self.parameters.items()
-            }
+            {name: one.fresh() if getattr(one, "learned_as", None) else one for name, one in self.parameters.items()}
         )
 
     def __reduce_ex__(self, protocol: Any) -> Any:

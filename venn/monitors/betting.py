@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, Self
 
 from venn.monitors.checks import number, numbers
-from venn.monitors.running import State, Sums
+from venn.monitors.running import Sums
 from venn.parameters import with_methods
 from venn.prediction import Floats
 
@@ -22,8 +22,8 @@ class Martingale(Protocol):
         """ln S_n; 0 at the start, minus infinity once all is lost; never NaN or infinity."""
 
     @property
-    def state(self) -> State:
-        """The learned state, as plain JSON data."""
+    def state(self) -> dict[str, Any]:
+        """The learned state."""
 
     def update(self, p: float) -> None:
         """Bet on one p-value."""
@@ -34,7 +34,7 @@ class Martingale(Protocol):
     def fresh(self) -> Self:
         """Return a martingale with the same parameters that has seen nothing."""
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Continue from a `state` of a martingale with the same parameters."""
 
 
@@ -55,9 +55,6 @@ class Bettor(Sums):
     exchangeable data are, S is a martingale: E S_n = 1 for every n, and S ever reaches 1/a with probability at
     most a (Ville). How fast S grows otherwise is not a theorem, and depends on the martingale.
     """
-
-    def __init__(self, constants: Any, sizes: dict[str, int], derived: int = 0) -> None:
-        super().__init__(constants, {"log": 1, **sizes}, derived)
 
     @property
     def log(self) -> float:

@@ -11,8 +11,9 @@ import msgspec
 import numpy as np
 
 from venn.monitors.sums import rounded, units
+from venn.parameters import LARGEST
 from venn.prediction import Floats
-from venn.saved import Saved, held_int
+from venn.saved import Saved, component, held_finite, held_int, own, state
 
 State = dict[str, Any]
 Kind = TypeVar("Kind")
@@ -83,24 +84,46 @@ class Running(Saved, ABC):
         vars(self).update(held)
 
 
-class Sums(Running):
+def held_memory(name: str, memory: Any, size: int) -> Floats:
+    """Return the memory of a `Sums` in a state, whose first number is one of steps; or say what it must be."""
+    found = held_finite(name, memory, (size,))
+    if not 0 <= found[0] <= LARGEST:
+        raise ValueError(f"{name} must begin with a number of steps, got {found[0]}")
+    return found
+
+
+@component
+class Sums(Saved):
     """Base with a fixed number of floats, first the number of steps, which a compiled loop updates.
 
     One number is an array of length 1, so that single steps and blocks of steps run the same code.
     """
 
+    unnamed = 0
     _run: ClassVar[Any]  # compiled: run(constants, memory, xs, out)
     _width: ClassVar[tuple[int, ...]] = ()  # of what the loop writes after each number
+    _inputs: ClassVar[tuple[int, ...]] = (1,)  # shape of what it reads in one step
 
-    def __init__(self, constants: Any, sizes: dict[str, int], derived: int = 0) -> None:
-        """Take the loop's constants, and the names and sizes of the parts of its memory after the number of steps.
+    _memory: Floats = state(held_memory, own(lambda one: one.size), start=own(lambda one: one.begin()))
 
-        After these come `derived` floats that `_derive` can compute again.
-        """
-        self._constants = np.array(constants, np.float64)
-        self._sizes = {"n": 1, **sizes}
-        self._memory = np.zeros(sum(self._sizes.values()) + derived)
-        self._one = np.empty(1)  # room for one number and its result
+    @property
+    def constants(self) -> Any:
+        """What the loop reads besides."""
+        return ()
+
+    @property
+    def size(self) -> int:
+        """Length of the memory."""
+        raise NotImplementedError
+
+    def begin(self) -> Floats:
+        """Return the memory before the first step."""
+        return np.zeros(self.size)
+
+    def derive(self) -> None:
+        """Make room for one number and its result."""
+        self._constants = np.array(self.constants, np.float64)
+        self._one = np.empty(self._inputs)
         self._out = np.empty((1, *self._width))
 
     @property
@@ -110,29 +133,9 @@ class Sums(Running):
 
     def _many(self, clean: Floats) -> Floats:
         """Process (m,) numbers; return what the loop writes after each."""
-        out = np.empty((len(clean), *self._width))
+        out = np.empty((clean.shape[-1], *self._width))
         self._run(self._constants, self._memory, clean, out)
         return out
-
-    def _parts(self, memory: Floats) -> dict[str, Floats]:
-        ends = np.cumsum(list(self._sizes.values()))
-        return {name: memory[end - size : end] for (name, size), end in zip(self._sizes.items(), ends, strict=True)}
-
-    def _held(self) -> State:
-        parts = {name: part.tolist() for name, part in self._parts(self._memory).items()}
-        return {name: part[0] if len(part) == 1 else part for name, part in parts.items()} | {"n": self.n}
-
-    def take_over(self, held: State) -> None:
-        """Go on from a `state`, having seen nothing."""
-        memory = np.zeros_like(self._memory)
-        for name, part in self._parts(memory).items():
-            part[:] = held_numbers(name, held[name] if len(part) > 1 else [held[name]], len(part))
-        held_count("n", held["n"])
-        self._derive(memory)
-        self._memory = memory
-
-    def _derive(self, memory: Floats) -> None:
-        """Compute the derived part of a memory; refuse one in which what a loop takes as an index is none."""
 
 
 # ---------------------------------------------------------------------------- states
