@@ -203,7 +203,11 @@ class Saved:
             parameters = self.parameters
         except AttributeError:  # nobody knows where a user's own class holds them
             return object.__repr__(self)
-        given = {name: list(v) if name == "classes" else v for name, v in parameters.items() if v is not None}
+        given = {
+            name: list(v) if name == "classes" and isinstance(v, tuple) else v
+            for name, v in parameters.items()
+            if v is not None
+        }
         each = [f"{'' if place < self.unnamed else f'{name}='}{v!r}" for place, (name, v) in enumerate(given.items())]
         return f"{type(self).__name__}({', '.join(each)})"
 

@@ -21,10 +21,6 @@ class Martingale(Protocol):
     def log(self) -> float:
         """ln S_n; 0 at the start, minus infinity once all is lost; never NaN or infinity."""
 
-    @property
-    def state(self) -> dict[str, Any]:
-        """The learned state."""
-
     def update(self, p: float) -> None:
         """Bet on one p-value."""
 
@@ -34,15 +30,12 @@ class Martingale(Protocol):
     def fresh(self) -> Self:
         """Return a martingale with the same parameters that has seen nothing."""
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a `state` of a martingale with the same parameters."""
 
-
-def checked_martingale(martingale: Any) -> Martingale:
-    """Return `martingale`, or say what is wrong with it."""
-    methods = ("update", "update_many", "fresh", "restore")
-    wanted = "a martingale object, such as SimpleJumper()"
-    return with_methods("martingale", martingale, wanted, *methods, has=["n", "log"])
+def pattern(name: str, value: Any) -> Martingale:
+    """Return a martingale that has seen nothing, this one or a fresh one; or say what it must be."""
+    methods, wanted = ("update", "update_many", "fresh"), "a martingale object, such as SimpleJumper()"
+    given: Martingale = with_methods(name, value, wanted, *methods, has=["n", "log"])
+    return given.fresh() if given.n else given
 
 
 class Bettor(Sums):
