@@ -177,11 +177,10 @@ class Saved:
     learned_as: ClassVar[tuple[Field, ...]] = ()
 
     def __post_init__(self) -> None:
-        held = vars(self)
-        for field in self.declared:
-            held[field.attribute] = field.checked(held[field.attribute], self)
+        for field in self.declared:  # not by vars(), which would make all attributes slower
+            setattr(self, field.attribute, field.checked(getattr(self, field.attribute), self))
         for field in self.learned_as:
-            held[field.attribute] = asked(field.start, self)
+            setattr(self, field.attribute, asked(field.start, self))
         self.derive()
 
     def derive(self) -> None:
