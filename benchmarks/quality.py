@@ -1,7 +1,7 @@
 """Which machine, taxonomy and decision rule are sharp as well as valid?
 
     python benchmarks/quality.py run       # every set, three shuffles; continues where it stopped
-    python benchmarks/quality.py table     # docs/quality.md from the existing results
+    python benchmarks/quality.py table     # the tables of docs/quality.md from the existing results
 
 Every data set is replayed, up to `--steps` examples of each shuffle, through every predictor on shared machines.
 Kernel width and C are chosen by closed-form leave-one-out on 500 of the examples to be replayed, drawn
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from multiprocessing import Pool
 from pathlib import Path
@@ -34,6 +35,9 @@ import streams
 import venn
 from venn.predictors import DeletedScores
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+from studies.document import written
+
 SETS = (
     "car", "wine_red", "pima", "ionosphere", "german", "optdigits", "liver", "wdbc", "heart", "divorce", "cervical",
     "colon", "leukemia", "srbct", "promoters", "banknote", "mushroom", "adult", "covtype", "elec2",
@@ -41,41 +45,6 @@ SETS = (
 STEPS, PREFIX, DELTA = 600, 500, 0.01
 RESULTS, TABLE = Path("runs/quality.jsonl"), Path("docs/quality.md")
 FIELDS = ("accuracy", "lower", "upper", "width", "log_loss", "brier")
-
-READING = (
-    "The name of a predictor says three things:",
-    "",
-    "| | name | |",
-    "|---|---|---|",
-    "| the machine | hinge, squares | a support vector machine by hinge loss, by least squares, with one kernel |",
-    "| | several widths | by least squares, with a kernel of several widths |",
-    "| | neighbours | the ten nearest |",
-    "| which machine scores an example | training | one that learned it |",
-    "| | deleted; span-deleted | one that learned all others; nearly that |",
-    "| | inductive, cross | one that learned another part of the examples, or the other folds |",
-    "| what makes probabilities of scores | argmax, margin bins, adaptive bins, dissent | taxonomies |",
-    "| | Venn-Abers | an isotonic fit under each hypothesis |",
-    "| | Platt, beta calibration, isotonic, binning | scalers |",
-    "",
-    "*Row mean*: the predicted label is the best one in the mean of all rows. *V-mix*: Venn-Abers on a mixture of"
-    " three machines, from which the forecaster takes its intervals.",
-    "",
-    "Kernel widths and penalties were chosen by leave-one-out on the examples to be replayed, with labels that "
-    "were still to come. Nobody has these in a stream. For the forecaster and the kernel of several widths "
-    "nothing was chosen; {doc}`which_predictor` compares them with machines for which nothing was chosen either.",
-    "",
-    "The columns:",
-    "",
-    "- *Lower*, *upper*: the mean bounds on the probability of the predicted label.",
-    "- *Ratio*: the log loss divided by that of the scaler that is best on the set, averaged over sets.",
-    "- *Deviation*: the number of predicted labels that were right in a run, minus the number expected, without "
-    "sign. What is expected are the probabilities of these labels in the row of the true label. Of predictors "
-    "that guarantee each class: the same for the class where it is largest.",
-    "- *Outside*: how far the accuracy so far lies outside the mean bounds so far, at the worst step.",
-    "",
-    "Deviation and outside are divided by the bound that the theorem gives with probability .99, and the largest "
-    "of all runs is shown: above 1 speaks against validity, where the column *guaranteed* has the theorem.",
-)
 
 # The machine and predictor behind each name in the table.
 PREDICTORS = {
@@ -244,13 +213,8 @@ def table(args):
     shuffles = len({row["shuffle"] for row in found})
     longest = max(row["n"] for row in found)
     out = [
-        "# Sharpness and validity, measured",
-        "",
         f"`python benchmarks/quality.py run --steps {longest} --shuffles {shuffles}`: {len(names)} data sets, up to "
-        f"{longest} examples each, {shuffles} shuffles; means over shuffles, then over sets. All steps count, the "
-        "first ones too, when nobody knows anything.",
-        "",
-        *READING,
+        f"{longest} examples each, {shuffles} shuffles; means over shuffles, then over sets.",
         "",
         "| predictor | guaranteed | accuracy | lower | upper | width | log loss | ratio | Brier | deviation "
         "| outside |",
@@ -281,9 +245,7 @@ def table(args):
             n = next(row["n"] for row in found if row["data"] == name)
             values = " | ".join(f"{mean[name, title][field]:.3f}" for title in chosen)
             out.append(f"| {name} | {n} | {values} |")
-    args.table.parent.mkdir(parents=True, exist_ok=True)
-    args.table.write_text("\n".join(out) + "\n")
-    print("\n".join(out))
+    written(args.table, out, "benchmarks/quality.py", "Sharpness and validity, measured")
 
 
 def main():

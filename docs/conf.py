@@ -85,7 +85,7 @@ html_sidebars = {"index": [], "changelog": [], "gallery/index": []}
 QUICKLY = {"alarms", "conformal", "electricity", "label_shift"}  # run with --quick
 RUN = ["iterate", "own_csv", "compare", "own_taxonomy", "predicted_label", "inductive_validity"]
 RUN += ["label_shift", "alarms", "grid_search", "calibration_display", "sparse_text"]
-ON_DATA = ["protected", "conformal", "electricity"]
+ON_DATA = ["conformal", "electricity"]
 WITH = {"frames": ["pandas", "polars", "pyarrow", "narwhals"], "river_progressive": ["river"]}
 SHOWN = [
     "many_replays",

@@ -76,8 +76,6 @@ PARAMETERS = {
     "RAPS": lambda: [venn.nonconformity.RAPS(), venn.nonconformity.RAPS(0.0, 2, deleted=False, seed=3)],
     "SAPS": lambda: [venn.nonconformity.SAPS(), venn.nonconformity.SAPS(0.2, deleted=False, seed=3)],
     "TopK": lambda: [venn.nonconformity.TopK(), venn.nonconformity.TopK(deleted=False, temperature=0.5)],
-    "LogLoss": lambda: [venn.predictors.LogLoss()],
-    "BrierLoss": lambda: [venn.predictors.BrierLoss()],
     "EqualWidth": lambda: [venn.maps.EqualWidth()],
     "EqualFrequency": lambda: [venn.maps.EqualFrequency()],
     "Platt": lambda: [venn.maps.Platt()],
@@ -130,7 +128,6 @@ PREDICTORS = {
     "TransductiveVennAbers": lambda: venn.TransductiveVennAbers(squares()),
     "TransductiveMulticalibration": lambda: venn.predictors.TransductiveMulticalibration(squares(), (0, 1)),
     "Conformal": lambda: venn.Conformal(machine(), venn.nonconformity.Multiplier(), label_conditional=True, seed=1),
-    "Protected": lambda: venn.predictors.Protected(venn.Scaler(machine(), venn.maps.Platt())),
     "Scaler": lambda: venn.Scaler(machine(), venn.maps.Platt()),
     "Restarting": lambda: venn.predictors.Restarting(
         venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5
@@ -470,7 +467,7 @@ def test_learning_is_the_machine_then_the_predictor(name):
 def test_shuffling_the_past(name):
     if name in INDUCTIVE:
         pytest.skip("what trains and what calibrates hangs on the order; test_inductive.py shuffles within both")
-    if name in ("Protected", "ExpertMixture", "Adaptive", "Forecaster"):
+    if name in ("ExpertMixture", "Adaptive", "Forecaster"):
         pytest.skip("its weights, or thresholds, are the history of its losses, in order")
     X, y = small_stream(3, 40)
     rng = np.random.default_rng(0)

@@ -69,7 +69,6 @@ def run(tmp_path, monkeypatch, capsys, undrawn):
             "scalers_online.py --quick",
             r"## car: 60 examples(.|\n)*figure: runs/scalers_online(.|\n)*Deleted scores: nearest to what they claim ",
         ),
-        ("protected.py", r"768 examples: .*\n(.|\n)*protected, by log loss +0\.\d+ 0\.\d+ +\+\d+"),
         (
             "electricity_window.py --quick",
             r"in order of time: [1-9]\d* restarts(.|\n)*shuffled: 0 restarts(.|\n)*runs/electricity_window\.png",

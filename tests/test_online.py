@@ -270,13 +270,13 @@ def test_a_replay_by_predictors_that_have_learned_says_so():
     panel = Panel(
         window=venn.TransductiveVenn(machine, venn.Argmax()),
         inductive=venn.InductiveVenn(venn.machines.NearestCentroid(CLASSES)),
-        protected=venn.predictors.Protected(venn.InductiveVennAbers(venn.machines.NearestCentroid(CLASSES))),
+        mixed=venn.predictors.ExpertMixture([venn.InductiveVennAbers(venn.machines.NearestCentroid(CLASSES))]),
         uniform=Uniform(),  # does not say how much it has learned
     )
     assert replay(stream, panel, progress=False).before == {}
     record = replay(stream, panel, progress=False, steps=2)
-    assert record.before == {"window": 12, "inductive": 12, "protected": 12}
-    assert record.title.endswith(", after 12 by window, 12 by inductive, 12 by protected learned before")
+    assert record.before == {"window": 12, "inductive": 12, "mixed": 12}
+    assert record.title.endswith(", after 12 by window, 12 by inductive, 12 by mixed learned before")
     (again,) = replay(stream, panel["window"], progress=False).before.values()
     assert again == 14
 

@@ -53,11 +53,11 @@ def test_a_model_that_asks_for_labels_is_refused_by_name(scaled):
         FromRiver(preprocessing.StandardScaler() | asking if scaled else asking, ["no", "yes"])
 
 
-def test_it_stands_in_a_panel_watched_and_protected():
+def test_it_stands_in_a_panel_watched_and_in_a_mixture():
     rows = [(np.array([float(i % 5), float(i % 2)]), i % 2) for i in range(40)]
     model = FromRiver(preprocessing.StandardScaler() | linear_model.LogisticRegression(), [0, 1])
-    panel = venn.Panel(river=model, protected=venn.predictors.Protected(FromRiver(naive_bayes.GaussianNB(), [0, 1])),
-                       venn=counting([0, 1]))  # fmt: skip
+    panel = venn.Panel(river=model, venn=counting([0, 1]),
+                       mixed=venn.predictors.ExpertMixture([FromRiver(naive_bayes.GaussianNB(), [0, 1])]))  # fmt: skip
     record = venn.replay(rows, panel, monitors={"river": venn.Monitor([0, 1])})
     assert len(record) == 40
     assert record["river"].accuracy[-1] > 0.8

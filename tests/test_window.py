@@ -126,22 +126,6 @@ def test_ties_are_broken_by_a_new_number_at_every_step():
         model.learn_one(X[step], y[step])
 
 
-def test_protected_weighs_in_a_window_that_is_full():
-    X, y = stream(4, 60)
-    model = venn.predictors.Protected(venn.Scaler(squares(8), venn.maps.Platt()))
-    base = venn.Scaler(squares(8), venn.maps.Platt())
-    lost = lost_by_base = 0.0
-    for x, label in zip(X, y, strict=True):
-        code = CLASSES.index(label)
-        model.predict_one(x)  # of the same object when as many were held: not to be taken for what is said now
-        lost -= np.log(model.predict_one(x).proba[code])
-        lost_by_base -= np.log(base.predict_one(x).proba[code])
-        model.learn_one(x, label)
-        base.learn_one(x, label)
-    assert model.gain == pytest.approx(lost_by_base - lost, abs=1e-9)
-    assert lost <= lost_by_base + np.log(1 / model.passive)
-
-
 def test_balancing_tosses_a_coin_for_every_example():
     X, y = stream(5, 200)
     keep = (0.2, 0.5, 1.0)
@@ -402,7 +386,7 @@ def test_in_a_panel_the_others_find_the_window_restarted():
         platt=venn.Scaler(window, venn.maps.Platt()),
         model=Restarting(venn.Conformal(window), monitor()),
         isotonic=venn.Scaler(window, venn.maps.Isotonic()),
-        protected=venn.predictors.Protected(venn.Scaler(window, venn.maps.Platt())),
+        mixed=venn.predictors.ExpertMixture([venn.Scaler(window, venn.maps.Platt())]),
     )
     record = venn.replay(zip(X, y, strict=True), panel, progress=False)
     (step,) = panel["model"].restarts

@@ -77,7 +77,7 @@ SUBJECTS = {
     "balanced": lambda: venn.predictors.Balanced(
         venn.InductiveVenn(venn.machines.NearestCentroid(CLASSES)), (1, 0.5, 1)
     ),
-    "protected": lambda: venn.predictors.Protected(venn.Scaler(hinge(), venn.maps.Platt())),
+    "mixture of one": lambda: venn.predictors.ExpertMixture([venn.Scaler(hinge(), venn.maps.Platt())]),
     "restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 20)), venn.Monitor(CLASSES, window=5), 3),
     "panel": lambda: venn.Panel(venn=venn.TransductiveVenn(m := squares()), conformal=venn.Conformal(m)),
 }

@@ -71,7 +71,7 @@ def on_hinge() -> Made:
         span=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
         platt=venn.Scaler(machine, venn.maps.Platt()),
         isotonic=venn.Scaler(machine, venn.maps.Isotonic(), venn.predictors.DeletedScores()),
-        protected=venn.predictors.Protected(venn.Scaler(machine, venn.maps.Binning())),
+        mixed=venn.predictors.ExpertMixture([venn.Scaler(machine, venn.maps.Binning())]),
     )
 
 

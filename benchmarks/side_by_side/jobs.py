@@ -355,7 +355,7 @@ JOBS = [
         "long_stream",
         "Probabilities in a longer stream",
         "As above, with what bounds memory: a window of 1000 for ours that keep examples, no training beyond 2048 for"
-        " those that set examples aside and for what is refitted. `Protected` is ours around river's model.",
+        " those that set examples aside and for what is refitted. `ExpertMixture` is ours around river's model.",
         {"adult": Size(0, 0, 4000)},
         [
             Contender(RI, "`LogisticRegression`", river_model("logistic")),
@@ -371,13 +371,13 @@ JOBS = [
                 "`InductiveVennAbers`",
                 ours(lambda t: venn.InductiveVennAbers(squares(t), schedule=venn.schedules.PrefixRestart(last=2048))),
             ),
-            Contender(A, "`Protected` over river's logistic regression", ours(lambda t: protected(t))),
+            Contender(A, "`ExpertMixture` over river's logistic regression", ours(lambda t: mended(t))),
         ],
     ),
 ]
 
 
-def protected(task):
+def mended(task):
     from river import linear_model
 
-    return venn.predictors.Protected(venn.adapters.FromRiver(linear_model.LogisticRegression(), task.classes))
+    return venn.predictors.ExpertMixture([venn.adapters.FromRiver(linear_model.LogisticRegression(), task.classes)])

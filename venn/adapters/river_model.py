@@ -17,7 +17,7 @@ NUMBER = int, float, np.number
 
 
 class FromRiver(HasLabels, Predictor):
-    """A classifier of river as a predictor, for use in a `Panel` or `Protected`, or with a `Monitor`.
+    """A classifier of river as a predictor, for use in a `Panel` or an `ExpertMixture`, or with a `Monitor`.
 
     Its predictions are `Forecast`s: nothing is proved about them.
 
@@ -59,7 +59,7 @@ class FromRiver(HasLabels, Predictor):
     ...     predictor.learn_one([1 + x], "yes")
     >>> predictor.predict_one([1.15]).label
     'yes'
-    >>> venn.predictors.Protected(predictor).predict_one([1.15]).label
+    >>> venn.predictors.ExpertMixture([predictor]).predict_one([1.15]).label
     'yes'
     """
 

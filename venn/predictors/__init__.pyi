@@ -34,9 +34,6 @@ from .long_run import ConstantSteps as ConstantSteps
 from .long_run import DecayingSteps as DecayingSteps
 from .multicalibration import InductiveMulticalibration as InductiveMulticalibration
 from .multicalibration import TransductiveMulticalibration as TransductiveMulticalibration
-from .protected import BrierLoss as BrierLoss
-from .protected import LogLoss as LogLoss
-from .protected import Protected as Protected
 from .refits import Refits as Refits
 from .refits import ScorerForecast as ScorerForecast
 from .refitted import Refitted as Refitted

@@ -79,6 +79,7 @@ class ExpertMixture(_OfExperts):
     One more expert stands among them, the *pool*: the product of the experts' probabilities, each to a power >= 0,
     times a factor for each class, normalised. Powers and factors are those of the lowest log loss on the latest
     forecasts. It is often sharper than every mean, and proves nothing; the mixture follows it as long as it is good.
+    Of one expert the pool is a recalibrated version, which mends a forecast that is too bold or too timid.
 
     Theorem, for any sequence of objects and labels: after every step the total log loss `loss` is at most
     `losses[i] + allowance[i]` for every expert i. An expert's forecasts count with .0001 of the uniform distribution
