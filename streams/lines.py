@@ -6,10 +6,10 @@ import csv
 import os
 from typing import Literal
 
-from streams.checks import are_numbers, distinct_names
-from streams.form import BadValue, Form, Parts, check_id, utf8
+from streams.checks import distinct_names
+from streams.form import Decoder, Form, Parts, check_id, utf8
 from streams.messages import ErrorHandler
-from streams.schema import PLAIN, Numeric, Refused, Skip, check_decimal, with_point
+from streams.schema import Skip, check_decimal
 from streams.tables import check_delimiter, check_one_name
 from streams.tailing import LineReader
 
@@ -139,7 +139,7 @@ class CSVRows(LineReader):
             raise ValueError(f"id must be another column than label, got {id!r} for both")
         check_delimiter(delimiter)
         check_decimal(decimal)
-        self.decimal = decimal
+        self._decoder = Decoder(self.form, textual=True, comma=decimal == ",")
         self.label, self.id, self.delimiter = label, id, delimiter
         self._columns: list[str] = []
 
@@ -179,24 +179,7 @@ class CSVRows(LineReader):
         row = dict(zip(self._columns, fields, strict=True))
         identity = check_id(row[self.id]) if self.id is not None and row[self.id] else None
         schema = self.form.schema or {}
-        if self.decimal == ",":
-            self._put_points(row)
         label = None if self.label is None else self._decoder.text_label(row[self.label])
         values = {name: row[name] for name in self._decoder.features or ()}
         known = any(value for name, value in values.items() if not isinstance(schema.get(name), Skip))
-        return self._decoder.parts(identity, self._decoder.point(values, textual=True) if known else None, label)
-
-    def _put_points(self, row: dict[str, str]) -> None:
-        """Write the numbers of the features, and a label that is a number, as Python does."""
-        if self.label is not None and are_numbers(self.form.classes):
-            try:
-                row[self.label] = with_point(row[self.label])
-            except Refused as error:
-                raise Refused(f"y {error.what}", error.remedy) from None
-        for name in self._decoder.features or ():
-            kind = (self.form.schema or {}).get(name, PLAIN)
-            if isinstance(kind, Numeric):
-                try:
-                    row[name] = with_point(row[name], kind)
-                except Refused as error:
-                    raise BadValue(f"x, feature {name!r} {error.what}", error.remedy, name, kind, row[name]) from None
+        return self._decoder.parts(identity, self._decoder.point(values) if known else None, label)

@@ -8,21 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from streams.checks import NUMBERS, Label, distinct_names, flag, is_finite, is_missing, python_label
+from streams.checks import NUMBERS, Label, distinct_names, flag, python_label
+from streams.encoder import described, encoded
 from streams.example import Scaling, Stream
-from streams.form import Decoder, Form
-from streams.schema import (
-    Kind,
-    Nominal,
-    Numeric,
-    Ordinal,
-    checked_schema,
-    encoded_names,
-    kinds_of,
-    merging,
-    missing_texts,
-    with_values,
-)
+from streams.form import in_order
+from streams.schema import Kind, checked_schema, merging
 from streams.sources import labelled
 
 Row = dict[str, Any]
@@ -88,7 +78,7 @@ def from_river(
     [([0.5, 0.0, 1.0], True), ([1.5, 1.0, 0.0], False)]
     >>> from_river(rows)
     Traceback (most recent call last):
-    ValueError: row 0: x, feature 'colour' must be a number, got 'red': declare it in the schema as Nominal(),
+    ValueError: row 0: x, feature 'colour' must be a number, got 'red': declare it in a schema as Nominal(values),
     Ordinal(values) or Skip()
     """
     _check(dataset)
@@ -99,18 +89,19 @@ def from_river(
     if features is None:
         features = list(rows[0])
     names = distinct_names("features", features)
-    kinds = {feature: _settled(feature, kind, rows) if feature in names else kind for feature, kind in declared.items()}
-    decoder = Decoder(Form(names, None, kinds))
-    encoded = encoded_names(kinds_of(names, kinds))
-    X = np.empty((len(rows), len(encoded)))
+    ordered = []
     for i, row in enumerate(rows):
         try:
-            X[i] = decoder.point(_filled(row, kinds))
+            ordered.append(in_order(row, names))
         except ValueError as error:
-            raise ValueError(f"row {i}: {error}{_advice(str(error), row, kinds)}") from None
+            raise ValueError(f"row {i}: {error}") from None
+    X, features = encoded(
+        described(names, declared),
+        list(zip(*ordered, strict=True)),
+        lambda j, i: f"{'' if i is None else f'row {i}: x, '}feature {names[j]!r}",
+    )
     own = type(dataset).__module__.partition(".")[0] == "river"
     title = name if name is not None else type(dataset).__name__ if own else "rows"
-    features = distinct_names("features", encoded)
     drop = flag("drop_unlabelled", drop_unlabelled)
     return labelled(X, labels, classes, features, title, shuffle, scale, drop, merge_alike)
 
@@ -140,45 +131,3 @@ def _read(dataset: Iterable[Any]) -> tuple[list[Row], list[Any]]:
     if not rows:
         raise ValueError("dataset must hold at least one row, got none")
     return rows, labels
-
-
-def _settled(feature: str, kind: Any, rows: list[Row]) -> Kind:
-    """Return the kind completed from the whole stream: with its values, or with their median."""
-    values = [row.get(feature) for row in rows]
-    if isinstance(kind, Nominal):
-        return with_values(feature, kind, values)
-    if isinstance(kind, Numeric) and kind.fill == "median":
-        numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-        known = [float(value) for value in numbers if is_finite(value)]  # what is not is missing, or refused later
-        if not known:
-            raise ValueError(
-                f"feature {feature!r} has no value to take a median of: give fill a number or declare Skip()"
-            )
-        return Numeric(kind.missing, float(np.median(known)))
-    return kind
-
-
-def _filled(row: Row, kinds: Mapping[str, Kind]) -> Row:
-    """Return the row with missing values replaced by the text that stands for them."""
-    missing = {
-        feature: missing_texts(kind)[0]
-        for feature, kind in kinds.items()
-        if isinstance(kind, Numeric | Nominal) and kind.missing is not None and is_missing(row.get(feature, 0))
-    }
-    return {**row, **missing} if missing else row
-
-
-def _advice(error: str, row: Row, kinds: Mapping[str, Kind]) -> str:
-    """Return what to do about the value that the error names, if it names one."""
-    feature = next((name for name in row if error.startswith(f"x, feature {name!r} must be ")), None)
-    if feature is None:
-        return ""
-    value, kind = row[feature], kinds.get(feature, Numeric())
-    if is_missing(value):
-        declared = {Numeric: ", or declare Numeric(missing='', fill=...)", Nominal: ", or declare Nominal(missing='?')"}
-        return f": drop the row{declared.get(type(kind), '')}"
-    if isinstance(kind, Nominal | Ordinal):
-        return "" if isinstance(value, str) else ": make it text"
-    if isinstance(value, str):
-        return ": declare it in the schema as Nominal(), Ordinal(values) or Skip()"
-    return ": make it 0 and 1, if that is meant" if isinstance(value, bool) else ""

@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import os
-import reprlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, MappingView, Sequence, Set
-from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from streams import sparse
-from streams.batches import columns_of, eager
-from streams.checks import (
-    NUMBERS,
-    Floats,
-    Label,
-    Objects,
-    are_numbers,
-    classes_found,
-    distinct_names,
-    flag,
-    is_finite,
-    label_key,
-    label_set,
-    python_label,
-    whole_number,
-)
+from streams.batches import columns_of
+from streams.checks import Floats, Label, Objects, distinct_names, flag, python_label, whole_number
+from streams.encoder import Labels, described, encoded, places_in
 from streams.example import Scaling, Stream
-from streams.frames import read_numbers
-from streams.schema import Kind, Nominal, Numeric, Refused, Skip, checked_schema, kinds_of, merging, with_values
-from streams.tables import Table, also_in, read_csv
-from streams.texts import doubt_names, lacks_label, merged, plain
+from streams.frames import whole_frame
+from streams.schema import Kind, checked_schema, merging
+from streams.tables import Table, read_csv
 
 
 def from_arrays(
@@ -66,8 +50,8 @@ def from_arrays(
         By default the column names of a data frame, or x0, x1, ...
     schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
         ``Numeric(missing="?", fill="median")``: NaN, or a missing value of a data frame, becomes the median of the
-        known values, or a number. ``Skip()``: the feature is left out. The others are for text in a data frame; the
-        values of a Nominal are those of its column, sorted, unless it has its own. Not for a sparse X.
+        known values, or a number. ``Skip()``: the feature is left out. The others are for text; the values of a Nominal
+        are those of its column, sorted, unless it has its own. Not for a sparse X.
     name : str
     shuffle : int, optional
         Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
@@ -99,45 +83,30 @@ def from_arrays(
     """
     declared = merging(checked_schema(schema), flag("merge_alike", merge_alike))
     names = None if features is None else distinct_names("features", features)
+    data: Any
     if columns_of(X) is not None:
-        data, names = _table(X, names, declared)
-    else:
-        data = sparse.checked(X) if sparse.is_sparse(X) else _matrix(X)
+        names = _named(names, [str(column) for column in columns_of(X) or ()])  # clearer than narwhals' own message
+        data, names = whole_frame(X, names, declared)
+    elif sparse.is_sparse(X):
+        data = sparse.checked(X)
         names = _named(names, [f"x{j}" for j in range(data.shape[1])])
         if schema is not None:
-            data, names = _filled(data, kinds_of(names, declared))
-    bad = sparse.not_finite(data) if sparse.is_sparse(data) else np.argwhere(~np.isfinite(data))
-    if len(bad):
-        i, j = bad[0].tolist()
-        found = f"got {data[i, j]} at row {i}, column {j} ({names[j]!r})"
-        gap = f", or declare schema={{{names[j]!r}: Numeric('?', fill='median')}}, another fill or Skip()"
-        raise ValueError(f"X must be finite, {found}: drop the row{gap if np.isnan(data[i, j]) else ''}")
+            raise ValueError("schema must be left out for a sparse X, got one: fill and leave out columns of X itself")
+        for i, j in sparse.not_finite(data)[:1].tolist():
+            raise ValueError(f"X, row {i}, column {names[j]!r} must be a finite number, got {data[i, j]}")
+    else:
+        data = _matrix(X)
+        names = _named(names, [f"x{j}" for j in range(data.shape[1])])
+        if declared or data.dtype.kind == "O" or not np.isfinite(data).all():
+            data, names = encoded(described(names, declared), list(data.T), places_in("X", names))
     drop = flag("drop_unlabelled", drop_unlabelled)
     return labelled(data, y, classes, names, name, shuffle, scale, drop, merge_alike)
-
-
-def _filled(data: Objects, kinds: dict[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
-    """Return the columns that a schema leaves, with its numbers for NaN, and their names."""
-    if sparse.is_sparse(data):
-        raise ValueError("schema must be left out for a sparse X, got one: fill and leave out columns of X itself")
-    blocks: dict[str, Floats] = {}
-    for (feature, kind), column in zip(kinds.items(), data.T, strict=True):
-        if not isinstance(kind, Numeric | Skip):
-            raise TypeError(f"schema[{feature!r}] must be Numeric or Skip, as X holds numbers, got {kind!r}")
-        try:
-            names, block = kind.encode(feature, column, {})
-        except Refused as error:
-            raise ValueError(f"X, column {feature!r} {error}") from None
-        blocks |= dict.fromkeys(names, block)
-    if not blocks:
-        raise ValueError("schema must leave a feature, but skips every one")
-    return np.hstack(list(blocks.values())), tuple(blocks)
 
 
 def labelled(
     X: Objects,
     y: object,
-    classes: Sequence[Label] | None,
+    classes: Any,
     features: tuple[str, ...],
     name: str,
     shuffle: int | None,
@@ -149,50 +118,18 @@ def labelled(
     labels = _labels(y)
     if len(labels) != X.shape[0]:
         raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X, got {len(labels)}")
-    numbers = are_numbers(classes)
-    known = None if classes is None or numbers else label_set(classes)
-    odd = {label for label in set(labels) if lacks_label(label, known or (), names=classes is None)}
-    gaps = [i for i, label in enumerate(labels) if label in odd] if odd else []
-    if gaps and not drop_unlabelled:
-        raise ValueError(
-            f"y must have no missing label, got {labels[gaps[0]]!r} at row {gaps[0]}{also_in(gaps[1:])}; "
-            "drop_unlabelled=True drops such rows"
-        )
-    rows = np.arange(len(labels))
-    if gaps:
-        rows = np.delete(rows, gaps)
-        if not len(rows):
-            raise ValueError(f"y must have a label, got none in {len(labels)} rows")
-        X, labels = X[rows], [labels[i] for i in rows]
-    if numbers:
-        return finish(Table(X, _numbers(labels, rows), (), features), name, shuffle, scale)
-    if merge_alike:
-        labels = _merged(labels, known)
-    if known is None:
-        known = classes_found(set(labels), len(labels), "y")
-        if not merge_alike:
-            doubt_names("y", Counter(labels), "labels")
-    code = {label_key(label): k for k, label in enumerate(known)}
-    try:
-        codes = np.array([code[label_key(label)] for label in labels], dtype=np.int64)
-    except KeyError:
-        i, label = next((i, label) for i, label in zip(rows, labels, strict=True) if label_key(label) not in code)
-        if label in known:
-            raise ValueError(
-                f"y must not mix truth values with numbers, as True == 1, got {label!r} at row {i}"
-            ) from None
-        raise ValueError(f"y must hold labels of classes {known!r}, got {label!r} at row {i}") from None
-    return finish(Table(X, codes, known, features), name, shuffle, scale)
-
-
-def _merged(labels: list[Label], known: tuple[Label, ...] | None) -> list[Label]:
-    """Return the labels with those that are written differently made one: the declared class, or the shortest."""
-    if known is None:
-        home = merged(set(labels))
-    else:
-        forms = {plain(label): label for label in reversed(known)}
-        home = {label: forms.get(plain(label), label) for label in {*labels} - {*known}}
-    return [home.get(label, label) for label in labels]
+    kind, rows = Labels.of(classes, drop_unlabelled, merge_alike), np.arange(len(labels))
+    codes = kind.encode(labels, "y, row {}".format, rows)
+    known = ~np.isnan(codes)
+    if not known.all():
+        X, rows, codes, labels = X[known], rows[known], codes[known], [labels[i] for i in np.flatnonzero(known)]
+        if not labels:
+            raise ValueError(f"y must have a label, got none in {len(known)} rows")
+    if kind.any:
+        kind = kind.settled("y", Counter(labels))
+        codes = kind.encode(labels, "y, row {}".format, rows)
+    y = codes if kind.numbers else codes.astype(np.int64)
+    return finish(Table(X, y, kind.classes or (), features), name, shuffle, scale)
 
 
 def from_csv(
@@ -317,20 +254,6 @@ def _named(features: tuple[str, ...] | None, columns: list[str]) -> tuple[str, .
     return own if features is None else features
 
 
-def _table(X: Any, features: tuple[str, ...] | None, schema: dict[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
-    """Return the numbers of a data frame (n, d), and their names; iterating it would give its column names."""
-    names = _named(features, [str(column) for column in columns_of(X) or ()])  # clearer than narwhals' own message
-    frame = eager(X, "X")
-    if 0 in frame.shape:
-        raise ValueError(f"X must hold at least one example and one feature, got shape {frame.shape}")
-    frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
-    settled: dict[str, Kind] = {
-        name: with_values(name, kind, frame[name].to_list()) if isinstance(kind, Nominal) and name in names else kind
-        for name, kind in schema.items()
-    }
-    return read_numbers(frame, settled)
-
-
 def _matrix(X: Any) -> Floats:
     """Return X as a new (n, d) float64 array."""
     if np.ma.is_masked(X):
@@ -355,15 +278,7 @@ def _matrix(X: Any) -> Floats:
     if isinstance(X, list | tuple) and values.dtype.kind in "iuf":
         _refuse_booleans(X)
     if values.dtype.kind not in "iuf":
-        values = np.asarray(X, dtype=object)  # the cells as they were: numpy turns numbers beside text into text
-        for (i, j), cell in np.ndenumerate(values):
-            if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real):
-                raise TypeError(
-                    f"X must hold numbers, got {cell!r} at row {i}, column {j}: encode or drop the "
-                    "column, or write a CSV file and declare the column in the schema of from_csv"
-                )
-            if not is_finite(cell):
-                raise ValueError(f"X must be finite as float64, got {reprlib.repr(cell)} at row {i}, column {j}")
+        return np.asarray(X, dtype=object)  # the cells as they were: numpy turns numbers beside text into text
     with np.errstate(over="ignore"):
         return np.array(values, dtype=np.float64, order="C")
 
@@ -378,14 +293,6 @@ def _refuse_booleans(rows: Sequence[Any]) -> None:
             raise TypeError(
                 f"X must hold numbers, got {cell!r} at row {i}, column {j}: make it 0 and 1, if that is meant"
             )
-
-
-def _numbers(labels: Sequence[Any], rows: Any) -> Floats:
-    """Return labels that are numbers (n,), or say in which of the rows one is not."""
-    for i, label in zip(rows, labels, strict=True):
-        if isinstance(label, bool) or not isinstance(label, Real) or not is_finite(label):
-            raise ValueError(f"y must hold finite numbers, as classes={NUMBERS!r} says, got {label!r} at row {i}")
-    return np.array(labels, dtype=np.float64)
 
 
 def _labels(y: Any) -> list[Label]:

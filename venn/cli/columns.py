@@ -14,7 +14,8 @@ import numpy as np
 
 import streams
 from streams.checks import MANY
-from streams.form import BadValue, Unnamed
+from streams.encoder import BadValue
+from streams.form import Unnamed
 from streams.schema import DECIMAL_COMMA, WITH_COMMA, Refused, is_number
 from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
 from streams.texts import MISSING, means_missing
@@ -361,15 +362,16 @@ def live_advice(error: streams.BadMessage) -> str:
         return (
             f"{str(error).removesuffix(bad.remedy)}: name them in order, as --features {in_shell(','.join(bad.names))}"
         )
-    if not isinstance(bad, BadValue) or not bad.remedy:
+    text = "" if isinstance(bad, BadValue) and bad.cell is None else getattr(bad, "cell", None)
+    if not isinstance(bad, BadValue) or not bad.remedy or not isinstance(text, str):
         return str(error)
     if bad.feature is None:
-        fill = "--fill NAME=NUMBER" if means_missing(bad.text) else "--nominal NAME=VALUE,VALUE"
+        fill = "--fill NAME=NUMBER" if means_missing(text) else "--nominal NAME=VALUE,VALUE"
         return f"{str(error).removesuffix(bad.remedy)}: name the features with --features, then {fill}, or --skip NAME"
-    column, missing = in_shell(bad.feature), means_missing(bad.text)
+    column, missing = in_shell(bad.feature), means_missing(text)
     options = [f"--skip {column}"]
     if not isinstance(bad.kind, streams.Numeric):
         options.insert(0, f'--config with a file in which "" is among the values of {bad.feature!r}')
-    elif "=" not in bad.feature and not _almost_number(bad.text):  # = would begin the values
+    elif "=" not in bad.feature and not _almost_number(text):  # = would begin the values
         options.insert(0, f"--fill {column}=NUMBER" if missing else f"--nominal {column}=VALUE,VALUE")
     return f"{str(error).removesuffix(bad.remedy)}: {', or '.join(options)}"
