@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite, nan
@@ -192,7 +193,7 @@ class Column:
                 raise
             raise Refused(f"{error.what.partition(', got ')[0]}, got {cell!r}", error.remedy) from None
 
-    def numbers(self, cells: Any, where: Callable[[int | None], str]) -> Floats:
+    def numbers(self, cells: Any, where: Where, j: int) -> Floats:
         """Return the numbers (n,) of cells, a sequence or an array of numbers; or raise BadValue."""
         if isinstance(self.kind, Skip):
             return np.empty(len(cells))
@@ -202,16 +203,15 @@ class Column:
                 if (known if self.kind.missing is None else known | np.isnan(cells)).all():
                     return cells.astype(np.float64, copy=False)
             cells = cells.tolist()
-        numbers = np.empty(len(cells))
-        for i, cell in enumerate(cells):
+        numbers: list[float] = []
+        for cell in cells:
             try:
-                numbers[i] = self.read(cell)
+                numbers.append(self.read(cell))
             except ValueError as error:
-                refused = Refused.of(error)
-                raise BadValue(
-                    f"{where(i)} {refused.what}", refused.remedy, self.name or None, self.kind, cell
-                ) from None
-        return numbers
+                said = Refused.of(error)
+                what = f"{where(j, len(numbers))} {said.what}"
+                raise BadValue(what, said.remedy, self.name or None, self.kind, cell) from None
+        return np.array(numbers, np.float64)
 
     def gap(self, text: str) -> bool:
         """Whether a text is one of the further ones that mean a missing value."""
@@ -272,7 +272,7 @@ class Encoder:
         """Return the rows (n, width) of columns of n cells each, or raise BadValue."""
         X = np.empty((len(columns[0]), self.width))
         for j, (column, cells) in enumerate(zip(self.columns, columns, strict=True)):
-            numbers = column.numbers(cells, lambda i, j=j: where(j, i))  # type: ignore[misc]
+            numbers = column.numbers(cells, where, j)
             try:
                 X[:, self._ends[j] : self._ends[j + 1]] = column.kind.encode(numbers)
             except ValueError as error:
@@ -282,8 +282,10 @@ class Encoder:
 
     def row(self, cells: Sequence[Any], where: Where) -> Floats:
         """Return one row (width,): a block of one, faster where all is plain."""
-        if self.plain and all(type(cell) is float for cell in cells) and isfinite(sum(cells)):
-            return np.array(cells)
+        if self.plain and {*map(type, cells)} <= {int, float}:
+            with suppress(OverflowError):  # an integer that no float holds
+                if isfinite(sum(cells)):
+                    return np.array(cells, np.float64)
         return self.encode([[cell] for cell in cells], where)[0]
 
 

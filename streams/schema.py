@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite, nan
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -40,8 +41,30 @@ class Refused(ValueError):
         return error if isinstance(error, Refused) else cls(str(error))
 
 
+class Kind(ABC):
+    """What a column holds: from a cell to a number, and from the numbers of a column to features."""
+
+    gaps: ClassVar[str] = ""  #: how to declare missing values, for messages
+
+    @abstractmethod
+    def read(self, text: str) -> float:
+        """Return the number that stands for a text, NaN for a missing value that is filled; or raise Refused."""
+
+    def value(self, cell: Any) -> float:
+        """Return the number that stands for a cell of a source whose numbers are no text; or raise Refused."""
+        return self.read(_named(self, cell))
+
+    def names(self, feature: str) -> list[str]:
+        """Return the names of what a feature becomes."""
+        return [feature]
+
+    def encode(self, numbers: Floats) -> Floats:
+        """Return what the numbers of a column become, (n, features)."""
+        return numbers[:, None]
+
+
 @dataclass(frozen=True)
-class Numeric:
+class Numeric(Kind):
     """A column of finite numbers: one feature.
 
     Parameters
@@ -66,6 +89,7 @@ class Numeric:
     Numeric(missing='?', fill='median')
     """
 
+    gaps: ClassVar[str] = ", or declare it in a schema as Numeric(missing='', fill=NUMBER)"
     missing: str | Sequence[str] | None = None
     fill: float | Literal["median"] | None = None
 
@@ -108,7 +132,7 @@ class Numeric:
     def value(self, cell: Any) -> float:
         """Return a number as it is; NaN for a missing value that is declared."""
         if is_missing(cell):
-            return self.read(_absent(self, cell, ", or declare it in a schema as Numeric(missing='', fill=NUMBER)"))
+            return self.read(_absent(self, cell))
         if isinstance(cell, str):
             if cell in missing_texts(self):
                 return nan
@@ -123,10 +147,6 @@ class Numeric:
             raise Refused(f"must be a finite number, got {shown(cell)}")
         return float(cell)
 
-    def names(self, feature: str) -> list[str]:
-        """Return the names of what the feature becomes: its own."""
-        return [feature]
-
     def encode(self, numbers: Floats) -> Floats:
         """Return the values (n, 1), missing ones filled."""
         unknown = np.isnan(numbers) if self.missing is not None else np.zeros(0, bool)
@@ -139,7 +159,7 @@ class Numeric:
 
 
 @dataclass(frozen=True)
-class Nominal:
+class Nominal(Kind):
     """A column of names without order: one 0/1 feature for each value (one-hot).
 
     Parameters
@@ -167,6 +187,7 @@ class Nominal:
     Nominal(values=('red', 'green'), missing=None, merge_alike=False)
     """
 
+    gaps: ClassVar[str] = ", or declare it in a schema as Nominal(values, missing='?')"
     values: tuple[str, ...] | None = None
     missing: str | Sequence[str] | None = None
     merge_alike: bool = False
@@ -186,10 +207,6 @@ class Nominal:
             _check_value(text, self.values, f"Nominal(missing={text!r})", missing_texts(self), names=True)
             place = self._places.get(text, 0.0)
         return place
-
-    def value(self, cell: Any) -> float:
-        """Return the position of a cell that is text, or missing."""
-        return self.read(_named(self, cell, ", or declare it in a schema as Nominal(values, missing='?')"))
 
     def names(self, feature: str) -> list[str]:
         """Return the names of what the feature becomes, "feature=value"."""
@@ -241,7 +258,7 @@ class Nominal:
 
 
 @dataclass(frozen=True)
-class Ordinal:
+class Ordinal(Kind):
     """A column of names in order: one feature, 0 for the first value, 1 for the second, ...
 
     Parameters
@@ -272,21 +289,9 @@ class Ordinal:
         _check_value(text, self.values, "it among the values of the Ordinal")
         return float(self.values.index(text))
 
-    def value(self, cell: Any) -> float:
-        """Return the rank of a cell that is text."""
-        return self.read(_named(self, cell))
-
-    def names(self, feature: str) -> list[str]:
-        """Return the names of what the feature becomes: its own."""
-        return [feature]
-
-    def encode(self, numbers: Floats) -> Floats:
-        """Return the ranks (n, 1)."""
-        return numbers[:, None]
-
 
 @dataclass(frozen=True)
-class Skip:
+class Skip(Kind):
     """A column that is not a feature; its content is ignored.
 
     Examples
@@ -310,9 +315,6 @@ class Skip:
     def encode(self, numbers: Floats) -> Floats:
         """Return no feature."""
         return np.empty((len(numbers), 0))
-
-
-Kind = Numeric | Nominal | Ordinal | Skip
 
 
 def _finite_number(value: object) -> bool:
@@ -389,17 +391,17 @@ def missing_texts(kind: object) -> tuple[str, ...]:
     return () if missing is None else (missing,) if isinstance(missing, str) else tuple(missing)
 
 
-def _absent(kind: Kind, cell: object, otherwise: str = "") -> str:
+def _absent(kind: Kind, cell: object) -> str:
     """Return the text that stands for a missing value, or raise unless one is declared."""
     for text in missing_texts(kind):
         return text
-    raise Refused(f"is missing, got {shown(cell)}", f": drop the row{otherwise}")
+    raise Refused(f"is missing, got {shown(cell)}", f": drop the row{kind.gaps}")
 
 
-def _named(kind: Kind, cell: Any, otherwise: str = "") -> str:
+def _named(kind: Kind, cell: Any) -> str:
     """Return the text of a cell in a column of names."""
     if is_missing(cell):
-        return _absent(kind, cell, otherwise)
+        return _absent(kind, cell)
     if not isinstance(cell, str):
         raise Refused(f"must be text, got {shown(cell)}", ": make it text")
     return cell
