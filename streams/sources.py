@@ -1,21 +1,22 @@
-"""Streams from arrays, sparse arrays, data frames and CSV files. Every error says where."""
+"""Streams from arrays, sparse arrays, data frames, CSV files and rows by name. Every error says where."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, MappingView, Sequence, Set
+from math import isinf
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from streams import sparse
-from streams.batches import columns_of
-from streams.checks import Floats, Label, Objects, distinct_names, flag, python_label, whole_number
+from streams.checks import NUMBERS, Floats, Label, Objects, distinct_names, flag, python_label, whole_number
 from streams.encoder import Labels, described, encoded, places_in
 from streams.example import Scaling, Stream
-from streams.frames import whole_frame
+from streams.form import in_order
+from streams.frames import columns_of, whole_frame
 from streams.schema import Kind, checked_schema, merging
 from streams.tables import Table, read_csv
 
@@ -273,26 +274,16 @@ def _matrix(X: Any) -> Floats:
         raise ValueError(f"X must be 2-D (examples, features), got shape {values.shape} from {type(X).__name__}")
     if 0 in values.shape:
         raise ValueError(f"X must hold at least one example and one feature, got shape {values.shape}")
-    if values.dtype.kind == "b":
-        raise TypeError("X must hold numbers, got booleans: X.astype(float) makes them 0 and 1, if that is meant")
-    if isinstance(X, list | tuple) and values.dtype.kind in "iuf":
-        _refuse_booleans(X)
-    if values.dtype.kind not in "iuf":
-        return np.asarray(X, dtype=object)  # the cells as they were: numpy turns numbers beside text into text
+    if values.dtype.kind not in "iuf" or (isinstance(X, list | tuple) and any(map(_holds_truth, X))):
+        return np.asarray(X, dtype=object)  # the cells as they were: numpy turns what stands beside others into theirs
     with np.errstate(over="ignore"):
         return np.array(values, dtype=np.float64, order="C")
 
 
-def _refuse_booleans(rows: Sequence[Any]) -> None:
-    """Refuse truth values, which numpy turns into numbers if numbers stand beside them."""
-    for i, row in enumerate(rows):
-        kinds = {row.dtype.type} if isinstance(row, np.ndarray) and row.dtype.kind in "iufb" else set(map(type, row))
-        if kinds & {bool, np.bool_}:
-            cells = enumerate(row)
-            j, cell = next((j, cell) for j, cell in cells if isinstance(cell, bool | np.bool_))
-            raise TypeError(
-                f"X must hold numbers, got {cell!r} at row {i}, column {j}: make it 0 and 1, if that is meant"
-            )
+def _holds_truth(row: Any) -> bool:
+    """Whether a row has truth values, which numpy turns into numbers if numbers stand beside them."""
+    kinds = {row.dtype.type} if isinstance(row, np.ndarray) and row.dtype.kind in "iufb" else set(map(type, row))
+    return bool(kinds & {bool, np.bool_})
 
 
 def _labels(y: Any) -> list[Label]:
@@ -313,3 +304,122 @@ def _labels(y: Any) -> list[Label]:
         if not isinstance(label, Hashable):
             raise TypeError(f"y must be 1-D and hold hashable labels, got {label!r} at row {i}")
     return labels
+
+
+Row = dict[str, Any]
+
+
+def from_river(
+    dataset: Iterable[tuple[Mapping[Any, Any], Label]],
+    *,
+    classes: Sequence[Label] | Literal["numbers"] | None = None,
+    features: Sequence[str] | None = None,
+    schema: Mapping[str, Kind] | None = None,
+    name: str | None = None,
+    shuffle: int | None = None,
+    scale: bool | Scaling = False,
+    drop_unlabelled: bool = False,
+    merge_alike: bool = False,
+) -> Stream:
+    """Return a stream over a data set of river, or any iterable of (dict, label).
+
+    The order of the features is fixed once; every row must have exactly these features. Values are numbers unless the
+    schema says otherwise. river itself is not needed.
+
+    Parameters
+    ----------
+    dataset : iterable of (dict, label)
+        Read once, whole. Cut an endless one by `dataset.take(n)`.
+    classes : sequence of distinct labels, or "numbers", optional
+        The label set, in class order; or labels are finite numbers, as they are by default in a data set of river for
+        regression. By default otherwise the labels of the whole stream, sorted.
+    features : sequence of distinct str, optional
+        Their order; by default that of the first row. Names that are not text become text.
+    schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
+        As in `from_csv`: text is a Nominal or an Ordinal. None, NaN, NaT and pandas.NA count as the kind's `missing`
+        text: a Numeric fills them, a Nominal takes them as a value. Kinds without `missing` refuse them.
+    name : str, optional
+        By default the name of river's class, or "rows".
+    shuffle : int, optional
+        Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
+    scale : bool or Scaling, default False
+        True: mean 0 and deviation 1 over the whole stream: see `Scaling`.
+    drop_unlabelled, merge_alike : bool, default False
+        As in `from_arrays`.
+
+    Returns
+    -------
+    Stream
+
+    Raises
+    ------
+    TypeError
+        The data set gives no pairs of a dict and a label.
+    ValueError
+        It does not end, or is empty; a row has other features than the first, or a value that is
+        not as declared: the message names row, counted from 0, and feature.
+
+    Examples
+    --------
+    >>> from streams import Nominal
+    >>> rows = [({"width": 0.5, "colour": "red"}, True), ({"colour": "blue", "width": 1.5}, False)]
+    >>> stream = from_river(rows, schema={"colour": Nominal()})
+    >>> stream.features
+    ('width', 'colour=blue', 'colour=red')
+    >>> [(x.tolist(), y) for x, y in stream]
+    [([0.5, 0.0, 1.0], True), ([1.5, 1.0, 0.0], False)]
+    >>> from_river(rows)
+    Traceback (most recent call last):
+    streams.encoder.BadValue: row 0: x, feature 'colour' must be a number, got 'red': declare it in a schema as
+    Nominal(values), Ordinal(values) or Skip()
+    """
+    _check(dataset)
+    if classes is None and "regression" in str(getattr(dataset, "task", "")).lower():
+        classes = NUMBERS
+    declared = merging(checked_schema(schema), flag("merge_alike", merge_alike))
+    rows, labels = _read(dataset)
+    if features is None:
+        features = list(rows[0])
+    names = distinct_names("features", features)
+    ordered = []
+    for i, row in enumerate(rows):
+        try:
+            ordered.append(in_order(row, names))
+        except ValueError as error:
+            raise ValueError(f"row {i}: {error}") from None
+    X, features = encoded(
+        described(names, declared),
+        list(zip(*ordered, strict=True)),
+        lambda j, i: f"{'' if i is None else f'row {i}: x, '}feature {names[j]!r}",
+    )
+    own = type(dataset).__module__.partition(".")[0] == "river"
+    title = name if name is not None else type(dataset).__name__ if own else "rows"
+    drop = flag("drop_unlabelled", drop_unlabelled)
+    return labelled(X, labels, classes, features, title, shuffle, scale, drop, merge_alike)
+
+
+def _check(dataset: Any) -> None:
+    requirement = f"dataset must be an iterable of (dict, label), got a {type(dataset).__name__}"
+    if hasattr(type(dataset), "columns") or isinstance(dataset, str | bytes | Mapping | np.ndarray):
+        raise TypeError(f"{requirement}: tables are read by from_arrays and from_frames")
+    if not isinstance(dataset, Iterable):
+        raise TypeError(requirement)
+    size = getattr(dataset, "n_samples", None)
+    if isinstance(size, float) and isinf(size):
+        raise ValueError(f"dataset must end, got {type(dataset).__name__}, which does not: pass dataset.take(n)")
+
+
+def _read(dataset: Iterable[Any]) -> tuple[list[Row], list[Any]]:
+    rows: list[Row] = []
+    labels: list[Any] = []
+    for i, pair in enumerate(dataset):
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], Mapping):
+            raise TypeError(f"row {i} must be a pair of a dict and a label, got {pair!r}")
+        row = {str(feature): python_label(value) for feature, value in pair[0].items()}
+        if len(row) < len(pair[0]):
+            raise ValueError(f"row {i}: features must be distinct as text, got {list(pair[0])!r}")
+        rows.append(row)
+        labels.append(pair[1])
+    if not rows:
+        raise ValueError("dataset must hold at least one row, got none")
+    return rows, labels

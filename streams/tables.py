@@ -87,10 +87,14 @@ class BadColumns(ValueError):
         super().__init__(path, rows, troubles)
         self.path, self.rows, self.troubles = path, rows, tuple(troubles)
 
-    def __str__(self) -> str:
-        lines = [f"{self.path}, row {t.row}, column {t.column!r} {t.what}{t.remedy}" for t in self.troubles[:SHOWN]]
+    def lines(self, remedy: Callable[[Trouble], str]) -> list[str]:
+        """Return what is wrong, a line for each column, ended by what a function says of it."""
+        lines = [f"{self.path}, row {t.row}, column {t.column!r} {t.what}{remedy(t)}" for t in self.troubles[:SHOWN]]
         more = [trouble.column for trouble in self.troubles[SHOWN:]]
-        return "\n".join(lines + ([f"and {len(more)} more columns: {some_of(more)}"] if more else []))
+        return lines + ([f"and {len(more)} more columns: {some_of(more)}"] if more else [])
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines(lambda trouble: trouble.remedy))
 
 
 class OtherDelimiter(Refused):

@@ -21,9 +21,8 @@ from pyarrow import feather, parquet  # noqa: E402
 import streams  # noqa: E402
 import venn  # noqa: E402
 from streams import Nominal, Numeric, Ordinal, Scaling, Skip  # noqa: E402
-from streams.batches import source  # noqa: E402
-from streams.frames import BLOCK, from_frames  # noqa: E402
-from streams.river import from_river  # noqa: E402
+from streams.frames import BLOCK, from_frames, source  # noqa: E402
+from streams.sources import from_river  # noqa: E402
 
 KINDS = {
     "pandas": pandas.DataFrame,
@@ -136,7 +135,7 @@ def test_other_types_are_refused_with_advice():
         with pytest.raises(TypeError, match=advice):
             streams.from_arrays(pyarrow.table({"a": values}), [0, 1])
     for array in (np.array([[True], [False]]), np.array([[1.0], [True]], dtype=object), sparse.eye(2, dtype=bool)):
-        told = r"X must hold numbers, got bool|X, row 1, column 'x0' must be a number, got True"
+        told = r"X must hold numbers, got bool|X, row [01], column 'x0' must be a number, got True"
         with pytest.raises((TypeError, ValueError), match=told):
             streams.from_arrays(array, [0, 1])
 

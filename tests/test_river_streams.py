@@ -16,7 +16,7 @@ from test_river import Steps, car, counting  # noqa: E402, F401
 import streams  # noqa: E402
 import venn  # noqa: E402
 from streams import Nominal, Numeric, Ordinal, Scaling  # noqa: E402
-from streams.river import from_river  # noqa: E402
+from streams.sources import from_river  # noqa: E402
 from venn.adapters.river_model import FromRiver  # noqa: E402
 
 # Its classifiers as our predictors ------------------------------------------------------------------

@@ -17,7 +17,7 @@ from streams.checks import MANY
 from streams.encoder import BadValue
 from streams.form import Unnamed
 from streams.schema import DECIMAL_COMMA, WITH_COMMA, Refused, is_number
-from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
+from streams.tables import BadColumns, OtherDelimiter, Trouble, read_header, some_of
 from streams.texts import MISSING, means_missing
 from venn.cli.config import Config, SourceTable, option, with_options
 from venn.cli.errors import did_you_mean, in_shell
@@ -149,7 +149,7 @@ class Columns:
 
     def _advice(self, data: str, error: OtherDelimiter | BadColumns) -> str:
         """Return what is wrong with the file and, last, all options that would read it."""
-        lines = [error.what] if isinstance(error, OtherDelimiter) else self._lines(data, error)
+        lines = [error.what] if isinstance(error, OtherDelimiter) else self._lines(error)
         needed = self._best(data)
         if needed is not None:
             if isinstance(error, OtherDelimiter):  # its columns, which the options name, were not seen until now
@@ -157,15 +157,9 @@ class Columns:
             lines.append(f"try: {' '.join(needed.written())}")
         return "\n".join(lines)
 
-    def _lines(self, data: str, error: BadColumns) -> list[str]:
-        lines = [self._line(data, trouble, error.rows) for trouble in error.troubles[:SHOWN]]
-        more = [trouble.column for trouble in error.troubles[SHOWN:]]
-        return [*lines, f"and {len(more)} more columns: {some_of(more)}"] if more else lines
-
-    def _line(self, data: str, trouble: Trouble, rows: int) -> str:
-        """Return what is wrong with a column, and what else might be done than what is tried."""
-        instead = self._by_hand(trouble, rows)
-        return f"{data}, row {trouble.row}, column {trouble.column!r} {trouble.what}{instead and f': {instead}'}"
+    def _lines(self, error: BadColumns) -> list[str]:
+        """Return what is wrong with the columns, and what else might be done than what is tried."""
+        return error.lines(lambda trouble: (said := self._by_hand(trouble, error.rows)) and f": {said}")
 
     def _by_hand(self, trouble: Trouble, rows: int) -> str:
         source, column = self.config.source, trouble.column
@@ -256,7 +250,7 @@ class Columns:
                 continue
             except BadColumns as error:
                 commas = commas or any(map(_has_commas, error.troubles))
-                lines += trial._lines(data, error)
+                lines += trial._lines(error)
                 for trouble in error.troubles:
                     if trouble.kind is None:
                         if not trouble.unlabelled:
