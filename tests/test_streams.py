@@ -403,9 +403,21 @@ two = [[1.0, 2.0], [3.0, 4.0]]
         (lambda: streams.from_arrays(two, {"a": 1, "b": 2}.keys()), TypeError, "got dict_keys(['a', 'b'])"),
         (lambda: streams.from_arrays(two, {"a": 1, "b": 2}.values()), TypeError, "got dict_values([1, 2])"),
         (lambda: streams.from_arrays({1.0, 2.0}, [0, 1]), ValueError, "got shape () from set"),
-        (lambda: streams.from_arrays([[True, 2], [1, 3]], [0, 1]), ValueError, "X, row 0, column 'x0' must be a number, got True"),
-        (lambda: streams.from_arrays([[0, 2], (1, np.bool_(False))], [0, 1]), ValueError, "X, row 1, column 'x1' must be a number, got False"),
-        (lambda: streams.from_arrays([np.ones(2), np.ones(2) > 0], [0, 1]), ValueError, "X, row 1, column 'x0' must be a number, got True"),
+        (
+            lambda: streams.from_arrays([[True, 2], [1, 3]], [0, 1]),
+            ValueError,
+            "X, row 0, column 'x0' must be a number, got True",
+        ),
+        (
+            lambda: streams.from_arrays([[0, 2], (1, np.bool_(False))], [0, 1]),
+            ValueError,
+            "X, row 1, column 'x1' must be a number, got False",
+        ),
+        (
+            lambda: streams.from_arrays([np.ones(2), np.ones(2) > 0], [0, 1]),
+            ValueError,
+            "X, row 1, column 'x0' must be a number, got True",
+        ),
         (
             lambda: streams.from_arrays([[1], [10**400]], [0, 1]),
             ValueError,
