@@ -180,14 +180,17 @@ class Column:
     comma: bool = False
     gaps: tuple[str, ...] = ()
 
-    def read(self, cell: Any) -> float:
-        """Return the number of a cell, or raise Refused; NaN for a missing value that is filled."""
-        if not self.textual:
-            code: float = self.kind.value(cell)
-            return code
+    @cached_property
+    def read(self) -> Callable[[Any], float]:
+        """Returns the number of a cell, NaN for a missing value that is filled; or raises Refused."""
+        read: Callable[[Any], float] = self.kind.read if self.textual else self.kind.value
+        return self._written if self.gaps or self.comma else read
+
+    def _written(self, cell: str) -> float:
         gap = self.gap(cell)
         try:
-            return self.kind.read("" if gap else with_point(cell, self.kind) if self.comma else cell)
+            number: float = self.kind.read("" if gap else with_point(cell, self.kind) if self.comma else cell)
+            return number
         except Refused as error:
             if not gap:
                 raise
@@ -203,15 +206,16 @@ class Column:
                 if (known if self.kind.missing is None else known | np.isnan(cells)).all():
                     return cells.astype(np.float64, copy=False)
             cells = cells.tolist()
-        numbers: list[float] = []
-        for cell in cells:
-            try:
-                numbers.append(self.read(cell))
-            except ValueError as error:
-                said = Refused.of(error)
-                what = f"{where(j, len(numbers))} {said.what}"
-                raise BadValue(what, said.remedy, self.name or None, self.kind, cell) from None
-        return np.array(numbers, np.float64)
+        return np.array([self.number(cell, where, j, i) for i, cell in enumerate(cells)], np.float64)
+
+    def number(self, cell: Any, where: Where, j: int, i: int) -> float:
+        """Return the number of a cell, or raise BadValue."""
+        try:
+            return self.read(cell)
+        except ValueError as error:
+            said = Refused.of(error)
+            what = f"{where(j, i)} {said.what}"
+            raise BadValue(what, said.remedy, self.name or None, self.kind, cell) from None
 
     def gap(self, text: str) -> bool:
         """Whether a text is one of the further ones that mean a missing value."""
@@ -270,11 +274,14 @@ class Encoder:
 
     def encode(self, columns: Sequence[Any], where: Where) -> Floats:
         """Return the rows (n, width) of columns of n cells each, or raise BadValue."""
-        X = np.empty((len(columns[0]), self.width))
-        for j, (column, cells) in enumerate(zip(self.columns, columns, strict=True)):
-            numbers = column.numbers(cells, where, j)
+        return self._encoded([one.numbers(columns[j], where, j) for j, one in enumerate(self.columns)], where)
+
+    def _encoded(self, numbers: Sequence[Floats], where: Where) -> Floats:
+        """Return what the numbers of all columns become."""
+        X = np.empty((len(numbers[0]), self.width))
+        for j, column in enumerate(self.columns):
             try:
-                X[:, self._ends[j] : self._ends[j + 1]] = column.kind.encode(numbers)
+                X[:, self._ends[j] : self._ends[j + 1]] = column.kind.encode(numbers[j])
             except ValueError as error:
                 said = Refused.of(error)
                 raise Refused(f"{where(j, None)} {said.what}", said.remedy) from None
@@ -286,7 +293,8 @@ class Encoder:
             with suppress(OverflowError):  # an integer that no float holds
                 if isfinite(sum(cells)):
                     return np.array(cells, np.float64)
-        return self.encode([[cell] for cell in cells], where)[0]
+        numbers = np.array([one.number(cells[j], where, j, 0) for j, one in enumerate(self.columns)], np.float64)
+        return numbers if self.plain else self._encoded([*numbers[:, None]], where)[0]
 
 
 def described(features: Sequence[str], schema: Mapping[str, Kind] | None, **written: Any) -> list[Column]:

@@ -149,8 +149,7 @@ class Numeric(Kind):
 
     def encode(self, numbers: Floats) -> Floats:
         """Return the values (n, 1), missing ones filled."""
-        unknown = np.isnan(numbers) if self.missing is not None else np.zeros(0, bool)
-        if unknown.any():
+        if self.missing is not None and (unknown := np.isnan(numbers)).any():
             if unknown.all() and self.fill == "median":
                 raise Refused("has no value to take a median of", "; give fill a number or declare Skip()")
             fill = np.median(numbers[~unknown]) if self.fill == "median" else np.float64(self.fill)
