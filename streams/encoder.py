@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -88,7 +88,7 @@ class Labels:
         if self.numbers:
             if not isinstance(label, bool) and isinstance(label, Real) and is_finite(label):
                 return float(label)
-        elif isinstance(label, Hashable):
+        elif _hashed(label):
             place = self._places.get(label_key(label))
             if place is not None:
                 return place
@@ -101,11 +101,9 @@ class Labels:
         for i, label in enumerate(labels):
             try:
                 key = type(label), label
-                code = known.get(key) if isinstance(label, Hashable) else None
-                if code is None:
-                    code = self._missing(label) if self.lacks(label) else self.value(label)
-                    if isinstance(label, Hashable):
-                        known[key] = code
+                code = known.get(key) if _hashed(label) else None
+                if code is None:  # a label without a hash is none of the classes, and is refused
+                    code = known[key] = self._missing(label) if self.lacks(label) else self.value(label)
             except Refused as error:
                 others = [row for row, one in zip(rows[i + 1 :], labels[i + 1 :], strict=True) if self.lacks(one)]
                 same = also_in(others) if self.lacks(label) else ""
@@ -311,6 +309,14 @@ def encoded(columns: Sequence[Column], cells: Sequence[Any], where: Where) -> tu
         final.append(column.settled(where(j, None), texts) if nominal else column)
     encoder = Encoder(final)
     return encoder.encode(cells, where), encoder.names
+
+
+def _hashed(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
 
 
 def places_in(name: str, features: Sequence[str], first: int = 0) -> Where:
