@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 import streams
 from streams.frames import from_frames
-from streams.river import from_river
+from streams.sources import from_river
 
 ROWS, FEW, FEATURES, CLASSES = 200_000, 5_000, 10, ["no", "yes"]
 

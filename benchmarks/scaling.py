@@ -83,7 +83,7 @@ def resident():
 def examples(name, n, c, d):
     """Return the examples of a path."""
     if name.startswith("numbers"):
-        return streams.numbers.waves(n, features=d)
+        return streams.waves(n, features=d)
     return streams.synthetic.gaussians(n, classes=c, features=d, seed=0)
 
 

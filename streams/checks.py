@@ -52,6 +52,18 @@ def is_finite(number: Any) -> bool:
         return False
 
 
+def shown(value: object) -> str:
+    """Return a value as a message shows it: not too long, and null for None.
+
+    Examples
+    --------
+    >>> shown(None), shown("a"), shown("a" * 100)[-6:]
+    ('null', "'a'", 'aaa...')
+    """
+    text = "null" if value is None else repr(python_label(value))
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def label_key(label: Label) -> tuple[bool, Label]:
     """Return a dictionary key for the label that distinguishes True from 1, which Python takes for equal.
 

@@ -11,33 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from streams.checks import Floats, Label, are_numbers, distinct_names, label_key, label_set, python_label, same_text
+from streams.checks import Floats, Label, are_numbers, distinct_names, label_set, python_label, same_text, shown
+from streams.encoder import Column, Encoder, Labels, described
 from streams.example import Scaling
-from streams.schema import (
-    PLAIN,
-    Kind,
-    Nominal,
-    Numeric,
-    Ordinal,
-    Refused,
-    Skip,
-    checked_schema,
-    kinds_of,
-    missing_texts,
-)
-from streams.texts import means_missing
+from streams.schema import PLAIN, Kind, Nominal, Numeric, Refused, checked_schema, kinds_of
 
 Identity = int | str
 #: Id, object and label of a message; see `Message`.
 Parts = tuple[Identity | None, Floats | None, Label | None]
-
-
-class BadValue(Refused):
-    """A text that a feature cannot hold: its name, None where features have none, its kind, and the text."""
-
-    def __init__(self, what: str, remedy: str, feature: str | None, kind: Kind, text: str) -> None:
-        super().__init__(what, remedy)
-        self.feature, self.kind, self.text = feature, kind, text
 
 
 class Unnamed(Refused):
@@ -124,6 +105,10 @@ class Decoder:
     Parameters
     ----------
     form : Form
+    textual : bool, default False
+        Whether values of objects are text, "1.5" as well as "red"; without it numbers are numbers.
+    comma : bool, default False
+        Whether numbers that are text have their decimals after a comma.
 
     Examples
     --------
@@ -131,27 +116,20 @@ class Decoder:
     (7, array([1., 2.]), 'no')
     """
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Form, textual: bool = False, comma: bool = False) -> None:
         self.features: tuple[str, ...] | None = None
-        self.d: int | None = None
         self._form = form
-        self._plain = not form.schema
-        self._kinds: tuple[Kind, ...] = ()
-        self._found: list[dict[str, int]] = []
-        self._numeric = are_numbers(form.classes)
-        self._classes = () if form.classes is None or self._numeric else tuple(form.classes)
-        self._labels = {label_key(k): k for k in self._classes}
-        self._texts = {str(k): k for k in self._classes}
+        self._written: dict[str, Any] = {"textual": textual, "comma": comma}
+        self._labels = Labels.of(form.classes)
+        self._label = Column("y", self._labels, textual=True, comma=comma and self._labels.numbers)
+        self._encoder: Encoder | None = None
         if form.features is not None:
             self.name(tuple(form.features))
 
     def name(self, features: tuple[str, ...]) -> None:
         """Fix the names of the object's values."""
-        self._kinds = tuple(kinds_of(features, self._form.schema).values())
-        self.features, self.d = features, len(features)
-        self._found = [{} for _ in features]
-        if all(isinstance(kind, Skip) for kind in self._kinds):
-            raise ValueError("schema must leave a feature, but skips every one")
+        self._encoder = Encoder(described(features, self._form.schema, **self._written))
+        self.features = features
 
     def json(self, text: str | bytes) -> Parts:
         """Return id, x and y of a JSON object, each None where absent or null; other keys are ignored."""
@@ -159,7 +137,7 @@ class Decoder:
             text = utf8(text)  # json.loads would guess at UTF-16 and UTF-32
         value = from_json(text)
         if not isinstance(value, dict):
-            raise ValueError(f"must be a JSON object with id, x, y, got {_short(text)}")
+            raise ValueError(f"must be a JSON object with id, x, y, got {shown(text)}")
         identity, x, y = value.get("id"), value.get("x"), value.get("y")
         return self.parts(
             None if identity is None else check_id(identity),
@@ -175,148 +153,70 @@ class Decoder:
             raise ValueError("must have an id, as it has y and no x, got none")
         return identity, x, y
 
-    def point(self, x: Any, textual: bool = False) -> Floats:
-        """Return the encoded object (d',) of a list of values, or of a mapping from feature to value.
-
-        With `textual` every value is text, "1.5" as well as "red"; without it numbers are numbers.
-        """
+    def point(self, x: Any) -> Floats:
+        """Return the encoded object (d',) of a list of values, or of a mapping from feature to value."""
         if isinstance(x, Mapping):
-            values = self._in_order(x)
+            if self.features is None:
+                what = f"x has names, and no features are declared, got {shown(dict(x))}"
+                raise Unnamed(what, f": declare them in the form, as features={list(x)!r}", list(x))
+            values = in_order(x, self.features)
         elif isinstance(x, list):
             values = x
         else:
-            raise ValueError(f"x must be a list of numbers or an object from feature to value, got {_short(x)}")
-        if len(values) != (len(values) if self.d is None else self.d):
-            raise ValueError(f"x must have {self.d} values, got {len(values)}")
+            raise ValueError(f"x must be a list of numbers or an object from feature to value, got {shown(x)}")
         if not values:
             raise ValueError("x must have at least one value, got none")
-        if self._plain:
-            point = values if not textual and _all_plain(values) else self._numbers(values, textual)
-        elif self.features is None:
-            raise ValueError("features must be named, as the schema names them, got a list of values")
-        else:
-            point = [number for j, value in enumerate(values) for number in self._encoded(j, value, textual)]
-        encoded = np.array(point, dtype=np.float64)
+        encoder = self._encoder
+        if encoder is None:
+            if self._form.schema:
+                raise ValueError("features must be named, as the schema names them, got a list of values")
+            encoder = Encoder([Column("", PLAIN, **self._written)] * len(values))
+        if len(values) != len(encoder.columns):
+            raise ValueError(f"x must have {len(encoder.columns)} values, got {len(values)}")
+        encoded = encoder.row(values, self._where)
         if self._form.scaling is not None:
             with np.errstate(over="ignore"):
                 encoded = self._form.scaling(encoded)
             if not np.isfinite(encoded).all():
-                raise ValueError(f"x must stay finite when scaled, got {_short(x)}")
+                raise ValueError(f"x must stay finite when scaled, got {shown(x)}")
         encoded.setflags(write=False)
-        self.d = len(values)
+        self._encoder = encoder
         return encoded
 
     def label(self, y: Any) -> Label:
         """Return the label for a value read from JSON."""
-        if self._numeric:
-            return finite_label(y)
-        if not isinstance(y, str | int | float):
-            raise ValueError(f"y must be text, a number or a truth value, got {_short(y)}")
-        if isinstance(y, float) and not isfinite(y):
-            raise ValueError(f"y must be finite, got {y!r}")
-        if self._classes:
-            try:
-                return self._labels[label_key(y)]
-            except KeyError:
-                raise ValueError(
-                    f"y must be one of the classes {self._form.classes!r}, got {_short(y)}{self._alike(y)}"
-                ) from None
-        return _unicode("y", y) if isinstance(y, str) else y
-
-    def _alike(self, y: object) -> str:
-        """Return what is wrong with a label that looks like a class, and is of another kind."""
-        like = next((one for one in self._classes if str(one).lower() == str(y).lower()), None)
-        kinds = {str: "text", bool: "a truth value"}
-        ours, theirs = kinds.get(type(y), "a number"), kinds.get(type(like), "a number")
-        return "" if like is None or ours == theirs else f": it is {ours}, and the class {like!r} is {theirs}"
+        if self._labels.any:
+            if not isinstance(y, str | int | float):
+                raise ValueError(f"y must be text, a number or a truth value, got {shown(y)}")
+            if isinstance(y, float) and not isfinite(y):
+                raise ValueError(f"y must be finite, got {y!r}")
+            return _unicode("y", y) if isinstance(y, str) else y
+        return self._decoded(self._labels.value, y)
 
     def text_label(self, text: str) -> Label | None:
         """Return the class whose text is `text`, or the number; None for a missing label."""
-        if text in self._texts:
-            return self._texts[text]
-        if means_missing(text, names=not self._numeric and not self._classes):
-            return None
-        if self._numeric:
-            return finite_label(text, lambda text: PLAIN.read(text, {}))
-        if self._classes:
-            raise ValueError(f"y must be one of the classes {self._form.classes!r}, got {_short(text)}")
-        return text
+        return None if self._labels.lacks_text(text) else self._decoded(self._label.read, text)
 
-    def _in_order(self, x: Mapping[str, object]) -> list[object]:
-        if self.features is None:
-            what = f"x has names, and no features are declared, got {_short(dict(x))}"
-            raise Unnamed(what, f": declare them in the form, as features={list(x)!r}", list(x))
-        missing = [name for name in self.features if name not in x]
-        if missing:
-            raise ValueError(f"x must have a value for every feature, got none for {missing[0]!r}")
-        if len(x) > len(self.features):
-            extra = next(name for name in x if name not in self.features)
-            raise ValueError(f"x must have values for the features only, got one for {_short(extra)}")
-        return [x[name] for name in self.features]
+    def _decoded(self, read: Callable[[Any], float], label: Any) -> Label:
+        try:
+            code = read(label)
+        except Refused as error:
+            raise Refused(f"y {error.what}", error.remedy) from None
+        return label if self._labels.any else code if self._labels.classes is None else self._labels.classes[int(code)]
 
-    def _which(self, j: int) -> str:
+    def _where(self, j: int, i: int | None) -> str:
         return f"x[{j}]" if self.features is None else f"x, feature {self.features[j]!r}"
 
-    def _bad(self, j: int, text: str, error: Refused) -> BadValue:
-        name, kind = (None, PLAIN) if self.features is None else (self.features[j], self._kinds[j])
-        return BadValue(f"{self._which(j)} {error.what}", error.remedy, name, kind, text)
 
-    def _absent(self, j: int, kind: Numeric | Nominal | Ordinal) -> str:
-        """Return the text of a missing value, for which null stands, or raise unless one is declared."""
-        for text in () if isinstance(kind, Ordinal) else missing_texts(kind):
-            return text
-        declared = {
-            Numeric: ", or declare Numeric(missing='', fill=NUMBER)",
-            Nominal: ", or declare Nominal(values, missing='?')",
-        }
-        raise self._bad(j, "", Refused("is missing, got null", f": drop the row{declared.get(type(kind), '')}"))
-
-    def _number(self, j: int, value: object, textual: bool, kind: Numeric) -> float:
-        if value is None:
-            value = self._absent(j, kind)
-        if textual or (isinstance(value, str) and value in missing_texts(kind)):
-            try:
-                return kind.read(str(value), {})
-            except Refused as error:
-                raise self._bad(j, str(value), error) from None
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"{self._which(j)} must be a number, got {_short(value)}")
-        try:
-            number = float(value)
-        except OverflowError:
-            number = float("inf")
-        if not isfinite(number):
-            raise ValueError(f"{self._which(j)} must be a finite number, got {_short(value)}")
-        return number
-
-    def _numbers(self, values: list[Any], textual: bool) -> list[float]:
-        return [self._number(j, value, textual, PLAIN) for j, value in enumerate(values)]
-
-    def _encoded(self, j: int, value: object, textual: bool) -> list[float]:
-        kind, found = self._kinds[j], self._found[j]
-        if isinstance(kind, Numeric):
-            number = self._number(j, value, textual, kind)
-        elif isinstance(kind, Skip):
-            return []
-        elif not isinstance(value := self._absent(j, kind) if value is None else value, str):
-            raise ValueError(f"{self._which(j)} must be text, got {_short(value)}")
-        else:
-            try:
-                number = kind.read(value, found)
-            except Refused as error:
-                raise self._bad(j, value, error) from None
-        return kind.encode("", np.array([number]), found)[1][0].tolist()
-
-
-def finite_label(y: Any, read: Callable[[Any], Any] = lambda y: y) -> float:
-    """Return a label that is a number, or raise unless it is a finite one."""
-    try:
-        number = read(y)
-        if isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number):
-            return float(number)
-    except (ValueError, OverflowError):  # no number, or an integer that no float holds
-        pass
-    raise ValueError(f"y must be a finite number, as labels are declared to be numbers, got {_short(y)}")
+def in_order(x: Mapping[str, Any], features: Sequence[str]) -> list[Any]:
+    """Return the values of an object in the order of the features, or raise unless it has just these."""
+    missing = [name for name in features if name not in x]
+    if missing:
+        raise ValueError(f"x must have a value for every feature, got none for {missing[0]!r}")
+    if len(x) > len(features):
+        extra = next(name for name in x if name not in features)
+        raise ValueError(f"x must have values for the features only, got one for {shown(extra)}")
+    return [x[name] for name in features]
 
 
 def check_id(value: object) -> Identity:
@@ -326,7 +226,7 @@ def check_id(value: object) -> Identity:
             raise ValueError("id must not be empty, got ''")
         return _unicode("id", value)
     if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
-        raise ValueError(f"id must be text or an integer of 64 bits, got {_short(value)}")
+        raise ValueError(f"id must be text or an integer of 64 bits, got {shown(value)}")
     return value
 
 
@@ -371,11 +271,6 @@ def to_json(id: Identity | None = None, x: object = None, y: Label | None = None
     return json.dumps(message, allow_nan=False)
 
 
-def _all_plain(values: list[Any]) -> bool:
-    """Whether all are floats with a finite sum: the common case, checked faster than one by one."""
-    return all(type(value) is float for value in values) and isfinite(sum(values))
-
-
 def _plain(x: Any) -> dict[str, Any] | list[float]:
     """Return the values of an object as JSON holds them."""
     if isinstance(x, Mapping):
@@ -386,7 +281,7 @@ def _plain(x: Any) -> dict[str, Any] | list[float]:
         return values
     row = np.asarray(x)
     if row.ndim != 1 or not len(row) or row.dtype.kind not in "iuf" or not np.isfinite(row).all():
-        raise ValueError(f"x must be a sequence of finite numbers, or a mapping from feature to value, got {_short(x)}")
+        raise ValueError(f"x must be a sequence of finite numbers, or a mapping from feature to value, got {shown(x)}")
     return row.astype(np.float64).tolist()
 
 
@@ -400,7 +295,7 @@ def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"must name nothing twice, got two of {_short(twice)}")
+        raise ValueError(f"must name nothing twice, got two of {shown(twice)}")
     return value
 
 
@@ -420,24 +315,19 @@ def from_json(text: str, name: str = "") -> Any:
     """
     wrong = f"{name} must be JSON".lstrip()
     if text.count("[") + text.count("{") > DEEPEST and _depth(text) > DEEPEST:
-        raise ValueError(f"{wrong} nested at most {DEEPEST} deep, got {_short(text[:100])}")
+        raise ValueError(f"{wrong} nested at most {DEEPEST} deep, got {shown(text[:100])}")
     try:
         return DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{wrong}: {error}, got {_short(text)}") from None
+        raise ValueError(f"{wrong}: {error}, got {shown(text)}") from None
 
 
 def _unicode(name: str, text: str) -> str:
     # JSON's \ud800 is half a character, which no file and no database can hold.
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError(f"{name} must be whole Unicode characters, got {_short(text)}")
+        raise ValueError(f"{name} must be whole Unicode characters, got {shown(text)}")
     return text
 
 
 DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=distinct_keys)
 DEEPEST = 100  # lists and objects within each other
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,38 +1,163 @@
-"""Streams of data frames, whole or in batches: rows become numbers in blocks, all names and types are checked."""
+"""Streams of data frames, whole or in batches, opened wherever they come from: rows become numbers in blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from streams.batches import BLOCK as BLOCK
-from streams.batches import columns_of as columns_of
-from streams.batches import eager, source
-from streams.checks import (
-    Floats,
-    Integers,
-    Label,
-    are_numbers,
-    distinct_names,
-    flag,
-    is_missing,
-    label_key,
-    label_set,
-    python_label,
-)
+from streams.checks import Floats, Label, are_numbers, distinct_names, flag, imported, label_set
+from streams.encoder import Column, Encoder, Labels, described, encoded, places_in
 from streams.example import Scaling
-from streams.form import Form, finite_label
-from streams.schema import Kind, Nominal, Numeric, Refused, Skip, encoded_names, kinds_of, missing_texts
-from streams.texts import lacks_label
+from streams.form import Form
+from streams.schema import Kind, Numeric, Skip
+
+#: Rows turned into numbers at a time, so that they share a frame's overhead: at 1024 rows it is half the time.
+BLOCK = 4096
+FILES = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
+
+Opened = tuple[Callable[[Sequence[str]], Iterator[Any]], list[Any], bool]
 
 
-def read_numbers(frame: Any, schema: Mapping[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
-    """Return (n, d) finite numbers of a narwhals frame and their names, or say which column and row holds another."""
-    reader = _Reader(tuple(map(str, frame.columns)), schema)
-    reader.check(frame, "X")
-    return next(reader.read(frame, "X", 0, len(frame))), reader.encoded
+def columns_of(X: Any) -> list[Any] | None:
+    """Return the column names of a data frame of any kind, None for anything else; imports nothing."""
+    if not hasattr(type(X), "columns"):  # the class is asked: a lazy polars frame itself would warn
+        return None
+    if hasattr(X, "collect_schema"):
+        return list(X.collect_schema().names())
+    return list(X.column_names if hasattr(X, "column_names") else X.columns)  # Arrow's `columns` holds data
+
+
+def eager(X: Any, where: str) -> Any:
+    """Return the frame as a narwhals DataFrame, or say what is wrong with it."""
+    import narwhals
+
+    if type(X).__name__ == "RecordBatch":
+        X = _pyarrow().Table.from_batches([X])
+    try:
+        frame = narwhals.from_native(X)
+    except TypeError:
+        raise TypeError(
+            f"{where} must be a data frame known to narwhals (pandas, polars, Arrow, ...), got {X!r}"
+        ) from None
+    if not isinstance(frame, narwhals.DataFrame):
+        raise TypeError(
+            f"{where} must be a data frame in memory, got a {type(X).__name__}: collect it, or give its parts, one "
+            "after the other, to streams.from_frames"
+        )
+    return frame
+
+
+def source(frames: Any) -> Opened:
+    """Return a function that opens the columns it is given, all column names, and whether it can open only once."""
+    if isinstance(frames, str | os.PathLike):
+        return _file(Path(frames))
+    if isinstance(frames, str | bytes | Mapping | np.ndarray):
+        raise TypeError(f"frames must be a data frame, a file, or batches of frames, got a {type(frames).__name__}")
+    if hasattr(frames, "collect_batches"):  # polars
+        names = list(frames.collect_schema().names())
+        return lambda wanted: iter(frames.select(wanted).collect_batches(maintain_order=True)), names, False
+    if hasattr(frames, "read_next_batch"):  # a reader of Arrow's
+        return lambda wanted: _gathered(frames), list(frames.schema.names), True
+    columns = columns_of(frames)
+    if columns is not None and hasattr(frames, "to_reader"):  # a table of Arrow's
+        return lambda wanted: _gathered(frames.select(list(wanted)).to_reader()), columns, False
+    if columns is not None and (hasattr(frames, "to_numpy") or not hasattr(frames, "__arrow_c_stream__")):
+        return lambda wanted: iter((frames,)), columns, False
+    if hasattr(frames, "__arrow_c_stream__"):
+        if columns is not None:  # a query
+            return lambda wanted: _gathered(_reader(frames)), columns, False
+        reader = _reader(frames)
+        return lambda wanted: _gathered(reader), list(reader.schema.names), True
+    return _iterable(frames)
+
+
+def _iterable(frames: Any) -> Opened:
+    """Open an iterable of frames; the first frame shows the columns."""
+    if not isinstance(frames, Iterable):
+        raise TypeError(f"frames must be a data frame, a file, or batches of frames, got {frames!r}")
+    iterator = iter(frames)
+    first = next(iterator, None)
+    if first is None:
+        raise ValueError("frames must hold at least one frame, got none")
+    columns = columns_of(first)
+    if columns is None:
+        raise TypeError(f"frames must be a data frame, a file, or batches of frames, got a batch {first!r}")
+    # The first loop continues with the iterator opened here: opening again may be slow, or cut a file short.
+    opened = [_resumed([first], iterator)]
+    again = iter if iterator is not frames else None
+    return lambda wanted: opened.pop() if opened or again is None else again(frames), columns, again is None
+
+
+def _resumed(held: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
+    """Yield the held frame, release it, then yield the rest."""
+    yield held.pop()
+    yield from rest
+
+
+def _gathered(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield record batches of one schema as tables, joining small ones: a batch of one row costs as much as a block.
+
+    Frames that a program gives one after the other are not joined: it may want the rows of each at once.
+    """
+    table = _pyarrow().Table
+    held: list[Any] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += len(batch)
+        if rows >= BLOCK:
+            yield table.from_batches(held).combine_chunks()
+            held, rows = [], 0
+    if held:
+        yield table.from_batches(held).combine_chunks()
+
+
+def _file(path: Path) -> Opened:
+    form = FILES.get(path.suffix)
+    if form is None:
+        raise ValueError(f"frames must be a file of {', '.join(FILES)}, got {path}: from_csv reads CSV files")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    _pyarrow()
+    from pyarrow import dataset
+
+    table = dataset.dataset(path, format=form)
+    # Nothing is read ahead, so nothing unused is held in memory.
+    return (
+        lambda wanted: _gathered(table.to_batches(columns=list(wanted), batch_readahead=1, fragment_readahead=1)),
+        list(table.schema.names),
+        False,
+    )
+
+
+def _reader(frames: Any) -> Any:
+    """Return the reader of an Arrow stream; refuse a stream of a single column."""
+    pyarrow = _pyarrow()
+    try:
+        return pyarrow.RecordBatchReader.from_stream(frames)
+    except pyarrow.ArrowInvalid:
+        raise TypeError(
+            f"frames must be a data frame, a file, or batches of frames, got a {type(frames).__name__} of one column"
+        ) from None
+
+
+def _pyarrow() -> Any:
+    return imported("pyarrow", "Arrow and Parquet need pyarrow")
+
+
+def whole_frame(X: Any, names: Sequence[str], schema: Mapping[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
+    """Return the numbers of a frame in memory (n, d) and their names; `names` are those of its columns."""
+    frame = eager(X, "X")
+    if 0 in frame.shape:
+        raise ValueError(f"X must hold at least one example and one feature, got shape {frame.shape}")
+    frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
+    columns = described(names, schema)
+    check_types(frame, columns, "X")
+    return encoded(columns, cells_of(frame, columns), places_in("X", names))
 
 
 class FrameStream:
@@ -65,7 +190,6 @@ class FrameStream:
         drop_unlabelled: bool = False,
     ) -> None:
         self._open = open
-        self._drop_unlabelled = drop_unlabelled
         self._form = form
         self._once = once
         self._columns = tuple(columns)
@@ -77,9 +201,10 @@ class FrameStream:
                 raise ValueError(f"{parameter} must name columns of the frames, {list(columns)!r}, got {column!r}")
         if label in self._features:
             raise ValueError(f"features must not hold the label {label!r}")
-        self._reader = _Reader(self._features, form.schema or {})
-        self.classes: tuple[Label, ...] = () if are_numbers(form.classes) else tuple(form.classes or ())
-        self.features = self._reader.encoded
+        self._encoder = Encoder(described(self._features, form.schema))
+        self._labels = Labels.of(form.classes, drop_unlabelled)
+        self.classes = self._labels.classes or ()
+        self.features = self._encoder.names
         self.name = name
         if form.scaling is not None and len(form.scaling.mean) != len(self.features):
             raise ValueError(
@@ -123,20 +248,16 @@ class FrameStream:
             frame = eager(native, where)
             columns = [str(column) for column in frame.columns]
             self._check(columns, where)
-            self._reader.check(frame, where)
-            labels, start = frame[:, columns.index(self._label)], row
-            for numbers in self._reader.read(frame, self.name, row, BLOCK):
-                X = self._scaled(numbers, row)
-                told = labels[row - start : row - start + len(X)].to_list()
-                rows = np.arange(row, row + len(X))
+            check_types(frame, self._encoder.columns, where)
+            for start in range(0, len(frame), BLOCK):
+                X, codes = self._encoded(frame[start : start + BLOCK], row)
                 row += len(X)
-                if self._drop_unlabelled:
-                    known = self._labelled(told)
-                    X, rows, told = X[known], rows[known], [told[i] for i in known]
-                if len(rows):
-                    codes = self._codes(told, rows)
+                known = ~np.isnan(codes)
+                if not known.all():
+                    X, codes = X[known], codes[known]
+                if len(codes):
                     X.setflags(write=False)
-                    yield X, codes
+                    yield X, codes if self._labels.numbers else codes.astype(np.int64)
         if number < 0 and self._once:
             raise ValueError(f"{self.name} must hold at least one batch, got none: was it read elsewhere?")
 
@@ -152,48 +273,20 @@ class FrameStream:
         if lost:
             raise ValueError(f"{where} must have a column {lost[0]!r}, got {columns!r}")
 
-    def _scaled(self, X: Floats, row: int) -> Floats:
-        if self._form.scaling is None:
-            return X
-        with np.errstate(over="ignore"):
-            scaled: Floats = self._form.scaling(X)
-        if not np.isfinite(scaled).all():
-            i, j = np.argwhere(~np.isfinite(scaled))[0].tolist()
-            raise ValueError(
-                f"{self.name}, row {row + i}, column {self.features[j]!r} must stay finite when scaled, got {X[i, j]}"
-            )
-        return scaled
-
-    def _labelled(self, labels: list[Any]) -> list[int]:
-        """Return the positions of the labels that are not missing."""
-        return [i for i, label in enumerate(labels) if not lacks_label(label, self.classes, names=False)]
-
-    def _codes(self, labels: list[Any], rows: Integers) -> Integers | Floats:
-        if not self.classes:
-            return self._numbers(labels, rows)
-        known = {label_key(label): code for code, label in enumerate(self.classes)}
-        try:
-            if {bool, np.bool_} & {*map(type, labels), *map(type, self.classes)}:
-                return np.array([known[label_key(label)] for label in labels], np.int64)
-            plain = {label: code for (_, label), code in known.items()}  # five times as fast
-            return np.array([plain[label] for label in labels], np.int64)
-        except (KeyError, TypeError):
-            for i, label in zip(rows, labels, strict=True):
-                if not _hashed(label) or label_key(label) not in known:
-                    gap = "; drop_unlabelled=True drops rows without a label" if lacks_label(label, (), False) else ""
-                    raise ValueError(
-                        f"{self.name}, row {i}, column {self._label!r} must be one of the classes {self.classes!r}, "
-                        f"got {label!r}{gap}"
-                    ) from None
-            raise
-
-    def _numbers(self, labels: list[Any], rows: Integers) -> Floats:
-        for i, label in zip(rows, labels, strict=True):
-            try:
-                finite_label(label, python_label)
-            except ValueError as error:
-                raise ValueError(f"{self.name}, row {i}, column {self._label!r}: {error}") from None
-        return np.array(labels, np.float64)
+    def _encoded(self, frame: Any, first: int) -> tuple[Floats, Floats]:
+        """Return the rows of a part of a frame, whose first row has a number, and the codes of their labels."""
+        where = places_in(self.name, self._features, first)
+        X = self._encoder.encode(cells_of(frame, self._encoder.columns), where)
+        if self._form.scaling is not None:
+            with np.errstate(over="ignore"):
+                scaled: Floats = self._form.scaling(X)
+            for i, j in np.argwhere(~np.isfinite(scaled))[:1].tolist():
+                at = f"{self.name}, row {first + i}, column {self.features[j]!r}"
+                raise ValueError(f"{at} must stay finite when scaled, got {X[i, j]}")
+            X = scaled
+        labels = frame[:, _places(frame)[self._label]].to_list()
+        rows = range(first, first + len(labels))
+        return X, self._labels.encode(labels, lambda row: f"{self.name}, row {row}, column {self._label!r}", rows)
 
 
 def from_frames(
@@ -284,87 +377,32 @@ def from_frames(
     )
 
 
-class _Reader:
-    """Turns the columns of frames into numbers by the kinds of a schema."""
+def check_types(frame: Any, columns: Sequence[Column], where: str) -> None:
+    """Refuse a narwhals frame whose columns are of other types than declared; the error names all of them."""
+    places, types = _places(frame), list(frame.schema.values())
+    numeric = [column.name for column in columns if isinstance(column.kind, Numeric)]
+    strange = [(name, _no_number(types[places[name]], frame, places[name])) for name in numeric]
+    wrong = [f"{where}, column {name!r} must hold numbers, got {found}" for name, found in strange if found]
+    if wrong:
+        raise TypeError("\n".join(wrong))
 
-    def __init__(self, features: tuple[str, ...], schema: Mapping[str, Kind]) -> None:
-        kinds = kinds_of(features, schema)
-        self._columns = [(name, kind, dict[str, int]()) for name, kind in kinds.items() if not isinstance(kind, Skip)]
-        self._plain = not schema
-        self.encoded = distinct_names("features", encoded_names(kinds))
-        if not self.encoded:
-            raise ValueError("features must leave at least one column, got none")
 
-    def check(self, frame: Any, where: str) -> None:
-        """Refuse a narwhals frame whose columns are of other types than declared; the error names all of them."""
-        place, types = _places(frame), list(frame.schema.values())
-        numeric = [(feature, place[feature]) for feature, kind, _ in self._columns if isinstance(kind, Numeric)]
-        strange = [(feature, _no_number(types[j], frame, j)) for feature, j in numeric]
-        wrong = [f"{where}, column {feature!r} must hold numbers, got {found}" for feature, found in strange if found]
-        if wrong:
-            raise TypeError("\n".join(wrong))
-
-    def read(self, frame: Any, name: str, row: int, size: int) -> Iterator[Floats]:
-        """Yield the encoded rows of a checked frame, `size` at a time; its first row has the number `row`."""
-        place = _places(frame)
-        frame = frame[:, [place[feature] for feature, _, _ in self._columns]]
-        for start in range(0, len(frame), size):
-            part = frame[start : start + size]
-            values = part.to_numpy() if self._plain else None
-            if values is None or values.dtype.kind not in "iuf":
-                X = self._each(part, name, row + start)
-            else:
-                X = np.array(values, np.float64, order="C")
-            if not np.isfinite(X).all():
-                self._refuse(X, name, row + start, part, place)
-            yield X
-
-    def _each(self, frame: Any, name: str, row: int) -> Floats:
-        """Return the encoded rows, column by column."""
-        blocks: list[Floats] = []
-        for j, (feature, kind, found) in enumerate(self._columns):
-            series = frame[:, j]
-            if isinstance(kind, Numeric):
-                column = np.asarray(series.to_numpy(), np.float64)
-            else:
-                cells = enumerate(series.to_list(), row)
-                codes = [_code(cell, kind, found, f"{name}, row {i}, column {feature!r}") for i, cell in cells]
-                column = np.array(codes, np.float64)
-            try:
-                blocks.append(kind.encode(feature, column, found)[1])
-            except Refused as error:
-                raise ValueError(f"{name}, column {feature!r} {error}") from None
-        return np.hstack(blocks)
-
-    def _refuse(self, X: Floats, name: str, row: int, frame: Any, place: Mapping[str, int]) -> None:
-        i, j = np.argwhere(~np.isfinite(X))[0].tolist()
-        feature = self.encoded[j]  # numeric, so it has its column's name
-        k = [name for name, _, _ in self._columns].index(feature)
-        shown = "a missing value" if frame[:, k].is_null()[i] else f"{X[i, j]}"
-        raise ValueError(
-            f"{name} must be finite, got {shown} at row {row + i}, column {place[feature]} ({feature!r}): "
-            f"drop the row, or fill it by a fixed rule, as schema={{{feature!r}: Numeric('?', fill=NUMBER)}} does"
-        )
+def cells_of(frame: Any, columns: Sequence[Column]) -> list[Any]:
+    """Return the cells of columns of a narwhals frame: an array where they are numbers."""
+    places = _places(frame)
+    cells: list[Any] = []
+    for column in columns:
+        if isinstance(column.kind, Skip):
+            cells.append(range(len(frame)))
+            continue
+        series = frame[:, places[column.name]]
+        numeric = isinstance(column.kind, Numeric)
+        cells.append(np.asarray(series.to_numpy(), np.float64) if numeric else series.to_list())
+    return cells
 
 
 def _places(frame: Any) -> dict[str, int]:
     return {str(column): j for j, column in enumerate(frame.columns)}
-
-
-def _code(cell: Any, kind: Kind, found: dict[str, int], where: str) -> float:
-    """Return the code of a cell in a column of text."""
-    if is_missing(cell):
-        if not isinstance(kind, Nominal):
-            raise ValueError(f"{where} is missing, got {cell!r}: drop the row")
-        if kind.missing is None:
-            raise ValueError(f"{where} is missing, got {cell!r}: drop the row, or declare Nominal(values, missing='?')")
-        cell = missing_texts(kind)[0]
-    if not isinstance(cell, str):
-        raise ValueError(f"{where} must be text, got {cell!r}: cast the column to str")
-    try:
-        return kind.read(cell, found)
-    except ValueError as error:
-        raise ValueError(f"{where} {error}") from None
 
 
 def _no_number(dtype: Any, frame: Any, j: int) -> str:
@@ -395,11 +433,3 @@ def _no_number(dtype: Any, frame: Any, j: int) -> str:
 def _spent(columns: Sequence[str]) -> Iterator[Any]:
     """Stand for a source that can be read only once and has been read."""
     return iter(())
-
-
-def _hashed(label: Any) -> bool:
-    try:
-        hash(label)
-    except TypeError:
-        return False
-    return True

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
-from typing import Any, Literal
+from math import isfinite, nan
+from numbers import Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from streams.checks import Floats, is_finite
+from streams.checks import Floats, is_finite, is_missing, shown
 from streams.texts import MISSING, doubt_names, means_missing, merged, plain
-
-Encoded = tuple[list[str], Floats]
 
 # 3,5 and 1.234,5 as much of Europe writes them; 1,234.5 as spreadsheets show it.
 WITH_COMMA = re.compile(r"\s*[+-]?(\d*,\d+([eE][+-]?\d+)?|\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+,\d*)\s*", re.ASCII)
@@ -35,9 +35,36 @@ class Refused(ValueError):
     def __str__(self) -> str:
         return self.what + self.remedy
 
+    @classmethod
+    def of(cls, error: ValueError) -> Refused:
+        """Return the error as one of these: a user's own kind may raise another ValueError."""
+        return error if isinstance(error, Refused) else cls(str(error))
+
+
+class Kind(ABC):
+    """What a column holds: from a cell to a number, and from the numbers of a column to features."""
+
+    gaps: ClassVar[str] = ""  #: how to declare missing values, for messages
+
+    @abstractmethod
+    def read(self, text: str) -> float:
+        """Return the number that stands for a text, NaN for a missing value that is filled; or raise Refused."""
+
+    def value(self, cell: Any) -> float:
+        """Return the number that stands for a cell of a source whose numbers are no text; or raise Refused."""
+        return self.read(_named(self, cell))
+
+    def names(self, feature: str) -> list[str]:
+        """Return the names of what a feature becomes."""
+        return [feature]
+
+    def encode(self, numbers: Floats) -> Floats:
+        """Return what the numbers of a column become, (n, features)."""
+        return numbers[:, None]
+
 
 @dataclass(frozen=True)
-class Numeric:
+class Numeric(Kind):
     """A column of finite numbers: one feature.
 
     Parameters
@@ -62,6 +89,7 @@ class Numeric:
     Numeric(missing='?', fill='median')
     """
 
+    gaps: ClassVar[str] = ", or declare it in a schema as Numeric(missing='', fill=NUMBER)"
     missing: str | Sequence[str] | None = None
     fill: float | Literal["median"] | None = None
 
@@ -74,7 +102,7 @@ class Numeric:
         by_default = self.missing is None and self.fill is not None
         object.__setattr__(self, "missing", MISSING if by_default else _texts(self.missing))
 
-    def read(self, text: str, found: dict[str, int]) -> float:
+    def read(self, text: str) -> float:
         """Return the number that `text` shows; NaN for a declared missing value."""
         known = missing_texts(self)
         if known and (text in known or text.strip() in known):
@@ -101,20 +129,36 @@ class Numeric:
             raise Refused(f"must be a finite number, got {text!r}")
         return value
 
-    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
-        """Return the feature's name and its values (n, 1), missing ones filled."""
-        if self.missing is not None:
-            unknown = np.isnan(column)
+    def value(self, cell: Any) -> float:
+        """Return a number as it is; NaN for a missing value that is declared."""
+        if is_missing(cell):
+            return self.read(_absent(self, cell))
+        if isinstance(cell, str):
+            if cell in missing_texts(self):
+                return nan
+            raise Refused(
+                f"must be a number, got {shown(cell)}",
+                ": declare it in a schema as Nominal(values), Ordinal(values) or Skip()",
+            )
+        if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real):
+            advice = ": make it 0 and 1, if that is meant" if isinstance(cell, bool | np.bool_) else ""
+            raise Refused(f"must be a number, got {shown(cell)}", advice)
+        if not is_finite(cell):
+            raise Refused(f"must be a finite number, got {shown(cell)}")
+        return float(cell)
+
+    def encode(self, numbers: Floats) -> Floats:
+        """Return the values (n, 1), missing ones filled."""
+        if self.missing is not None and (unknown := np.isnan(numbers)).any():
             if unknown.all() and self.fill == "median":
                 raise Refused("has no value to take a median of", "; give fill a number or declare Skip()")
-            if unknown.any():
-                fill = np.median(column[~unknown]) if self.fill == "median" else np.float64(self.fill)
-                column = np.where(unknown, fill, column)
-        return [name], column[:, None]
+            fill = np.median(numbers[~unknown]) if self.fill == "median" else np.float64(self.fill)
+            numbers = np.where(unknown, fill, numbers)
+        return numbers[:, None]
 
 
 @dataclass(frozen=True)
-class Nominal:
+class Nominal(Kind):
     """A column of names without order: one 0/1 feature for each value (one-hot).
 
     Parameters
@@ -142,6 +186,7 @@ class Nominal:
     Nominal(values=('red', 'green'), missing=None, merge_alike=False)
     """
 
+    gaps: ClassVar[str] = ", or declare it in a schema as Nominal(values, missing='?')"
     values: tuple[str, ...] | None = None
     missing: str | Sequence[str] | None = None
     merge_alike: bool = False
@@ -153,33 +198,58 @@ class Nominal:
             own = tuple(text for text in missing_texts(self) if text not in values)
             object.__setattr__(self, "values", values + own)
 
-    def read(self, text: str, found: dict[str, int]) -> float:
-        """Return the code of `text` in `found`, which numbers the values as they appear."""
-        code = found.get(text)
-        if code is None:
-            text = self._declared(text)
+    def read(self, text: str) -> float:
+        """Return the position of `text` in the values; 0 for any that may be one, as long as there are none."""
+        place = self._places.get(text)
+        if place is None:
+            text = self.declared(text)
             _check_value(text, self.values, f"Nominal(missing={text!r})", missing_texts(self), names=True)
-            code = found.setdefault(text, len(found))
-        return code
+            place = self._places.get(text, 0.0)
+        return place
 
-    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
-        """Return the names "column=value" and the 0/1 features (n, values)."""
-        home = merged(found) if self.merge_alike and self.values is None else {}
-        values = self.values if self.values is not None else tuple(sorted({home.get(text, text) for text in found}))
-        place = {value: j for j, value in enumerate(values)}
-        places = np.array([*(place.get(home.get(text, text), -1) for text in found), -1])
-        return [f"{name}={value}" for value in values], (
-            places[column.astype(np.int64)][:, None] == np.arange(len(values))
-        ).astype(np.float64)
+    def names(self, feature: str) -> list[str]:
+        """Return the names of what the feature becomes, "feature=value"."""
+        return [f"{feature}={value}" for value in self.values or ()]
+
+    def encode(self, numbers: Floats) -> Floats:
+        """Return the 0/1 features (n, values)."""
+        return (numbers[:, None] == np.arange(len(self.values or ()))).astype(np.float64)
+
+    def settled(self, where: str, texts: Mapping[str, int], textual: bool) -> Nominal:
+        """Return the kind with its values: those of the whole column, sorted, if it does not say.
+
+        `texts` has the number of rows of each text. In a file, which is all text, the text of a missing value is a
+        value only where it occurs; elsewhere always, as other cells may mean it.
+        """
+        if self.values is not None:
+            return self
+        own, known = missing_texts(self), Counter[str]()
+        for text, count in texts.items():
+            # A text that means a missing value is refused where it stands, unless the kind takes it.
+            if self.declared(text) in own or not means_missing(text, names=True):
+                known[self.declared(text)] += count
+        if not known and not own:
+            raise ValueError(f"{where} must be text, as its kind is Nominal, got none: make it text")
+        if self.merge_alike:
+            twins = merged(known)
+            known = Counter({text: n for text, n in known.items() if text not in twins})
+        else:
+            doubt_names(where, {text: n for text, n in known.items() if n and text not in own}, "values")
+        left = tuple(text for text in own if text in known) if textual else own
+        return replace(self, values=tuple(sorted(known)) or own, missing=left or None)
+
+    @cached_property
+    def _places(self) -> dict[str, float]:
+        return {value: float(place) for place, value in enumerate(self.values or ())}
 
     @cached_property
     def _forms(self) -> dict[Hashable, str]:
         """The declared value of each form of it."""
         return {plain(value): value for value in reversed(self.values or ())}
 
-    def _declared(self, text: str) -> str:
+    def declared(self, text: str) -> str:
         """Return the declared value that a text is, written differently or missing with blanks around it."""
-        if self.values is not None and text in self.values:
+        if text in self._places:
             return text
         if text.strip() in missing_texts(self):
             return text.strip()
@@ -187,7 +257,7 @@ class Nominal:
 
 
 @dataclass(frozen=True)
-class Ordinal:
+class Ordinal(Kind):
     """A column of names in order: one feature, 0 for the first value, 1 for the second, ...
 
     Parameters
@@ -213,21 +283,14 @@ class Ordinal:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _distinct_texts(self.values))
 
-    def read(self, text: str, found: dict[str, int]) -> float:
-        """Return the rank of `text`; `found` remembers the ranks already looked up."""
-        rank = found.get(text)
-        if rank is None:
-            _check_value(text, self.values, "it among the values of the Ordinal")
-            rank = found[text] = self.values.index(text)
-        return rank
-
-    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
-        """Return the feature's name and the ranks (n, 1)."""
-        return [name], column[:, None]
+    def read(self, text: str) -> float:
+        """Return the rank of `text`."""
+        _check_value(text, self.values, "it among the values of the Ordinal")
+        return float(self.values.index(text))
 
 
 @dataclass(frozen=True)
-class Skip:
+class Skip(Kind):
     """A column that is not a feature; its content is ignored.
 
     Examples
@@ -236,16 +299,21 @@ class Skip:
     Skip()
     """
 
-    def read(self, text: str, found: dict[str, int]) -> float:
+    def read(self, text: str) -> float:
         """Return 0 for any text."""
         return 0.0
 
-    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
+    def value(self, cell: Any) -> float:
+        """Return 0 for anything."""
+        return 0.0
+
+    def names(self, feature: str) -> list[str]:
+        """Return the names of what the feature becomes: none."""
+        return []
+
+    def encode(self, numbers: Floats) -> Floats:
         """Return no feature."""
-        return [], np.empty((len(column), 0))
-
-
-Kind = Numeric | Nominal | Ordinal | Skip
+        return np.empty((len(numbers), 0))
 
 
 def _finite_number(value: object) -> bool:
@@ -255,7 +323,7 @@ def _finite_number(value: object) -> bool:
 def is_number(text: str, comma: bool = False) -> bool:
     """Whether a numeric column takes the text as it is, perhaps one whose decimals stand after a comma."""
     try:
-        PLAIN.read(with_point(text) if comma else text, {})
+        PLAIN.read(with_point(text) if comma else text)
     except ValueError:
         return False
     return True
@@ -277,8 +345,7 @@ def with_point(text: str, kind: object = None) -> str:
     Refused
         The number has a decimal point, or more than one comma: which of them is meant is not guessed.
     """
-    known = missing_texts(kind) if isinstance(kind, Numeric) else ()
-    if text in known or text.strip() in known:
+    if {text, text.strip()} & {*missing_texts(kind)}:
         return text
     if DECIMAL_COMMA.fullmatch(text):
         return text.replace(",", ".")
@@ -317,34 +384,26 @@ def kinds_of(features: Sequence[str], schema: Mapping[str, Kind] | None) -> dict
     return {feature: (schema or {}).get(feature, PLAIN) for feature in features}
 
 
-def encoded_names(kinds: Mapping[str, Kind]) -> list[str]:
-    """Return the names of what features become, where the values of each Nominal are declared."""
-    return [name for feature, kind in kinds.items() for name in kind.encode(feature, np.zeros(1), {})[0]]
-
-
-def with_values(feature: str, kind: Nominal, cells: Iterable[object]) -> Nominal:
-    """Return a Nominal whose values are declared: those of the whole column, sorted, if it does not say."""
-    if kind.values is not None:
-        return kind
-    own = missing_texts(kind)
-    texts = Counter(cell for cell in cells if isinstance(cell, str))
-    # A text that means a missing value is refused where it stands, unless the kind takes it.
-    known = {text: n for text, n in texts.items() if text in own or not means_missing(text, names=True)}
-    if not known and kind.missing is None:
-        raise ValueError(f"feature {feature!r} must be text, as its kind is Nominal, got none: make it text")
-    if kind.merge_alike:
-        twins = merged(known)
-        known = {text: n for text, n in known.items() if text not in twins}
-    else:
-        doubt_names(f"feature {feature!r}", known, "values")
-    return replace(kind, values=tuple(sorted(known)) or own)
-
-
-def missing_texts(kind: Numeric | Nominal) -> tuple[str, ...]:
+def missing_texts(kind: object) -> tuple[str, ...]:
     """Return the declared texts of a missing value."""
-    if kind.missing is None:
-        return ()
-    return (kind.missing,) if isinstance(kind.missing, str) else tuple(kind.missing)
+    missing = getattr(kind, "missing", None)
+    return () if missing is None else (missing,) if isinstance(missing, str) else tuple(missing)
+
+
+def _absent(kind: Kind, cell: object) -> str:
+    """Return the text that stands for a missing value, or raise unless one is declared."""
+    for text in missing_texts(kind):
+        return text
+    raise Refused(f"is missing, got {shown(cell)}", f": drop the row{kind.gaps}")
+
+
+def _named(kind: Kind, cell: Any) -> str:
+    """Return the text of a cell in a column of names."""
+    if is_missing(cell):
+        return _absent(kind, cell)
+    if not isinstance(cell, str):
+        raise Refused(f"must be text, got {shown(cell)}", ": make it text")
+    return cell
 
 
 def _texts(missing: object) -> str | tuple[str, ...] | None:

@@ -1,39 +1,24 @@
-"""Streams from arrays, sparse arrays, data frames and CSV files. Every error says where."""
+"""Streams from arrays, sparse arrays, data frames, CSV files and rows by name. Every error says where."""
 
 from __future__ import annotations
 
 import os
-import reprlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, MappingView, Sequence, Set
-from numbers import Real
+from math import isinf
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from streams import sparse
-from streams.batches import columns_of, eager
-from streams.checks import (
-    NUMBERS,
-    Floats,
-    Label,
-    Objects,
-    are_numbers,
-    classes_found,
-    distinct_names,
-    flag,
-    is_finite,
-    label_key,
-    label_set,
-    python_label,
-    whole_number,
-)
+from streams.checks import NUMBERS, Floats, Label, Objects, distinct_names, flag, python_label, whole_number
+from streams.encoder import Labels, described, encoded, places_in
 from streams.example import Scaling, Stream
-from streams.frames import read_numbers
-from streams.schema import Kind, Nominal, Numeric, Refused, Skip, checked_schema, kinds_of, merging, with_values
-from streams.tables import Table, also_in, read_csv
-from streams.texts import doubt_names, lacks_label, merged, plain
+from streams.form import in_order
+from streams.frames import columns_of, whole_frame
+from streams.schema import Kind, checked_schema, merging
+from streams.tables import Table, read_csv
 
 
 def from_arrays(
@@ -66,8 +51,8 @@ def from_arrays(
         By default the column names of a data frame, or x0, x1, ...
     schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
         ``Numeric(missing="?", fill="median")``: NaN, or a missing value of a data frame, becomes the median of the
-        known values, or a number. ``Skip()``: the feature is left out. The others are for text in a data frame; the
-        values of a Nominal are those of its column, sorted, unless it has its own. Not for a sparse X.
+        known values, or a number. ``Skip()``: the feature is left out. The others are for text; the values of a Nominal
+        are those of its column, sorted, unless it has its own. Not for a sparse X.
     name : str
     shuffle : int, optional
         Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
@@ -99,45 +84,30 @@ def from_arrays(
     """
     declared = merging(checked_schema(schema), flag("merge_alike", merge_alike))
     names = None if features is None else distinct_names("features", features)
+    data: Any
     if columns_of(X) is not None:
-        data, names = _table(X, names, declared)
-    else:
-        data = sparse.checked(X) if sparse.is_sparse(X) else _matrix(X)
+        names = _named(names, [str(column) for column in columns_of(X) or ()])  # clearer than narwhals' own message
+        data, names = whole_frame(X, names, declared)
+    elif sparse.is_sparse(X):
+        data = sparse.checked(X)
         names = _named(names, [f"x{j}" for j in range(data.shape[1])])
         if schema is not None:
-            data, names = _filled(data, kinds_of(names, declared))
-    bad = sparse.not_finite(data) if sparse.is_sparse(data) else np.argwhere(~np.isfinite(data))
-    if len(bad):
-        i, j = bad[0].tolist()
-        found = f"got {data[i, j]} at row {i}, column {j} ({names[j]!r})"
-        gap = f", or declare schema={{{names[j]!r}: Numeric('?', fill='median')}}, another fill or Skip()"
-        raise ValueError(f"X must be finite, {found}: drop the row{gap if np.isnan(data[i, j]) else ''}")
+            raise ValueError("schema must be left out for a sparse X, got one: fill and leave out columns of X itself")
+        for i, j in sparse.not_finite(data)[:1].tolist():
+            raise ValueError(f"X, row {i}, column {names[j]!r} must be a finite number, got {data[i, j]}")
+    else:
+        data = _matrix(X)
+        names = _named(names, [f"x{j}" for j in range(data.shape[1])])
+        if declared or data.dtype.kind == "O" or not np.isfinite(data).all():
+            data, names = encoded(described(names, declared), list(data.T), places_in("X", names))
     drop = flag("drop_unlabelled", drop_unlabelled)
     return labelled(data, y, classes, names, name, shuffle, scale, drop, merge_alike)
-
-
-def _filled(data: Objects, kinds: dict[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
-    """Return the columns that a schema leaves, with its numbers for NaN, and their names."""
-    if sparse.is_sparse(data):
-        raise ValueError("schema must be left out for a sparse X, got one: fill and leave out columns of X itself")
-    blocks: dict[str, Floats] = {}
-    for (feature, kind), column in zip(kinds.items(), data.T, strict=True):
-        if not isinstance(kind, Numeric | Skip):
-            raise TypeError(f"schema[{feature!r}] must be Numeric or Skip, as X holds numbers, got {kind!r}")
-        try:
-            names, block = kind.encode(feature, column, {})
-        except Refused as error:
-            raise ValueError(f"X, column {feature!r} {error}") from None
-        blocks |= dict.fromkeys(names, block)
-    if not blocks:
-        raise ValueError("schema must leave a feature, but skips every one")
-    return np.hstack(list(blocks.values())), tuple(blocks)
 
 
 def labelled(
     X: Objects,
     y: object,
-    classes: Sequence[Label] | None,
+    classes: Any,
     features: tuple[str, ...],
     name: str,
     shuffle: int | None,
@@ -149,50 +119,18 @@ def labelled(
     labels = _labels(y)
     if len(labels) != X.shape[0]:
         raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X, got {len(labels)}")
-    numbers = are_numbers(classes)
-    known = None if classes is None or numbers else label_set(classes)
-    odd = {label for label in set(labels) if lacks_label(label, known or (), names=classes is None)}
-    gaps = [i for i, label in enumerate(labels) if label in odd] if odd else []
-    if gaps and not drop_unlabelled:
-        raise ValueError(
-            f"y must have no missing label, got {labels[gaps[0]]!r} at row {gaps[0]}{also_in(gaps[1:])}; "
-            "drop_unlabelled=True drops such rows"
-        )
-    rows = np.arange(len(labels))
-    if gaps:
-        rows = np.delete(rows, gaps)
-        if not len(rows):
-            raise ValueError(f"y must have a label, got none in {len(labels)} rows")
-        X, labels = X[rows], [labels[i] for i in rows]
-    if numbers:
-        return finish(Table(X, _numbers(labels, rows), (), features), name, shuffle, scale)
-    if merge_alike:
-        labels = _merged(labels, known)
-    if known is None:
-        known = classes_found(set(labels), len(labels), "y")
-        if not merge_alike:
-            doubt_names("y", Counter(labels), "labels")
-    code = {label_key(label): k for k, label in enumerate(known)}
-    try:
-        codes = np.array([code[label_key(label)] for label in labels], dtype=np.int64)
-    except KeyError:
-        i, label = next((i, label) for i, label in zip(rows, labels, strict=True) if label_key(label) not in code)
-        if label in known:
-            raise ValueError(
-                f"y must not mix truth values with numbers, as True == 1, got {label!r} at row {i}"
-            ) from None
-        raise ValueError(f"y must hold labels of classes {known!r}, got {label!r} at row {i}") from None
-    return finish(Table(X, codes, known, features), name, shuffle, scale)
-
-
-def _merged(labels: list[Label], known: tuple[Label, ...] | None) -> list[Label]:
-    """Return the labels with those that are written differently made one: the declared class, or the shortest."""
-    if known is None:
-        home = merged(set(labels))
-    else:
-        forms = {plain(label): label for label in reversed(known)}
-        home = {label: forms.get(plain(label), label) for label in {*labels} - {*known}}
-    return [home.get(label, label) for label in labels]
+    kind, rows = Labels.of(classes, drop_unlabelled, merge_alike), np.arange(len(labels))
+    codes = kind.encode(labels, "y, row {}".format, rows)
+    known = ~np.isnan(codes)
+    if not known.all():
+        X, rows, codes, labels = X[known], rows[known], codes[known], [labels[i] for i in np.flatnonzero(known)]
+        if not labels:
+            raise ValueError(f"y must have a label, got none in {len(known)} rows")
+    if kind.any:
+        kind = kind.settled("y", Counter(labels))
+        codes = kind.encode(labels, "y, row {}".format, rows)
+    y = codes if kind.numbers else codes.astype(np.int64)
+    return finish(Table(X, y, kind.classes or (), features), name, shuffle, scale)
 
 
 def from_csv(
@@ -317,20 +255,6 @@ def _named(features: tuple[str, ...] | None, columns: list[str]) -> tuple[str, .
     return own if features is None else features
 
 
-def _table(X: Any, features: tuple[str, ...] | None, schema: dict[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
-    """Return the numbers of a data frame (n, d), and their names; iterating it would give its column names."""
-    names = _named(features, [str(column) for column in columns_of(X) or ()])  # clearer than narwhals' own message
-    frame = eager(X, "X")
-    if 0 in frame.shape:
-        raise ValueError(f"X must hold at least one example and one feature, got shape {frame.shape}")
-    frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
-    settled: dict[str, Kind] = {
-        name: with_values(name, kind, frame[name].to_list()) if isinstance(kind, Nominal) and name in names else kind
-        for name, kind in schema.items()
-    }
-    return read_numbers(frame, settled)
-
-
 def _matrix(X: Any) -> Floats:
     """Return X as a new (n, d) float64 array."""
     if np.ma.is_masked(X):
@@ -350,42 +274,16 @@ def _matrix(X: Any) -> Floats:
         raise ValueError(f"X must be 2-D (examples, features), got shape {values.shape} from {type(X).__name__}")
     if 0 in values.shape:
         raise ValueError(f"X must hold at least one example and one feature, got shape {values.shape}")
-    if values.dtype.kind == "b":
-        raise TypeError("X must hold numbers, got booleans: X.astype(float) makes them 0 and 1, if that is meant")
-    if isinstance(X, list | tuple) and values.dtype.kind in "iuf":
-        _refuse_booleans(X)
-    if values.dtype.kind not in "iuf":
-        values = np.asarray(X, dtype=object)  # the cells as they were: numpy turns numbers beside text into text
-        for (i, j), cell in np.ndenumerate(values):
-            if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real):
-                raise TypeError(
-                    f"X must hold numbers, got {cell!r} at row {i}, column {j}: encode or drop the "
-                    "column, or write a CSV file and declare the column in the schema of from_csv"
-                )
-            if not is_finite(cell):
-                raise ValueError(f"X must be finite as float64, got {reprlib.repr(cell)} at row {i}, column {j}")
+    if values.dtype.kind not in "iuf" or (isinstance(X, list | tuple) and any(map(_holds_truth, X))):
+        return np.asarray(X, dtype=object)  # the cells as they were: numpy turns what stands beside others into theirs
     with np.errstate(over="ignore"):
         return np.array(values, dtype=np.float64, order="C")
 
 
-def _refuse_booleans(rows: Sequence[Any]) -> None:
-    """Refuse truth values, which numpy turns into numbers if numbers stand beside them."""
-    for i, row in enumerate(rows):
-        kinds = {row.dtype.type} if isinstance(row, np.ndarray) and row.dtype.kind in "iufb" else set(map(type, row))
-        if kinds & {bool, np.bool_}:
-            cells = enumerate(row)
-            j, cell = next((j, cell) for j, cell in cells if isinstance(cell, bool | np.bool_))
-            raise TypeError(
-                f"X must hold numbers, got {cell!r} at row {i}, column {j}: make it 0 and 1, if that is meant"
-            )
-
-
-def _numbers(labels: Sequence[Any], rows: Any) -> Floats:
-    """Return labels that are numbers (n,), or say in which of the rows one is not."""
-    for i, label in zip(rows, labels, strict=True):
-        if isinstance(label, bool) or not isinstance(label, Real) or not is_finite(label):
-            raise ValueError(f"y must hold finite numbers, as classes={NUMBERS!r} says, got {label!r} at row {i}")
-    return np.array(labels, dtype=np.float64)
+def _holds_truth(row: Any) -> bool:
+    """Whether a row has truth values, which numpy turns into numbers if numbers stand beside them."""
+    kinds = {row.dtype.type} if isinstance(row, np.ndarray) and row.dtype.kind in "iufb" else set(map(type, row))
+    return bool(kinds & {bool, np.bool_})
 
 
 def _labels(y: Any) -> list[Label]:
@@ -406,3 +304,122 @@ def _labels(y: Any) -> list[Label]:
         if not isinstance(label, Hashable):
             raise TypeError(f"y must be 1-D and hold hashable labels, got {label!r} at row {i}")
     return labels
+
+
+Row = dict[str, Any]
+
+
+def from_river(
+    dataset: Iterable[tuple[Mapping[Any, Any], Label]],
+    *,
+    classes: Sequence[Label] | Literal["numbers"] | None = None,
+    features: Sequence[str] | None = None,
+    schema: Mapping[str, Kind] | None = None,
+    name: str | None = None,
+    shuffle: int | None = None,
+    scale: bool | Scaling = False,
+    drop_unlabelled: bool = False,
+    merge_alike: bool = False,
+) -> Stream:
+    """Return a stream over a data set of river, or any iterable of (dict, label).
+
+    The order of the features is fixed once; every row must have exactly these features. Values are numbers unless the
+    schema says otherwise. river itself is not needed.
+
+    Parameters
+    ----------
+    dataset : iterable of (dict, label)
+        Read once, whole. Cut an endless one by `dataset.take(n)`.
+    classes : sequence of distinct labels, or "numbers", optional
+        The label set, in class order; or labels are finite numbers, as they are by default in a data set of river for
+        regression. By default otherwise the labels of the whole stream, sorted.
+    features : sequence of distinct str, optional
+        Their order; by default that of the first row. Names that are not text become text.
+    schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
+        As in `from_csv`: text is a Nominal or an Ordinal. None, NaN, NaT and pandas.NA count as the kind's `missing`
+        text: a Numeric fills them, a Nominal takes them as a value. Kinds without `missing` refuse them.
+    name : str, optional
+        By default the name of river's class, or "rows".
+    shuffle : int, optional
+        Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
+    scale : bool or Scaling, default False
+        True: mean 0 and deviation 1 over the whole stream: see `Scaling`.
+    drop_unlabelled, merge_alike : bool, default False
+        As in `from_arrays`.
+
+    Returns
+    -------
+    Stream
+
+    Raises
+    ------
+    TypeError
+        The data set gives no pairs of a dict and a label.
+    ValueError
+        It does not end, or is empty; a row has other features than the first, or a value that is
+        not as declared: the message names row, counted from 0, and feature.
+
+    Examples
+    --------
+    >>> from streams import Nominal
+    >>> rows = [({"width": 0.5, "colour": "red"}, True), ({"colour": "blue", "width": 1.5}, False)]
+    >>> stream = from_river(rows, schema={"colour": Nominal()})
+    >>> stream.features
+    ('width', 'colour=blue', 'colour=red')
+    >>> [(x.tolist(), y) for x, y in stream]
+    [([0.5, 0.0, 1.0], True), ([1.5, 1.0, 0.0], False)]
+    >>> from_river(rows)
+    Traceback (most recent call last):
+    streams.encoder.BadValue: row 0: x, feature 'colour' must be a number, got 'red': declare it in a schema as
+    Nominal(values), Ordinal(values) or Skip()
+    """
+    _check(dataset)
+    if classes is None and "regression" in str(getattr(dataset, "task", "")).lower():
+        classes = NUMBERS
+    declared = merging(checked_schema(schema), flag("merge_alike", merge_alike))
+    rows, labels = _read(dataset)
+    if features is None:
+        features = list(rows[0])
+    names = distinct_names("features", features)
+    ordered = []
+    for i, row in enumerate(rows):
+        try:
+            ordered.append(in_order(row, names))
+        except ValueError as error:
+            raise ValueError(f"row {i}: {error}") from None
+    X, features = encoded(
+        described(names, declared),
+        list(zip(*ordered, strict=True)),
+        lambda j, i: f"{'' if i is None else f'row {i}: x, '}feature {names[j]!r}",
+    )
+    own = type(dataset).__module__.partition(".")[0] == "river"
+    title = name if name is not None else type(dataset).__name__ if own else "rows"
+    drop = flag("drop_unlabelled", drop_unlabelled)
+    return labelled(X, labels, classes, features, title, shuffle, scale, drop, merge_alike)
+
+
+def _check(dataset: Any) -> None:
+    requirement = f"dataset must be an iterable of (dict, label), got a {type(dataset).__name__}"
+    if hasattr(type(dataset), "columns") or isinstance(dataset, str | bytes | Mapping | np.ndarray):
+        raise TypeError(f"{requirement}: tables are read by from_arrays and from_frames")
+    if not isinstance(dataset, Iterable):
+        raise TypeError(requirement)
+    size = getattr(dataset, "n_samples", None)
+    if isinstance(size, float) and isinf(size):
+        raise ValueError(f"dataset must end, got {type(dataset).__name__}, which does not: pass dataset.take(n)")
+
+
+def _read(dataset: Iterable[Any]) -> tuple[list[Row], list[Any]]:
+    rows: list[Row] = []
+    labels: list[Any] = []
+    for i, pair in enumerate(dataset):
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], Mapping):
+            raise TypeError(f"row {i} must be a pair of a dict and a label, got {pair!r}")
+        row = {str(feature): python_label(value) for feature, value in pair[0].items()}
+        if len(row) < len(pair[0]):
+            raise ValueError(f"row {i}: features must be distinct as text, got {list(pair[0])!r}")
+        rows.append(row)
+        labels.append(pair[1])
+    if not rows:
+        raise ValueError("dataset must hold at least one row, got none")
+    return rows, labels

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import isfinite, nan
+from itertools import islice
+from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from streams.checks import MANY, Floats, Integers, Label, are_numbers, classes_found, distinct_names, label_set
+from streams.checks import MANY, Floats, Integers, Label, distinct_names
+from streams.encoder import Column, Labels, also_in
 from streams.opened import check_size, opened
 from streams.schema import (
-    DECIMAL_COMMA,
+    PLAIN,
     Kind,
     Nominal,
     Numeric,
     Refused,
+    Skip,
     check_decimal,
     checked_schema,
     is_number,
     merging,
-    missing_texts,
-    with_point,
 )
-from streams.texts import Doubtful, doubt_names, lacks_label, means_missing, merged, plain, warn
+from streams.texts import Doubtful, warn
 
 SHOWN = 8  # bad columns that a message describes
 FEWEST = 10  # rows of a column that may be called an identifier
-FURTHER = 5_000_000  # fields still read after the first trouble, to find that of other columns: some 5 s
 SEPARATORS = (",", ";", "\t", "|")  # or else a blank
 UNNAMED = ""  # a column of a file that has no name
 
@@ -86,10 +87,14 @@ class BadColumns(ValueError):
         super().__init__(path, rows, troubles)
         self.path, self.rows, self.troubles = path, rows, tuple(troubles)
 
-    def __str__(self) -> str:
-        lines = [f"{self.path}, row {t.row}, column {t.column!r} {t.what}{t.remedy}" for t in self.troubles[:SHOWN]]
+    def lines(self, remedy: Callable[[Trouble], str]) -> list[str]:
+        """Return what is wrong, a line for each column, ended by what a function says of it."""
+        lines = [f"{self.path}, row {t.row}, column {t.column!r} {t.what}{remedy(t)}" for t in self.troubles[:SHOWN]]
         more = [trouble.column for trouble in self.troubles[SHOWN:]]
-        return "\n".join(lines + ([f"and {len(more)} more columns: {some_of(more)}"] if more else []))
+        return lines + ([f"and {len(more)} more columns: {some_of(more)}"] if more else [])
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines(lambda trouble: trouble.remedy))
 
 
 class OtherDelimiter(Refused):
@@ -117,87 +122,102 @@ def read_csv(
 ) -> Table:
     """Return the encoded table of a CSV file; parameters as in `from_csv`."""
     check_decimal(decimal)
-    declared = None if classes is None or are_numbers(classes) else label_set(classes)
-    for k in declared or ():
+    of_label = Labels.of(classes, drop_unlabelled, merge_alike)
+    for k in of_label.classes or ():
         if not isinstance(k, str):
             raise TypeError(f"classes must be str, as a CSV file holds text, got {k!r}")
-    of_label: Any = _Number(drop_unlabelled) if are_numbers(classes) else _Label(declared, drop_unlabelled, merge_alike)
     gaps = distinct_names("missing", missing)
     kinds = merging(checked_schema(schema), merge_alike)
     delimiter, names = layout(path, delimiter)
-
-    def read(fast: bool) -> tuple[list[_Column], Floats]:
-        with opened(path) as lines:
-            rows = csv.reader(lines, delimiter=delimiter)
-            _header(path, rows, delimiter)
-            columns = _columns(path, names, label, kinds, of_label, decimal, gaps)
-            return columns, _parse(lines, columns, delimiter) if fast else _parse_rows(path, rows, columns, delimiter)
-
-    try:
-        columns, values = read(fast=True)
-    except _NotParsed:
+    columns = _columns(path, names, label, kinds, of_label, decimal, gaps)
+    read = _read(path, columns, delimiter, _parse)
+    if read is None or read.bad:
         # Numpy's reader is fast but cannot say where in the file it failed.
-        columns, values = read(fast=False)
-    if not len(values):
+        read = _read(path, columns, delimiter, _parse_rows)
+    if read is None or not len(read.values):
         raise ValueError(f"{path} holds a header and no examples")
-    for column in columns:
-        if isinstance(column.kind, _RowName):
-            _check_row_names(path, column, len(values))
-    labels = values[:, [isinstance(column.kind, _Label | _Number) for column in columns]]
-    labelled = ~np.isnan(labels[:, 0])
-    if not labelled.all():
-        values = values[labelled]
-        if not len(values):
-            raise ValueError(f"{path} has no row with a label in column {label!r}")
-
+    (at,) = (j for j, column in enumerate(columns) if isinstance(column.kind, Labels))
+    rows, labelled = len(read.values), ~np.isnan(read.numbers(at))
+    if not labelled.any():
+        raise ValueError(f"{path} has no row with a label in column {label!r}")
+    read.values = read.values[labelled]
     features: list[str] = []
     blocks: list[Floats] = []
     codes: Any
-    known: tuple[Label, ...] = ()
-    for column, numbers in zip(columns, values.T, strict=True):
-        if isinstance(column.kind, _Number):
-            codes = numbers.copy()
+    for j, column in enumerate(columns):
+        if isinstance(column.kind, _RowName):
+            _check_row_names(path, column, read.texts[j] or {}, rows)
+        column, numbers = read.settled(j, f"{path}, column {column.name!r}")
+        if j == at:
+            codes, of_label = numbers, column.kind
             continue
-        if isinstance(column.kind, _Label):
-            codes, known = _labels(path, column, numbers)
-            continue
-        if isinstance(column.kind, Nominal) and column.kind.values is None and not column.kind.merge_alike:
-            # What a kind takes as missing, it was told of.
-            counted = {t: k for t, k in _counts(column, numbers).items() if t not in missing_texts(column.kind)}
-            doubt_names(f"{path}, column {column.name!r}", counted, "values")
         _doubt_identifier(path, column, numbers)
         try:
-            named, block = column.kind.encode(column.name, numbers, column.found)
+            blocks.append(column.kind.encode(numbers))
         except ValueError as error:
-            said = _refused(error)
+            said = Refused.of(error)
             raise Refused(f"{path}, column {column.name!r} {said.what}", said.remedy) from None
-        features += named
-        blocks.append(block)
+        features += column.kind.names(column.name)
     if not features:
         raise ValueError(f"{path} has no feature: every column but the label is skipped")
-    return Table(np.hstack(blocks), codes, known, distinct_names("features", features))
+    y = codes.copy() if of_label.numbers else codes.astype(np.int64)
+    return Table(np.hstack(blocks), y, of_label.classes or (), distinct_names("features", features))
 
 
-def _labels(path: Path, column: _Column, numbers: Floats) -> tuple[Integers, tuple[Label, ...]]:
-    """Return the positions of the labels in the classes, and the classes."""
-    kind: Any = column.kind
-    home = merged(column.found) if kind.merge_alike and kind.classes is None else {}
-    known = kind.classes
-    if known is None:
-        known = classes_found(
-            {home.get(text, text) for text in column.found}, len(numbers), f"{path}, column {column.name!r}"
-        )
-        if not kind.merge_alike:
-            doubt_names(f"{path}, column {column.name!r}", _counts(column, numbers), "labels")
-    place = {k: i for i, k in enumerate(known)}
-    order = np.array([place[home.get(text, text)] for text in column.found], dtype=np.int64)
-    return order[numbers.astype(np.int64)], known
+class _Texts(dict[str, float]):
+    """The distinct texts of a column, numbered as they appear: only these are looked at, not every field."""
+
+    def __missing__(self, text: str) -> float:
+        code = self[text] = float(len(self))
+        return code
 
 
-def _counts(column: _Column, codes: Floats) -> dict[str, int]:
-    """Return the number of rows of each text of a column, without those that only stand in rows that were dropped."""
-    counts = np.bincount(codes.astype(np.int64), minlength=len(column.found))
-    return {text: count for text, count in zip(column.found, counts.tolist(), strict=True) if count}
+class _Read:
+    """A file: for each field a number, or the number of its text among `texts`, None for a column of numbers.
+
+    `bad` has the first text that a column cannot hold, by its number, and why.
+    """
+
+    def __init__(self, columns: Sequence[Column], values: Floats, texts: Sequence[_Texts | None]) -> None:
+        self.columns, self.values, self.texts = columns, values, texts
+        self.bad: dict[int, tuple[int, Refused]] = {}
+        self._tables: list[Floats | None] = [None] * len(columns)
+        for j, (column, distinct) in enumerate(zip(columns, texts, strict=True)):
+            if distinct is not None:
+                self._tables[j] = self._table(j, column, distinct)
+
+    def _table(self, j: int, column: Column, texts: _Texts) -> Floats:
+        table = np.empty(len(texts))
+        for k, text in enumerate(texts):
+            try:
+                table[k] = column.read(text)
+            except ValueError as error:
+                self.bad[j] = k, Refused.of(error)
+                break
+        return table
+
+    def numbers(self, j: int) -> Floats:
+        """Return the numbers of a column."""
+        table = self._tables[j]
+        return self.values[:, j] if table is None else table[self.values[:, j].astype(np.int64)]
+
+    def settled(self, j: int, where: str) -> tuple[Column, Floats]:
+        """Return a column whose kind its content settles, and its numbers."""
+        column, texts = self.columns[j], self.texts[j]
+        if texts is not None and isinstance(column.kind, Labels | Nominal):
+            counts = np.bincount(self.values[:, j].astype(np.int64), minlength=len(texts)).tolist()
+            final = column.settled(where, dict(zip(texts, counts, strict=True)))
+            if final.kind != column.kind:
+                column, self._tables[j] = final, self._table(j, final, texts)
+        return column, self.numbers(j)
+
+
+def _read(path: Path, columns: list[Column], delimiter: str, parse: Callable[..., _Read | None]) -> _Read | None:
+    """Return what stands in a file below its header."""
+    with opened(path) as lines:
+        rows = csv.reader(lines, delimiter=delimiter)
+        _header(path, rows, delimiter)
+        return parse(path, lines, rows, columns, delimiter)
 
 
 def read_header(path: Path, delimiter: str) -> list[str]:
@@ -248,104 +268,24 @@ def check_delimiter(delimiter: Any) -> None:
         raise ValueError(f'delimiter must be one character, neither " nor a line end, got {delimiter!r}')
 
 
-class _NotParsed(Exception):
-    """The fast reader met something it cannot read."""
-
-
-@dataclass(frozen=True)
-class _Label:
-    classes: tuple[Label, ...] | None
-    drop: bool
-    merge_alike: bool
-
-    def read(self, text: str, found: dict[str, int]) -> float:
-        code = found.get(text)
-        if code is None:
-            if self.classes is not None and text not in self.classes:
-                if means_missing(text):
-                    return _unlabelled(text, self.drop)
-                like = [k for k in self.classes if plain(k) == plain(text)] if self.merge_alike else []
-                if len(like) != 1:
-                    raise Refused(f"must be a label of classes {self.classes!r}, got {text!r}")
-                (text,) = map(str, like)
-            if self.classes is None and means_missing(text, names=True):
-                return _unlabelled(text, self.drop, "; or declare classes")
-            code = found.setdefault(text, len(found))
-        return code
-
-
-@dataclass(frozen=True)
-class _Number:
-    """The label where it is a number."""
-
-    drop: bool
-
-    def read(self, text: str, found: dict[str, int]) -> float:
-        if means_missing(text):
-            return _unlabelled(text, self.drop)
-        if not is_number(text):
-            comma = ", or give decimal=',' where it stands before decimals" if DECIMAL_COMMA.fullmatch(text) else ""
-            raise Refused(f"is the label and must be a finite number, got {text!r}", f"; drop the row{comma}")
-        return float(text)
-
-
-def _unlabelled(text: str, drop: bool, further: str = "") -> float:
-    """Return what stands for the label of a row that is dropped, or refuse it."""
-    if drop:
-        return nan
-    raise Refused(f"is the label and is missing, got {text!r}", f"; drop_unlabelled=True drops such rows{further}")
-
-
-@dataclass(frozen=True)
-class _RowName:
+class _RowName(Skip):
     """A first column without a name: R's and pandas' names of the rows."""
 
-    def read(self, text: str, found: dict[str, int]) -> float:
-        return found.setdefault(text, len(found))
 
-    def encode(self, name: str, column: Floats, found: dict[str, int]) -> tuple[list[str], Floats]:
-        return [], np.empty((len(column), 0))
-
-
-@dataclass(frozen=True)
-class _Nothing:
+class _Nothing(Skip):
     """What follows a delimiter at the end of a row."""
 
-    def read(self, text: str, found: dict[str, int]) -> float:
+    def read(self, text: str) -> float:
+        """Return 0, or refuse a text."""
         if text.strip():
             raise Refused(f"has no name and must be empty, got {text!r}", ": give it a name in the header")
         return 0.0
 
-    def encode(self, name: str, column: Floats, found: dict[str, int]) -> tuple[list[str], Floats]:
-        return [], np.empty((len(column), 0))
 
-
-@dataclass
-class _Column:
-    name: str
-    kind: Kind | _Label | _Number | _RowName | _Nothing
-    found: dict[str, int]
-    comma: bool  #: whether decimals stand after a comma
-    gaps: tuple[str, ...]  #: further texts that mean a missing value
-
-    def read(self, text: str) -> float:
-        if self.gaps and text.strip() in self.gaps:
-            try:
-                return self.kind.read("", self.found)
-            except Refused as error:
-                raise Refused(f"{error.what.partition(', got ')[0]}, got {text!r}", error.remedy) from None
-        return self.kind.read(with_point(text, self.kind) if self.comma else text, self.found)
-
-    def unlabelled(self, text: str) -> bool:
-        """Whether a field of the label's column holds no label."""
-        classes = self.kind.classes if isinstance(self.kind, _Label) else ()
-        return text.strip() in self.gaps or lacks_label(text, classes or (), names=classes is None)
-
-
-def _check_row_names(path: Path, column: _Column, rows: int) -> None:
+def _check_row_names(path: Path, column: Column, texts: Collection[str], rows: int) -> None:
     """Refuse a column without a name unless it names its rows; say that it is left out."""
-    strange = "the same text comes twice in it" if len(column.found) < rows else ""
-    if any(map(_fraction, column.found)):  # a measurement; perhaps the last name is lacking, and all would be shifted
+    strange = "the same text comes twice in it" if len(texts) < rows else ""
+    if any(map(_fraction, texts)):  # a measurement; perhaps the last name is lacking, and all would be shifted
         strange = "it holds fractions"
     if strange:
         raise ValueError(
@@ -356,13 +296,13 @@ def _check_row_names(path: Path, column: _Column, rows: int) -> None:
     warn(Doubtful(said, "; name it in the header to use it", "identifier", UNNAMED))
 
 
-def _doubt_identifier(path: Path, column: _Column, values: Floats) -> None:
+def _doubt_identifier(path: Path, column: Column, values: Floats) -> None:
     """Warn of a feature that looks like the number or the name of its row."""
     n = len(values)
     if n < FEWEST:
         return
     if isinstance(column.kind, Nominal):
-        what = "another text" if len(column.found) >= n and len(np.unique(values)) == n else ""
+        what = "another text" if len(np.unique(values)) == n else ""
     elif isinstance(column.kind, Numeric) and (np.diff(values[:FEWEST]) > 0).all():
         what = "a larger integer" if (np.diff(values) > 0).all() and (values == np.floor(values)).all() else ""
     else:
@@ -419,10 +359,10 @@ def _columns(
     names: list[str],
     label: str | int,
     schema: Mapping[str, Kind],
-    of_label: _Label | _Number,
+    of_label: Labels,
     decimal: str,
     gaps: tuple[str, ...],
-) -> list[_Column]:
+) -> list[Column]:
     named = [name for name in names if name != UNNAMED]
     if isinstance(label, bool) or not isinstance(label, str | int):
         raise TypeError(f"label must be a column name or position, got {label!r}")
@@ -437,13 +377,14 @@ def _columns(
             raise ValueError(f"schema names a column {column!r} that {path} lacks; it has {some_of(named)}")
         if column == label:
             raise ValueError(f"schema must not name the label's column {label!r}; declare classes instead")
-    kinds: list[Any] = [of_label if n == label else schema.get(n, Numeric()) for n in names]
+    kinds: list[Any] = [of_label if n == label else schema.get(n, PLAIN) for n in names]
     for j, name in enumerate(names):
         if name == UNNAMED:
             kinds[j] = _Nothing() if j else _RowName()
+    numeric = [isinstance(kind, Numeric) or (kind is of_label and of_label.numbers) for kind in kinds]
     return [
-        _Column(n, kind, {}, decimal == "," and isinstance(kind, Numeric | _Number), gaps)
-        for n, kind in zip(names, kinds, strict=True)
+        Column(name, kind, True, decimal == "," and number, gaps)
+        for name, kind, number in zip(names, kinds, numeric, strict=True)
     ]
 
 
@@ -453,9 +394,10 @@ def some_of(names: list[str]) -> str:
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
 
 
-def _parse(lines: TextIO, columns: list[_Column], delimiter: str) -> Floats:
-    """Return (n, columns) numbers by numpy's reader: 7 s for the 75 MB of covtype, 39 s row by row."""
-    plain = np.array([column.kind == Numeric() and not column.comma and not column.gaps for column in columns])
+def _parse(path: Path, lines: TextIO, rows: Rows, columns: list[Column], delimiter: str) -> _Read | None:
+    """Return what stands in a file by numpy's reader: 7 s for the 75 MB of covtype; None if it fails."""
+    plain = np.array([column == Column(column.name, PLAIN, True) for column in columns])
+    texts = [None if one else _Texts() for one in plain]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # no rows: said by the caller
@@ -466,106 +408,56 @@ def _parse(lines: TextIO, columns: list[_Column], delimiter: str) -> Floats:
                 comments=None,
                 ndmin=2,
                 encoding="utf-8",
-                converters={j: column.read for j, column in enumerate(columns) if not plain[j]},
+                converters={j: found.__getitem__ for j, found in enumerate(texts) if found is not None},
             )
     except UnicodeDecodeError:
         raise
-    except ValueError as error:
-        raise _NotParsed from error
-    if not len(values):
-        return values.reshape(0, len(columns))
-    if values.shape[1] != len(columns) or not (np.isfinite(values).all(axis=0) | ~plain).all():
-        raise _NotParsed
-    return values
-
-
-def _parse_rows(path: Path, rows: Rows, columns: list[_Column], delimiter: str) -> Floats:
-    """Return what `_parse` returns, field by field, or raise the error that says where."""
-    values: list[list[float]] = []
-    bad: dict[int, tuple[int, Refused]] = {}  # of a column: row and reason of its first trouble
-    further = FURTHER
-    try:
-        for row, fields in _numbered(path, rows, len(columns)):
-            numbers = []
-            for j, (column, text) in enumerate(zip(columns, fields, strict=True)):
-                if j in bad:
-                    continue
-                try:
-                    numbers.append(column.read(text))
-                except ValueError as error:
-                    bad[j] = row, _refused(error)
-            if not bad:
-                values.append(numbers)
-                continue
-            further -= len(columns)
-            if further < 0:
-                break
     except ValueError:
-        if not bad:  # the first error of the file is reported
-            raise
-    if bad:
-        raise _troubles(path, columns, bad, delimiter)
-    return np.array(values, dtype=np.float64).reshape(-1, len(columns))
+        return None
+    values = values if len(values) else values.reshape(0, len(columns))
+    if values.shape[1] != len(columns) or not (np.isfinite(values).all(axis=0) | ~plain).all():
+        return None
+    return _Read(columns, values, texts)
 
 
-def _refused(error: ValueError) -> Refused:
-    """Return the error as Refused: a user's own kind may raise another ValueError."""
-    return error if isinstance(error, Refused) else Refused(str(error))
-
-
-def _numbered(path: Path, rows: Rows, width: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that is not empty with its number."""
-    row = rows.line_num + 1
+def _parse_rows(path: Path, lines: TextIO, rows: Rows, columns: list[Column], delimiter: str) -> _Read:
+    """Return what `_parse` returns, field by field, or raise the error that says where."""
+    texts = [_Texts() for _ in columns]
+    codes, at = array("d"), array("q")  # of each field; the line of each row
+    row, stopped = rows.line_num + 1, None
     try:
         for fields in rows:
-            if fields and len(fields) != width:
-                raise ValueError(f"{path}, row {row} must have {width} fields, got {len(fields)}")
+            if fields and len(fields) != len(columns):
+                raise ValueError(f"{path}, row {row} must have {len(columns)} fields, got {len(fields)}")
             if fields:
-                yield row, fields
+                codes.extend([found[text] for found, text in zip(texts, fields, strict=True)])
+                at.append(row)
             row = rows.line_num + 1  # a quoted field may run over several lines: name the first
     except csv.Error as error:
-        raise ValueError(f"{path}, row {row}: {error}") from None
+        stopped = ValueError(f"{path}, row {row}: {error}")
+    except ValueError as error:
+        stopped = error
+    read = _Read(columns, np.array(codes).reshape(-1, len(columns)), texts)
+    if read.bad:
+        raise _troubles(path, read, np.array(at))
+    if stopped is not None:  # the first error of the file is reported
+        raise stopped
+    return read
 
 
-def _troubles(path: Path, columns: list[_Column], bad: dict[int, tuple[int, Refused]], delimiter: str) -> BadColumns:
-    """Return the troubles, with summaries of the bad columns, which are read once more, alone and whole."""
-    values: dict[int, set[str]] = {j: set() for j in bad}
-    strange: dict[int, set[str]] = {j: set() for j in bad}
-    count = 0
-    unlabelled: list[int] = []  # if the first trouble of the label is that it is missing, the rows where it is
-    (at,) = (j for j, column in enumerate(columns) if isinstance(column.kind, _Label | _Number))
-    missing_label = at in bad and " is missing" in bad[at][1].what
-    with opened(path) as lines:
-        rows = csv.reader(lines, delimiter=delimiter)
-        _header(path, rows, delimiter)
-        with suppress(ValueError):  # a row of another length: the rows before it suffice
-            for row, fields in _numbered(path, rows, len(columns)):
-                count += 1
-                if missing_label and columns[at].unlabelled(fields[at]):
-                    unlabelled.append(row)
-                for j in bad:
-                    text = fields[j]
-                    if text in values[j] or text in strange[j]:
-                        continue
-                    if len(values[j]) <= MANY:
-                        values[j].add(text)
-                    if len(strange[j]) <= MANY and not is_number(text, columns[j].comma):
-                        strange[j].add(text)
+def _troubles(path: Path, read: _Read, lines: Integers) -> BadColumns:
+    """Return the troubles, with summaries of the bad columns."""
     troubles = []
-    for j, (row, error) in sorted(bad.items(), key=lambda one: (one[1][0], one[0])):
-        kind: Any = columns[j].kind
-        declared = None if isinstance(kind, _Label | _Number) else kind
-        known = len(values[j]), tuple(sorted(strange[j]))
-        gaps = unlabelled if isinstance(kind, _Label | _Number) else []
-        what = error.what + also_in(gaps[1:])
-        only_gaps = bool(gaps) and (isinstance(kind, _Label) or all(map(columns[j].unlabelled, strange[j])))
-        troubles.append(Trouble(columns[j].name, row, what, error.remedy, declared, *known, only_gaps))
-    return BadColumns(path, count, troubles)
-
-
-def also_in(rows: Sequence[int]) -> str:
-    """Return for a message in which further rows the same is so: nothing without any."""
-    if not rows:
-        return ""
-    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
-    return f", as in {'row' if len(rows) == 1 else 'rows'} {', '.join(map(str, rows[:5]))}{more}"
+    for j, (first, error) in read.bad.items():
+        column, texts, codes = read.columns[j], list(read.texts[j] or ()), read.values[:, j]
+        kind, row = column.kind, int(lines[np.argmax(codes == first)])
+        strange = tuple(islice((text for text in texts if not is_number(text, column.comma)), MANY + 1))
+        further, unlabelled = "", False
+        if isinstance(kind, Labels) and " is missing" in error.what:
+            gaps = [k for k, text in enumerate(texts) if column.gap(text) or kind.lacks(text)]
+            further = also_in(lines[np.isin(codes, gaps)][1:].tolist())
+            unlabelled = not kind.numbers or all(column.gap(text) or kind.lacks(text) for text in strange)
+        declared = None if isinstance(kind, Labels) else kind
+        known = min(len(texts), MANY + 1), tuple(sorted(strange))
+        troubles.append(Trouble(column.name, row, error.what + further, error.remedy, declared, *known, unlabelled))
+    return BadColumns(path, len(lines), sorted(troubles, key=lambda trouble: trouble.row))

@@ -479,7 +479,7 @@ def test_a_label_is_a_number_as_a_feature_is(tmp_path, text):
     """Python reads underlines and digits of other scripts in numbers; a column of a file with them is no such one."""
     path = tmp_path / "odd.csv"
     path.write_text(f"a;y\n1.5;{text}\n2.5;3\n")
-    with pytest.raises(ValueError, match="row 2, column 'y' is the label and must be a finite number"):
+    with pytest.raises(ValueError, match="row 2, column 'y' must be a finite number, as labels are"):
         streams.from_csv(path, "y", delimiter=";", classes="numbers")
     rows = streams.CSVRows(path, "y", delimiter=";", form=streams.Form(classes="numbers"), follow=False)
     with pytest.raises(streams.BadMessage, match="line 2: y must be a finite number"):

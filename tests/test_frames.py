@@ -21,9 +21,8 @@ from pyarrow import feather, parquet  # noqa: E402
 import streams  # noqa: E402
 import venn  # noqa: E402
 from streams import Nominal, Numeric, Ordinal, Scaling, Skip  # noqa: E402
-from streams.batches import source  # noqa: E402
-from streams.frames import BLOCK, from_frames  # noqa: E402
-from streams.river import from_river  # noqa: E402
+from streams.frames import BLOCK, from_frames, source  # noqa: E402
+from streams.sources import from_river  # noqa: E402
 
 KINDS = {
     "pandas": pandas.DataFrame,
@@ -91,7 +90,7 @@ def test_labels_of_every_kind_are_python_objects(make):
 
 
 def test_a_missing_label_is_refused(make):
-    with pytest.raises(ValueError, match=r"y must have no missing label, got (None|nan|<NA>) at row 1"):
+    with pytest.raises(ValueError, match=r"y, row 1 is the label and is missing, got (None|nan|<NA>)"):
         streams.from_arrays([[1.0], [2.0]], make({"y": ["a", None]})["y"])
 
 
@@ -136,17 +135,18 @@ def test_other_types_are_refused_with_advice():
         with pytest.raises(TypeError, match=advice):
             streams.from_arrays(pyarrow.table({"a": values}), [0, 1])
     for array in (np.array([[True], [False]]), np.array([[1.0], [True]], dtype=object), sparse.eye(2, dtype=bool)):
-        with pytest.raises(TypeError, match=r"X must hold numbers, got (booleans: X.astype|True at row 1|bool)"):
+        told = r"X must hold numbers, got bool|X, row [01], column 'x0' must be a number, got True"
+        with pytest.raises((TypeError, ValueError), match=told):
             streams.from_arrays(array, [0, 1])
 
 
 @pytest.mark.parametrize("value", [None, np.nan, np.inf, -np.inf], ids=str)
 def test_what_is_missing_or_infinite_is_refused_by_row_and_column(make, value):
     frame = make({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.0, value], "y": [0, 1, 0]})
-    found = r"(a missing value|nan|inf|-inf) at row {}, column 1 \('b'\): drop the row, or fill it by a fixed rule"
-    with pytest.raises(ValueError, match="X must be finite, got " + found.format(2)):
+    found = r", row {}, column 'b' (is missing, got nan: drop the row, or declare|must be a finite number, got -?inf)"
+    with pytest.raises(ValueError, match="X" + found.format(2)):
         streams.from_arrays(make({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.0, value]}), [0, 1, 0])
-    with pytest.raises(ValueError, match="frames must be finite, got " + found.format(5)):
+    with pytest.raises(ValueError, match="frames" + found.format(5)):
         list(from_frames([make({"a": [1.0] * 3, "b": [2.0] * 3, "y": [0, 1, 0]}), frame], "y", classes=[0, 1]))
 
 
@@ -163,13 +163,13 @@ def test_a_schema_fills_and_encodes_a_whole_frame(make):
     assert found.X.tolist() == stream.X.tolist()
     gap = make({"c": ["v", None, "u"]})
     assert streams.from_arrays(gap, [0, 1, 0], schema={"c": Nominal(missing="?")}).features == ("c=u", "c=v", "c=?")
-    with pytest.raises(ValueError, match=r"column 'c' is missing, got .*declare Nominal"):
+    with pytest.raises(ValueError, match=r"column 'c' is missing, got .*declare it in a schema as Nominal"):
         streams.from_arrays(gap, [0, 1, 0], schema={"c": Nominal()})
-    with pytest.raises(ValueError, match="feature 'a' must be text, as its kind is Nominal"):
+    with pytest.raises(ValueError, match="X, column 'a' must be text, as its kind is Nominal"):
         streams.from_arrays(frame, [0, 1, 0], schema={**schema, "a": Nominal()})
     with pytest.raises(ValueError, match="schema must name features of"):
         streams.from_arrays(frame, [0, 1, 0], schema={**schema, "b": Nominal()})
-    with pytest.raises(ValueError, match=r"schema=\{'a': Numeric\('\?', fill=NUMBER\)\} does"):
+    with pytest.raises(ValueError, match=r"column 'a' is missing, got nan: .* Numeric\(missing='', fill=NUMBER\)"):
         streams.from_arrays(make({"a": [1.0, None]}), [0, 1])
 
 
@@ -181,7 +181,7 @@ def test_all_columns_that_hold_no_numbers_are_named_at_once(make):
 
 
 def test_a_null_among_integers_is_no_number(make):
-    with pytest.raises(ValueError, match=r"X must be finite, got (a missing value|nan) at row 1, column 0"):
+    with pytest.raises(ValueError, match=r"X, row 1, column 'a' is missing, got nan"):
         streams.from_arrays(make({"a": [1, None, 3]}), [0, 1, 0])
 
 
@@ -258,7 +258,7 @@ def test_a_scaling_of_mean_zero_keeps_it_sparse():
 def test_bad_sparse_tables_are_refused():
     X = filled().tolil()
     X[3, 5] = np.nan
-    with pytest.raises(ValueError, match=r"X must be finite, got nan at row 3, column 5 \('x5'\)"):
+    with pytest.raises(ValueError, match="X, row 3, column 'x5' must be a finite number, got nan"):
         streams.from_arrays(X.tocsc(), [0, 1] * 15)
     with pytest.raises(ValueError, match="at least one example and one feature"):
         streams.from_arrays(sparse.csr_array((0, 3)), [])
@@ -349,9 +349,9 @@ def test_a_column_that_changes_its_type_is_refused(make):
 
 
 def test_labels_are_of_the_classes(make):
-    for label, shown in (("maybe", "'maybe'"), (None, "(None|nan|<NA>)")):
+    for label, said in (("maybe", "must be one of the classes .*, got 'maybe'"), (None, "is the label and is missing")):
         frame = make({"a": [1.0] * (BLOCK + 5), "y": ["no"] * (BLOCK + 4) + [label]})
-        with pytest.raises(ValueError, match=f"row {BLOCK + 4}, column 'y' must be one of the classes .*, got {shown}"):
+        with pytest.raises(ValueError, match=f"row {BLOCK + 4}, column 'y' {said}"):
             list(from_frames(frame, "y", classes=["no", "yes"]))
 
 
@@ -530,10 +530,10 @@ def test_missing_values_are_read_alike_in_frames_and_dicts(make):
 def test_missing_text_without_a_rule_is_refused_with_one():
     frame = polars.DataFrame({"w": ["u", None], "y": [0, 1]})
     for kind, advice in (
-        (Nominal(("u",)), r"drop the row, or declare Nominal\(values, missing='\?'\)"),
+        (Nominal(("u",)), r"drop the row, or declare it in a schema as Nominal\(values, missing='\?'\)"),
         (Ordinal(("u",)), "drop"),
     ):
-        with pytest.raises(ValueError, match=f"frames, row 1, column 'w' is missing, got None: {advice}"):
+        with pytest.raises(ValueError, match=f"frames, row 1, column 'w' is missing, got null: {advice}"):
             list(from_frames(frame, "y", classes=[0, 1], schema={"w": kind}))
         with pytest.raises(ValueError, match="row 1: x, feature 'w' is missing, got null: drop the row"):
             from_river([({"w": "u"}, 0), ({"w": None}, 1)], schema={"w": kind})
@@ -548,7 +548,7 @@ def test_names_that_are_no_text_are_taken_as_text():
 
 def test_the_place_of_a_bad_value_is_that_in_its_frame():
     frame = pandas.DataFrame({"id": ["k"], "y": [0], "a": [np.nan]})
-    with pytest.raises(ValueError, match=r"row 0, column 2 \('a'\)"):
+    with pytest.raises(ValueError, match="row 0, column 'a' is missing"):
         list(from_frames(frame, "y", classes=[0], schema={"id": streams.Skip()}))
 
 

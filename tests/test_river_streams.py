@@ -16,7 +16,7 @@ from test_river import Steps, car, counting  # noqa: E402, F401
 import streams  # noqa: E402
 import venn  # noqa: E402
 from streams import Nominal, Numeric, Ordinal, Scaling  # noqa: E402
-from streams.river import from_river  # noqa: E402
+from streams.sources import from_river  # noqa: E402
 from venn.adapters.river_model import FromRiver  # noqa: E402
 
 # Its classifiers as our predictors ------------------------------------------------------------------
@@ -221,12 +221,12 @@ def test_advice_is_for_the_feature_that_is_wrong():
         ([({"a": 1.0, "b": 2}, 0), ({"a": 1.0}, 1)], ValueError, "row 1: x must have a value for every feature"),
         ([({"a": 1.0}, 0), ({"a": 1.0, "c": 0.0}, 1)], ValueError, "row 1: x must have values for the features only"),
         ([({"a": 1.0}, 0), ({"b": 1.0}, 1)], ValueError, "row 1: x must have a value for every feature"),
-        ([({"a": "red"}, 0)], ValueError, "row 0: x, feature 'a' must be a number, got 'red': declare it in"),
+        ([({"a": "red"}, 0)], ValueError, "row 0: x, feature 'a' must be a number, got 'red': declare it in a schema"),
         ([({"a": True}, 0)], ValueError, "row 0: x, feature 'a' must be a number, got True: make it 0 and 1"),
         ([({"a": None}, 0)], ValueError, "row 0: x, feature 'a' is missing, got null: drop the row"),
-        ([({"a": np.nan}, 0)], ValueError, "row 0: x, feature 'a' must be a finite number, got nan"),
+        ([({"a": np.nan}, 0)], ValueError, "row 0: x, feature 'a' is missing, got nan: drop the row"),
         ([({"a": 1.0, 1: 2.0, "1": 3.0}, 0)], ValueError, "row 0: features must be distinct as text"),
-        ([({"a": 1.0}, None)], ValueError, "y must have no missing label, got None at row 0"),
+        ([({"a": 1.0}, None)], ValueError, "y, row 0 is the label and is missing, got None"),
         ([({"a": 1.0}, {"b": True})], TypeError, "y must be 1-D and hold hashable labels"),
         ([], ValueError, "dataset must hold at least one row, got none"),
         ([([1.0], 0)], TypeError, "row 0 must be a pair of a dict and a label"),

@@ -16,7 +16,7 @@ from ports import free_port
 from run_cases import CLASSES, LIVING, OPTIONS, Life, counts, events, left, line, parts, printed, until
 
 import streams
-from streams import tailing
+from streams import lines
 from venn import cli
 from venn.cli import run as command
 from venn.cli import service
@@ -157,7 +157,7 @@ def opened(kind, folder, wanted, monkeypatch, request):
     if kind == "stdin":
         stdin = request.getfixturevalue("stdin")
         os.write(stdin, "".join(map(line, wanted)).encode())  # less than a pipe holds
-        monkeypatch.setattr(tailing, "CHUNK", 200)  # some lines, the last of them unfinished
+        monkeypatch.setattr(lines, "CHUNK", 200)  # some lines, the last of them unfinished
         return ["--source", "-", *OPTIONS], None
     log = Log(wanted)
     real = command.open_place

@@ -232,18 +232,26 @@ def test_a_schema_fills_gaps_of_an_array_and_leaves_columns_out():
     assert stream.X.tolist() == [[1.0, 6.0], [3.0, 4.0], [5.0, 8.0]]
     filled = streams.from_arrays(X, [0, 1, 0], schema={f"x{j}": streams.Numeric("?", fill=-1) for j in (1, 2)})
     assert filled.X.tolist() == [[1.0, -1.0, 7.0], [3.0, 4.0, -1.0], [5.0, 8.0, 7.0]]
+    text = streams.from_arrays(
+        [["mon", 1], ["sun", None]], [0, 1], schema={"x0": streams.Nominal(), "x1": streams.Numeric(fill="median")}
+    )
+    assert text.X.tolist() == [[1, 0, 1], [0, 1, 1]]
 
 
 @pytest.mark.parametrize(
     ("X", "schema", "message"),
     [
-        ([[1.0, np.nan]], None, "drop the row, or declare schema={'x1': Numeric('?', fill='median')}"),
-        ([[1.0, np.nan]], {"x0": streams.Numeric("?", fill=0)}, "X must be finite, got nan at row 0, column 1 ('x1')"),
-        ([[1.0, np.inf]], {"x1": streams.Numeric("?", fill=0)}, "X must be finite, got inf at row 0, column 1 ('x1')"),
+        ([[1.0, np.nan]], None, "drop the row, or declare it in a schema as Numeric(missing='', fill=NUMBER)"),
+        ([[1.0, np.nan]], {"x0": streams.Numeric("?", fill=0)}, "X, row 0, column 'x1' is missing, got nan"),
+        (
+            [[1.0, np.inf]],
+            {"x1": streams.Numeric("?", fill=0)},
+            "X, row 0, column 'x1' must be a finite number, got inf",
+        ),
         ([[np.nan]], {"x0": streams.Numeric("?", fill="median")}, "X, column 'x0' has no value to take a median of"),
         ([[1.0]], {"x1": streams.Skip()}, "schema must name features of ('x0',), got 'x1'"),
         ([[1.0]], {"x0": streams.Skip()}, "schema must leave a feature, but skips every one"),
-        ([[1.0]], {"x0": streams.Nominal()}, "schema['x0'] must be Numeric or Skip, as X holds numbers, got Nominal("),
+        ([[1.0]], {"x0": streams.Nominal()}, "X, column 'x0' must be text, as its kind is Nominal"),
         ([[1.0]], [], "schema must be a mapping from name to kind, got []"),
         (scipy.sparse.eye_array(1), {}, "schema must be left out for a sparse X"),
     ],
@@ -262,7 +270,7 @@ two = [[1.0, 2.0], [3.0, 4.0]]
         (
             lambda: streams.from_arrays([[1.0, np.nan]], [0]),
             ValueError,
-            "X must be finite, got nan at row 0, column 1 ('x1')",
+            "X, row 0, column 'x1' is missing, got nan",
         ),
         (
             lambda: streams.from_arrays([1.0, 2.0], [0, 1]),
@@ -285,24 +293,18 @@ two = [[1.0, 2.0], [3.0, 4.0]]
         (lambda: streams.from_arrays(np.zeros((3, 0)), [0] * 3), ValueError, "got shape (3, 0)"),
         (
             lambda: streams.from_arrays([[1, "2"]], [0]),
-            TypeError,
-            "X must hold numbers, got '2' at row 0, column 1: encode",
+            ValueError,
+            "X, row 0, column 'x1' must be a number, got '2': declare it in a schema as Nominal(values)",
         ),
         (
             lambda: streams.from_arrays([[1j]], [0]),
-            TypeError,
-            "X must hold numbers, got 1j at row 0, column 0",
+            ValueError,
+            "X, row 0, column 'x0' must be a number, got 1j",
         ),
         (
             lambda: streams.from_arrays([[None]], [0]),
-            TypeError,
-            "X must hold numbers, got None at row 0, column 0",
-        ),
-        (
-            lambda: streams.from_arrays(np.array([[1, "mon"]], dtype=object), [0]),
-            TypeError,
-            "X must hold numbers, got 'mon' at row 0, column 1: encode or drop the column, "
-            "or write a CSV file and declare the column in the schema of from_csv",
+            ValueError,
+            "X, row 0, column 'x0' is missing, got null: drop the row",
         ),
         (
             lambda: streams.from_arrays(np.ma.masked_equal(two, 4.0), [0, 1]),
@@ -329,12 +331,12 @@ two = [[1.0, 2.0], [3.0, 4.0]]
         (
             lambda: streams.from_arrays(two, ["a", None]),
             ValueError,
-            "y must have no missing label, got None at row 1",
+            "y, row 1 is the label and is missing, got None",
         ),
         (
             lambda: streams.from_arrays(two, [0.0, np.nan]),
             ValueError,
-            "y must have no missing label, got nan at row 1",
+            "y, row 1 is the label and is missing, got nan",
         ),
         (
             lambda: streams.from_arrays(two, [0, "a"]),
@@ -344,7 +346,7 @@ two = [[1.0, 2.0], [3.0, 4.0]]
         (
             lambda: streams.from_arrays(two, ["a", "z"], classes=["a", "b"]),
             ValueError,
-            "y must hold labels of classes ('a', 'b'), got 'z' at row 1",
+            "y, row 1 must be one of the classes ('a', 'b'), got 'z'",
         ),
         (
             lambda: streams.from_arrays(two, ["a", "b"], classes="ab"),
@@ -387,17 +389,45 @@ two = [[1.0, 2.0], [3.0, 4.0]]
             "features must be a sequence of str, got 'ab'",
         ),
         (lambda: streams.from_arrays(two, [0, 1], features=[1, 2]), TypeError, "features must be str, got 1"),
-        (lambda: streams.from_arrays(two, [1, True]), ValueError, "y must not mix truth values with numbers"),
-        (lambda: streams.from_arrays(two, [0, True], classes=[0, 1]), ValueError, "got True at row 1"),
+        (
+            lambda: streams.from_arrays(two, [1, True]),
+            ValueError,
+            "got True: it is a truth value, and the class 1 is a number",
+        ),
+        (
+            lambda: streams.from_arrays(two, [0, True], classes=[0, 1]),
+            ValueError,
+            "y, row 1 must be one of the classes (0, 1), got True",
+        ),
         (lambda: streams.from_arrays(two, {"a", "b"}), TypeError, "y must be a 1-D sequence of labels, got {"),
         (lambda: streams.from_arrays(two, {"a": 1, "b": 2}.keys()), TypeError, "got dict_keys(['a', 'b'])"),
         (lambda: streams.from_arrays(two, {"a": 1, "b": 2}.values()), TypeError, "got dict_values([1, 2])"),
         (lambda: streams.from_arrays({1.0, 2.0}, [0, 1]), ValueError, "got shape () from set"),
-        (lambda: streams.from_arrays([[True, 2], [1, 3]], [0, 1]), TypeError, "got True at row 0, column 0"),
-        (lambda: streams.from_arrays([[0, 2], (1, np.bool_(False))], [0, 1]), TypeError, "at row 1, column 1"),
-        (lambda: streams.from_arrays([np.ones(2), np.ones(2) > 0], [0, 1]), TypeError, "at row 1, column 0"),
-        (lambda: streams.from_arrays([[1], [10**400]], [0, 1]), ValueError, "X must be finite as float64, got "),
-        (lambda: streams.from_arrays([[1], [-(10**400)]], [0, 1]), ValueError, "X must be finite as float64, got "),
+        (
+            lambda: streams.from_arrays([[True, 2], [1, 3]], [0, 1]),
+            ValueError,
+            "X, row 0, column 'x0' must be a number, got True",
+        ),
+        (
+            lambda: streams.from_arrays([[0, 2], (1, np.bool_(False))], [0, 1]),
+            ValueError,
+            "X, row 1, column 'x1' must be a number, got False",
+        ),
+        (
+            lambda: streams.from_arrays([np.ones(2), np.ones(2) > 0], [0, 1]),
+            ValueError,
+            "X, row 1, column 'x0' must be a number, got True",
+        ),
+        (
+            lambda: streams.from_arrays([[1], [10**400]], [0, 1]),
+            ValueError,
+            "X, row 1, column 'x0' must be a finite number, got ",
+        ),
+        (
+            lambda: streams.from_arrays([[1], [-(10**400)]], [0, 1]),
+            ValueError,
+            "X, row 1, column 'x0' must be a finite number, got ",
+        ),
         (
             lambda: streams.from_arrays(two, [0, 1], shuffle=-2),
             ValueError,

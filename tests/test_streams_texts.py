@@ -92,7 +92,9 @@ def test_further_texts_may_mean_a_missing_value(write):
 
 def test_frames_drop_rows_without_a_label():
     frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "y": ["n", None, "p"]})
-    with pytest.raises(ValueError, match=r"row 1, column 'y' must be one of .*; drop_unlabelled=True drops rows"):
+    with pytest.raises(
+        ValueError, match=r"row 1, column 'y' is the label and is missing, .*; drop_unlabelled=True drops"
+    ):
         list(streams.from_frames(frame, "y", classes=["n", "p"]))
     stream = streams.from_frames([frame, frame], "y", classes=["n", "p"], drop_unlabelled=True)
     assert [(x.tolist(), y) for x, y in stream] == [([1.0], "n"), ([3.0], "p")] * 2
@@ -163,7 +165,7 @@ def test_values_of_a_nominal_are_compared_as_labels_are(write):
     by_kind = streams.from_csv(path, "y", schema={"b": Nominal(("blue", "red"), merge_alike=True)}, scale=False)
     assert by_kind.X[:4, 2].tolist() == [1, 1, 0, 1]
     frame = pandas.read_csv(path)
-    with pytest.warns(Doubtful, match="feature 'b': the values"):
+    with pytest.warns(Doubtful, match="X, column 'b': the values"):
         streams.from_arrays(frame[["a", "b"]], frame["y"], schema={"b": Nominal()})
     same = streams.from_arrays(frame[["a", "b"]], frame["y"], schema={"b": Nominal()}, merge_alike=True)
     assert (same.features, same.X.tolist()) == (one.features, one.X.tolist())

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams import tailing
+from streams import lines
 from streams.form import Form, to_json
 from streams.lines import CSVRows, JSONLines
 from streams.messages import BadMessage, MessagesLost, Source, Tally
@@ -196,7 +196,7 @@ def test_each_message_exactly_once(kind, steps, ends):
                 source.close()
                 source = start()
                 messages = source.messages(position)
-            elif position is not None and tailing.Place.parse(position).inode == path.stat().st_ino:
+            elif position is not None and lines.Place.parse(position).inode == path.stat().st_ino:
                 # A file that nobody has begun to read when another takes its place cannot be found again.
                 append(path, pending)
                 files += 1
@@ -340,8 +340,8 @@ def test_lines_are_counted_on_after_a_restart(path):
 
 
 def test_a_line_without_an_end_takes_no_memory(path, monkeypatch):
-    monkeypatch.setattr(tailing, "LONGEST", 100)
-    monkeypatch.setattr(tailing, "CHUNK", 30)
+    monkeypatch.setattr(lines, "LONGEST", 100)
+    monkeypatch.setattr(lines, "CHUNK", 30)
     append(path, line(1) + "x" * 1000 + "\n" + line(2) + "x" * 101 + "\n" + line(3) + "x" * 500)
     bad = []
     found = list(JSONLines(path, follow=False, bad=bad.append).messages())

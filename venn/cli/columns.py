@@ -14,9 +14,10 @@ import numpy as np
 
 import streams
 from streams.checks import MANY
-from streams.form import BadValue, Unnamed
+from streams.encoder import BadValue
+from streams.form import Unnamed
 from streams.schema import DECIMAL_COMMA, WITH_COMMA, Refused, is_number
-from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
+from streams.tables import BadColumns, OtherDelimiter, Trouble, read_header, some_of
 from streams.texts import MISSING, means_missing
 from venn.cli.config import Config, SourceTable, option, with_options
 from venn.cli.errors import did_you_mean, in_shell
@@ -148,7 +149,7 @@ class Columns:
 
     def _advice(self, data: str, error: OtherDelimiter | BadColumns) -> str:
         """Return what is wrong with the file and, last, all options that would read it."""
-        lines = [error.what] if isinstance(error, OtherDelimiter) else self._lines(data, error)
+        lines = [error.what] if isinstance(error, OtherDelimiter) else self._lines(error)
         needed = self._best(data)
         if needed is not None:
             if isinstance(error, OtherDelimiter):  # its columns, which the options name, were not seen until now
@@ -156,15 +157,9 @@ class Columns:
             lines.append(f"try: {' '.join(needed.written())}")
         return "\n".join(lines)
 
-    def _lines(self, data: str, error: BadColumns) -> list[str]:
-        lines = [self._line(data, trouble, error.rows) for trouble in error.troubles[:SHOWN]]
-        more = [trouble.column for trouble in error.troubles[SHOWN:]]
-        return [*lines, f"and {len(more)} more columns: {some_of(more)}"] if more else lines
-
-    def _line(self, data: str, trouble: Trouble, rows: int) -> str:
-        """Return what is wrong with a column, and what else might be done than what is tried."""
-        instead = self._by_hand(trouble, rows)
-        return f"{data}, row {trouble.row}, column {trouble.column!r} {trouble.what}{instead and f': {instead}'}"
+    def _lines(self, error: BadColumns) -> list[str]:
+        """Return what is wrong with the columns, and what else might be done than what is tried."""
+        return error.lines(lambda trouble: (said := self._by_hand(trouble, error.rows)) and f": {said}")
 
     def _by_hand(self, trouble: Trouble, rows: int) -> str:
         source, column = self.config.source, trouble.column
@@ -255,7 +250,7 @@ class Columns:
                 continue
             except BadColumns as error:
                 commas = commas or any(map(_has_commas, error.troubles))
-                lines += trial._lines(data, error)
+                lines += trial._lines(error)
                 for trouble in error.troubles:
                     if trouble.kind is None:
                         if not trouble.unlabelled:
@@ -361,15 +356,16 @@ def live_advice(error: streams.BadMessage) -> str:
         return (
             f"{str(error).removesuffix(bad.remedy)}: name them in order, as --features {in_shell(','.join(bad.names))}"
         )
-    if not isinstance(bad, BadValue) or not bad.remedy:
+    text = "" if isinstance(bad, BadValue) and bad.cell is None else getattr(bad, "cell", None)
+    if not isinstance(bad, BadValue) or not bad.remedy or not isinstance(text, str):
         return str(error)
     if bad.feature is None:
-        fill = "--fill NAME=NUMBER" if means_missing(bad.text) else "--nominal NAME=VALUE,VALUE"
+        fill = "--fill NAME=NUMBER" if means_missing(text) else "--nominal NAME=VALUE,VALUE"
         return f"{str(error).removesuffix(bad.remedy)}: name the features with --features, then {fill}, or --skip NAME"
-    column, missing = in_shell(bad.feature), means_missing(bad.text)
+    column, missing = in_shell(bad.feature), means_missing(text)
     options = [f"--skip {column}"]
     if not isinstance(bad.kind, streams.Numeric):
         options.insert(0, f'--config with a file in which "" is among the values of {bad.feature!r}')
-    elif "=" not in bad.feature and not _almost_number(bad.text):  # = would begin the values
+    elif "=" not in bad.feature and not _almost_number(text):  # = would begin the values
         options.insert(0, f"--fill {column}=NUMBER" if missing else f"--nominal {column}=VALUE,VALUE")
     return f"{str(error).removesuffix(bad.remedy)}: {', or '.join(options)}"
