@@ -63,7 +63,7 @@ def test_ctrl_c_ends_a_comparison_with_130_and_keeps_what_is_done(tmp_path, monk
         patch.setattr(Learning, "open", interrupted)
         found = run(*command)
     assert found.exit_code == 130
-    assert f"kept in {out}/" in found.stderr
+    assert f"records: {out}/" in found.stderr
     assert begun == [None, 0, 1]
     assert len(list(out.glob("*.json"))) == 1
     assert run(*command).exit_code == 0

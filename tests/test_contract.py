@@ -194,7 +194,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(("Inequality", "Calibeating"), "both sides of an inequality, test_any_sequence.py"),
     **dict.fromkeys(("CostTable", "Decision"), "what an action costs, test_decisions.py"),
     "Predictor": "a base: what stands on it is tested",
-    "BinaryMap": "a base: what stands on it is tested",
+    **dict.fromkeys(("BinaryMap", "ScoreMeasure"), "bases: what stands on them is tested"),
     **dict.fromkeys(("BaseMachine", "BaseHypotheses", "ScoreTable", "Bag"), "bases and values of machines"),
     **dict.fromkeys(RUNNING, "brought up to date step by step, test_monitor_contract.py"),
     **dict.fromkeys(
@@ -212,7 +212,7 @@ TESTED_ELSEWHERE = {
     "Watch": "what others read, test_journal.py",
     "JournalError": "an exception, test_journal.py",
     "NotConverged": "an exception, tested below",
-    "ScaleWarning": "a warning, test_scaled.py",
+    "ScaleWarning": "a warning, test_machine_scale.py",
     "FrozenScorer": "a scorer that learns nothing, test_frozen.py",
     "VennAbers": "a calibrator, test_abers.py",
     "OneVsAllAbers": "a calibrator, test_abers.py",
