@@ -115,7 +115,13 @@ class OneVsAllSVM(StoreWeighing):
 
     #: Deleted scores are first-order approximations: see `deleted_bag`.
     deletes_exactly = False
+    score_unit = "margins"
     _examples: PlacedTable
+
+    @property
+    def unique_multipliers(self) -> bool:
+        """Whether its Lagrange multipliers are unique: where the kernel is strictly positive definite."""
+        return bool(getattr(self.kernel, "strictly_positive", True))
 
     def _start(self) -> None:
         c, weights = len(self.classes), self.class_weights

@@ -174,6 +174,7 @@ class WithProximities(RowKernel):
     """Base of those that also give K less the mean of K(x, x) and K(z, z), to full precision."""
 
     of_distances: ClassVar = True
+    strictly_positive: ClassVar[bool] = True  #: definite, so that distinct objects are linearly independent
 
     def fill_near(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to the kernel less that mean."""
@@ -363,6 +364,8 @@ class Linear(WithProximities):
     Linear()
     """
 
+    strictly_positive = False
+
     def fill(self, pairing: Pairing, out: Floats) -> None:
         """Set `out[:n]` to the (n,) inner products <x_i, x>."""
         pairing.products(out)
@@ -395,6 +398,8 @@ class Polynomial(RowKernel):
     >>> Polynomial(2)
     Polynomial(degree=2, gamma=1.0, coef0=1.0)
     """
+
+    strictly_positive = False
 
     degree: int = param(integer, 1)
     gamma: float | Literal["auto", "scale"] = param(checked_gamma, default=1.0)

@@ -100,6 +100,8 @@ class LeastSquaresSVM(StoreWeighing):
     """
 
     deletes_exactly = True
+    score_unit = "margins"
+    unique_multipliers = True
 
     def __init__(
         self,

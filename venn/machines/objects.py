@@ -83,6 +83,7 @@ class NearestNeighbours(ObjectMachine):
     array([1., 2.])
     """
 
+    score_unit = "votes"
     _largest = 1e150  # squares stay finite
 
     def __init__(self, k: int, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:

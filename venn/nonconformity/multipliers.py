@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn._compiled.nonconformity import rank_own
-from venn.machines.hinge import OneVsAllSVM
 from venn.machines.hinge_hypotheses import OneVsAllHypotheses
-from venn.machines.kernels import Linear, Polynomial
-from venn.machines.least_squares import LeastSquaresHypotheses, LeastSquaresSVM
+from venn.machines.least_squares import LeastSquaresHypotheses
 from venn.machines.machine import Hypotheses, Machine, only_table
 from venn.machines.window import inside
 from venn.nonconformity.scores import Ranks
@@ -79,14 +77,15 @@ class Multiplier(Parameters):
     def check_machine(self, machine: Machine) -> None:
         """Raise unless the machine has unique multipliers."""
         alone = inside(machine)
-        if not isinstance(alone, OneVsAllSVM | LeastSquaresSVM):
+        unique = getattr(alone, "unique_multipliers", None)
+        if unique is None:
             raise TypeError(
                 f"machine must have Lagrange multipliers, as OneVsAllSVM and LeastSquaresSVM have, for {self!r}, got "
                 f"{machine!r}: Margin() works with every machine"
             )
-        if isinstance(alone, OneVsAllSVM) and isinstance(alone.kernel, Linear | Polynomial):
+        if not unique:
             raise ValueError(
-                f"kernel must be strictly positive definite, as RBF is, for {self!r} on OneVsAllSVM, got "
+                f"kernel must be strictly positive definite, as RBF is, for {self!r} on {type(alone).__name__}, got "
                 f"{alone.kernel!r}: its multipliers are not unique"
             )
         if len(set(alone.class_weights)) > 1:

@@ -10,10 +10,7 @@ import numpy as np
 from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.grid import margin_steps
 from venn._compiled.nonconformity import rank_beside_rivals, start_counts, tally
-from venn.machines.hinge import OneVsAllSVM
-from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
-from venn.machines.objects import NearestNeighbours
 from venn.machines.window import inside
 from venn.parameters import Parameters, flag, with_methods
 from venn.prediction import Floats, Integers
@@ -273,7 +270,7 @@ class DistanceRatio(BesideRivals):
 
     def check_machine(self, machine: Machine) -> None:
         """Raise if scores are known not to be distances; others are found out by their sign."""
-        if isinstance(inside(machine), OneVsAllSVM | LeastSquaresSVM | NearestNeighbours):
+        if getattr(inside(machine), "score_unit", "distances") != "distances":
             raise TypeError(
                 "machine must have distances for scores, as NearestCentroid and NeighbourDistances have, for "
                 f"{self!r}, got {machine!r}: Margin() works with every machine"
