@@ -14,10 +14,6 @@ from venn.online.panel import Panel
 from venn.predictors.adaptive import Adaptive
 from venn.predictors.groups import by_group
 
-GROUPS = (
-    "Compare each example with those of equal value in this column only: what is guaranteed then holds in each "
-    "group. For conformal, Venn and Venn-Abers predictors.  [default: no groups]"
-)
 NAME_OTHERS = "name predictors that have groups, such as --predictors conformal,abers"
 NAME_OTHERS_OF_NUMBERS = (
     "name predictors of numbers that have groups, such as --predictors distribution,intervals, without --adaptive"

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 import click
 
 from venn.cli import numbers
-from venn.cli.config import Config, MachineTable
 from venn.cli.groups import within_groups
+from venn.cli.options import Config, MachineTable
 from venn.cli.predictors import ADAPTIVE, DEFENSIVE, FORECASTER, LANDMARKS, PREDICTORS, WINDOWED
 from venn.labels import Real
 from venn.machines.kernel_ridge import KernelRidge
