@@ -48,20 +48,6 @@ def test_version_and_help(run):
     help_text = run("--help").output
     assert "replay" in help_text
     assert "datasets" in help_text
-    options = run("replay", "--help").output
-    for option in (
-        "gamma",
-        "C",
-        "kernel",
-        "shuffle",
-        "steps",
-        "predictors",
-        "label",
-        "out",
-        "json",
-    ):
-        assert f"--{option} " in options
-    assert "--no-progress" in options
 
 
 def test_module_runs():
@@ -351,13 +337,6 @@ def test_default_predictors_by_data():
         (("replay", "fruit.csv", "--label", "kind", "--nominal", "colour"), 1, "kind"),
         (("replay", ".", "--label", "fruit"), 1, "is a folder"),
         (("replay", "car", "--label", "class"), 2, "--label does not go with car, a named data set"),
-        (("replay", "car", "--gamma", "0"), 2, "must be a number > 0, got '0'"),
-        (("replay", "car", "--gamma", "nan"), 2, "must be a number > 0, got 'nan'"),
-        (("replay", "car", "--gamma", "wide"), 2, "must be a number > 0, got 'wide'"),
-        (("replay", "car", "--C", "inf"), 2, "must be a number > 0, got 'inf'"),
-        (("replay", "car", "--kernel", "poly", "--set", "machine.coef0=-1"), 2, "must be a number >= 0, got '-1'"),
-        (("replay", "car", "--kernel", "poly", "--set", "machine.degree=0"), 2, "--set machine.degree must be"),
-        (("replay", "car", "--kernel", "sigmoid"), 2, "sigmoid"),
         (
             ("replay", "car", "--kernel", "linear", "--gamma", "1"),
             2,
@@ -373,14 +352,9 @@ def test_default_predictors_by_data():
             2,
             "--set machine.coef0 belongs to the kernel poly, not to rbf",
         ),
-        (("replay", "car", "--shuffle", "-1"), 2, "must be an integer >= 0 or none, got '-1'"),
-        (("replay", "car", "--steps", "0"), 2, "steps"),
         (("replay", "car", "--tune", "1728"), 2, "--tune must leave one of the 1728 examples, got 1728"),
-        (("replay", "car", "--tune", "-1"), 2, "tune"),
         (("replay", "car", "--gamma", "1", "--C", "1", "--tune", "9"), 2, "--tune has nothing to choose"),
         (("replay", "car", "--predictors", "ven"), 2, "got 'ven' (did you mean venn?)"),
-        (("replay", "car", "--predictors", ""), 2, "got ''"),
-        (("replay", "car", "--predictors", "venn,venn"), 2, "must be distinct names of"),
         (("replay", "car", "--out", "fruit.csv"), 1, "got fruit.csv: File exists"),
         (("show",), 2, "No such command"),
     ],

@@ -120,13 +120,6 @@ def test_the_speed_is_kept(run):
     ("arguments", "code", "message"),
     [
         (("nowhere",), 1, "no data set and no file has the name 'nowhere'"),
-        (("car", "--level", "1"), 2, "must be a number between 0 and 1, both excluded, got '1'"),
-        (("car", "--level", "nan"), 2, "must be a number between 0 and 1, both excluded, got 'nan'"),
-        (("car", "--set", "monitor.run_length=1"), 2, "must be a number > 1, got '1'"),
-        (("car", "--window", "0"), 2, "--window must be an integer from 1 to 1000000, got '0'"),
-        (("car", "--window", "1" + 30 * "0"), 2, "must be an integer from 1 to 1000000, got"),
-        (("car", "--set", "view.speed=0"), 2, "must be a number > 0, got '0'"),
-        (("car", "--predictors", "oracle"), 2, "must be distinct names of forecaster, abers"),
         (("car", "--set", "machine.degree=2"), 2, "--set machine.degree belongs to the kernel poly"),
         (("broken.npz",), 1, "broken.npz is not a readable record"),
         (("table.csv",), 2, "name the column of its label with --label"),

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from venn import cli
 from venn.cli.config import merge
+from venn.cli.options import DECLARED
 from venn.monitors.alarms import Alarm
 from venn.monitors.verdict import Verdict
 from venn.online.watch import Watch
@@ -259,17 +260,8 @@ def test_settings_are_checked():
 
     assert merged(on_alarm="mail -s 'an alarm' me").on_alarm == ("mail", "-s", "an alarm", "me")
     assert merged(on_alarm=["mail", "a b"]).on_alarm == ("mail", "a b")
-    given = merge(
-        "run",
-        {},
-        "",
-        {
-            ("monitor", "on_alarm"): ("--on-alarm", "notify --to me"),
-            ("monitor", "alarm_webhook"): ("--alarm-webhook", "https://example.com/x"),
-        },
-    )
-    assert given.monitor.on_alarm == ("notify", "--to", "me")
-    assert given.monitor.alarm_every == 60
+    assert merged().alarm_every == 60
+    assert DECLARED["monitor"]["on_alarm"].value("notify --to me", "--on-alarm", True) == ("notify", "--to", "me")
     for table, must in (
         ({"on_alarm": []}, "on_alarm must be a program and its arguments"),
         ({"on_alarm": "'open"}, "on_alarm must be a program"),

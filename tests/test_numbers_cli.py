@@ -121,13 +121,13 @@ def test_a_label_that_is_no_number_is_named(messages, line, message):
 
 def test_of_numbers_the_default_is_several_widths_and_a_kernel_that_is_given_is_taken():
     def chosen(**machine):
-        given = {("machine", key): (f"--{key}", text) for key, text in machine.items()}
+        given = {("machine", key): (f"--{key}", value) for key, value in machine.items()}
         return choices_of_numbers(merge("run", {}, "", given), 4)["ridge"]
 
     assert chosen() == (MultiscaleLaplacian(), 10.0, ", by default")
     assert chosen(kernel="rbf") == (RBF(0.25), 10.0, ", by default: gamma, C")
-    assert chosen(gamma="2", C="3") == chosen(kernel="rbf", gamma="2", C="3") == (RBF(2.0), 3.0, "")
-    assert chosen(kernel="linear", C="3") == (Linear(), 3.0, "")
+    assert chosen(gamma=2.0, C=3.0) == chosen(kernel="rbf", gamma=2.0, C=3.0) == (RBF(2.0), 3.0, "")
+    assert chosen(kernel="linear", C=3.0) == (Linear(), 3.0, "")
     in_file = merge("run", {"machine": {"kernel": "rbf"}}, "run.toml", {})
     assert choices_of_numbers(in_file, None)["ridge"].kernel == RBF("auto")
 

@@ -15,7 +15,6 @@ from naive.naive_messages import that_count
 from run_cases import CLASSES, OPTIONS, left
 
 from venn import cli
-from venn.cli.main import COMMANDS
 from venn.cli.options import offered
 
 WIDTH = 2
@@ -168,9 +167,3 @@ def test_what_is_refused_changes_nothing(found):
         assert (folder / "all").read_bytes() == (folder / "counting").read_bytes()
         asked = sum("x" in one for one in counting)
         assert len((folder / "all").read_text().splitlines()) == asked
-
-
-def test_every_option_has_a_key_and_every_name_is_another():
-    for command in COMMANDS:
-        names = [one.flag(command) for known in offered(command).values() for one in known.values()]
-        assert len(set(names)) == len(names)

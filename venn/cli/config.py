@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from venn.cli.errors import did_you_mean
-from venn.cli.forms import short
+from venn.cli.forms import Declared, short
 from venn.cli.options import DECLARED, TABLES, Config, offered
 
 
@@ -28,7 +27,7 @@ def merge(command: str, file: Mapping[str, Any], path: str, given: Mapping[tuple
     path : str
         The file's path, for errors.
     given : mapping
-        By table and key how the command line names an option, and its text, texts, or True or False of a flag.
+        By table and key how the command line names an option, and its value.
 
     Raises
     ------
@@ -53,8 +52,7 @@ def merge(command: str, file: Mapping[str, Any], path: str, given: Mapping[tuple
         values = {}
         for key, one in keys.items():
             if (table, key) in given:
-                origin[table, key], text = given[table, key]
-                values[key] = one.value(text, origin[table, key], True)
+                origin[table, key], values[key] = given[table, key]
             elif key in file.get(table, {}):
                 origin[table, key] = f"{path}, [{table}] {key}"
                 values[key] = one.value(file[table][key], origin[table, key], False)
@@ -94,54 +92,59 @@ def configured(command: str) -> Callable[[Callable[..., None]], Callable[..., No
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
-        def called(*args: Any, settings: tuple[str, ...], toml: str | None = None, **others: Any) -> None:
-            context, given = click.get_current_context(), _settings(command, settings)
+        def called(
+            *args: Any, given: dict[tuple[str, str], tuple[str, Any]], toml: str | None = None, **others: Any
+        ) -> None:
             for name, one in flags.items():
-                text = others.pop(name)
-                if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-                    if (one.table, one.key) in given:
-                        raise click.UsageError(
-                            f"{one.flag()} and {given[one.table, one.key][0]} say the same: give one"
-                        )
-                    given[one.table, one.key] = one.flag(), text
+                place, value = (one.table, one.key), others.pop(name)
+                if value not in (None, ()):
+                    if place in given:
+                        raise click.UsageError(f"{one.flag()} and {given[place][0]} say the same: give one")
+                    given[place] = one.flag(), value
             config = merge(command, {} if toml is None else read_toml(toml), toml or "", given)
             return function(*args, config=config, **others)
 
         also = f" {', '.join(rare)} have no option of their own." if rare else ""
         made = click.option(
-            "--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE",
+            "--set", "given", multiple=True, metavar="TABLE.KEY=VALUE",
+            callback=lambda context, option, texts: _settings(command, texts),
             help=f"Any of these settings, by its place in the TOML file, repeatable.{also} --set TABLE.KEY alone says "
             "what it is.",
         )(called)  # fmt: skip
         for name, one in reversed(flags.items()):
             flag, form = one.flag(), one.form
+            kind: dict[str, Any] = {"type": str, "metavar": form.metavar, "multiple": form.repeated}
             if form.must == "true or false":
-                no = "" if one.default is False else f"/--no-{flag.removeprefix('--')}"
-                made = click.option(flag + no, name, is_flag=True, default=None, help=one.help)(made)
-            else:
-                made = click.option(
-                    flag, name, type=str, metavar=form.metavar, multiple=form.repeated, default=None, help=one.help
-                )(made)
+                flag += "" if one.default is False else f"/--no-{flag.removeprefix('--')}"
+                kind = {"is_flag": True}
+            made = click.option(flag, name, default=None, help=one.help, callback=partial(_checked, one), **kind)(made)
         return made
 
     return add
 
 
-def _settings(command: str, texts: tuple[str, ...]) -> dict[tuple[str, str], tuple[str, Any]]:
+def _checked(one: Declared, context: click.Context, parameter: click.Parameter, given: Any) -> Any:
+    """Return the value of an option; what was not given stays as it is."""
+    return given if given in (None, ()) else one.value(given, one.flag(), True)
+
+
+def _settings(command: str, texts: Sequence[str]) -> dict[tuple[str, str], tuple[str, Any]]:
     """Return what --set gives, as `merge` takes it."""
-    known, given = offered(command), dict[tuple[str, str], tuple[str, Any]]()
+    known, found = offered(command), dict[str, Any]()
     for text in texts:
         place, equals, value = text.partition("=")
         table, _, key = place.partition(".")
-        if key not in known.get(table, {}):
-            places = [f"{one}.{each}" for one, keys in known.items() for each in keys]
+        one = known.get(table, {}).get(key)
+        if one is None:
+            places = [f"{table}.{key}" for table, keys in known.items() for key in keys]
             near = did_you_mean(place, places)
             raise click.UsageError(f"--set must be TABLE.KEY=VALUE, as {places[0]}=..., got {short(text)}{near}")
-        one, where = known[table][key], f"--set {place}"
         if not equals:
-            raise click.UsageError(f"{where} must be {one.form.typed or one.form.must}: {one.help}")
-        if (table, key) in given and not one.form.repeated:
-            raise click.UsageError(f"{where} must be given once, got {short(text)}, too")
-        before = given.get((table, key), (where, ()))[1]
-        given[table, key] = where, (*before, value) if one.form.repeated else value
-    return given
+            raise click.UsageError(f"--set {place} must be {one.form.typed or one.form.must}: {one.help}")
+        if place in found and not one.form.repeated:
+            raise click.UsageError(f"--set {place} must be given once, got {short(text)}, too")
+        found[place] = one, (*found[place][1], value) if place in found else (value,) if one.form.repeated else value
+    return {
+        (one.table, one.key): (f"--set {place}", one.value(given, f"--set {place}", True))
+        for place, (one, given) in found.items()
+    }
