@@ -206,7 +206,7 @@ def test_multipliers_satisfy_the_optimality_conditions(kind, C):
                 assert (alpha[mine] <= 1).all()
                 assert (score[mine & (alpha > 1e-9)] <= 1 + 1e-7).all()
                 assert (score[mine & (alpha < 1 - 1e-9)] >= 1 - 1e-7).all()
-                beta = machine._branches.beta[int(k == j), k] / C
+                beta = machine._buffers.branches.beta[int(k == j), k] / C
                 for i in range(answer.asked.distinct.size):
                     here = where == i
                     carried = (alpha * weights)[mine & here].sum() - beta[i]  # by the examples of other classes

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 import venn
 from venn._compiled.ranks import WIDTH, below_and_up_to, insert_many, no_values, with_room
-from venn.machines.distances import NeighbourDistances
+from venn.machines.objects import NeighbourDistances
 from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
 from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
@@ -505,7 +505,7 @@ def test_repr_shows_the_parameters():
     shown = repr(model)
     assert shown.startswith("InductiveConformal(NeighbourDistances(")
     assert shown.endswith(
-        "DistanceRatio(deleted=True), schedule=PrefixRestart(growth=2.0, first=4, last=None), "
+        "DistanceRatio(deleted=True), schedule=PrefixRestart(first=4, growth=2.0), "
         "label_conditional=True, smoothed=False, seed=3)"
     )
     assert "Margin(deleted=False), schedule=NoTraining()" in repr(InductiveConformal(frozen()))

@@ -151,7 +151,7 @@ def test_balancing_tosses_a_coin_for_every_example():
         whole.learn_one(x, label)
         assert (windowed.n, windowed.kept) == (whole.n, whole.kept)
     assert windowed.n == 200
-    assert windowed.predictor.machine.n == 4
+    assert windowed.learner.machine.n == 4
 
 
 def test_what_suits_the_machine_inside_suits_the_window():

@@ -32,7 +32,9 @@ from venn._compiled.step import centre
 
 PORTION = 100  # events of a leg
 FLAT = 1e-15  # a rate below this, in units of the largest possible one, counts as no motion
-LEGS = 500  # most legs of a path, or a tenth of the number of objects: rounding can cause cycles
+# Rounding can cause cycles in which time moves by rounding only. So a path has at most so many events for each object,
+# and for each of a leg; and so many legs, or a tenth of the number of objects.
+EVENTS, LEGS = 10, 500
 # Share of the promised violation accepted at the end; a score beyond all of it met a level unwatched.
 ACCEPT = 0.4
 SPOILT = 1e-12  # an inverse with a larger relative error is replaced
@@ -473,7 +475,8 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
         events += passed
         legs += 1
         still = still + passed if t == kept_t else 0
-        if still > count + 2 * PORTION or legs > max(LEGS, count // 10):
+        circling = still > count + 2 * PORTION or events > EVENTS * (count + PORTION)
+        if circling or legs > max(LEGS, count // 10):
             return FAILED, events, bias, members, B
 
     near = resolution(C, scale)

@@ -323,7 +323,7 @@ class Categories(_EveryFold):
     def __init__(self, taxonomy: ByScores, folds: Sequence[Fold], c: int) -> None:
         folds = large_enough(folds)
         super().__init__(folds)
-        checked_taxonomy(taxonomy, c)
+        checked_taxonomy("taxonomy", taxonomy, c)
         self._counters = []
         for fold in folds:
             self._counters.append(counter(taxonomy, tuple(range(c)), RowMean()))

@@ -12,10 +12,10 @@ from scipy.linalg.lapack import dtrtri
 
 from venn._compiled import distribution
 from venn._compiled import ridge as compiled
-from venn.machines.machine import NotConverged, grown
+from venn.machines.machine import NotConverged, doubled, grown
 from venn.machines.ridge_solution import Kept, Solution, changed_by_last
 from venn.machines.shared_store import KernelRows, same
-from venn.machines.store import Content, ObjectStore, check_row, doubled
+from venn.machines.store import Content, ObjectStore, check_row
 from venn.prediction import Floats
 from venn.saved import checked_keys, held_int
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.scaled import Scale, fixed_by, held_scale
+from venn.machines.columns import ColumnScale, fixed_by, held_scale
 from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, odds
 from venn.monitors.change import MEMORY, ChangePoint, Trace
 from venn.monitors.evidence import against
@@ -97,7 +97,7 @@ class Drift(TakesTurns, Saved):
         self.seed = self._smoothing.seed
         self.first = 0 if integer("first", first, 0) == 0 else integer("first", first, 2)
         self._rows: list[Any] = []  # the first objects, until they fix the scale
-        self._scale: Scale | None = None
+        self._scale: ColumnScale | None = None
         pattern = self.ranking.martingale
         self._ville = Ville(pattern, self.level - self.ranking.risk)
         self._repeated = ShiryaevRoberts(pattern, self.run_length)
@@ -131,7 +131,7 @@ class Drift(TakesTurns, Saved):
         """Raise what `update(x)` would raise for a bad object, and take no notice of it."""
         self._placed(x)
 
-    def _placed(self, x: Any) -> tuple[Any, Scale | None]:
+    def _placed(self, x: Any) -> tuple[Any, ColumnScale | None]:
         """Return a clean object, on the scale if there is one, and the scale that it fixes as the last of the first."""
         if not self.first:
             self.ranking.check(x)

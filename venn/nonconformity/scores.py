@@ -10,11 +10,11 @@ import numpy as np
 from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.grid import margin_steps
 from venn._compiled.nonconformity import rank_beside_rivals, start_counts, tally
-from venn.machines.around import inside
+from venn.machines.hinge import OneVsAllSVM
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
 from venn.machines.objects import NearestNeighbours
-from venn.machines.one_vs_all import OneVsAllSVM
+from venn.machines.window import inside
 from venn.parameters import Parameters, flag, with_methods
 from venn.prediction import Floats, Integers
 from venn.saved import component, param

@@ -33,6 +33,7 @@ from venn.online.keeper import Keeper
 from venn.parameters import flag, integer, path_of
 
 LARGEST_LOG = 1 << 26  # bytes that the log keeps when no reader needs more
+DESCRIBED = "predictors", "monitors", "start", "packing"  # of a header: in the words of one version
 REPLACING = {"latest": "predictor", "positions": "source"}  # tables beside the chain with one row for a key
 
 
@@ -222,8 +223,11 @@ class Journal:
         chain.check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
         chain.check_end(self.path, lock.last_word(self.path, self.token), self.events)
+        # Another version describes objects in other words. All is learned again then, and the predictions prove that
+        # these are the objects of the run.
+        skipped = {"created"} if found.get("packing") == header.get("packing") else {"created", *DESCRIBED}
         for key, value in header.items():
-            if key == "created" or found.get(key) == json.loads(json.dumps(value)):
+            if key in skipped or found.get(key) == json.loads(json.dumps(value)):
                 continue
             if key == "start":
                 raise JournalError(

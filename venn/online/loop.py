@@ -532,6 +532,7 @@ class Online(TakesTurns):
             "predictors": {name: described(predictor) for name, predictor in self.panel.items()},
             "monitors": {name: described(monitor) for name, monitor in self.monitors.items()},
             "start": zlib.crc32(state),
+            "packing": checkpoint.VERSION,
             "created": time.time(),
         }
         known = journal.open(header)

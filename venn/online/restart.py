@@ -83,7 +83,8 @@ def happen_again(
         if encode(run.panel.predict_one(waiting.x)) != event.predictions:
             raise JournalError(
                 f"{journal.path} must hold the predictions of this program with these parameters, and at event "
-                f"{event.event} holds another one: was it written by another version?"
+                f"{event.event} holds another one. If another version of venn wrote it, go on with that one; or keep "
+                "it, for venn report and venn export read it, and begin a new journal with what venn export writes"
             )
         ids[event.event] = event.id
         bulletin.ring(run.answered + 1, time.time(), run.ask(event.id, waiting, event.time))

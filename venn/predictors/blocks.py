@@ -14,7 +14,6 @@ from venn.prediction import (
     ERROR_RATE,
     REALISED_ROW,
     TIE,
-    CategoryClass,
     ClassIntervals,
     Floats,
     Forecast,
@@ -228,7 +227,7 @@ class ManyMultiprobabilities(_Bounded):
     @cached_property
     def index(self) -> Integers:
         """(n,) positions of the predicted classes."""
-        if isinstance(self.rule, CategoryClass) and self.category_classes is not None:
+        if getattr(self.rule, "needs_class", False) and self.category_classes is not None:
             return self.category_classes
         return np.array([self[i].index for i in range(len(self))], np.int64)
 

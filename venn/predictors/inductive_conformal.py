@@ -13,13 +13,13 @@ from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows
 from venn.nonconformity import ByScores, Margin
 from venn.nonconformity.scores import checked_measure
-from venn.parameters import flag
+from venn.parameters import flag, integer
 from venn.prediction import Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
-from venn.predictors.inductive_base import Inductive, schedule_of_classes
+from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
 from venn.predictors.merging import Mergeable
 from venn.priors import PriorShift, checked_ratios
-from venn.saved import held_array, held_rows, saved
+from venn.saved import component, held_array, held_rows, param
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
@@ -253,23 +253,23 @@ class ByObject(Ranking):
         return self._rank(self._with_each_label(scores[:, :-1]), scores[:, -1])
 
 
-def pointwise_measure(measure: Any, c: int) -> ByScores:
-    """Return the measure, by default the margin, or say what is wrong with it for `c` classes."""
-    if measure is None:
-        return Margin(deleted=False)
+def pointwise_measure(name: str, measure: Any, machine: Any) -> ByScores:
+    """Return the measure, by default the margin, or say what is wrong with it for a scorer."""
+    measure = Margin(deleted=False) if measure is None else measure
     checked_measure(measure)
     if not (isinstance(measure, ByScores) and measure.pointwise):
         raise ValueError(
-            "measure must be a pointwise function of the scores, such as Margin(), for calibration examples are "
+            f"{name} must be a pointwise function of the scores, such as Margin(), for calibration examples are "
             f"measured once, each by itself; got {measure!r}"
         )
     # Raises now if the measure is not for c classes. Its value does not matter: these scores need not occur.
     with np.errstate(all="ignore"):
-        measure.checked_values(np.zeros((1, c)), np.zeros(1, np.int64))
+        measure.checked_values(np.zeros((1, len(machine.classes))), np.zeros(1, np.int64))
+    measure.check_machine(machine)
     return measure
 
 
-@saved
+@component
 class InductiveConformal(Inductive[Any]):
     """Conformal predictor by a scorer that is not trained on the examples it calibrates on.
 
@@ -363,37 +363,33 @@ class InductiveConformal(Inductive[Any]):
 
     unnamed = 2
 
-    def __init__(
-        self,
-        machine: Any,
-        measure: ByScores | None = None,
-        *,
-        schedule: Schedule | None = None,
-        label_conditional: bool = False,
-        smoothed: bool = True,
-        seed: int = 0,
-        shift: PriorShift | CovariateShift | None = None,
-    ) -> None:
-        schedule = schedule_of_classes(machine, schedule)
-        c = len(machine.classes)
-        self.measure = pointwise_measure(measure, c)
-        self.measure.check_machine(machine)
-        self.label_conditional = flag("label_conditional", label_conditional)
-        self.smoothed = flag("smoothed", smoothed)
-        self._smoothing = Smoothing(seed)
-        self.seed = self._smoothing.seed
-        self.shift = shift
-        self._by_object = isinstance(shift, CovariateShift)
-        ratios = None if self._by_object else checked_ratios(shift, machine.classes)
+    machine: Any = param(scorer_of_classes, kept_as="given")
+    measure: ByScores = param(pointwise_measure, GIVEN, default=None)
+    schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
+    label_conditional: bool = param(flag, default=False, kw_only=True)
+    smoothed: bool = param(flag, default=True, kw_only=True)
+    seed: int = param(integer, 0, default=0, kw_only=True)
+    shift: PriorShift | CovariateShift | None = param(default=None, kw_only=True)
+
+    def new_reader(self) -> Ranking:
+        """Return what ranks an object among the calibration examples, weighed by the shift."""
+        c = len(self.given.classes)
+        if isinstance(self.shift, CovariateShift):
+            return ByObject(self.measure, c, self.label_conditional)
+        ratios = checked_ratios(self.shift, self.given.classes)
+        if ratios is None or self.label_conditional:  # examples of one class weigh alike: weights cancel
+            return Ranking(self.measure, c, self.label_conditional)
+        return WeightedRanking(self.measure, ratios)
+
+    def derive(self) -> None:
+        """Say how ranks become p-values."""
+        super().derive()
+        self._smoothing = Smoothing(self.seed)
+        self._by_object = isinstance(self.shift, CovariateShift)
+        ratios = None if self._by_object else checked_ratios(self.shift, self.classes)
         self._possible = None if ratios is None else ratios > 0
-        if self._by_object:
-            reader: Ranking = ByObject(self.measure, c, self.label_conditional)
-        elif ratios is None or self.label_conditional:  # examples of one class weigh alike: weights cancel
-            reader = Ranking(self.measure, c, self.label_conditional)
-        else:
-            reader = WeightedRanking(self.measure, ratios)
-        self._ranking = reader if type(reader) is Ranking and not self.label_conditional else None
-        super().__init__(machine, reader, schedule)
+        plain = type(self._reader) is Ranking and not self.label_conditional
+        self._ranking: Ranking | None = self._reader if plain else None
 
     def under(self, shift: PriorShift | CovariateShift | None) -> InductiveConformal:
         """Return the same predictor under a prior shift, or none, having learned nothing."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from venn.labels import HasLabels, space_of
-from venn.machines.views import taught
+from venn.machines.window import taught
 from venn.parameters import has_methods, integer, with_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.learning import AroundPredictor, copied_predictor
