@@ -48,7 +48,6 @@ def run(tmp_path, monkeypatch, undrawn):
     return lambda *arguments: CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
 
 
-@click.command()
 @configured("replay")
 def options(config):
     return Columns(config)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from msgspec.inspect import FloatType, IntType, type_info
 
 from venn import cli
-from venn.cli.config import merge
+from venn.cli.config import configured, merge
 from venn.cli.main import COMMANDS
 from venn.cli.options import DECLARED, TABLES, offered
 
@@ -115,8 +115,7 @@ SAID = [
 def test_what_is_set_is_what_a_file_says(setting, toml):
     found = []
 
-    @click.command()
-    @cli.config.configured("run")
+    @configured("run")
     def command(config):
         found.append(config)
 
@@ -135,6 +134,7 @@ def test_what_is_set_is_what_a_file_says(setting, toml):
         (["run.batch=0"], "--set run.batch must be an integer from 1 to 100000, got '0'"),
         (["run.batch=1", "run.batch=2"], "--set run.batch must be given once, got 'run.batch=2', too"),
         (["source.kafka=={"], "--set source.kafka must be a table of settings, got "),
+        (["--batch", "2"], "--batch has no option of its own: write --set run.batch=VALUE"),
         (["view.speed=1"], "--set must be TABLE.KEY=VALUE, "),
         (["machine.C=1", "--C", "2"], "--C and --set machine.C say the same: give one"),
     ],

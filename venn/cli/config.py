@@ -84,13 +84,35 @@ def read_toml(path: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- the command line
 
 
-def configured(command: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add a command's options to a function, which gets their `Config` instead, as its argument `config`."""
+class Command(click.Command):
+    """A command that says how what it does not know is given."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            for one in (one for keys in offered(self.name or "").values() for one in keys.values()):
+                if one.flag() == error.option_name:
+                    instead = f"{one.flag(self.name or '')}=VALUE"
+                    raise click.UsageError(
+                        f"{error.option_name} has no option of its own: write {instead}", ctx
+                    ) from None
+            raise
+        except click.UsageError as error:
+            if self.name == "run" and "unexpected extra argument" in error.message:
+                example = "name a source by --source, as in --source mine.csv"
+                raise click.UsageError(f"{error.message}: {example}", ctx) from None
+            raise
+
+
+def configured(command: str) -> Callable[[Callable[..., None]], Command]:
+    """Make a command of a function, which gets its options as a `Config`, the argument `config`."""
     known = [one for keys in offered(command).values() for one in keys.values()]
     flags = {f"{one.table}_{one.key}": one for one in known if not one.flag(command).startswith("--set")}
     rare = [f"{one.table}.{one.key}" for one in known if one not in flags.values()]
 
-    def add(function: Callable[..., None]) -> Callable[..., None]:
+    def add(function: Callable[..., None]) -> Command:
         @wraps(function)
         def called(
             *args: Any, given: dict[tuple[str, str], tuple[str, Any]], toml: str | None = None, **others: Any
@@ -118,7 +140,7 @@ def configured(command: str) -> Callable[[Callable[..., None]], Callable[..., No
                 flag += "" if one.default is False else f"/--no-{flag.removeprefix('--')}"
                 kind = {"is_flag": True}
             made = click.option(flag, name, default=None, help=one.help, callback=partial(_checked, one), **kind)(made)
-        return made
+        return click.command(cls=Command)(made)
 
     return add
 

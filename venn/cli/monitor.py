@@ -42,9 +42,8 @@ OF_RECORDS = {
 }  # fmt: skip
 
 
-@click.command()
-@of_data("DATA|FILE")
 @configured("monitor")
+@of_data("DATA|FILE")
 def monitor(data: str, config: Config) -> None:
     """Watch predictors on DATA or FILE: accuracy inside its band, evidence against their claims, alarms.
 

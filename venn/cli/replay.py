@@ -194,9 +194,8 @@ def of_data(metavar: str) -> Callable[[Command], Command]:
 # ---------------------------------------------------------------- venn replay
 
 
-@click.command()
-@of_data("DATA")
 @configured("replay")
+@of_data("DATA")
 def replay(data: str, config: Config) -> None:
     """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
@@ -328,9 +327,8 @@ def _summary(record: Record, data: str, tuning: Tuning | None, verdicts: Mapping
 # ---------------------------------------------------------------- venn compare
 
 
-@click.command()
-@click.argument("data", nargs=-1, required=True, shell_complete=complete)
 @configured("compare")
+@click.argument("data", nargs=-1, required=True, shell_complete=complete)
 def compare(data: tuple[str, ...], config: Config) -> None:
     """Replay each DATA in several orders; print the means of each predictor over them.
 

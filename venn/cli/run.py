@@ -47,25 +47,9 @@ from venn.show.notify import Notifier, Receiver, Webhook
 from venn.show.snapshots import Counts
 
 
-class SourceByOption(click.Command):
-    """A command that says how its source is named, to those who give it as an argument."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            if "unexpected extra argument" in error.message:
-                raise click.UsageError(
-                    f"{error.message}: name a source by --source, as in --source mine.csv", ctx
-                ) from None
-            raise
-
-
-@click.command(cls=SourceByOption)
+@configured("run")
 @click.option("--config", "toml", metavar="FILE", help="TOML file with the same settings; options take precedence.")
 @click.option("--check", is_flag=True, help="Only say what would run.")
-@configured("run")
 def run(config: Config, check: bool) -> None:
     """Predict for a source's questions, learn its answers, and keep both in a journal; after a kill it continues.
 

@@ -138,9 +138,8 @@ def _snapshots(watch: Watch) -> dict[str, Any]:
     return found
 
 
-@click.command()
-@click.argument("run", metavar="RUN")
 @configured("metrics")
+@click.argument("run", metavar="RUN")
 def metrics(run: str, config: Config) -> None:
     """Serve the figures of RUN, a journal, to Prometheus.
 
