@@ -531,8 +531,8 @@ def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
     assert "alarm: conformal: At step" in result.stderr
     for extra, said in (
         (("--predictors", "inductive", "--window", 9), "--window does not go with inductive"),
-        (("--predictors", "conformal", "--restart-on-alarm"), "--restart-on-alarm needs a window"),
-        (("--predictors", "conformal", "--window", 9, "--keep", 2), "--keep belongs to --restart-on-alarm"),
+        (("--predictors", "conformal", "--restart-on-alarm"), "--restart-on-alarm needs --window"),
+        (("--predictors", "conformal", "--window", 9, "--keep", 2), "--keep needs --restart-on-alarm"),
         (
             ("--predictors", "conformal", "--window", 9, "--restart-on-alarm", "--keep", 20),
             "--keep must be at most the window, 9 examples, got 20",
