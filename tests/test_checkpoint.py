@@ -125,7 +125,7 @@ def test_monitors_go_on(name):
         twin = unpack(data)
         assert repr(twin) == repr(subject)
         assert pack(twin) == data
-        assert stepped(name, 20, 1, twin).state == stepped(name, 20, 1, subject).state
+        assert pack(stepped(name, 20, 1, twin)) == pack(stepped(name, 20, 1, subject))
 
 
 @pytest.mark.parametrize("name", [*PARAMETERS, *PREDICTIONS])

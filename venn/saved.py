@@ -21,7 +21,7 @@ import inspect
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
+from copy import copy, deepcopy
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, dataclass_transform
@@ -214,7 +214,11 @@ class Saved:
             parameters = self.parameters
         except AttributeError:  # nobody knows where a user's own class holds them
             return object.__repr__(self)
-        given = {name: list(v) if name == "classes" else v for name, v in parameters.items() if v is not None}
+        given = {
+            name: list(v) if name == "classes" and isinstance(v, tuple) else v
+            for name, v in parameters.items()
+            if v is not None
+        }
         each = [f"{'' if place < self.unnamed else f'{name}='}{v!r}" for place, (name, v) in enumerate(given.items())]
         return f"{type(self).__name__}({', '.join(each)})"
 
@@ -225,27 +229,35 @@ class Saved:
         return cls(**parameters)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Bring an object that has learned nothing into this state.
+        """Bring an object into this state, whatever it has learned.
 
         Raises
         ------
         ValueError
-            No object with these parameters can be in that state. Do not use the object then.
+            No object with these parameters can be in that state: nothing changes. By a class that restores by hand the
+            object may be in between: do not use it then.
         """
         checked_keys("state", state, self.state)
-        for field in self.learned_as:
-            value = field.checked(state[field.name], self)
-            own = getattr(self, field.attribute)
-            setattr(self, field.attribute, _taken(field.name, own, value) if field.within else _copied(value))
-        self.derive()
+        if not self.learned_as:
+            return
+        given = state if isinstance(state, Given) else deepcopy(state)  # what another object holds goes on there
+        before = [(field.attribute, getattr(self, field.attribute)) for field in self.learned_as]
+        try:
+            for field in self.learned_as:
+                value = field.checked(given[field.name], self)
+                own = getattr(self, field.attribute)
+                setattr(self, field.attribute, _taken(field.name, own, value) if field.within else _copied(value))
+            self.derive()
+        except BaseException:
+            for attribute, value in before:
+                setattr(self, attribute, value)
+            self.derive()
+            raise
 
     def fresh(self) -> Self:
         """Return one with the same parameters that has learned nothing."""
         return self.made_of(
-            {
-                name: one.fresh() if isinstance(one, Saved) and one.learns else one
-                for name, one in self.parameters.items()
-            }
+            {name: one.fresh() if getattr(one, "learns", False) else one for name, one in self.parameters.items()}
         )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -355,12 +367,16 @@ def taken_apart(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return {name: getattr(thing, name) for name in arguments_of(type(thing))}, {}
 
 
+class Given(dict[str, Any]):
+    """A state that nobody else holds, as of a file or a pickle: its objects are taken over, not copied."""
+
+
 def made_again(kind: type, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
     """Return an object with these parameters and state, or raise ValueError if none can have them."""
     thing: Any
     if issubclass(kind, Saved):
         thing = kind.made_of(parameters)
-        thing.restore(state)
+        thing.restore(Given(state))
         return thing
     checked_keys("parameters", parameters, arguments_of(kind))
     checked_keys("state", state, ())

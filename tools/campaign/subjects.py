@@ -431,7 +431,6 @@ INNER = {
     "sparse_proximity_row",
     "stand_on",
     "take",
-    "take_over",
     "after_learning",
     "combined",
     "count_table",

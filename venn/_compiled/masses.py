@@ -20,7 +20,7 @@ for instance-weighted support vector machines".
 
 import numpy as np
 
-from venn._compiled.buffers import Margin
+from venn._compiled.buffers import MarginBuffers
 from venn._compiled.categories import smallest
 from venn._compiled.dense import add_rows, copy_row, copy_square, dot, largest, magnitude
 from venn._compiled.jit import compiled
@@ -116,7 +116,7 @@ def mend(K, members, m, B, shape, rhs, out):  # type: ignore[no-untyped-def]
 @compiled
 def stands_apart(i, K, scale, members, m, B, shape, z, u, moves):  # type: ignore[no-untyped-def]
     """Whether object i is independent of a margin's members; `moves` says whether it certainly moves."""
-    if distance_from(Margin(members, m, B), i, K, shape, z, u) > DOUBT * scale:
+    if distance_from(MarginBuffers(members, m, B), i, K, shape, z, u) > DOUBT * scale:
         return True
     if not moves:
         return False

@@ -17,12 +17,12 @@ from venn._compiled.step import PART, solve_step
 from venn.machines.examples import PlacedTable
 from venn.machines.exchange import SMALL, Problem, Solution, exchanged, margin_from_states, one_thread
 from venn.machines.hinge_buffers import HingeBuffers
-from venn.machines.hinge_hypotheses import Listing, OneVsAllHypotheses, Question, mirrored
+from venn.machines.hinge_hypotheses import HingeQuestion, Listing, OneVsAllHypotheses, mirrored
 from venn.machines.kernels import proximities
 from venn.machines.machine import Bag, NotConverged
 from venn.machines.masses import SURE, backup_of, move_masses, move_one
 from venn.machines.spans import Spans
-from venn.machines.store import NONE, Content, ObjectStore, Weighing
+from venn.machines.store import NONE, Content, ObjectStore, StoreWeighing
 from venn.machines.threads import side_by_side
 from venn.prediction import Floats, Integers
 from venn.saved import held_array, held_bool, held_float, saved
@@ -36,7 +36,7 @@ def changes_of_a_path(count: int) -> int:
 
 
 @saved
-class OneVsAllSVM(Weighing):
+class OneVsAllSVM(StoreWeighing):
     """Exact incremental one-against-all support vector machines.
 
     Machine k minimises 1/2 |w|^2 + C sum_i max(0, 1 - t_i f_k(x_i)), t_i = +1 for class k and -1 for
@@ -270,7 +270,7 @@ class OneVsAllSVM(Weighing):
                 worst = max(worst, self._solve_afresh(k, side, p, count, tolerance, float(supposed[side, k])))
         if not worst <= tolerance:
             raise NotConverged(f"{self._missed(tolerance, worst, scale)} at example {self.n}")
-        asked = Question(
+        asked = HingeQuestion(
             p, weight, self.C, self._scale, scale, self.signs, self._side, supposed, b.objects, b.solved, b.branches,
             self._listing.listed(b.scratch.order[:count]), self._examples, self._store, self._spans,
         )  # fmt: skip

@@ -138,7 +138,7 @@ class Listing:
             raise ValueError("listing must be the distinct examples that differ from the first at their object")
 
 
-class Question(NamedTuple):
+class HingeQuestion(NamedTuple):
     """The object asked about, and the arrays of the machines that answer."""
 
     test: int  # place of the object among the distinct ones
@@ -163,7 +163,7 @@ def mirrored(values: Floats) -> Floats:
     return np.concatenate([values, -values])
 
 
-class Sums(NamedTuple):
+class HingeSums(NamedTuple):
     """Sums of coefficients and of weights at each object, for classes of equal weights."""
 
     negative: Floats  #: (c, objects) coefficients of each class's machine, if the new object is of another class
@@ -183,10 +183,10 @@ class OneVsAllHypotheses(BaseHypotheses):
 
     Attributes
     ----------
-    asked : Question
+    asked : HingeQuestion
     """
 
-    def __init__(self, key: bytes, test_scores: Floats, asked: Question) -> None:
+    def __init__(self, key: bytes, test_scores: Floats, asked: HingeQuestion) -> None:
         super().__init__(key, test_scores, asked.weight)
         self.asked = asked
         self._deleted: Floats | None = None
@@ -275,7 +275,7 @@ class OneVsAllHypotheses(BaseHypotheses):
         shares: Floats = (betas / np.where(total > 0, total, 1.0))[:, np.append(places, asked.test)] * weights
         return shares.T if self.test_scores.size > 2 else mirrored(shares).T
 
-    def sums(self) -> Sums:
+    def sums(self) -> HingeSums:
         """Return the sums of coefficients and of weights at each object.
 
         Raises
@@ -292,4 +292,4 @@ class OneVsAllHypotheses(BaseHypotheses):
             first, second = positive[0], negative[0]  # of the first class's machine, as the first and the second class
             mass = np.array([mass[0], total - mass[0]])
             negative, positive = np.array([second, -first]), np.array([first, -second])
-        return Sums(negative, positive, mass, total)
+        return HingeSums(negative, positive, mass, total)

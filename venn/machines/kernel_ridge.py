@@ -14,7 +14,7 @@ from venn.machines.examples import ExampleTable
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
 from venn.machines.machine import Bag
-from venn.machines.ridge import Bordered, Linear, RidgeSystem
+from venn.machines.ridge import Bordered, LinearPart, RidgeSystem
 from venn.machines.scale import ScaleLike
 from venn.machines.store import NONE, Content, ObjectStore, Remembering
 from venn.parameters import positive
@@ -145,7 +145,7 @@ class KernelRidge(Remembering):
         n = self.n
         (bordered,) = self._system.border(x, [1 / (self.C * weight)])
         nothing = np.zeros(0)
-        linear = self._system.linear(bordered) if n else Linear(0.0, math.inf, nothing, nothing, nothing)
+        linear = self._system.linear(bordered) if n else LinearPart(0.0, math.inf, nothing, nothing, nothing)
         ridge = np.append(self._system.ridge[:n], bordered.ridge)
         columns = self._store.columns[:, : n + 1]
         return Lines(key, weight, linear, ridge, columns, self._origin, self._unit, bordered, self.aside)
@@ -311,7 +311,7 @@ class Lines:
     """
 
     def __init__(
-        self, key: bytes, weight: float, linear: Linear, ridge: Floats, objects: Floats, origin: float, unit: float,
+        self, key: bytes, weight: float, linear: LinearPart, ridge: Floats, objects: Floats, origin: float, unit: float,
         bordered: Bordered, aside: int = 0,
     ) -> None:  # fmt: skip
         self.key = key

@@ -13,7 +13,7 @@ from venn.machines.kernels import Kernel
 from venn.machines.machine import Bag, ScoreTable, Tables
 from venn.machines.ridge import Bordered, RidgeSystem
 from venn.machines.scale import ScaleLike
-from venn.machines.store import NONE, Content, ObjectStore, Weighing
+from venn.machines.store import NONE, Content, ObjectStore, StoreWeighing
 from venn.prediction import Floats, Integers, Label
 from venn.saved import saved
 
@@ -21,7 +21,7 @@ SMALLEST = 1e-300  # least C weight of an example: the equations contain its inv
 
 
 @saved
-class LeastSquaresSVM(Weighing):
+class LeastSquaresSVM(StoreWeighing):
     """One-against-all least-squares support vector machines, exact online.
 
     Machine k minimises 1/2 |w|^2 + C/2 sum_i (t_i - f_k(x_i))^2, t_i = +1 for class k and -1 for the others,

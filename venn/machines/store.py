@@ -480,7 +480,7 @@ class Remembering(Storing):
         raise NotImplementedError
 
 
-class Weighing(Remembering):
+class StoreWeighing(Remembering):
     """Base of classifiers that keep objects in a store, and learn examples of any weight."""
 
     kernel: Kernel

@@ -56,7 +56,7 @@ def checked_measure(measure: Any) -> Measure:
     return with_methods("measure", measure, wanted, "rank", "check_machine", has=["deleted"])
 
 
-class ByScores(Parameters):
+class ScoreMeasure(Parameters):
     """Base of nonconformity measures that are functions of the scores and the labels.
 
     A subclass gives `values(scores, codes)`, which must treat all rows alike: permuting the rows permutes the
@@ -75,7 +75,7 @@ class ByScores(Parameters):
     --------
     The probability that softmax gives to the other classes:
 
-    >>> class Denied(ByScores):
+    >>> class Denied(ScoreMeasure):
     ...     pointwise = True
     ...     def values(self, scores, codes):
     ...         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -173,7 +173,7 @@ class ByScores(Parameters):
 
 
 @component
-class BesideRivals(ByScores):
+class BesideRivals(ScoreMeasure):
     """Base of `Margin` and `DistanceRatio`: the own score against the best of the other classes, compiled."""
 
     pointwise = True

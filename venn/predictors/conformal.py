@@ -11,7 +11,7 @@ from venn.covariates import CovariateShift
 from venn.machines.digests import digest_of
 from venn.machines.machine import Machine
 from venn.nonconformity import Margin
-from venn.nonconformity.scores import ByScores, Measure, Ranks, checked_measure
+from venn.nonconformity.scores import Measure, Ranks, ScoreMeasure, checked_measure
 from venn.nonconformity.weighed import weighed_ranks
 from venn.parameters import flag, integer, number
 from venn.prediction import Floats, PredictionSet
@@ -100,7 +100,7 @@ class Conformal(OnMachine):
         Shared with other predictors when they stand in one `Panel`.
     measure : Measure, default Margin()
         `Margin(deleted=False)` reads training scores; `Multiplier()` Lagrange multipliers; your own is a subclass
-        of `venn.nonconformity.ByScores`.
+        of `venn.nonconformity.ScoreMeasure`.
     label_conditional : bool, default False
         Compare with examples of the supposed class only: errors are then rare in every class, not only overall.
     smoothed : bool, default True
@@ -154,7 +154,7 @@ class Conformal(OnMachine):
             self.machine.expect_deleted()
         self._smoothing = Smoothing(self.seed)
         by_object = isinstance(self.shift, CovariateShift)
-        if by_object and not isinstance(self.measure, ByScores):
+        if by_object and not isinstance(self.measure, ScoreMeasure):
             raise TypeError(
                 f"measure must be one on scores, such as Margin(), for {self.shift!r}, got {self.measure!r}"
             )
@@ -174,7 +174,7 @@ class Conformal(OnMachine):
         """
         answer = self.machine.hypotheses(x)
         tau = self._smoothing.at(self.machine.learned, digest_of(x)) if self.smoothed else 1.0
-        if isinstance(self.shift, CovariateShift) and isinstance(self.measure, ByScores):
+        if isinstance(self.shift, CovariateShift) and isinstance(self.measure, ScoreMeasure):
             greater, equal, total = weighed_ranks(self.measure, answer, self.shift, self.label_conditional)
             above = greater + tau * equal
             values = np.minimum(np.divide(above, total, out=np.full(len(total), 1.0), where=total > 0), 1.0)

@@ -52,7 +52,7 @@ class Inequality(NamedTuple):
         return norm * (sqrt(self.right) + self.missed)
 
 
-class Question(NamedTuple):
+class Bracket(NamedTuple):
     """What follows from an object before its label is known."""
 
     key: bytes
@@ -177,7 +177,7 @@ class Defensive(HasLabels, Predictor):
         self._factor = np.zeros((0, 0))
         self._of_forecasts = np.zeros(terms)
         self._of_objects = self._right = self._missed = 0.0
-        self._asked: Question | None = None
+        self._asked: Bracket | None = None
 
     def __repr__(self) -> str:
         kept = "" if self.landmarks is None else f", landmarks={self.landmarks}"
@@ -231,14 +231,14 @@ class Defensive(HasLabels, Predictor):
         of_forecasts = float(self._of_forecasts @ self._of_forecasts)
         return Inequality(self.n, of_forecasts + self._of_objects, self._right, self._missed)
 
-    def _question(self, x: Any) -> Question:
+    def _question(self, x: Any) -> Bracket:
         clean = self._store.clean(x if self._placing is None else self._placing.place(x))
         key = clean.tobytes()
         if self._asked is None or self._asked.key != key:
             self._asked = self._answered(key, clean)
         return self._asked
 
-    def _answered(self, key: bytes, x: Content) -> Question:
+    def _answered(self, key: bytes, x: Content) -> Bracket:
         kept = self._kept
         row = self._store.row_with(kept, x)
         whole, left_out, new, features = float(row[kept]), 0.0, True, row[:kept]
@@ -252,7 +252,7 @@ class Defensive(HasLabels, Predictor):
             new = kept < self.landmarks and whole - given > EXPLAINED * whole
             own, left_out = (whole, 0.0) if new else (given, max(0.0, whole - given))
         p, past = defensive_forecast(self.gamma, self._roots, self._of_forecasts, of_object, 1.0 + own)
-        return Question(key, x, features, float(p), past, of_object, 1.0 + own, left_out, new)
+        return Bracket(key, x, features, float(p), past, of_object, 1.0 + own, left_out, new)
 
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
@@ -264,7 +264,7 @@ class Defensive(HasLabels, Predictor):
         p = self._question(x).forecast
         return Forecast(np.array([1.0 - p, p]), self.classes)
 
-    def note(self, x: Any, y: Label) -> tuple[Question, int]:
+    def note(self, x: Any, y: Label) -> tuple[Bracket, int]:
         """Return what is known before the label, and its code; raise what learning would raise."""
         asked = self._question(x)
         return asked, self.space.encode(y)
@@ -300,7 +300,7 @@ class Defensive(HasLabels, Predictor):
             rows = [*placing.rows, placing.in_form(x)]
             placing.advance(rows, [*placing.labels, y], fixed_by(rows) if len(rows) == placing.scale.first else None)
 
-    def _keep(self, asked: Question) -> None:
+    def _keep(self, asked: Bracket) -> None:
         """Keep an object, with room for its numbers."""
         kept = self._kept
         self._store.look(kept)

@@ -11,7 +11,7 @@ from venn.parameters import fraction, number
 from venn.prediction import ClassIntervals, Floats, Integers
 from venn.predictors.distribution_inductive import scorer_of_numbers
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule
-from venn.predictors.merging import Mergeable, Reader
+from venn.predictors.merging import Mergeable, MergingReader
 from venn.saved import component, held_finite, held_rows, param
 from venn.schedules import Schedule
 
@@ -190,6 +190,6 @@ class VennAbersRegressor(Inductive[Any]):
     machine: Any = param(scorer_of_numbers, kept_as="given")
     schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
 
-    def new_reader(self) -> Reader:
+    def new_reader(self) -> MergingReader:
         """Return what keeps forecasts with their labels."""
         return Forecasts()

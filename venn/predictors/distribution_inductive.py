@@ -14,7 +14,7 @@ from venn.machines.frozen import ObjectRows
 from venn.parameters import integer, share
 from venn.prediction import Bools, Floats, Integers, significance
 from venn.predictors.inductive_base import GIVEN, Inductive, checked_scorer, fitting_schedule
-from venn.predictors.merging import Mergeable, Reader
+from venn.predictors.merging import Mergeable, MergingReader
 from venn.saved import component, held_finite, held_rows, param
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
@@ -267,7 +267,7 @@ class InductiveDistribution(Inductive[Any]):
     schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
     seed: int = param(integer, 0, default=0, kw_only=True)
 
-    def new_reader(self) -> Reader:
+    def new_reader(self) -> MergingReader:
         """Return what keeps the residuals."""
         return Residuals()
 

@@ -16,7 +16,7 @@ from venn.machines.machine import Tables, checked_machine
 from venn.prediction import Bools, Floats, Integers
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import OnMachine
-from venn.predictors.merging import Mergeable, Reader, checked_parts
+from venn.predictors.merging import Mergeable, MergingReader, checked_parts
 from venn.saved import component, param
 from venn.schedules import Schedule
 from venn.taxonomies.groups import By, Clean, Groups, checked_by
@@ -189,7 +189,7 @@ class GroupReader(Mergeable):
     ----------
     groups : Groups
         Knows which group has which number.
-    reader : Reader
+    reader : MergingReader
         A new one like it reads each group.
     """
 
@@ -346,7 +346,7 @@ class InductiveByGroup(Inductive[Any]):
         """The schedule of the predictor."""
         return self.predictor.schedule
 
-    def new_reader(self) -> Reader:
+    def new_reader(self) -> MergingReader:
         """Return one with a reader for each group."""
         return GroupReader(Groups(self.by), self.predictor.calibration.reader)
 

@@ -10,7 +10,7 @@ from venn.prediction import NOTHING, Multiprobability, Rule, fitting_rule
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
-from venn.predictors.merging import Reader
+from venn.predictors.merging import MergingReader
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import component, own, param
 from venn.schedules import NoTraining, Schedule
@@ -115,7 +115,7 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
     )
     shift: PriorShift | None = param(default=None, kw_only=True)
 
-    def new_reader(self) -> Reader:
+    def new_reader(self) -> MergingReader:
         """Return what counts the labels in each category."""
         classes = tuple(self.given.classes)
         return counter(self.taxonomy, classes, self.rule, checked_ratios(self.shift, classes))

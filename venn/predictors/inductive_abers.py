@@ -15,7 +15,7 @@ from venn.parameters import has_methods
 from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
-from venn.predictors.merging import Mergeable, Reader
+from venn.predictors.merging import Mergeable, MergingReader
 from venn.saved import component, held_finite, held_rows, param
 from venn.schedules import Schedule
 
@@ -247,7 +247,7 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
     shift: CovariateShift | None = param(checked_covariates, default=None, kw_only=True)
 
-    def new_reader(self) -> Reader:
+    def new_reader(self) -> MergingReader:
         """Return a calibrator for each class."""
         return (ClasswiseAbers if self.shift is None else WeighedAbers)(tuple(self.given.classes))
 

@@ -19,7 +19,7 @@ from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History, held_features, held_history
 from venn.predictors.learning import Predictor, of_classes
-from venn.predictors.merging import Calibration, Reader, checked_parts
+from venn.predictors.merging import Calibration, MergingReader, checked_parts
 from venn.saved import base, held_codes, held_int, held_rows, is_saved, own, param, state
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 from venn.turns import turn_of
@@ -127,7 +127,7 @@ class OnScores(OnGiven):
 
     schedule: Schedule
 
-    def new_reader(self) -> Reader:
+    def new_reader(self) -> MergingReader:
         """Return a reader that has no calibration examples."""
         raise NotImplementedError
 
@@ -466,10 +466,10 @@ class InductivePart(Inductive[Many]):
     """An inductive predictor with a reader of another one, of which it is a part."""
 
     machine: Any = param(scorer_of_classes, kept_as="given")
-    reader: Reader = param()
+    reader: MergingReader = param()
     schedule: Schedule = param(fitting_schedule, GIVEN, default=None)
 
-    def new_reader(self) -> Reader:
+    def new_reader(self) -> MergingReader:
         """Return the reader that it was given."""
         return self.reader
 

@@ -11,7 +11,7 @@ from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, re
 from venn.covariates import CovariateShift
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows
-from venn.nonconformity import ByScores, Margin
+from venn.nonconformity import Margin, ScoreMeasure
 from venn.nonconformity.scores import checked_measure
 from venn.parameters import flag, integer
 from venn.prediction import Bools, Floats, Integers, PredictionSet
@@ -39,13 +39,13 @@ class Ranked(NamedTuple):
         return Ranked(*(part[order] for part in self))
 
 
-class Ranking(Mergeable):
+class SortedValues(Mergeable):
     """Reader of calibration scores: nonconformity on the grid, kept in ascending order.
 
     A new example with label j is compared with all calibration examples, or with those of class j.
     """
 
-    def __init__(self, measure: ByScores, c: int, label_conditional: bool) -> None:
+    def __init__(self, measure: ScoreMeasure, c: int, label_conditional: bool) -> None:
         self.measure = measure
         self.c = c
         self.label_conditional = label_conditional
@@ -150,13 +150,13 @@ class Ranking(Mergeable):
         return Ranked(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
 
 
-class WeightedRanking(Ranking):
+class WeightedRanking(SortedValues):
     """Reader of calibration scores weighed by class: an object is ranked among the examples of every class in turn.
 
     With c classes a prediction costs c times as much.
     """
 
-    def __init__(self, measure: ByScores, ratios: Floats) -> None:
+    def __init__(self, measure: ScoreMeasure, ratios: Floats) -> None:
         super().__init__(measure, len(ratios), label_conditional=True)
         self.ratios = ratios
 
@@ -186,7 +186,7 @@ class WeightedRanking(Ranking):
         return Ranked(np.zeros((n, self.c)), *np.full((2, n, self.c), self.ratios))
 
 
-class ByObject(Ranking):
+class ByObject(SortedValues):
     """Reader of calibration scores weighed by object: the last column of what is read is the weight.
 
     A prediction costs O(m) after an example was added, O(log m) otherwise.
@@ -253,11 +253,11 @@ class ByObject(Ranking):
         return self._rank(self._with_each_label(scores[:, :-1]), scores[:, -1])
 
 
-def pointwise_measure(name: str, measure: Any, machine: Any) -> ByScores:
+def pointwise_measure(name: str, measure: Any, machine: Any) -> ScoreMeasure:
     """Return the measure, by default the margin, or say what is wrong with it for a scorer."""
     measure = Margin(deleted=False) if measure is None else measure
     checked_measure(measure)
-    if not (isinstance(measure, ByScores) and measure.pointwise):
+    if not (isinstance(measure, ScoreMeasure) and measure.pointwise):
         raise ValueError(
             f"{name} must be a pointwise function of the scores, such as Margin(), for calibration examples are "
             f"measured once, each by itself; got {measure!r}"
@@ -364,21 +364,21 @@ class InductiveConformal(Inductive[Any]):
     unnamed = 2
 
     machine: Any = param(scorer_of_classes, kept_as="given")
-    measure: ByScores = param(pointwise_measure, GIVEN, default=None)
+    measure: ScoreMeasure = param(pointwise_measure, GIVEN, default=None)
     schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
     label_conditional: bool = param(flag, default=False, kw_only=True)
     smoothed: bool = param(flag, default=True, kw_only=True)
     seed: int = param(integer, 0, default=0, kw_only=True)
     shift: PriorShift | CovariateShift | None = param(default=None, kw_only=True)
 
-    def new_reader(self) -> Ranking:
+    def new_reader(self) -> SortedValues:
         """Return what ranks an object among the calibration examples, weighed by the shift."""
         c = len(self.given.classes)
         if isinstance(self.shift, CovariateShift):
             return ByObject(self.measure, c, self.label_conditional)
         ratios = checked_ratios(self.shift, self.given.classes)
         if ratios is None or self.label_conditional:  # examples of one class weigh alike: weights cancel
-            return Ranking(self.measure, c, self.label_conditional)
+            return SortedValues(self.measure, c, self.label_conditional)
         return WeightedRanking(self.measure, ratios)
 
     def derive(self) -> None:
@@ -388,8 +388,8 @@ class InductiveConformal(Inductive[Any]):
         self._by_object = isinstance(self.shift, CovariateShift)
         ratios = None if self._by_object else checked_ratios(self.shift, self.classes)
         self._possible = None if ratios is None else ratios > 0
-        plain = type(self._reader) is Ranking and not self.label_conditional
-        self._ranking: Ranking | None = self._reader if plain else None
+        plain = type(self._reader) is SortedValues and not self.label_conditional
+        self._ranking: SortedValues | None = self._reader if plain else None
 
     def under(self, shift: PriorShift | CovariateShift | None) -> InductiveConformal:
         """Return the same predictor under a prior shift, or none, having learned nothing."""

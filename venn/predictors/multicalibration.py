@@ -18,7 +18,7 @@ from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
 from venn.predictors.learning import OnMachine, machine_of_classes
-from venn.predictors.merging import Reader
+from venn.predictors.merging import MergingReader
 from venn.saved import checked_keys, component, held_finite, param
 from venn.schedules import Schedule
 from venn.taxonomies.groups import Clean, checked_by
@@ -120,7 +120,7 @@ def from_zero(coefficients: Floats, origin: Floats) -> Floats:
     return moved
 
 
-class Sums(Reader):
+class GroupSums(MergingReader):
     """Reader of calibration scores with g beside them: it keeps the sums of the normal equations, no example.
 
     They are sums of g less that of the first calibration example, the origin.
@@ -230,7 +230,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     There is no ridge and nothing is clipped, as both break the identity: a value may lie outside [0, 1], see
     `GroupIntervals`. The two values of a class differ by the leverage of g(x), about m / n.
 
-    Sums over a stream: the departures g (1{y = k} - value) are martingale differences in reversed time where the
+    GroupSums over a stream: the departures g (1{y = k} - value) are martingale differences in reversed time where the
     schedule is exact "online", as for `InductiveVenn`.
 
     With m functions, learning costs O(m^2 + m c) and predicting O(m^3 + m c), whatever the number of examples; memory
@@ -288,9 +288,9 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     groups: Clean = param(checked_by)
     schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
 
-    def new_reader(self) -> Reader:
+    def new_reader(self) -> MergingReader:
         """Return what sums for the normal equations."""
-        return Sums(tuple(self.given.classes), Functions(self.groups).m, meaning_of(self.given))
+        return GroupSums(tuple(self.given.classes), Functions(self.groups).m, meaning_of(self.given))
 
     def derive(self) -> None:
         """Know how many functions there are, if the first example has said so."""

@@ -35,7 +35,7 @@ class Examples(NamedTuple):
 class ScoreSource(Protocol):
     """Where a scaler's scores come from."""
 
-    def feed(self, machine: Any) -> Feed:
+    def feed(self, machine: Any) -> ScoreFeed:
         """Attach to a machine, or say what is wrong with it."""
 
 
@@ -78,7 +78,7 @@ def checked_examples(scores: Floats, positives: Integers) -> Examples:
     return Examples(scores, positives, totals)
 
 
-class Feed(ABC):
+class ScoreFeed(ABC):
     """A source attached to a machine: scored examples to fit maps to, and scores of new objects.
 
     Each of its `parts` trains a machine of its own on some examples, as a schedule says, and keeps scores of others.
@@ -143,7 +143,7 @@ class _Read(NamedTuple):
 _last_read: WeakKeyDictionary[Any, dict[bool, _Read]] = WeakKeyDictionary()
 
 
-class MachineFeed(Feed):
+class MachineFeed(ScoreFeed):
     """The scores of the examples that a machine has learned, by that machine."""
 
     def __init__(self, machine: Machine, deleted: bool, schedules: Sequence[Any] = ()) -> None:
@@ -253,7 +253,7 @@ class DeletedScores(Parameters):
 # Of machines that have not learned the example -------------------------------------------------------------------
 
 
-class HeldOutFeed(Feed):
+class HeldOutFeed(ScoreFeed):
     """Scores of calibration examples by a machine that trains on others."""
 
     @property
@@ -313,7 +313,7 @@ class CrossFittedFeed(MachineFeed):
                 f"CrossFittedScores must learn all {self.machine.n} examples of its machine, got "
                 f"{self.parts[0].n}: share a machine in a Panel"
             )
-        return Feed.examples(self, reader)
+        return ScoreFeed.examples(self, reader)
 
 
 @component
