@@ -26,7 +26,7 @@ KNOWN = (*PREDICTORS, *OF_NUMBERS)  # predictors of classes, and of numbers
 RUN, MONITOR, SERVERS = ("run",), ("monitor",), ("monitor", "metrics")
 LOOKS = ("replay", "compare", "monitor")  # at a stream that ends
 ALL = (*RUN, *LOOKS)
-LIVE, WHOLE = "redis kafka jsonl csv", "file"  # kinds of sources: messages to come, and a CSV file that is read whole
+LIVE = "redis kafka jsonl csv"  # kinds of sources; there are also file, a CSV file read whole, and data, a named set
 SERVED = ("view.serve", "run.metrics_port")
 MOST = sys.float_info.max
 
