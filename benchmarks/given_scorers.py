@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 
 import streams
 import venn
-from venn.cli.config import RunTable
+from venn.cli.options import RunTable
 from venn.machines.frozen import FrozenScorer
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers

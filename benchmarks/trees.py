@@ -24,7 +24,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 
-from venn.cli.config import RunTable
+from venn.cli.options import RunTable
 from venn.machines.frozen import FrozenScorer
 from venn.machines.trees import FlatTrees
 from venn.predictors.inductive_abers import InductiveVennAbers

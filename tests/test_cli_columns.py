@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import streams
 from venn import cli
-from venn.cli.columns import Columns, live_advice, of_columns
-from venn.cli.config import typed
+from venn.cli.columns import Columns, live_advice
+from venn.cli.config import configured
 
 ORDERS = """id;name;age;size;colour;paid;outcome
 k1;Ann;31;S;red;1;no
@@ -48,10 +48,9 @@ def run(tmp_path, monkeypatch, undrawn):
     return lambda *arguments: CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
 
 
-@click.command()
-@of_columns
-def options(**_):
-    return Columns(typed())
+@configured("replay")
+def options(config):
+    return Columns(config)
 
 
 def told(*words):
@@ -205,7 +204,7 @@ def test_what_is_wrong_with_the_options_is_one_line(run, tmp_path, command, word
 def test_a_named_data_set_needs_no_columns(run, command, words):
     result = run(*command, *words)
     assert result.exit_code == 2
-    assert f"Error: {words[0]} belongs to a CSV file, and car is a named data set\n" in result.stderr
+    assert f"Error: {words[0]} does not go with car, a named data set\n" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -254,7 +253,7 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
         (
             "a,y\n1,n\n2,p\n",
             ("--numbers",),
-            ["got 'n': drop the row; where labels are classes, give --classes instead of --numbers"],
+            ["got 'n': drop the row; where labels are classes, give --no-numbers instead of --numbers"],
         ),
     ],
     ids=range(17),

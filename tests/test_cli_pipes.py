@@ -14,7 +14,6 @@ from page_cases import write
 from venn import cli
 from venn.cli import panels
 from venn.cli.main import COMMANDS
-from venn.cli.setting import Learning
 from venn.online import Forecaster
 
 TABLE = "a,b,y\n" + "".join(f"{n % 7},{n % 5},{'yes' if n % 3 else 'no'}\n" for n in range(60))
@@ -45,28 +44,6 @@ def test_an_empty_standard_input_is_refused_in_a_line():
 
 def test_a_comparison_reads_its_data_again_and_again():
     assert "each replay reads anew, got -" in run("compare", "-", "--label", "y", given=TABLE).stderr
-
-
-def test_ctrl_c_ends_a_comparison_with_130_and_keeps_what_is_done(tmp_path, monkeypatch):
-    opened, begun = Learning.open, []
-
-    def interrupted(self, data, shuffle):
-        begun.append(shuffle)
-        if shuffle == 1:
-            raise KeyboardInterrupt
-        return opened(self, data, shuffle)
-
-    file, out = tmp_path / "t.csv", tmp_path / "out"
-    file.write_text(TABLE)
-    command = ("compare", file, "--label", "y", "--shuffles", 2, "--out", out, "--no-progress", "--steps", 20)
-    with monkeypatch.context() as patch:
-        patch.setattr(Learning, "open", interrupted)
-        found = run(*command)
-    assert found.exit_code == 130
-    assert f"records: {out}/" in found.stderr
-    assert begun == [None, 0, 1]
-    assert len(list(out.glob("*.json"))) == 1
-    assert run(*command).exit_code == 0
 
 
 def test_a_report_goes_to_standard_output(tmp_path):

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from venn import cli
 from venn.cli.config import merge
+from venn.cli.options import DECLARED
 from venn.monitors.alarms import Alarm
 from venn.monitors.verdict import Verdict
 from venn.online.watch import Watch
@@ -255,13 +256,12 @@ def test_without_receivers_there_is_nothing():
 
 def test_settings_are_checked():
     def merged(**table):
-        return merge({"monitor": table}, "run.toml", {}).monitor
+        return merge("run", {"monitor": table}, "run.toml", {}).monitor
 
     assert merged(on_alarm="mail -s 'an alarm' me").on_alarm == ("mail", "-s", "an alarm", "me")
     assert merged(on_alarm=["mail", "a b"]).on_alarm == ("mail", "a b")
-    given = merge({}, "", {"monitor_on_alarm": "notify --to me", "monitor_alarm_webhook": "https://example.com/x"})
-    assert given.monitor.on_alarm == ("notify", "--to", "me")
-    assert given.monitor.alarm_every == 60
+    assert merged().alarm_every == 60
+    assert DECLARED["monitor"]["on_alarm"].value("notify --to me", "--on-alarm", True) == ("notify", "--to", "me")
     for table, must in (
         ({"on_alarm": []}, "on_alarm must be a program and its arguments"),
         ({"on_alarm": "'open"}, "on_alarm must be a program"),
@@ -274,10 +274,19 @@ def test_settings_are_checked():
 
 
 def test_a_pause_without_anybody_to_tell_is_refused(tmp_path):
-    arguments = ["run", "--source", "car", "--journal", str(tmp_path / "run.db"), "--alarm-every", "5", "--check"]
+    arguments = [
+        "run",
+        "--source",
+        "car",
+        "--journal",
+        str(tmp_path / "run.db"),
+        "--set",
+        "monitor.alarm_every=5",
+        "--check",
+    ]
     result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 2
-    assert "--alarm-every belongs to --on-alarm and --alarm-webhook" in " ".join(result.output.split())
+    assert "--set monitor.alarm_every needs --on-alarm or --alarm-webhook" in " ".join(result.output.split())
 
 
 def lines(first, last, turned):
@@ -294,7 +303,7 @@ def test_a_run_tells_of_an_alarm_once_over_kill_and_restart(tmp_path, server):
         sys.executable, "-m", "venn", "run", "--source", f"jsonl:{source}", "--classes", "no,yes",
         "--features", "x", "--predictors", "conformal", "--window", "200", "--journal", "run.db", "--out", "out.jsonl",
         "--alarm-webhook", f"{server.url}/secret", "--on-alarm", f"{sys.executable} -c '{KEEP}' {kept}",
-        "--alarm-every", "0", "--every", "100", "--no-drift",
+        "--set", "monitor.alarm_every=0", "--set", "journal.every=100", "--no-drift",
     ]  # fmt: skip
 
     def count():

@@ -36,7 +36,7 @@ def housing(tmp_path):
 def test_a_file_of_numbers_is_replayed(housing, tmp_path):
     code, output = said("replay", housing, "--label", "price", "--out", tmp_path / "out")
     assert code == 0, output
-    assert "labels are numbers: distributions and intervals (--classes takes them as classes)" in output
+    assert "labels are numbers: distributions and intervals (--no-numbers takes them as classes)" in output
     assert "housing: 120 examples, numbers" in output
     assert "intervals at significance 0.05 missed the true label" in output
     code, output = said("replay", housing, "--label", "price", "--out", tmp_path / "out", "--json", "--steps", 30)
@@ -121,14 +121,14 @@ def test_a_label_that_is_no_number_is_named(messages, line, message):
 
 def test_of_numbers_the_default_is_several_widths_and_a_kernel_that_is_given_is_taken():
     def chosen(**machine):
-        given = {f"machine_{key}": text for key, text in machine.items()}
-        return choices_of_numbers(merge({}, "", given), 4)["ridge"]
+        given = {("machine", key): (f"--{key}", value) for key, value in machine.items()}
+        return choices_of_numbers(merge("run", {}, "", given), 4)["ridge"]
 
     assert chosen() == (MultiscaleLaplacian(), 10.0, ", by default")
     assert chosen(kernel="rbf") == (RBF(0.25), 10.0, ", by default: gamma, C")
-    assert chosen(gamma="2", C="3") == chosen(kernel="rbf", gamma="2", C="3") == (RBF(2.0), 3.0, "")
-    assert chosen(kernel="linear", C="3") == (Linear(), 3.0, "")
-    in_file = merge({"machine": {"kernel": "rbf"}}, "run.toml", {})
+    assert chosen(gamma=2.0, C=3.0) == chosen(kernel="rbf", gamma=2.0, C=3.0) == (RBF(2.0), 3.0, "")
+    assert chosen(kernel="linear", C=3.0) == (Linear(), 3.0, "")
+    in_file = merge("run", {"machine": {"kernel": "rbf"}}, "run.toml", {})
     assert choices_of_numbers(in_file, None)["ridge"].kernel == RBF("auto")
 
 
@@ -160,7 +160,7 @@ def test_numbers_in_frames():
     [
         (["--predictors", "abers"], "labels are numbers here: --predictors must be of distribution"),
         (["--tune", 30], "--tune chooses nothing where labels are numbers"),
-        (["--classes"], "must hold classes, got"),
+        (["--no-numbers"], "must hold classes, got"),
     ],
 )
 def test_what_does_not_suit_numbers_is_refused(housing, tmp_path, arguments, message):
@@ -171,9 +171,9 @@ def test_what_does_not_suit_numbers_is_refused(housing, tmp_path, arguments, mes
 
 def test_a_run_refuses_a_parameter_that_the_kernel_lacks(housing, tmp_path):
     where = ["--source", housing, "--label", "price", "--journal", tmp_path / "run.db", "--check"]
-    code, output = said("run", *where, "--degree", 3)
+    code, output = said("run", *where, "--set", "machine.degree=3")
     assert code != 0
-    assert "--degree belongs to the kernel poly, not to rbf" in output
+    assert "--set machine.degree belongs to the kernel poly, not to rbf" in output
 
 
 def test_predictors_of_numbers_do_not_suit_classes(tmp_path):

@@ -141,7 +141,7 @@ def test_redis_and_the_run_are_killed_and_each_message_counts_once(tmp_path, und
     wanted, (tables, lines) = events(N), undisturbed
     server = Server(tmp_path)
     arguments = ("--source", f"{server.url}?stream=s", "--journal", "run.db", *OPTIONS, "--out", "out.jsonl")
-    hasty = ("--batch", 7, "--linger", "0.02", "--every", 20)
+    hasty = ("--set", "run.batch=7", "--set", "run.linger=0.02", "--set", "journal.every=20")
     producer = threading.Thread(target=produce, args=(server.url, wanted, 0.004))
     dice = random.Random(0)
     journal = tmp_path / "run.db"
@@ -415,7 +415,7 @@ def test_predictions_that_could_not_be_written_come_with_the_next_run(run, tmp_p
     (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
     arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", "--quiet", *OPTIONS)
     if Path("/dev/full").exists():
-        result = run(*arguments, "--batch", 11, "--out", "/dev/full")
+        result = run(*arguments, "--set", "run.batch=11", "--out", "/dev/full")
         assert result.exit_code == 1
         assert result.output.startswith("Error: [Errno 28]")
         assert 0 < sum(counts("run.db")) <= 11
@@ -434,7 +434,17 @@ def test_a_message_is_not_left_half_way_when_memory_runs_out(run, tmp_path, monk
         {"x": [i % 3, i % 2], "y": CLASSES[i % 2]} for i in range(40)
     ]  # without ids: nobody would notice a second
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(one) + "\n" for one in wanted))
-    given = ("--source", "jsonl:in.jsonl", "--end", "--quiet", "--batch", 16, "--every", 1, *OPTIONS)
+    given = (
+        "--source",
+        "jsonl:in.jsonl",
+        "--end",
+        "--quiet",
+        "--set",
+        "run.batch=16",
+        "--set",
+        "journal.every=1",
+        *OPTIONS,
+    )
     assert run(*given, "--journal", "whole.db", "--out", "whole").exit_code == 0
     answer, seen = Online.answer, []
 
@@ -454,7 +464,17 @@ def test_a_message_is_not_left_half_way_when_memory_runs_out(run, tmp_path, monk
 
 def test_a_reader_of_stdout_that_goes_away_is_one_line(tmp_path, undisturbed):
     (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
-    arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", "--quiet", "--batch", 9, *OPTIONS)
+    arguments = (
+        "--source",
+        "jsonl:in.jsonl",
+        "--journal",
+        "run.db",
+        "--end",
+        "--quiet",
+        "--set",
+        "run.batch=9",
+        *OPTIONS,
+    )
     read, write = os.pipe()
     os.close(read)
     life = Life(tmp_path, *arguments, stdout=write)
@@ -511,8 +531,8 @@ def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
     assert "alarm: conformal: At step" in result.stderr
     for extra, said in (
         (("--predictors", "inductive", "--window", 9), "--window does not go with inductive"),
-        (("--predictors", "conformal", "--restart-on-alarm"), "--restart-on-alarm needs a window"),
-        (("--predictors", "conformal", "--window", 9, "--keep", 2), "--keep belongs to --restart-on-alarm"),
+        (("--predictors", "conformal", "--restart-on-alarm"), "--restart-on-alarm needs --window"),
+        (("--predictors", "conformal", "--window", 9, "--keep", 2), "--keep needs --restart-on-alarm"),
         (
             ("--predictors", "conformal", "--window", 9, "--restart-on-alarm", "--keep", 20),
             "--keep must be at most the window, 9 examples, got 20",
@@ -534,8 +554,8 @@ def test_questions_are_given_up_after_some_seconds(run, tmp_path, monkeypatch):
     wanted = ['{"id": 1, "x": [0, 0]}', '{"id": 2, "x": [0, 1]}', '{"id": 1, "y": "no"}', '{"id": 2, "y": "no"}']
     (tmp_path / "in.jsonl").write_text("\n".join(wanted) + "\n")
     # A transaction a message; the clock is read once for each and once more for each question.
-    given = ("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--batch", 1, *OPTIONS)
-    result = run(*given, "--patience-seconds", 2.5)
+    given = ("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--set", "run.batch=1", *OPTIONS)
+    result = run(*given, "--set", "journal.patience_seconds=2.5")
     assert result.exit_code == 0
     assert "refused an answer: file" in result.stderr
     assert left("run.db")["expired"] == [(1, 3, 1)]

@@ -153,7 +153,7 @@ def opened(kind, folder, wanted, monkeypatch, request):
         with streams.RedisStream(url.partition("?")[0], folder.name) as stream:
             for event in wanted:
                 stream.send(*parts(event))
-        return ["--source", url, "--linger", "0.05", *OPTIONS], None
+        return ["--source", url, "--set", "run.linger=0.05", *OPTIONS], None
     if kind == "stdin":
         stdin = request.getfixturevalue("stdin")
         os.write(stdin, "".join(map(line, wanted)).encode())  # less than a pipe holds
@@ -181,7 +181,7 @@ def test_an_end_at_every_message_loses_none_and_doubles_none(kind, slow, tmp_pat
     total = ended([*whole, "--journal", tmp_path / "whole.db", "--out", tmp_path / "whole"], 0, slow)
     done = lives = 0
     while done < total:
-        files = ["--journal", tmp_path / "cut.db", "--out", tmp_path / "cut", "--batch", 5]
+        files = ["--journal", tmp_path / "cut.db", "--out", tmp_path / "cut", "--set", "run.batch=5"]
         done += ended([*arguments, *files], min(1 + lives % 3, total - done), slow)
         lives += 1
         assert lives <= total
@@ -194,7 +194,16 @@ def test_an_end_at_every_message_loses_none_and_doubles_none(kind, slow, tmp_pat
 
 def test_a_line_of_standard_input_that_nobody_ends_is_not_waited_for(tmp_path, ended, stdin):
     os.write(stdin, "".join(map(line, events(2))).encode() + b'{"id":')
-    arguments = ["--source", "-", "--journal", tmp_path / "run.db", "--out", tmp_path / "out", "--linger", "0.05"]
+    arguments = [
+        "--source",
+        "-",
+        "--journal",
+        tmp_path / "run.db",
+        "--out",
+        tmp_path / "out",
+        "--set",
+        "run.linger=0.05",
+    ]
     assert ended([*arguments, *OPTIONS], 1, True) == len(events(2))
 
 
@@ -203,7 +212,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.
 
 def test_signals_to_processes_at_work_leave_what_an_undisturbed_run_leaves(tmp_path):
     """The production command of the README, ended again and again, on its first rows."""
-    command = ["--source", "car", "--shuffle", "0", "--delay", "5", "--steps", "60", "--linger", "0.01"]
+    command = ["--source", "car", "--shuffle", "0", "--delay", "5", "--steps", "60", "--set", "run.linger=0.01"]
     assert Life(tmp_path, *command, "--journal", "whole.db", "--out", "whole").end() == 0
     for place, number in enumerate(SIGNALS, 1):
         life = Life(tmp_path, *command, "--journal", "run.db", "--out", "out")

@@ -15,7 +15,7 @@ from naive.naive_messages import that_count
 from run_cases import CLASSES, OPTIONS, left
 
 from venn import cli
-from venn.cli.config import TABLES, options
+from venn.cli.options import offered
 
 WIDTH = 2
 OF_FILES = ("rows.csv, row ", "try: ")  # the lines after the first of what is wrong with a CSV file
@@ -30,7 +30,7 @@ values = st.one_of(
     st.lists(st.one_of(st.text(max_size=3), st.integers(), st.booleans()), max_size=3),
     st.dictionaries(st.text("abc", min_size=1, max_size=2), st.lists(st.integers(0, 3), max_size=2), max_size=2),
 )
-keys = {table: [*kind.__dataclass_fields__, "other"] for table, kind in TABLES.items()}
+keys = {table: [*known, "other"] for table, known in offered("run").items()}
 tables = st.fixed_dictionaries(
     {}, optional={table: st.dictionaries(st.sampled_from(names), values, max_size=3) for table, names in keys.items()}
 )
@@ -167,9 +167,3 @@ def test_what_is_refused_changes_nothing(found):
         assert (folder / "all").read_bytes() == (folder / "counting").read_bytes()
         asked = sum("x" in one for one in counting)
         assert len((folder / "all").read_text().splitlines()) == asked
-
-
-def test_every_option_has_a_key_and_every_name_is_another():
-    names = [field.metadata["option"] or field.name for _, field in options()]
-    assert len(set(names)) == len(names)
-    assert {"source", "predictors", "journal", "window", "patience", "out", "classes"} <= set(names)

@@ -21,23 +21,16 @@ def run(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("toml", "said"),
     [
-        ("[run]\nbatch = 'many'", "c.toml, [run] batch must be an integer from 1 to 100000, got 'many'"),
         (
             '[source]\nclasses = [true, "true"]',
             "c.toml, [source] classes must be at least two labels, text, integers or truth values, that differ as "
             'text, got [true, "true"]',
         ),
-        ("[run]\nbatch = true", "c.toml, [run] batch must be an integer from 1 to 100000, got true"),
         ("[run]\nbacth = 3", "c.toml, [run] has no key 'bacth' (did you mean batch?)"),
         ("[sauce]\nurl = 'x'", "got 'sauce' (did you mean source?)"),
         ("gamma = 1", "got 'gamma'; the key gamma belongs in [machine]"),
         ("run = 3", "c.toml: run must be a table, [run], got 3"),
-        ("[machine]\ngamma = nan", "c.toml, [machine] gamma must be a number > 0, got NaN"),
-        ("[machine]\nkernel = 'cubic'", "c.toml, [machine] kernel must be one of rbf, linear, poly, got 'cubic'"),
-        ("[source]\nclasses = ['a']", "[source] classes must be at least two labels"),
         ("[source]\nclasses = [1, '1']", 'that differ as text, got [1, "1"]'),
-        ("[source]\nnominal = {c = []}", "[source] nominal must be a table from column to a list of its values"),
-        ("[source]\nscaling = {mean = [0], deviation = [0]}", "[source] scaling must be a table of mean and deviation"),
         ("[predictor]\nnames = ['venm']", "got 'venm' (did you mean venn"),
         ("[journal\n", "c.toml must be TOML: "),
         ("x = " + "[" * 5000, "c.toml must be TOML that is not nested this deeply"),
@@ -79,21 +72,18 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "csv:x", *LIVE, "--label", "l", "--id", "l"), 1, "id must be another column than label"),
         (("--source", "car", "--end", "--journal", "run.db"), 2, "--end does not go with car"),
         (("--source", "cra", "--journal", "run.db"), 1, "no data set and no file has the name 'cra'"),
-        (("--source", "car", "--journal", "run.db", "--C", "0"), 2, "--C must be a number > 0, got '0'"),
-        (("--source", "car", "--journal", "run.db", "--steps", "1e3"), 2, "--steps must be an integer >= 1"),
-        (("--source", "car", "--journal", "run.db", "--predictors", "platt,x"), 2, "--predictors must be distinct"),
         (("--source", "car", "--journal", "run.db", "--config", "none.toml"), 1, "none.toml cannot be read: No such"),
         (("--source", "car", "--journal", "."), 1, ""),
         (("--source", "car", "--journal", "run.db", "--out", "."), 1, "Is a directory"),
         (("--source", "car", "--journal", "run.db", "--C", "2"), 2, "--C chooses nothing of a forecaster, the default"),
         (("--source", "car", *LIVE[:2], "--window", "9", "--predictors", "forecaster"), 2, "which forgets nothing"),
         (("--source", "car", *LIVE[:2], "--kernel", "rbf"), 2, "--kernel chooses nothing of a forecaster"),
-        (("--source", "car", *LIVE[:2], "--metrics-host", "::1"), 2, "--metrics-host needs --metrics-port"),
-        (("--source", "car", *LIVE[:2], "--metrics-no-token"), 2, "--metrics-no-token needs --metrics-port"),
+        (("--source", "car", *LIVE[:2], "--set", "access.host=::1"), 2, "--set access.host needs --metrics-port"),
+        (("--source", "car", *LIVE[:2], "--set", "access.no_token=true"), 2, "access.no_token needs --metrics-port"),
         (("--source", "jsonl:x", *LIVE, "--out", "./x"), 2, "--out must be another file than x, got ./x"),
         (("--source", "csv:x", *LIVE, "--label", "l", "--out", "run.db"), 2, "--out must be another file than run.db"),
     ],
-    ids=range(32),
+    ids=range(29),
 )  # fmt: skip
 def test_what_is_wrong_is_one_line(run, arguments, code, said):
     result = run(*arguments)

@@ -485,7 +485,7 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     assert worst({n: Verdict.of(one) for n, one in json.loads(replayed.stdout)["verdicts"].items()}) == said
     assert replayed.stderr.splitlines()[-1] == last
     source = ["run", "--source", "flipped.csv", *fixed, *names, "--journal", "run.db", "--out", "said.jsonl"]
-    ran = CliRunner().invoke(cli.main, [*source, "--batch", "1"])
+    ran = CliRunner().invoke(cli.main, [*source, "--set", "run.batch=1"])
     assert ran.exit_code == 0, ran.output
     assert ran.stderr.splitlines()[-1] == last
     news = [line for line in ran.stderr.splitlines() if line.startswith("verdict: deleted: ")]

@@ -78,7 +78,7 @@ def test_the_page_goes_on_whoever_is_killed(browser, tmp_path):  # noqa: F811
         at_last.callback(lambda: server.kill())
         source = ("--source", f"{server.url}?stream=s", "--journal", "run.db", "--out", "out.jsonl")
         several = ("--predictors", "inductive,inductive_conformal")
-        hasty = ("--batch", 7, "--linger", "0.02", "--every", 50)
+        hasty = ("--set", "run.batch=7", "--set", "run.linger=0.02", "--set", "journal.every=50")
         run = Program(tmp_path, "run", *source, *OPTIONS, *several, *hasty)
         at_last.callback(run.kill)
         page = Program(tmp_path, "monitor", "run.db", "--serve", "--port", port)

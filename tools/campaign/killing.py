@@ -125,7 +125,7 @@ def ends(rng: np.random.Generator, tally: Tally) -> None:
         source, log = test_run_endings.opened(kind, folder, events, patch, None)
         done = lives = 0
         while done < total and lives < total:
-            more = ["--quiet", "--batch", int(rng.integers(1, 40)), "--journal", "part.db", "--out", "part"]
+            more = ["--quiet", "--set", f"run.batch={rng.integers(1, 40)}", "--journal", "part.db", "--out", "part"]
             done += life([*source, *more], int(rng.integers(1, 6)), slow)
             lives += 1
             tally.same(log is None or log.acknowledged[-1] == done, f"{kind}: acknowledged is not what was processed")

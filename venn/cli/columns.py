@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+from msgspec.structs import replace
 
 import streams
 from streams.checks import MANY
@@ -19,9 +20,9 @@ from streams.form import Unnamed
 from streams.schema import DECIMAL_COMMA, WITH_COMMA, Refused, is_number
 from streams.tables import BadColumns, OtherDelimiter, Trouble, read_header, some_of
 from streams.texts import MISSING, means_missing
-from venn.cli.config import Config, SourceTable, option, with_options
 from venn.cli.errors import did_you_mean, in_shell
-from venn.cli.numbers import MOST_CLASSES, holds_numbers
+from venn.cli.numbers import holds_numbers
+from venn.cli.options import Config, SourceTable
 
 PERCENT = re.compile(r"\s*[+-]?[\d.,]+\s*%\s*", re.ASCII)
 
@@ -29,41 +30,6 @@ PERCENT = re.compile(r"\s*[+-]?[\d.,]+\s*%\s*", re.ASCII)
 THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+\s*", re.ASCII)
 ROUNDS = 6  # how often the file is read to find the options it needs
 REPEATED = ("nominal", "ordinal", "skip", "fill")
-KEYS = (
-    "label", *REPEATED, "delimiter", "decimal", "missing_texts", "drop_unlabelled", "merge_alike",
-)  # fmt: skip
-OF_NUMBERS = (
-    f"Whether labels of a CSV file are numbers.  [default: if all are, and some not whole, or more than {MOST_CLASSES} "
-    "differ]"
-)
-
-
-of_columns = with_options(
-    option("source", "numbers", flags="--numbers/--classes", help=OF_NUMBERS),
-    option("source", "label", metavar="COLUMN", help="Column of the label, when DATA is a CSV file."),
-    option(
-        "source",
-        "nominal",
-        help="A column of words; only the given values may occur; without them empty fields and ? are values, too; "
-        "repeatable.",
-    ),
-    option(
-        "source", "ordinal", metavar="COLUMN=A,B",
-        help="A column of words with an order, from low to high; repeatable.",
-    ),
-    option("source", "skip"),
-    option(
-        "source",
-        "fill",
-        help="A column of numbers, and what replaces missing ones: empty fields and "
-        f"{', '.join(MISSING[1:])}; repeatable.",
-    ),
-    option("source", "missing_texts", metavar="A,B"),
-    option("source", "drop_unlabelled", flags="--drop-unlabelled", is_flag=True),
-    option("source", "merge_alike", flags="--merge-alike", is_flag=True),
-    option("source", "delimiter"),
-    option("source", "decimal"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -166,7 +132,7 @@ class Columns:
         commas = source.decimal == "." and _has_commas(trouble)
         if trouble.kind is None:
             if not trouble.unlabelled:
-                classes = f"; where labels are classes, give --classes instead of {self.where('numbers')}"
+                classes = f"; where labels are classes, give --no-numbers instead of {self.where('numbers')}"
                 return self._decimals("drop the row") if commas else f"drop the row{classes if source.numbers else ''}"
             return ""
         if column in (source.nominal or {}):

@@ -20,7 +20,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "replay": Command("replay", "Predict, then learn, every example of a data set or file."),
-    "compare": Command("compare", "Compare predictors over several data sets and orders."),
+    "compare": Command("replay", "Compare predictors over several data sets and orders."),
     "monitor": Command("monitor", "Watch predictors live, on data or a run; serve a page."),
     "run": Command("run", "Predict for a live source, learn its answers, keep both."),
     "report": Command("report", "Write a run as one HTML file with all its figures."),

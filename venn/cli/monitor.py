@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, sleep
@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from venn.cli.config import POSITIVE, of_option, on_command_line, option, typed, with_options
+from venn.cli.config import configured
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
+from venn.cli.options import DECLARED, Config
 from venn.cli.output import finite
-from venn.cli.predictors import FORECASTER, with_conformal
-from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, holds_record, port, serve_page
-from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, of_data, read_by, seed
+from venn.cli.places import is_named, seed_of
+from venn.cli.predictors import with_conformal
+from venn.cli.replay import Learning, make_folder, of_data
+from venn.cli.serve import PAGE, follow, guard, holds_journal, holds_record, serve_page
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
 from venn.monitors.drift import Drift
 from venn.monitors.together import trainings_of
@@ -32,57 +34,17 @@ if TYPE_CHECKING:
 
 BLOCK = 64  # steps of a record between two checks of the clock
 NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
-MOST_IN_WINDOW = 1_000_000
-OF_PAGES = ("at", "host", *GUARD)
-OF_JOURNALS = ("data", "as_json", "once", "serve", *OF_PAGES)
-OF_RECORDS = (
-    "data", "predictor_names", "source_steps", "no_progress", "speed", "monitor_level", "monitor_run_length", "window",
-    "out", "as_json",
-)  # fmt: skip
+#: Options for what is there already, by table and key.
+OF_JOURNALS = {("view", "json"), ("view", "once"), ("view", "serve"), *(("access", key) for key in DECLARED["access"])}
+OF_RECORDS = {
+    ("predictor", "names"), ("source", "steps"), ("monitor", "level"), ("monitor", "run_length"),
+    *(("view", key) for key in ("progress", "speed", "window", "out", "json")),
+}  # fmt: skip
 
 
-@click.command()
+@configured("monitor")
 @of_data("DATA|FILE")
-@learning
-@click.option(
-    "--shuffle",
-    type=seed,
-    default="none",
-    metavar="SEED",
-    help="Seed of the order; none keeps the order of the data, in which it may change.  [default: none]",
-)
-@read_by(FORECASTER)
-@click.option(
-    "--speed", callback=lambda _, option, text: None if text is None else of_option(POSITIVE, option.opts[0], text),
-    metavar="NUMBER", help="Examples a second.  [default: as fast as possible]",
-)  # fmt: skip
-@with_options(*(option("monitor", key) for key in ("level", "run_length", "conformal", "drift")))
-@click.option(
-    "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
-    help="Number of latest examples in the means shown; nothing is forgotten.  [default: 1000]",
-)  # fmt: skip
-@into_folder("Folder for the record, the figures and the last snapshots.  [default: nothing is written]")
-@click.option("--json", "as_json", is_flag=True, help="Print only the last snapshots, as one JSON object.")
-@click.option("--once", is_flag=True, help="Show a journal as it is now, and end.")
-@click.option("--serve", is_flag=True, help="Serve a page that shows a journal, which may come later.")
-@click.option("--port", "at", type=port, default=PAGE, metavar="PORT", help=f"Port of the page.  [default: {PAGE}]")
-@click.option("--host", default=LOOPBACK, metavar="ADDRESS", help=f"Address of the page.  [default: {LOOPBACK}]")
-@guarded
-def monitor(
-    data: str,
-    shuffle: int | None,
-    speed: float | None,
-    window: int,
-    out: Path | None,
-    as_json: bool,
-    once: bool,
-    serve: bool,
-    at: int,
-    host: str,
-    tuned_on: int | None,
-    no_progress: bool,
-    **options: Any,
-) -> None:
+def monitor(data: str, config: Config) -> None:
     """Watch predictors on DATA or FILE: accuracy inside its band, evidence against their claims, alarms.
 
     DATA is a named data set (see `venn datasets`). FILE is the journal of a run, a record written by `venn replay`, or
@@ -91,38 +53,38 @@ def monitor(
     was seen until then is shown, and written with --out. Into a pipe or a file a journal is followed until its run has
     ended; --once does not wait for that.
     """
-    chosen = Learning(typed(), tuned_on, no_progress)
-    watch = chosen.config.monitor
-    settings: dict[str, Any] = {"level": watch.level, "run_length": watch.run_length, "window": window}
+    chosen, watch, view = Learning(config), config.monitor, config.view
+    out, as_json = None if view.out is None else Path(view.out), view.json
+    settings: dict[str, Any] = {"level": watch.level, "run_length": watch.run_length, "window": view.window}
 
     def say(text: str) -> None:
         click.echo(text, err=as_json)
 
     with one_line_errors():
-        if serve or holds_journal(data):
+        if view.serve or holds_journal(data):
             what = "a journal" if holds_journal(data) else "--serve, which shows a journal"
-            why = f"does not go with {what}, whose predictions are made elsewhere"
-            _refuse(lambda name: name not in OF_JOURNALS, why)
-            if serve:
-                _refuse(lambda name: name in ("once", "as_json"), "does not go with --serve")
-                serve_page(data, host, at, guard(**{name: options[name] for name in GUARD}))
+            _refuse(config, OF_JOURNALS, f"does not go with {what}, whose predictions are made elsewhere")
+            if view.serve:
+                _refuse(config, OF_JOURNALS - {("view", "once"), ("view", "json")}, "does not go with --serve")
+                serve_page(
+                    data, config.access.host, PAGE if config.access.port is None else config.access.port, guard(config)
+                )
             else:
-                _refuse(lambda name: name in OF_PAGES, "belongs to --serve")
-                follow(data, as_json, once)
+                follow(data, as_json, view.once)
             return
-        _refuse(lambda name: name in OF_PAGES, "belongs to --serve")
-        if once and not is_named(data) and not (Path(data).exists() and os.path.getsize(data)):
-            follow(data, as_json, once)  # which says what it misses
-        _refuse(lambda name: name == "once", "belongs to a journal")
+        if view.once and not is_named(data) and not (Path(data).exists() and os.path.getsize(data)):
+            follow(data, as_json, True)  # which says what it misses
+        if view.once:
+            raise click.UsageError("--once belongs to a journal")
         if holds_record(data):
-            _refuse(lambda name: name not in OF_RECORDS, "does not go with a record, whose predictions are made")
-            shown = _of_record(data, chosen, settings, BLOCK if speed is None else 1)
+            _refuse(config, OF_RECORDS, "does not go with a record, whose predictions are made")
+            shown = _of_record(data, chosen, settings, BLOCK if view.speed is None else 1)
         else:
-            shown = _of_stream(data, shuffle, chosen, settings, say)
+            shown = _of_stream(data, chosen, settings, say)
         record, monitors = shown.record, shown.monitors
         if out is not None:
             make_folder(out)
-        status = _watch(shown, Pace(speed), view=not as_json)
+        status = _watch(shown, Pace(view.speed), view=not as_json)
         if status:
             click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {shown.total}", err=True)
         snapshots = {name: one.snapshot() for name, one in monitors.items()}
@@ -158,15 +120,14 @@ def _of_record(data: str, chosen: Learning, settings: Mapping[str, Any], every: 
     missing = [name for name in names if name not in record]
     if missing:
         raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
-    monitors, total = monitors_of(record, names, **settings), length(record, chosen.steps)
+    monitors, total = monitors_of(record, names, **settings), length(record, chosen.config.source.steps)
     steps = watch_record(record, monitors, total or 0, every)
     return Shown(record.data or data, total, record, {**monitors}, steps)
 
 
-def _of_stream(
-    data: str, shuffle: int | None, chosen: Learning, settings: Mapping[str, Any], say: Callable[[str], None]
-) -> Shown:
+def _of_stream(data: str, chosen: Learning, settings: Mapping[str, Any], say: Callable[[str], None]) -> Shown:
     """Return predictors that will learn a stream, and what watches them."""
+    shuffle, steps_asked = seed_of(chosen.config), chosen.config.source.steps
     watch, stream = chosen.config.monitor, chosen.open(data, shuffle)
     names = chosen.predictors(None, stream, say)
     panel, tuning = chosen.panel(data, stream, with_conformal(names) if watch.conformal else names, say)
@@ -174,15 +135,15 @@ def _of_stream(
         stream = stream.drop(tuning.n)
     record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
     monitors = monitors_on(panel, drift=watch.drift, **settings)
-    steps = _live(advance(stream, panel, steps=chosen.steps), record, panel.watch_by(monitors))
-    return Shown(stream.name, length(stream, chosen.steps), record, monitors, steps)
+    steps = _live(advance(stream, panel, steps=steps_asked), record, panel.watch_by(monitors))
+    return Shown(stream.name, length(stream, steps_asked), record, monitors, steps)
 
 
-def _refuse(refused: Callable[[str], bool], why: str) -> None:
-    """Refuse options by their names: such as those for learning, where the predictions exist already."""
-    for given in on_command_line(click.get_current_context()):
-        if refused(given.name or ""):
-            raise click.UsageError(f"{given.opts[0]} {why}")
+def _refuse(config: Config, heeded: Set[tuple[str, str]], why: str) -> None:
+    """Refuse options that would not be heeded: such as those for learning, where the predictions exist already."""
+    for place in config.origin:
+        if place not in heeded:
+            raise click.UsageError(f"{config.where(*place)} {why}")
 
 
 def _watch(shown: Shown, pace: Pace, view: bool) -> int:

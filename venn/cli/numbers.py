@@ -79,7 +79,8 @@ def check_names(predictors: Sequence[str], numbers: bool) -> None:
         if (name in PREDICTORS) != numbers:
             known = ", ".join(PREDICTORS)
             raise click.UsageError(
-                f"labels are numbers here: --predictors must be of {known}, got {name}; --classes takes them as classes"
+                f"labels are numbers here: --predictors must be of {known}, got {name}; --no-numbers takes them as "
+                "classes"
                 if numbers
                 else f"labels are classes here, and {name} predicts numbers: --numbers takes them as numbers"
             )

@@ -8,10 +8,10 @@ from typing import Any, Literal, NamedTuple
 import click
 
 from venn.cli import numbers
-from venn.cli.config import Config, MachineTable
-from venn.cli.groups import within_groups
+from venn.cli.errors import did_you_mean
+from venn.cli.options import Config, MachineTable
 from venn.cli.predictors import ADAPTIVE, DEFENSIVE, FORECASTER, LANDMARKS, PREDICTORS, WINDOWED
-from venn.labels import Real
+from venn.labels import Real, space_of
 from venn.machines.hinge import OneVsAllSVM
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import RBF, Kernel, Linear, MultiscaleLaplacian, Polynomial
@@ -22,6 +22,7 @@ from venn.monitors.together import together
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
 from venn.predictors.adaptive import Adaptive
+from venn.predictors.groups import by_group
 from venn.predictors.learning import Predictor
 from venn.predictors.restarting import Restarting
 
@@ -43,6 +44,11 @@ DEFAULT_C, DEFAULT_DEGREE = 10.0, 3
 #: For each parameter of kernels, the kernels that have it.
 OF_KERNELS = {"gamma": ("rbf", "poly"), "degree": ("poly",), "coef0": ("poly",)}
 CHOOSING = ("kernel", *OF_KERNELS, "C")  # the keys that choose a machine
+
+NAME_OTHERS = "name predictors that have groups, such as --predictors conformal,abers"
+NAME_OTHERS_OF_NUMBERS = (
+    "name predictors of numbers that have groups, such as --predictors distribution,intervals, without --adaptive"
+)
 
 
 class Choice(NamedTuple):
@@ -233,3 +239,39 @@ def _restarting(predictor: Any, config: Config, names: Sequence[str], classes: S
     watch = config.monitor
     shares = together(names, classes or Real(), level=watch.level, run_length=watch.run_length)
     return Restarting(predictor, next(iter(shares.values())), watch.keep or 0)
+
+
+def positions_of(column: str, features: Sequence[str]) -> tuple[int, ...]:
+    """Return the positions of a column's features: one, or those that encode its values.
+
+    Examples
+    --------
+    >>> positions_of("colour", ["age", "colour=red", "colour=blue"])
+    (1, 2)
+    """
+    found = tuple(i for i, name in enumerate(features) if name == column or name.startswith(f"{column}="))
+    if not found:
+        columns = list(dict.fromkeys(name.partition("=")[0] for name in features))
+        close = did_you_mean(column, columns)
+        raise click.UsageError(f"--groups must be a column, of {', '.join(columns)}, got {column!r}{close}")
+    return found
+
+
+def within_groups(panel: Panel, column: str, features: Sequence[str], say: Callable[[str], None]) -> Panel:
+    """Return a panel of the same predictors within the groups of equal values in a column.
+
+    Adaptive sets are then made of p-values within the groups: their thresholds stay those of all examples.
+    """
+    positions = positions_of(column, features)
+    if isinstance(panel, Forecaster):
+        raise click.UsageError(f"--groups does not go with {FORECASTER}: {NAME_OTHERS}")
+    grouped = {}
+    for name, one in panel.items():
+        try:
+            inside = by_group(one.predictor if isinstance(one, Adaptive) else one, positions)
+        except TypeError:
+            others = NAME_OTHERS_OF_NUMBERS if isinstance(space_of(one), Real) else NAME_OTHERS
+            raise click.UsageError(f"--groups does not go with {name}: {others}") from None
+        grouped[name] = Adaptive(inside, one.levels) if isinstance(one, Adaptive) else inside
+    say(f"within groups by {column}: each example is compared with those of its group only")
+    return Panel(**grouped)

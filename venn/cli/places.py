@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -11,20 +13,10 @@ import click
 import streams
 from streams.messages import ErrorHandler, Reader
 from streams.tables import some_of
-from venn.cli.columns import KEYS, Columns
-from venn.cli.config import Config, SourceTable
+from venn.cli.columns import Columns
 from venn.cli.errors import did_you_mean, in_shell
-from venn.cli.setting import open_stream
+from venn.cli.options import DECLARED, Config, SourceTable
 
-EVERY = ("url", "name", "new")
-MADE = (*EVERY, "features", "classes", "numbers", "nominal", "ordinal", "skip", "fill", "scaling")
-BY_KIND: dict[str, tuple[str, ...]] = {
-    "redis": MADE,
-    "kafka": (*MADE, "group", "kafka"),
-    "jsonl": (*MADE, "end"),
-    "csv": (*MADE, "end", "label", "id", "delimiter", "decimal"),
-    "data": (*EVERY, *KEYS, "numbers", "delay", "missing", "shuffle", "steps"),
-}
 SCHEMES = {"redis": "redis", "rediss": "redis", "unix": "redis", "kafka": "kafka", "jsonl": "jsonl", "csv": "csv"}
 FORMS = "redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE, csv:FILE, -, or data as of venn replay"
 SHORTEST = 0.2  # seconds that Kafka's client needs for an answer
@@ -67,16 +59,12 @@ def open_place(config: Config) -> Place:
     if given.url is None:
         raise click.UsageError(f"{where} must say where messages come from: {FORMS}")
     scheme, colon, rest = given.url.partition(":")
-    kind = "jsonl" if given.url == "-" else SCHEMES.get(scheme, "data") if colon else "data"
-    if kind == "data" and "://" in given.url:
+    kind = "jsonl" if given.url == "-" else SCHEMES.get(scheme, "") if colon else ""
+    if not kind and "://" in given.url:
         raise click.UsageError(f"{where} must be {FORMS}, got the scheme {scheme!r}{did_you_mean(scheme, SCHEMES)}")
-    for key in config.given("source"):
-        value = getattr(given, key)
-        if key not in BY_KIND[kind] and value is not None and value is not False:  # a seed of 0 is a seed
-            meant = _scheme_meant(given.url) if kind == "data" and key in (*MADE, "end", "id") else ""
-            raise click.UsageError(f"{config.where('source', key)} does not go with {_name(given.url, kind)}{meant}")
-    if kind == "data":
+    if not kind:
         return _data(config, given.url)
+    check_source(config, kind, given.url if kind in ("jsonl", "csv") else f"a source of the kind {kind}")  # no password
     path = rest if colon else given.url
     if kind in ("jsonl", "csv") and not path:
         raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")
@@ -118,21 +106,21 @@ def _live(config: Config, kind: str, path: str) -> Place:
     return Place(source, True, given.classes or (), _width(given), _features(given), "", handlers)
 
 
-def _name(url: str, kind: str) -> str:
-    """Return a name of the source that may be shown: without a password."""
-    return url if kind in ("data", "jsonl", "csv") else f"a source of the kind {kind}"
-
-
-def _scheme_meant(path: str) -> str:
-    """Return what to write for a file of messages that was given by its bare name; nothing for other names."""
-    ending = Path(path).suffix.removeprefix(".")
-    return f": for messages from it write --source {ending}:{path}" if ending in ("jsonl", "csv") else ""
+def check_source(config: Config, kind: str, name: str) -> None:
+    """Refuse options that do not belong to a kind of source; `name` is shown."""
+    for key in config.given("source"):
+        of = DECLARED["source"][key].option.of.split()
+        if of and kind not in of and not config.without("source", key):
+            ending = Path(name).suffix.removeprefix(".")
+            live = kind == "file" and "csv" in of and ending in ("jsonl", "csv")  # a file of messages, by its bare name
+            meant = f": for messages from it write --source {ending}:{name}" if live else ""
+            raise click.UsageError(f"{config.where('source', key)} does not go with {name}{meant}")
 
 
 def _data(config: Config, data: str) -> Place:
     given = config.source
     scale = config.machine.scale
-    stream = open_stream(data, Columns(config), given.shuffle, whole=scale is None)
+    stream = open_stream(data, config, seed_of(config))
     if given.steps is not None:
         stream = stream.take(min(given.steps, len(stream)))
     teacher: Any = streams.Delayed(given.delay) if given.delay else streams.Immediate()
@@ -218,3 +206,51 @@ def _kafka(config: Config, path: str, common: dict[str, Any]) -> Reader:
     if not path.startswith("//") or not servers or not topic or "?" in topic:
         raise click.UsageError(f"{where} must be kafka://HOST:PORT[,HOST:PORT]/TOPIC, got {given.url!r}")
     return streams.KafkaTopic(servers, topic, group=given.group, config=given.kafka, **common)
+
+
+def is_named(data: str) -> bool:
+    """Whether DATA is a named data set."""
+    return data in (info.name for info in streams.datasets())
+
+
+def seed_of(config: Config, usual: int | None = None) -> int | None:
+    """Return the seed of the order, None for that of the data; `usual` where nothing was given."""
+    seed = config.source.shuffle
+    return usual if seed is None else None if seed == "none" else int(seed)
+
+
+def open_stream(data: str, config: Config, shuffle: int | None) -> streams.Stream:
+    """Return the stream that DATA names; its columns are standardised over the whole file, unless --scale is given."""
+    columns, whole, named = Columns(config), config.machine.scale is None, is_named(data)
+    check_source(config, *(("data", f"{data}, a named data set") if named else ("file", data)))
+    if named:
+        stream = streams.load(data, shuffle=shuffle, progress=_announce_once(data), scale=whole)
+    elif Path(data).is_dir():
+        raise click.ClickException(f"{data} is a folder: give a CSV file or a name that `venn datasets` lists")
+    elif Path(data).exists():
+        stream = columns.open(data, shuffle, whole)
+    elif os.sep in data or "." in data:
+        bare = data.removeprefix("csv:")
+        meant = f"; csv:FILE is a source of `venn run`, here give {bare}" if Path(bare).exists() else ""
+        raise click.ClickException(f"no such file: {data}{meant}")
+    else:
+        near = did_you_mean(data, [info.name for info in streams.datasets()])
+        raise click.ClickException(
+            f"no data set and no file has the name {data!r}{near}; `venn datasets` lists the data sets"
+        )
+    if len(stream.classes) == 1:
+        raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
+    return stream
+
+
+def _announce_once(data: str) -> Callable[[int, int], None]:
+    told = False
+
+    def announce(received: int, expected: int) -> None:
+        nonlocal told
+        if not told:
+            told = True
+            size = f"{expected / 1e6:.1f} MB" if expected >= 1e6 else f"{expected / 1e3:.0f} kB"
+            click.echo(f"downloading {data} ({size})", err=True)
+
+    return announce

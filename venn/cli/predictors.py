@@ -75,13 +75,8 @@ PUBLISHED = ("venn", "platt", "binning", "isotonic")
 BY_CLASS = ("conformal_by_class", "inductive_conformal_by_class")  # whose risk holds within each class
 WINDOWED = ("abers", "deleted", "conformal", BY_CLASS[0])  # what stands on a window: a forecaster does not forget
 INDUCTIVE = ("inductive_abers", "inductive", "inductive_conformal", BY_CLASS[1], "inductive_adaptive")
-ALSO_ADAPTIVE = (
-    "Also predict sets, or intervals for numbers, whose long-run error rate holds on any stream, from conformal ones."
-)
 LANDMARKS = 1000  # objects that a defensive forecaster keeps
 LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
-DEFAULTS = f"{FORECASTER}; on {' and '.join(STUDIED)} also {', '.join(PUBLISHED)}, of the published study"
-KERNELS = ("rbf", "linear", "poly")
 
 
 def default_predictors(data: str | None) -> tuple[str, ...]:

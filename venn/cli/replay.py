@@ -1,55 +1,202 @@
-"""``venn replay``: predict, then learn, every example of a data set; compare the predictors."""
+"""``venn replay`` and ``venn compare``: predict, then learn, every example of data sets; compare the predictors."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
+from click.shell_completion import CompletionItem
+from msgspec.structs import replace
 
 import streams
-from venn.cli.config import typed
-from venn.cli.errors import one_line_errors, writing
-from venn.cli.interrupt import Interrupt
+from streams.texts import Doubtful
+from venn.cli import numbers
+from venn.cli.columns import Columns
+from venn.cli.config import configured
+from venn.cli.errors import OURS, one_line, one_line_errors, writing
+from venn.cli.interrupt import INTERRUPTED, Interrupt
+from venn.cli.options import Config
 from venn.cli.output import finite
-from venn.cli.predictors import DEFAULTS, STUDY
-from venn.cli.setting import Learning, into_folder, is_named, learning, make_folder, of_data, read_by, seed
+from venn.cli.panels import (
+    DEFAULT_C,
+    MACHINES,
+    Choice,
+    Choices,
+    check_kernel,
+    choices_of_numbers,
+    choose_nothing,
+    given_kernel,
+    known_choices,
+    panel_of,
+    refuse_choices,
+    usual_gamma,
+)
+from venn.cli.places import is_named, open_stream, seed_of
+from venn.cli.predictors import STUDY, default_predictors, with_adaptive
 from venn.cli.words import conclude, plain_words, verdict_on, verdicts_of
-from venn.machines.tuning import Tuning
+from venn.machines.kernels import RBF
+from venn.machines.tuning import PENALTIES, Tuning, tune
 from venn.monitors.together import trainings_of
 from venn.monitors.verdict import Verdict
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.replaying import length
 from venn.online.replaying import replay as run
+from venn.show.terminal import DRAWING, Progress, shows_progress
+from venn.show.terminal import table as means_table
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 CURVES = "curves.png"
+RESULTS = Path("runs", "compare")
+FEWEST_TO_TUNE, MOST_TO_TUNE, SHARE_TO_TUNE = 20, 200, 5
 
 
-@click.command()
+def make_folder(out: Path) -> None:
+    """Make the folder of `--out` where there is none: better an error now than after an hour."""
+    with writing("--out", out):
+        out.mkdir(parents=True, exist_ok=True)
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What a command line says of a stream, and of what is learned from it."""
+
+    config: Config
+
+    def __post_init__(self) -> None:
+        check_kernel(self.config)
+        assert Columns(self.config)  # better an error now than after the first data set
+
+    def predictors(self, data: str | None, stream: streams.Stream, say: Callable[[str], None]) -> list[str]:
+        """Return the predictors that were named, or those of default; say so where labels are numbers."""
+        names, of_numbers = self.config.predictor.names, not stream.classes
+        if of_numbers:
+            say("labels are numbers: distributions and intervals (--no-numbers takes them as classes)")
+        if names is not None:
+            numbers.check_names(names, of_numbers)
+        elif of_numbers:
+            names = numbers.MANY if numbers.is_long(len(stream)) else numbers.FEW
+        return list(names or default_predictors(data))
+
+    def open(self, data: str, shuffle: int | None) -> streams.Stream:
+        """Return the stream that DATA names."""
+        return open_stream(data, self.config, shuffle)
+
+    def drawn(self, record: Record, folder: Path) -> list[Path]:
+        """Draw the figures of a record into a folder; return them, or say what they need."""
+        if shows_progress(self.config.view.progress):
+            click.echo(DRAWING, err=True)
+        try:
+            return record.plot_all(folder)
+        except ImportError as error:
+            click.echo(f"no figures: {error}", err=True)
+            return []
+
+    def panel(
+        self, data: str, stream: streams.Stream, predictors: Sequence[str], say: Callable[[str], None]
+    ) -> tuple[Panel, Tuning | None]:
+        """Return a panel of the predictors, and the tuning of their machines if there was one."""
+        config, classes = self.config, stream.classes
+        names = self.standing(stream, predictors)
+        choices: Choices = {}
+        tuning: Tuning | None = None
+        if not classes:
+            choices = choices_of_numbers(config, len(stream.features))
+        elif not choose_nothing(names):
+            choices, tuning = self._choose(data, stream, say)
+        return panel_of(config, names, choices, classes, stream.features, say), tuning
+
+    def standing(self, stream: streams.Stream, predictors: Sequence[str]) -> Sequence[str]:
+        """Return the predictors and those beside them, or refuse options that choose nothing of any of them."""
+        if not stream.classes:
+            if self.config.machine.tune:
+                raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
+            return numbers.with_adaptive(predictors) if self.config.predictor.adaptive else predictors
+        names = with_adaptive(predictors) if self.config.predictor.adaptive else predictors
+        if choose_nothing(names):
+            refuse_choices(self.config, names, [] if self.config.machine.tune is None else ["--tune"])
+        return names
+
+    def _choose(self, data: str, stream: streams.Stream, say: Callable[[str], None]) -> tuple[Choices, Tuning | None]:
+        """Return what is chosen for machines of classes; and the tuning, if examples went into one."""
+        machine, tuned_on = self.config.machine, self.config.machine.tune
+        C, width = machine.C, len(stream.features)
+        known = known_choices(data, machine)
+        if tuned_on is None and known is not None:
+            return known, None
+        fixed = given_kernel(machine, width)
+        if fixed is not None and C is not None:
+            if tuned_on:
+                raise click.UsageError("--tune has nothing to choose: the kernel and C are given")
+            return dict.fromkeys(MACHINES, Choice(fixed, C)), None
+        if tuned_on is None:
+            tuned_on = min(MOST_TO_TUNE, len(stream) // SHARE_TO_TUNE)
+            if tuned_on < FEWEST_TO_TUNE:
+                tuned_on = 0
+            elif len(set(stream.take(tuned_on).y.tolist())) < 2:  # as of a file sorted by class
+                say(f"the first {tuned_on} examples are of one class: kernel and C are not chosen on them")
+                tuned_on = 0
+        if tuned_on == 0:
+            usual = Choice(fixed or RBF(usual_gamma(width)), C or DEFAULT_C, ", by default")
+            return dict.fromkeys(MACHINES, usual), None
+        if tuned_on >= len(stream):
+            raise click.UsageError(f"--tune must leave one of the {len(stream)} examples, got {tuned_on}")
+        prefix: Any = stream.take(tuned_on)
+        if machine.scale:  # as they will come to the machines, nearly: these are scaled by other examples
+            prefix = streams.Stream(
+                streams.Scaling.whole(prefix.X)(prefix.X), prefix.y, stream.classes, stream.features, stream.name
+            )
+        with Progress(None, self.config.view.progress) as bar:
+            tuning = tune(
+                prefix,
+                kernels=None if fixed is None else [fixed],
+                penalties=PENALTIES if C is None else [C],
+                progress=lambda done, total: bar.count(done, total, "choosing kernel and C"),
+            )
+        say(
+            f"chose {tuning.kernel!r}, C={tuning.C:g} on the first {tuning.n} examples, by leave-one-out: log loss "
+            f"{tuning.best.log_loss:.3f}, error {tuning.best.error:.3f}; they belong to no bag, "
+            f"step 1 is example {tuning.n + 1}"
+        )
+        return dict.fromkeys(MACHINES, Choice(tuning.kernel, tuning.C, ", tuned")), tuning
+
+
+def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return for a shell the data sets whose names begin so, and that files may stand there, too."""
+    found = [CompletionItem(one.name) for one in streams.datasets() if one.name.startswith(incomplete)]
+    return [*found, CompletionItem(incomplete, type="file")]
+
+
+def _copied(ctx: click.Context, param: click.Parameter, data: str) -> str:
+    """Return of - the path of a copy of standard input, which lasts as long as the command; else what is given."""
+    if data != "-":
+        return data
+    copy = Path(ctx.with_resource(TemporaryDirectory(prefix="venn-")), "stdin.csv")
+    with click.open_file("-", "rb") as source, copy.open("wb") as target:
+        shutil.copyfileobj(source, target)
+    return str(copy)
+
+
+def of_data(metavar: str) -> Callable[[Command], Command]:
+    """Return the argument that names what a command reads: a data set, a file, or - for standard input."""
+    return click.argument("data", metavar=metavar, callback=_copied, shell_complete=complete)
+
+
+# ---------------------------------------------------------------- venn replay
+
+
+@configured("replay")
 @of_data("DATA")
-@learning
-@click.option(
-    "--shuffle",
-    type=seed,
-    metavar="SEED",
-    help="Seed of another order; none keeps the order of the data.  [default: 0 for a named data set, none for a file]",
-)
-@read_by(DEFAULTS)
-@into_folder("Folder for the figures and the record.  [default: runs/DATA]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; everything else goes to stderr.")
-def replay(
-    data: str,
-    shuffle: int | None,
-    out: Path | None,
-    as_json: bool,
-    tuned_on: int | None,
-    no_progress: bool,
-    **_: Any,
-) -> None:
+def replay(data: str, config: Config) -> None:
     """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
     DATA is a named data set (see `venn datasets`) or the path of a CSV file, or - for one on standard input; a file
@@ -59,34 +206,34 @@ def replay(
     repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside it. A file is replayed in its own
     order. Ctrl-C or SIGTERM ends the replay after the current step: the results until then are printed and written.
     """
-    chosen = Learning(typed(), tuned_on, no_progress)
+    chosen, steps, as_json = Learning(config), config.source.steps, config.view.json
+    out = None if config.view.out is None else Path(config.view.out)
 
     def say(text: str) -> None:
         click.echo(text, err=as_json)
 
     with one_line_errors():
-        if click.get_current_context().get_parameter_source("shuffle") is ParameterSource.DEFAULT:
-            shuffle = 0 if is_named(data) else None
+        shuffle = seed_of(config, 0 if is_named(data) else None)
         stream = chosen.open(data, shuffle)
         notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
         names = chosen.predictors(data, stream, notes.append)
         panel, tuning = chosen.panel(data, stream, names, notes.append)
         if (
-            chosen.config.predictor.names is None and stream.classes and len(names) > 1
+            config.predictor.names is None and stream.classes and len(names) > 1
         ):  # between the note on the forecaster and that on their machine
             notes.insert(2, f"beside it, for comparison, what {STUDY} published on these data")
+        if out is not None:
+            make_folder(out)
         for note in notes:
             say(note)
         if tuning is not None:
             stream = stream.drop(tuning.n)
-        if out is not None:
-            make_folder(out)
-        hand_over = _hand_over(panel, length(stream, chosen.steps) or 0)
+        hand_over = _hand_over(panel, length(stream, steps) or 0)
         if hand_over:
             say(hand_over)
         with Interrupt() as interrupt:
             until = Until(stream, interrupt)
-            record = run(until, panel, progress=chosen.progress, steps=chosen.steps)
+            record = run(until, panel, progress=config.view.progress, steps=steps)
             record.shuffle = shuffle
             # The stem of "...csv" is "..": the folder above.
             folder = Path("runs", stream.name if stream.name.strip(".") else "data") if out is None else out
@@ -108,7 +255,7 @@ def replay(
         say(f"look first at {first}: is the accuracy inside its band, and how wide is that?")
     conclude(verdict_on(panel, verdicts), say)
     if until.ended:
-        click.echo(f"interrupted at step {len(record)} of {length(stream, chosen.steps)}", err=True)
+        click.echo(f"interrupted at step {len(record)} of {length(stream, steps)}", err=True)
         click.get_current_context().exit(interrupt.status)
 
 
@@ -175,3 +322,110 @@ def _summary(record: Record, data: str, tuning: Tuning | None, verdicts: Mapping
         "predictors": {name: finite(means) for name, means in record.means().items()},
         "verdicts": {name: verdict.plain() for name, verdict in verdicts.items()},
     }
+
+
+# ---------------------------------------------------------------- venn compare
+
+
+@configured("compare")
+@click.argument("data", nargs=-1, required=True, shell_complete=complete)
+def compare(data: tuple[str, ...], config: Config) -> None:
+    """Replay each DATA in several orders; print the means of each predictor over them.
+
+    DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label. The record of each
+    replay is written when it is done. Ctrl-C ends the work: the table is that of the replays until then.
+    """
+    if "-" in data:
+        raise click.UsageError("DATA must be data sets or files, which each replay reads anew, got -")
+    if len(set(data)) < len(data):
+        raise click.UsageError(f"DATA must name each data set once, got {' '.join(data)}")
+    chosen, view, shuffles = Learning(config), config.view, config.view.shuffles
+    out = RESULTS if view.out is None else Path(view.out)
+    silent = Learning(replace(config, view=replace(view, progress=False)))
+    titles = dict(zip(data, _titles(data), strict=True))
+    rows: list[dict[str, Any]] = []
+    failed: list[str] = []
+    ended = False
+    with one_line_errors():
+        for one in data:  # better an error now than in each replay
+            stream = chosen.open(one, None)
+            chosen.standing(stream, chosen.predictors(one, stream, _unsaid))
+        make_folder(out)
+        todo = [(one, seed) for one in data for seed in range(shuffles)]
+        try:
+            with Progress(len(todo), view.progress) as bar, warnings.catch_warnings():
+                warnings.simplefilter("ignore", Doubtful)  # said once, before the replays
+                for done, (one, seed) in enumerate(todo, 1):
+                    file = out / f"{titles[one].replace(os.sep, '_')}-{seed}.npz"
+                    try:
+                        record = _record(silent, one, seed)
+                    except OURS as error:
+                        failed.append(f"{titles[one]}, shuffle {seed}: {one_line(error)}")
+                    else:
+                        with writing("--out", out):
+                            record.save(file)
+                        rows += _rows(record, titles[one], seed, file)
+                    bar.count(done, len(todo), f"replays{f', {len(failed)} failed' if failed else ''}")
+        except KeyboardInterrupt:
+            ended = True
+    if view.json:
+        click.echo(json.dumps({"rows": rows}, allow_nan=False))
+    elif rows:
+        click.echo(table(rows, shuffles))
+    click.echo(f"records: {out}/", err=True)
+    for text in failed:
+        click.echo(f"failed: {text}", err=True)
+    if ended:
+        click.echo("interrupted: the table is that of the replays until then", err=True)
+        click.get_current_context().exit(INTERRUPTED)
+    if failed:
+        raise click.ClickException(f"{len(failed)} of {len(todo)} replays failed")
+
+
+def _record(chosen: Learning, data: str, shuffle: int) -> Record:
+    """Return the record of one replay."""
+    stream = chosen.open(data, shuffle)
+    panel, tuning = chosen.panel(data, stream, chosen.predictors(data, stream, _unsaid), _unsaid)
+    stream = stream if tuning is None else stream.drop(tuning.n)
+    record = run(stream, panel, progress=False, steps=chosen.config.source.steps)
+    record.shuffle = shuffle
+    return record
+
+
+def _rows(record: Record, title: str, shuffle: int, file: Path) -> list[dict[str, Any]]:
+    """Return a row for each predictor of a replay."""
+    shared = {"examples": len(record), "seconds": record.seconds, "record": str(file)}
+    return [
+        {"data": title, "shuffle": shuffle, "predictor": name, **shared, "guaranteed": record.guaranteed[name]}
+        | finite(means)
+        for name, means in record.means().items()
+    ]
+
+
+def _unsaid(text: str) -> None:
+    """Say nothing: many replays would all say the same."""
+
+
+def _titles(data: Sequence[str]) -> Sequence[str]:
+    """Return the names of the data sets in the table: file stems, or the names given if two stems are the same."""
+    stems = [Path(one).stem if Path(one).suffix else one for one in data]
+    return stems if len(set(stems)) == len(stems) else data
+
+
+def table(rows: Iterable[Mapping[str, Any]], shuffles: int) -> str:
+    """Return the means over the shuffles, a line for each data set and predictor."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(f"{row['data']} {row['predictor']}", []).append(row)
+    means = {
+        name: {
+            field: sum(row[field] for row in group) / len(group)
+            for field, value in group[0].items()
+            if isinstance(value, float) and field != "seconds"
+        }
+        for name, group in groups.items()
+    }
+    unit = " Log loss in nats." if any("log_loss" in found for found in means.values()) else ""
+    note = f"Means over all steps, then over the shuffles.{unit}"
+    title = "in the order of shuffle 0" if shuffles == 1 else f"means over {shuffles} shuffles"
+    return means_table(means, title, note)

@@ -10,16 +10,17 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 import click
 
 from streams.messages import Reader
 from venn.cli import numbers
-from venn.cli.config import Config, option, options, typed, with_options
+from venn.cli.config import configured
 from venn.cli.errors import one_line_errors, spared
 from venn.cli.interrupt import INTERRUPTED, Ending
+from venn.cli.options import Config
 from venn.cli.output import only_predictions
 from venn.cli.panels import (
     Choices,
@@ -31,8 +32,8 @@ from venn.cli.panels import (
     usual_choices,
 )
 from venn.cli.places import Place, open_place
-from venn.cli.predictors import INDUCTIVE, PREDICTORS, WINDOWED, default_predictors, with_adaptive, with_conformal
-from venn.cli.serve import TOKEN, guard, holds_journal
+from venn.cli.predictors import INDUCTIVE, WINDOWED, default_predictors, with_adaptive, with_conformal
+from venn.cli.serve import guard, holds_journal
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.monitors.drift import ABOUT
@@ -46,26 +47,10 @@ from venn.show.notify import Notifier, Receiver, Webhook
 from venn.show.snapshots import Counts
 
 
-class SourceByOption(click.Command):
-    """A command that says how its source is named, to those who give it as an argument."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            if "unexpected extra argument" in error.message:
-                raise click.UsageError(
-                    f"{error.message}: name a source by --source, as in --source mine.csv", ctx
-                ) from None
-            raise
-
-
-@click.command(cls=SourceByOption, epilog=f"Predictors: {', '.join(PREDICTORS)}.")
+@configured("run")
 @click.option("--config", "toml", metavar="FILE", help="TOML file with the same settings; options take precedence.")
 @click.option("--check", is_flag=True, help="Only say what would run.")
-@with_options(*(option(table, one.name) for table, one in options()))
-def run(toml: str | None, check: bool, **_: Any) -> None:
+def run(config: Config, check: bool) -> None:
     """Predict for a source's questions, learn its answers, and keep both in a journal; after a kill it continues.
 
     --source is redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE or csv:FILE, which may grow, - for
@@ -79,7 +64,6 @@ def run(toml: str | None, check: bool, **_: Any) -> None:
     the predictors are by default abers, deleted and conformal, which can forget.
     """
     with one_line_errors():
-        config = typed(toml)
         quiet, out = config.run.quiet, config.run.out
         try:
             if check:
@@ -136,11 +120,6 @@ def made(config: Config) -> Plan:
     if config.predictor.adaptive:
         names = with_adaptive(names) if place.classes else numbers.with_adaptive(names)
     _check_window(config, names)
-    if "alarm_every" in config.given("monitor") and watch.on_alarm is None and watch.alarm_webhook is None:
-        raise click.UsageError(f"{config.where('monitor', 'alarm_every')} belongs to --on-alarm and --alarm-webhook")
-    of_metrics = [key for key in config.given("run") if key.startswith("metrics_")]
-    if of_metrics and config.run.metrics_port is None:
-        raise click.UsageError(f"{config.where('run', of_metrics[0])} needs {config.where('run', 'metrics_port')}")
 
     notes: list[str] = []
     choices: Choices = {}
@@ -152,7 +131,7 @@ def made(config: Config) -> Plan:
         choices = usual_choices(place.data, machine, width) if place.classes else choices_of_numbers(config, width)
     panel = panel_of(config, names, choices, place.classes, place.features, notes.append, place.live)
     if config.run.metrics_port is not None:
-        Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
+        Door(config.access.host, config.run.metrics_port, **guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
     monitors = monitors_on(panel, watch.level, watch.run_length, watch.drift)
@@ -167,11 +146,6 @@ def _check_window(config: Config, names: Sequence[str]) -> None:
         raise click.UsageError(
             f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
         )
-    for key in ("restart_on_alarm", "keep"):
-        if window is None and getattr(watch, key) not in (None, False):
-            raise click.UsageError(f"{config.where('monitor', key)} needs a window, machine's key window or --window")
-    if watch.keep is not None and not watch.restart_on_alarm:
-        raise click.UsageError(f"{config.where('monitor', 'keep')} belongs to --restart-on-alarm")
     if watch.keep is not None and window is not None and watch.keep > window:
         raise click.UsageError(
             f"{config.where('monitor', 'keep')} must be at most the window, {window} examples, got {watch.keep}"
@@ -308,19 +282,12 @@ def _check_source(config: Config, plan: Plan, source: Reader) -> None:
         )
 
 
-def metrics_guard(config: Config) -> dict[str, Any]:
-    """Return who may read the metrics."""
-    settings = config.run
-    file = None if settings.metrics_token_file is None else Path(settings.metrics_token_file)
-    return guard(settings.metrics_allow or (), os.environ.get(TOKEN), file, settings.metrics_no_token)
-
-
 def _serve_metrics(path: Path, config: Config, voice: Voice, stack: ExitStack) -> None:
     from venn.show.metrics import serving
 
-    host, port = config.run.metrics_host, config.run.metrics_port or 0
+    host, port = config.access.host, config.run.metrics_port or 0
     try:
-        at = stack.enter_context(serving(lambda: Watch(path), host, port, **metrics_guard(config)))
+        at = stack.enter_context(serving(lambda: Watch(path), host, port, **guard(config)))
     except OSError as error:
         raise click.ClickException(f"metrics cannot be served at {host}:{port}: {error.strerror or error}") from error
     voice.say(f"metrics: http://{host}:{at}/metrics")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import zipfile
 from contextlib import ExitStack
@@ -12,9 +13,10 @@ from typing import Any
 
 import click
 
-from venn.cli.config import with_options
+from venn.cli.config import configured
 from venn.cli.errors import listening, one_line_errors
 from venn.cli.interrupt import Interrupt
+from venn.cli.options import Config
 from venn.cli.output import finite
 from venn.cli.words import conclude
 from venn.online.lock import held
@@ -23,16 +25,12 @@ from venn.show.page.feed import Feed
 
 MAGIC = b"SQLite format 3\0"
 PAGE, METRICS = 5006, 9477  # ports
-LOOPBACK = "127.0.0.1"
 EXTRA = ("bokeh", "tornado", "jinja2")
 NO_PAGE = "the page needs bokeh: pip install bokeh"
 NAP = 0.1  # seconds
 OFTEN = 0.5  # seconds between two updates
 
 TOKEN = "VENN_TOKEN"  # of the environment
-GUARD = ("allow_host", "token", "token_file", "no_token")
-
-port = click.IntRange(0, 65535)
 
 
 def holds_journal(data: str) -> bool:
@@ -56,35 +54,20 @@ def refuse_other(run: str) -> None:
         raise click.ClickException(f"{run} must be a journal, as `venn run` writes it, and is not")
 
 
-#: Adds the options that say who may read; they come as `allow_host`, `token`, `token_file` and `no_token`.
-guarded = with_options(
-    click.option(
-        "--allow-host", multiple=True, metavar="NAME[:PORT]",
-        help="Another name under which it may be asked, as behind a proxy, repeatable.  [default: localhost, "
-        "127.0.0.1, [::1] and --host, with the port]",
-    ),
-    click.option(
-        "--token", metavar="TEXT", envvar=TOKEN, show_envvar=True,
-        help="Who does not know it reads nothing. Other users of this machine can see it in a command line.",
-    ),
-    click.option(
-        "--token-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-        help="The same, from the first line of a file.",
-    ),
-    click.option("--no-token", is_flag=True, help="Ask for no token even where other machines can connect."),
-)  # fmt: skip
-
-
-def guard(allow_host: tuple[str, ...], token: str | None, token_file: Path | None, no_token: bool) -> dict[str, Any]:
+def guard(config: Config) -> dict[str, Any]:
     """Return who may read, as servers take it; a file of the token goes before the environment."""
-    if no_token and token_file is not None:
-        raise click.UsageError("--no-token does not go with --token-file")
-    if token_file is not None:
+    access, token = config.access, config.access.token or os.environ.get(TOKEN)
+    if access.token_file is not None:
+        if access.no_token:
+            raise click.UsageError(f"{config.where('access', 'no_token')} does not go with --token-file")
+        where = config.where("access", "token_file")
         try:
-            token = token_file.read_text("utf-8").partition("\n")[0].strip()
+            token = Path(access.token_file).read_text("utf-8").partition("\n")[0].strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise click.ClickException(f"--token-file must be a file that can be read: {error}") from None
-    return {"allowed": allow_host, "token": None if no_token else token, "unguarded": no_token}
+            raise click.ClickException(f"{where} must be a file that can be read: {error}") from None
+    return {
+        "allowed": access.allow_host or (), "token": None if access.no_token else token, "unguarded": access.no_token,
+    }  # fmt: skip
 
 
 def serve_page(run: str, host: str, at: int, guard: dict[str, Any]) -> None:
@@ -155,13 +138,9 @@ def _snapshots(watch: Watch) -> dict[str, Any]:
     return found
 
 
-@click.command()
+@configured("metrics")
 @click.argument("run", metavar="RUN")
-@click.option("--port", "at", type=port, default=METRICS, metavar="PORT", help=f"[default: {METRICS}]")
-@click.option("--host", default=LOOPBACK, metavar="ADDRESS", help=f"To listen at.  [default: {LOOPBACK}]")
-@guarded
-@click.option("--once", is_flag=True, help="Print the metrics once instead, as for a textfile collector.")
-def metrics(run: str, at: int, host: str, once: bool, **asked: Any) -> None:
+def metrics(run: str, config: Config) -> None:
     """Serve the figures of RUN, a journal, to Prometheus.
 
     They are read from the journal at each request, at http://ADDRESS:PORT/metrics. While there is no
@@ -169,16 +148,18 @@ def metrics(run: str, at: int, host: str, once: bool, **asked: Any) -> None:
     """
     from venn.show.metrics import serving, text_of
 
+    host, at = config.access.host, METRICS if config.access.port is None else config.access.port
+
     def opened() -> Watch:
         return Watch(run)
 
     with one_line_errors():
         refuse_other(run)
         try:
-            if once:
+            if config.view.once:
                 click.echo(text_of(opened), nl=False)
                 return
-            with listening(host, at), serving(opened, host, at, **guard(**asked)) as found:
+            with listening(host, at), serving(opened, host, at, **guard(config)) as found:
                 click.echo(f"the metrics of {run}: {_address(host, found)}/metrics (Ctrl-C ends it)")
                 if not Path(run).exists():
                     click.echo(f"{run} is not there yet: until then venn_up is 0", err=True)

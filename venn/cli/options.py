@@ -1,0 +1,369 @@
+"""All options, declared once: each is a field of a table, in TOML, on the command line and in a command's `Config`.
+
+A field's type says what a value may be; an `Option` beside it says what it is for, and which commands take it.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, convert
+from msgspec.structs import asdict, fields
+
+from streams.checks import same_text
+from streams.texts import MISSING
+from venn.cli.errors import did_you_mean
+from venn.cli.forms import Form, Option, by_column, declared, distinct, read_number, read_whole, require, split
+from venn.cli.numbers import MOST_CLASSES
+from venn.cli.numbers import PREDICTORS as OF_NUMBERS
+from venn.cli.predictors import FORECASTER, PREDICTORS
+from venn.show.notify import EVERY, Webhook
+
+KNOWN = (*PREDICTORS, *OF_NUMBERS)  # predictors of classes, and of numbers
+RUN, MONITOR, SERVERS = ("run",), ("monitor",), ("monitor", "metrics")
+LOOKS = ("replay", "compare", "monitor")  # at a stream that ends
+ALL = (*RUN, *LOOKS)
+LIVE = "redis kafka jsonl csv"  # kinds of sources; there are also file, a CSV file read whole, and data, a named set
+SERVED = ("view.serve", "run.metrics_port")
+MOST = sys.float_info.max
+
+# ---------------------------------------------------------------- what is kept of a value
+
+
+def _known(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in KNOWN:
+            raise ValueError(f"{name!r}{did_you_mean(name, KNOWN)}")
+    return distinct(names)
+
+
+def _split_labels(text: str) -> list[Any]:
+    parts = split(text)
+    whole_ones = [read_whole(part) for part in parts]
+    return whole_ones if all(isinstance(one, int) for one in whole_ones) else parts
+
+
+def _labels(labels: tuple[Any, ...]) -> tuple[Any, ...]:
+    require(not same_text(labels))
+    return labels
+
+
+def _read_column(text: str) -> tuple[str, None]:
+    return convert(text, Text), None
+
+
+def _read_values(text: str) -> tuple[str, tuple[str, ...] | None]:
+    column, equals, values = text.partition("=")
+    return convert(column, Text), distinct(convert(split(values), tuple[Text, ...])) if equals else None
+
+
+def _read_fill(text: str) -> tuple[str, float | str]:
+    column, _, value = text.rpartition("=")
+    return convert(column, Text), convert(read_number(value), Fill)
+
+
+def _values(found: Any) -> dict[str, tuple[str, ...] | None]:
+    """Take a table of columns with their values, of which one may be the empty field, or a list of columns alone."""
+    if isinstance(found, tuple):
+        return dict.fromkeys(distinct(found))
+    return {column: None if values is None else distinct(values) for column, values in found.items()}
+
+
+def _command(found: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Take a program and its arguments: a list, or text that is split as a shell would, and not changed otherwise."""
+    parts = tuple(shlex.split(found)) if isinstance(found, str) else found
+    require(bool(parts) and bool(parts[0]) and not any("\0" in part for part in parts))
+    return parts
+
+
+def _address(url: str) -> str:
+    Webhook(url)
+    return url
+
+
+def _delimiter(text: str) -> str:
+    character = "\t" if text in ("tab", "\\t") else text
+    require(len(character) == 1 and character not in '"\r\n')
+    return character
+
+
+class Affine(Struct, forbid_unknown_fields=True):
+    """A scale of columns: a number for each."""
+
+    mean: tuple[Finite, ...]
+    deviation: tuple[Annotated[float, Meta(gt=0, le=MOST)], ...]
+
+
+def _affine(found: Affine) -> dict[str, tuple[float, ...]]:
+    require(len(found.mean) == len(found.deviation) > 0)
+    return asdict(found)
+
+
+# ---------------------------------------------------------------- types
+# fmt: off
+
+Finite = Annotated[float, Meta(ge=-MOST, le=MOST)]
+Positive = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0)]
+AtLeast1 = Annotated[int, Meta(ge=1)]
+Window = Annotated[int, Meta(ge=1, le=1_000_000)]
+Port = Annotated[int, Meta(ge=0, le=65535)]
+Seed = Annotated[Count | Literal["none"], Form("an integer >= 0 or none", read_whole, metavar="SEED")]
+
+_TEXT, _TEXTS = "text that is not empty", "distinct texts that are not empty"
+Text = Annotated[str, Meta(pattern="^[^\0\ud800-\udfff]+$")]
+File = Annotated[Text, Form(_TEXT, str, metavar="FILE")]
+Folder = Annotated[Text, Form(_TEXT, str, metavar="FOLDER")]
+Column = Annotated[Text, Form(_TEXT, str, metavar="COLUMN")]
+Address = Annotated[Text, Form("http://HOST/... or https://HOST/...", str, _address, "URL")]
+Delimiter = Annotated[Text, Form('one character, neither " nor a line end, or tab', str, _delimiter, "CHARACTER")]
+Texts = Annotated[tuple[Text, ...], Form(_TEXTS, split, distinct, "NAMES")]
+Names = Annotated[tuple[Text, ...], Form(f"distinct names of {', '.join(KNOWN)}", split, _known, "NAMES")]
+Labels = Annotated[tuple[Text | int | bool, ...], Meta(min_length=2), Form(
+    "at least two labels, text, integers or truth values, that differ as text", _split_labels, _labels, "A,B")]
+Words = Annotated[tuple[str, ...], Form(
+    "a program and its arguments, as text or as a list of texts", str, _command, "COMMAND", str | tuple[str, ...])]
+
+_Empty = Annotated[str, Meta(pattern="^[^\0\ud800-\udfff]*$")]  # a text that may be empty
+Columns = Annotated[tuple[Text, ...], Form(
+    _TEXTS, lambda texts: list(by_column(texts, _read_column)), distinct, "COLUMN", typed="a column, each once",
+    repeated=True)]
+Values = Annotated[Mapping[str, tuple[str, ...] | None], Form(
+    "a table from column to a list of its values", lambda texts: by_column(texts, _read_values), _values,
+    "COLUMN[=A,B]", dict[Text, tuple[_Empty, ...] | None] | tuple[Text, ...],
+    "COLUMN or COLUMN=A,B, each column and each of its values once", True)]
+Fill = Literal["median"] | Finite
+Fills = Annotated[Mapping[str, float | str], Form(
+    "a table from column to median or a finite number", lambda texts: by_column(texts, _read_fill), None,
+    "COLUMN=median|NUMBER", dict[Text, Fill], "COLUMN=median or COLUMN=NUMBER, each column once", True)]
+Settings = Annotated[Mapping[str, str | int | float | bool], Form("a table of settings", metavar="")]
+Scale = Annotated[Mapping[str, tuple[float, ...]], Form(
+    "a table of mean and deviation, lists of as many numbers, the latter > 0", None, _affine, "", Affine)]
+
+
+# ---------------------------------------------------------------- the options
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """A table of options."""
+
+
+class RunTable(Table, frozen=True, kw_only=True):
+    """How the loop runs."""
+
+    out: Annotated[File, Option("Where predictions go as JSON lines, appended; - is stdout.")] = "-"
+    batch: Annotated[int, Meta(ge=1, le=100_000), Option(
+        "Largest number of messages in a transaction.", rare=RUN)] = 512
+    linger: Annotated[float, Meta(ge=0.01, le=60), Option(
+        "Seconds that a message waits for its transaction, about, at most.", rare=RUN)] = 0.2
+    skip_bad: Annotated[bool, Option("Count and skip messages that cannot be read.")] = False
+    skip_lost: Annotated[bool, Option("Go on where messages were lost before they were read.")] = False
+    progress: Annotated[bool, Option("Show progress on stderr.")] = True
+    quiet: Annotated[bool, Option("Say nothing on stderr but errors.")] = False
+    metrics_port: Annotated[Annotated[int, Meta(ge=1, le=65535)] | None, Option(
+        "Serve metrics to Prometheus at this port.")] = None
+
+
+class SourceTable(Table, frozen=True, kw_only=True):
+    """Where examples or messages come from, and their form."""
+
+    url: Annotated[Text | None, Option("Where messages come from, see above.", RUN, "source")] = None
+    name: Annotated[Text | None, Option(
+        "Name of the source in the journal.  [default: made from its address]", RUN)] = None
+    new: Annotated[bool, Option(
+        "Let a journal that has read other sources continue with this one.", RUN, "new-source")] = False
+    classes: Annotated[Labels | None, Option(
+        "The labels; integers where all look like integers. The configuration file also takes other kinds, as "
+        'classes = ["0", "1"] or [true, false].', RUN, of=LIVE)] = None
+    numbers: Annotated[bool | None, Option(
+        "Whether labels are numbers.  [default: of a CSV file that is read whole, if all are, and some not whole, or "
+        f"more than {MOST_CLASSES} differ]", of=f"{LIVE} file")] = None
+    features: Annotated[Texts | None, Option("Names of an object's values, in order.", RUN, of=LIVE)] = None
+    label: Annotated[Column | None, Option("Column of the label in CSV.", of="csv file")] = None
+    id: Annotated[Column | None, Option("Column of the id in CSV.", RUN, of="csv")] = None
+    nominal: Annotated[Values | None, Option(
+        "A column of words; only the given values may occur. A file that is read whole may do without them: then empty "
+        "fields and ? are values, too. Repeatable.", of=f"{LIVE} file")] = None
+    ordinal: Annotated[Values | None, Option(
+        "A column of words with an order, from low to high; repeatable.", of=f"{LIVE} file")] = None
+    skip: Annotated[Columns | None, Option("A column to leave out, repeatable.", of=f"{LIVE} file")] = None
+    fill: Annotated[Fills | None, Option(
+        f"A column of numbers, and what replaces missing ones: empty fields and {', '.join(MISSING[1:])}; the median "
+        "only in a file that is read whole; repeatable.", of=f"{LIVE} file")] = None
+    missing_texts: Annotated[Texts | None, Option(
+        "Further texts that mean a missing value in a CSV file, as the empty field does.", of="file")] = None
+    drop_unlabelled: Annotated[bool, Option("Leave out rows of a CSV file whose label is missing.", of="file")] = False
+    merge_alike: Annotated[bool, Option(
+        "Take labels, and nominal values, that are the same written differently as one: they differ in blanks, "
+        "capitals, a dot at the end, the form of a number or the Unicode form.", of="file")] = False
+    delimiter: Annotated[Delimiter, Option("Separator of CSV fields, or tab.", of="csv file")] = ","
+    decimal: Annotated[Literal[".", ","], Option("What stands before decimals in CSV.", of="csv file")] = "."
+    scaling: Annotated[Scale | None, Option("Scale of the encoded features, known beforehand.", RUN, of=LIVE)] = None
+    end: Annotated[bool, Option("Stop at the end of the file.", RUN, of="jsonl csv")] = False
+    group: Annotated[Text | None, Option(
+        "Group under which a Kafka broker receives the run's position.", RUN, rare=RUN, of="kafka")] = None
+    kafka: Annotated[Settings | None, Option("Settings of Kafka's client.", RUN, of="kafka")] = None
+    delay: Annotated[Count | None, Option(
+        "Questions between a data set's question and its answer.  [default: 0]", RUN, of="file data")] = None
+    missing: Annotated[Annotated[float, Meta(ge=0, le=1)] | None, Option(
+        "Share of a data set's answers that never come.  [default: 0]", RUN, of="file data")] = None
+    shuffle: Annotated[Seed | None, Option(
+        "Seed of another order of a data set or file; none keeps its own.  [default: none; venn replay: 0 for a named "
+        "data set]", (*RUN, "replay", "monitor"), of="file data")] = None
+    steps: Annotated[AtLeast1 | None, Option(
+        "Stop after so many examples of a data set or file.", of="file data")] = None
+
+
+class PredictorTable(Table, frozen=True, kw_only=True):
+    """Who predicts."""
+
+    names: Annotated[Names | None, Option(
+        f"Separated by commas, of {', '.join(PREDICTORS)}; where labels are numbers, of {', '.join(OF_NUMBERS)}.  "
+        f"[default: {FORECASTER}; see above]", name="predictors")] = None
+    adaptive: Annotated[bool, Option(
+        "Also predict sets, or intervals for numbers, whose long-run error rate holds on any stream, from conformal "
+        "ones.")] = False
+    groups: Annotated[Column | None, Option(
+        "Compare each example with those of equal value in this column only: what is guaranteed then holds in each "
+        "group. For conformal, Venn and Venn-Abers predictors.")] = None
+
+
+class MachineTable(Table, frozen=True, kw_only=True):
+    """What the predictors read."""
+
+    kernel: Annotated[Literal["rbf", "linear", "poly"], Option("By default of several widths for numbers.")] = "rbf"
+    gamma: Annotated[Positive | None, Option(
+        "For the rbf and poly kernels.  [default: 1 / encoded features; of rbf by --tune, where it is]")] = None
+    degree: Annotated[Annotated[int, Meta(ge=1, le=100)] | None, Option(
+        "For the poly kernel.  [default: 3]", rare=ALL)] = None
+    coef0: Annotated[NotNegative | None, Option("For the poly kernel.  [default: 1]", rare=ALL)] = None
+    C: Annotated[Positive | None, Option(
+        "Penalty of the machines.  [default: 10; by --tune, where it is]")] = None
+    tune: Annotated[Count | None, Option(
+        "Number of first examples, used only to choose gamma and C; 0 means gamma = 1 / encoded features, C = 10.  "
+        "[default: a fifth of them, at most 200, none below 100; on car and wine_red what is known]", LOOKS)] = None
+    scale: Annotated[bool | None, Option(
+        "Scale each column by the first 30 examples. The forecaster does so by itself; other predictors only if told "
+        "so, and these examples are then in no bag. --no-scale takes columns as they come, the forecaster too. A data "
+        "set or CSV file given by name is by default standardised as a whole when it is loaded.")] = None
+    window: Annotated[Window | None, Option(
+        "Number of latest examples that a machine holds.  [default: all]", RUN)] = None
+
+
+class MonitorTable(Table, frozen=True, kw_only=True):
+    """When an alarm rings, and what it does."""
+
+    level: Annotated[float, Meta(gt=0, lt=1), Option(
+        "Chance that any predictor ever has a false alarm: each has its share.")] = 0.01
+    run_length: Annotated[float, Meta(gt=1), Option(
+        "Mean number of examples to a false alarm of the detectors for repeated changes.", rare=ALL)] = 100_000.0
+    conformal: Annotated[bool, Option(
+        "Also conformal predictors on the machines of Venn and Venn-Abers ones: their p-values ring sooner.")] = True
+    drift: Annotated[bool, Option(
+        "Also watch the objects by themselves, with a share of the level: it rings before labels come.")] = True
+    restart_on_alarm: Annotated[bool, Option(
+        "Forget the window when an alarm rings.", RUN, needs=("machine.window",))] = False
+    on_alarm: Annotated[Words | None, Option(
+        "Run this on an alarm, without a shell; it gets the alarm as JSON on its standard input, and in variables.",
+        RUN)] = None
+    alarm_webhook: Annotated[Address | None, Option("Post an alarm to this address as JSON.", RUN)] = None
+    alarm_every: Annotated[NotNegative, Option(
+        "Least seconds from one notification about a predictor to the next.", RUN, rare=RUN,
+        needs=("monitor.on_alarm", "monitor.alarm_webhook"))] = EVERY
+    keep: Annotated[Count | None, Option(
+        "Number of latest examples that --restart-on-alarm keeps.  [default: 0]", RUN,
+        needs=("monitor.restart_on_alarm",))] = None
+
+
+class JournalTable(Table, frozen=True, kw_only=True):
+    """What is kept."""
+
+    path: Annotated[File | None, Option("The journal; a run that it holds is continued.", name="journal")] = None
+    durable: Annotated[bool, Option("Write each transaction to disk at once: safe from power loss, slower.")] = False
+    every: Annotated[AtLeast1, Option("Events from one checkpoint to the next.", rare=RUN)] = 1000
+    patience: Annotated[AtLeast1 | None, Option("Give up a question when so many later ones have been asked.")] = None
+    patience_seconds: Annotated[Positive | None, Option("Give up a question after so many seconds.", rare=RUN)] = None
+
+
+class ViewTable(Table, frozen=True, kw_only=True):
+    """What a command shows and writes."""
+
+    shuffles: Annotated[AtLeast1, Option("Orders of each data set: seeds 0, 1, ...", ("compare",))] = 3
+    speed: Annotated[Positive | None, Option(
+        "Examples a second.  [default: as fast as possible]", MONITOR, rare=MONITOR)] = None
+    window: Annotated[Window, Option(
+        "Number of latest examples in the means shown; nothing is forgotten.", MONITOR)] = 1000
+    out: Annotated[Folder | None, Option(
+        "Folder for the record and the figures.  [default: runs/DATA; venn compare: runs/compare; venn monitor: none, "
+        "and nothing is written]", LOOKS)] = None
+    json: Annotated[bool, Option("Print one JSON object; everything else goes to stderr.", LOOKS)] = False
+    progress: Annotated[bool | None, Option("Show progress.  [default: in a terminal]", LOOKS)] = None
+    once: Annotated[bool, Option("Show a journal as it is now, or print its metrics, and end.", SERVERS)] = False
+    serve: Annotated[bool, Option("Serve a page that shows a journal, which may come later.", MONITOR)] = False
+
+
+class AccessTable(Table, frozen=True, kw_only=True):
+    """Where a page or metrics are served, and who may read them."""
+
+    port: Annotated[Port | None, Option(
+        "Port to listen at.  [default: 5006 of the page, 9477 of metrics]", SERVERS, needs=("view.serve",))] = None
+    host: Annotated[Text, Option("Address to listen at.", rare=RUN, needs=SERVED)] = "127.0.0.1"
+    allow_host: Annotated[Columns | None, Option(
+        "Another name, NAME or NAME:PORT, under which it may be asked, as behind a proxy, repeatable.  [default: "
+        "localhost, 127.0.0.1, [::1] and the host, with the port]", rare=RUN, needs=SERVED)] = None
+    token: Annotated[Text | None, Option(
+        "Who does not know it reads nothing. Other users of this machine can see it in a command line.  [default: "
+        "$VENN_TOKEN, or none]", rare=RUN, needs=SERVED)] = None
+    token_file: Annotated[File | None, Option(
+        "The same, from the first line of a file.", rare=RUN, needs=SERVED)] = None
+    no_token: Annotated[bool, Option(
+        "Ask for no token even where other machines can connect.", rare=RUN, needs=SERVED)] = False
+
+
+# fmt: on
+
+
+class Config(Struct, frozen=True):
+    """All options; beside each table the commands that take it. `origin` says where what was given comes from."""
+
+    run: Annotated[RunTable, RUN] = RunTable()
+    source: Annotated[SourceTable, ALL] = SourceTable()
+    predictor: Annotated[PredictorTable, ALL] = PredictorTable()
+    machine: Annotated[MachineTable, ALL] = MachineTable()
+    monitor: Annotated[MonitorTable, (*RUN, *MONITOR)] = MonitorTable()
+    journal: Annotated[JournalTable, RUN] = JournalTable()
+    view: Annotated[ViewTable, ()] = ViewTable()
+    access: Annotated[AccessTable, (*RUN, *SERVERS)] = AccessTable()
+    origin: Mapping[tuple[str, str], str] = {}
+
+    def where(self, table: str, key: str) -> str:
+        """Return the name that a user knows a key by: its option, or its place in the file."""
+        return self.origin.get((table, key)) or DECLARED[table][key].flag()
+
+    def given(self, table: str) -> list[str]:
+        """Return the keys of a table that were given."""
+        return [key for place, key in self.origin if place == table]
+
+    def without(self, table: str, key: str) -> bool:
+        """Whether a value is as if it had not been given; 0 is a number."""
+        value = getattr(getattr(self, table), key)
+        return value is None or value is False
+
+
+_TABLES = [(one.name, one.type) for one in fields(Config) if one.name != "origin"]
+#: All options, by table and key.
+DECLARED = {name: declared(name, kind.__origin__) for name, kind in _TABLES}
+TABLES: dict[str, type[Table]] = {name: kind.__origin__ for name, kind in _TABLES}
+
+
+def offered(command: str) -> dict[str, dict[str, Any]]:
+    """Return the options that a command takes, by table and key."""
+    found = {
+        name: {key: one for key, one in DECLARED[name].items() if command in (one.option.on or kind.__metadata__[0])}
+        for name, kind in _TABLES
+    }
+    return {name: keys for name, keys in found.items() if keys}
