@@ -70,7 +70,6 @@ def test_ctrl_c_ends_a_comparison_with_130_and_keeps_what_is_done(tmp_path, monk
 
 
 def test_a_report_goes_to_standard_output(tmp_path):
-    pytest.importorskip("bokeh", reason="bokeh is not installed")
     write(tmp_path / "run.db", 60, "abers")
     found = run("report", tmp_path / "run.db", "--out", "-")
     assert found.stdout.lstrip().startswith("<!DOCTYPE html>")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from time import sleep
 from types import FrameType
 from typing import Any, Self
 
+NAP = 0.1  # seconds
 INTERRUPTED, TERMINATED = 130, 143  # exit codes of programs ended by SIGINT and by SIGTERM
 
 
@@ -51,6 +53,11 @@ class Interrupt:
     def __exit__(self, *_: object) -> None:
         while self._before:
             signal.signal(*self._before.popitem())
+
+    def wait(self) -> None:
+        """Wait until either of them comes."""
+        while not self.pressed:
+            sleep(NAP)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.pressed:

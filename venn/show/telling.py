@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from venn.monitors.alarms import PER_DECADE
 from venn.monitors.drift import ABOUT
-from venn.show.snapshots import Snapshot
+from venn.show.view import Snapshot
 
 APART = 1000  # steps: alarms of one detector that are less apart belong together
 THEOREM = " Theorem"  # from here on the sentence is the same for every alarm of a detector

@@ -6,12 +6,14 @@ import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from secrets import token_hex
 from time import monotonic, time
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from venn.labels import LabelSpace
+from venn.labels import LabelSpace, Real
+from venn.monitors.kind import LEVEL
 from venn.monitors.verdict import Verdict
-from venn.show.snapshots import UNSEEN, Counts, Snapshot, figures_of, overall
+from venn.show.view import UNSEEN, Counts, Snapshot, Standing, figures_of, overall, standing
 
 Made = TypeVar("Made")
 
@@ -80,6 +82,8 @@ class Run:
         When the run came to its end, in seconds since 1970.
     version : int
         Changes whenever any of this changes.
+    key : str
+        Of this object alone.
     """
 
     def __init__(self, watched: Watched) -> None:
@@ -92,7 +96,7 @@ class Run:
         self._times: deque[tuple[float, int]] = deque()
         self._made: dict[Any, Any] = {}
         self._seen: Any = None
-        self.version = 0
+        self.version, self.key = 0, token_hex(4)
         self.verdict: Verdict | None = None
         self.since: float | None = None
         self.snapshots: dict[str, Snapshot] = {}  # of predictors
@@ -147,6 +151,15 @@ class Run:
         """Return the latest figures of a predictor; before the first, what shows none."""
         return self.snapshots.get(name, UNSEEN)
 
+    def standing(self, name: str) -> Standing:
+        """Return how a predictor stands."""
+        return self.once(_standing, name)
+
+    @property
+    def right(self) -> str:
+        """What it is to be right: of numbers, the label lies inside the interval."""
+        return f"inside at {LEVEL}" if isinstance(self.space, Real) else "accuracy"
+
     @property
     def worst(self) -> str:
         """The predictor on which the verdict is, or would be if nobody watched objects; at first the first one."""
@@ -197,6 +210,10 @@ class Run:
         return (time() if now is None else now) - self.counts.time > max(QUIET, usual)
 
 
+def _standing(run: Run, name: str) -> Standing:
+    return standing(run.snapshot(name))
+
+
 class Feed:
     """Reads one run for all viewers; if the file is missing, replaced or damaged, it tries again later.
 
@@ -215,6 +232,8 @@ class Feed:
         The run as last read; another object for another run; None before it is there.
     complaint : str or None
         Why it cannot be read at present.
+    looks : int
+        How often it was read.
     """
 
     def __init__(
@@ -227,6 +246,7 @@ class Feed:
         self.path = Path(path)
         self.run: Run | None = None
         self.complaint: str | None = None
+        self.looks = 0
         self._watched: Watched | None = None
         self._file: tuple[int, int] | None = None
         self._next = 0.0
@@ -241,6 +261,7 @@ class Feed:
             except self._errors as error:
                 self.complaint = " ".join(str(error).split()) or type(error).__name__
                 self.close()
+            self.looks += 1
             self._next = monotonic() + OFTEN
         return self.run
 
