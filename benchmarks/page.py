@@ -117,7 +117,7 @@ def main(steps, journal):
         for _ in range(20):
             run.points.append(Point(run.points[-1].step + 1, run.points[-1].figures))
             run.version += 1
-            run._made.clear()
+            run._standings.clear()
             took.append(milliseconds(lambda: made.update(document(feed, made["of"], made["seen"]))))
         found["update"] = float(np.median(took))
         found["bytes of an update"] = len(json.dumps(made))

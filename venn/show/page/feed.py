@@ -8,14 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic, time
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from venn.labels import LabelSpace, Real
 from venn.monitors.kind import LEVEL
 from venn.monitors.verdict import Verdict
 from venn.show.view import UNSEEN, Counts, Snapshot, Standing, figures_of, overall, standing
-
-Made = TypeVar("Made")
 
 MOST_POINTS = 2000
 LATEST = 20  # questions in a table
@@ -94,7 +92,7 @@ class Run:
         self._apart = 1
         self._drawn = 0  # last step of the run's own points that was read
         self._times: deque[tuple[float, int]] = deque()
-        self._made: dict[Any, Any] = {}
+        self._standings: dict[str, Standing] = {}
         self._seen: Any = None
         self.version, self.key = 0, token_hex(4)
         self.verdict: Verdict | None = None
@@ -126,7 +124,7 @@ class Run:
         seen = (tuple(self.counts), self.ended, len(self.points), self.thinned, steps, rung)
         if seen != self._seen:
             self._seen, self.version = seen, self.version + 1
-            self._made.clear()
+            self._standings.clear()
         now = monotonic()
         self._times.append((now, self.counts.answered))
         while now - self._times[0][0] > RATE_OVER:
@@ -153,7 +151,9 @@ class Run:
 
     def standing(self, name: str) -> Standing:
         """Return how a predictor stands."""
-        return self.once(_standing, name)
+        if name not in self._standings:
+            self._standings[name] = standing(self.snapshot(name))
+        return self._standings[name]
 
     @property
     def right(self) -> str:
@@ -181,19 +181,12 @@ class Run:
         if not self.points or point.step // self._apart > self.points[-1].step // self._apart:
             self.points.append(point)
 
-    def once(self, make: Callable[..., Made], *arguments: Any) -> Made:
-        """Return `make` of the run and these arguments; computed once for all viewers until the run changes."""
-        key = (make, *arguments)
-        if key not in self._made:
-            self._made[key] = make(self, *arguments)
-        return self._made[key]
-
     def finish(self) -> None:
         """Let the curves end where the run ends, however near the last point is."""
         step = max((one["told"]["step"] for one in self.snapshots.values()), default=0)
         if self.points and step > self.points[-1].step:
             self.points.append(Point(step, self._figures()))
-            self._made.clear()
+            self._standings.clear()
 
     @property
     def rate(self) -> float:
@@ -208,10 +201,6 @@ class Run:
         """Whether nothing has happened for longer than usual."""
         usual = QUIET_GAPS / self.counts.rate if self.counts.rate else 0.0
         return (time() if now is None else now) - self.counts.time > max(QUIET, usual)
-
-
-def _standing(run: Run, name: str) -> Standing:
-    return standing(run.snapshot(name))
 
 
 class Feed:

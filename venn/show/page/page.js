@@ -37,17 +37,18 @@
     const steps = tables[chart.of]?.step ?? [];
     return zoom ?? [0, Math.max(steps.at(-1) ?? 2, 2)];
   };
-  const height = (chart, [from, to]) => {
-    if (chart.x || !zoom) return chart.y;
-    const { step, ...columns } = tables[chart.of];
+  const height = (chart, [from, to]) => { // what is drawn, but for the first tenth, which varies widely; and what must be seen
+    if (chart.y) return chart.y;
+    const { step = [], ...columns } = tables[chart.of] ?? {}, start = zoom ? from : 0.1 * to, [least, most] = chart.within;
     let low = Infinity, high = -Infinity;
     for (const { column, to: other } of chart.items) for (const key of [column, other]) {
       for (const [i, value] of (columns[key] ?? []).entries()) {
-        if (value !== null && step[i] >= from && step[i] <= to) { low = Math.min(low, value); high = Math.max(high, value); }
+        if (value !== null && step[i] >= start && step[i] <= to) { low = Math.min(low, value); high = Math.max(high, value); }
       }
     }
-    const room = Math.max(0.05 * (high - low), 1e-4);
-    return low <= high ? [low - room, high + room] : chart.y;
+    if (low > high) [low, high] = [least ?? 0, most ?? 1];
+    const room = Math.max(0.08 * (high - low), 0.005), also = zoom ? [] : chart.also;
+    return [Math.min(Math.max(low - room, least ?? -Infinity), ...also), Math.max(Math.min(high + room, most ?? Infinity), ...also)];
   };
   const path = (xs, ys) => {
     let text = "", gap = true;

@@ -85,24 +85,30 @@ def document(feed: Feed, of: str = "", seen: str = "") -> dict[str, Any]:
         return found
     said["facts"] = words.facts(run.counts, run.rate if run.ended is None else None)
     name = of if of in run.names else run.worst
-    tables = {CHOSEN: run.once(charts.table, name), COMPARED: run.once(charts.compared)}
     # Rows are added to those of a viewer who has this run, this predictor, these columns, and lost no point since.
-    same = sha256(repr((run.key, run.thinned, name, list(tables[CHOSEN]))).encode()).hexdigest()[:16]
-    found["seen"] = f"{same}.{len(run.points)}.{run.version}"
-    if seen == found["seen"]:
+    same = _mark(run.key, run.thinned, name, list(charts.table(run, name, len(run.points))))
+    now = [same, str(len(run.points)), str(run.version), _mark(said)]
+    before = [*seen.split("."), "", "", "", ""]
+    found |= {"seen": ".".join(now), "words": {} if before[3] == now[3] else said}
+    if before[:3] == now[:3]:
         return found
-    known, _, rest = seen.partition(".")
-    count = rest.partition(".")[0]
-    after = int(count) if known == same and count.isdecimal() and len(count) < 10 else 0
+    after = int(before[1]) if before[0] == same and before[1].isdecimal() and len(before[1]) < 10 else 0
     said |= {
         "numbers": words.numbers(run, name), "promise": words.promise(run, name), "alarms": words.alarms(run),
         "outcomes": words.outcomes(run, name), "latest": words.latest(run, name),
     }  # fmt: skip
     return found | {
-        "names": run.names, "of": name,
+        "names": run.names, "of": name, "words": said,
         "charts": {"compared": charts.of_all(run, COMPARED), **charts.of_predictor(run, name, CHOSEN)},
-        "tables": {of: {"after": after, "columns": charts.rows(table, after)} for of, table in tables.items()},
+        "tables": {
+            CHOSEN: {"after": after, "columns": charts.table(run, name, after)},
+            COMPARED: {"after": after, "columns": charts.compared(run, after)},
+        },
     }  # fmt: skip
+
+
+def _mark(*parts: Any) -> str:
+    return sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 # --------------------------------------------------------------------------- HTML
@@ -223,10 +229,7 @@ def render(run: Run, title: str, data: str) -> str:
         shown.insert(2, f"last event {words.clock(counts.time)}")
     header = f"<h1>{escape(title)}</h1>{first.concluded(run)}<p class='fine'>{' · '.join(shown)}</p>"
     header += words.facts(counts, None)
-    held = {
-        "charts": drawn,
-        "tables": {of: {"after": 0, "columns": charts.rows(table, 0)} for of, table in tables.items()},
-    }
+    held = {"charts": drawn, "tables": {of: {"after": 0, "columns": table} for of, table in tables.items()}}
     content = json.dumps(held, allow_nan=False, separators=(",", ":")).replace("<", r"\u003c")
     # A file has no headers: its policy names its script and its style by their digests, and lets nothing be fetched.
     policy = (f"default-src 'none'; script-src {_digest(SCRIPT)}; style-src {_digest(STYLE)}; img-src data:; "
