@@ -5,26 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venn.monitors.bounds import binomial_limits
-from venn.show.plot.panels import (
-    BAND,
-    CLAIM,
-    GREY,
-    INK,
-    Floats,
-    blank,
-    checked,
-    dress,
-    finish,
-    grid,
-    label,
-    vector,
-)
+from venn.show.plot.panels import BAND, CLAIM, GREY, INK, Floats, blank, dress, finish, grid, label
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -81,11 +68,8 @@ def reliability(diagrams: Mapping[str, Diagram], title: str, path: Path | None =
     ------
     ImportError
         matplotlib is not installed.
-    ValueError
-        No diagram, arrays of different lengths, or values of a bin that is not empty outside [0, 1].
     """
-    checked("diagrams", diagrams)
-    filled = {name: _filled(name, diagram) for name, diagram in diagrams.items()}
+    filled = {name: _filled(diagram) for name, diagram in diagrams.items()}
     n_columns = ceil(sqrt(len(diagrams)))
     n_rows = ceil(len(diagrams) / n_columns)
     figure = blank(max(6.5, 4.2 * n_columns), 1.0 + 5.0 * n_rows)
@@ -126,35 +110,17 @@ def reliability(diagrams: Mapping[str, Diagram], title: str, path: Path | None =
     return finish(figure, handles, title, path)
 
 
-def _filled(name: str, diagram: Diagram) -> Diagram:
+def _filled(diagram: Diagram) -> Diagram:
     """Return the bins that hold a forecast."""
-    counts = np.asarray(diagram.counts)
-    if counts.ndim != 1 or not counts.size or (counts < 0).any():
-        raise ValueError(f"counts of {name!r} must be a vector of counts, got {diagram.counts!r}")
-    some = counts > 0
-    columns = []
-    for field in ("confidence", "frequency", "low", "high"):
-        values = vector(f"{field} of {name!r}", getattr(diagram, field), len(counts))[some]
-        # Written so that NaN fails.
-        if not ((values >= 0) & (values <= 1)).all():
-            raise ValueError(f"{field} of {name!r} must lie in [0, 1] where the count is not 0, got {values!r}")
-        columns.append(values)
-    confidence, frequency, low, high = columns
-    return Diagram(confidence, frequency, counts[some], low, high, float(diagram.ece), diagram.claimed)
+    some, ece = diagram.counts > 0, float(diagram.ece)
+    return Diagram(*(getattr(diagram, field)[some] for field in Diagram._fields[:5]), ece, diagram.claimed)
 
 
 def _diagram(axis: Axes, name: str, diagram: Diagram, start: float) -> None:
     axis.plot([start, 1], [start, 1], color=GREY, linewidth=0.9, dashes=(5, 3), zorder=1)
     n_bins = len(diagram.counts)
     outside = (diagram.frequency < diagram.low) | (diagram.frequency > diagram.high)
-    axis.vlines(
-        diagram.confidence,
-        diagram.low,
-        diagram.high,
-        color=BAND,
-        alpha=0.25,
-        linewidth=7,
-    )
+    axis.vlines(diagram.confidence, diagram.low, diagram.high, color=BAND, alpha=0.25, linewidth=7)
     areas = 14 + LARGEST_POINT * diagram.counts / max(1, diagram.counts.max(initial=1))
     for chosen, marker, colour in ((~outside, "o", INK), (outside, "D", CLAIM)):
         axis.scatter(
@@ -186,7 +152,7 @@ def _counts(axis: Axes, diagram: Diagram) -> None:
     axis.set_xlabel("forecast probability", color=GREY)
 
 
-def p_values(panels: Mapping[str, Any], title: str, path: Path | None = None) -> Figure:
+def p_values(panels: Mapping[str, Floats], title: str, path: Path | None = None) -> Figure:
     """Draw histograms of p-values against the uniform distribution, one panel per predictor.
 
     Parameters
@@ -205,24 +171,14 @@ def p_values(panels: Mapping[str, Any], title: str, path: Path | None = None) ->
     ------
     ImportError
         matplotlib is not installed.
-    ValueError
-        No panel, no p-value, or one outside [0, 1].
 
     Notes
     -----
     The band holds the count of each single bin with probability at least 99 % if the p-values are independent and
     uniform: of 20 bins one is occasionally outside by chance.
     """
-    checked("panels", panels)
-    clean = {name: vector(f"p-values of {name!r}", values) for name, values in panels.items()}
-    for name, values in clean.items():
-        # Written so that NaN fails.
-        wrong = ~((values >= 0) & (values <= 1))
-        if wrong.any():
-            at = int(wrong.argmax())
-            raise ValueError(f"p-values of {name!r} must lie in [0, 1], got {values[at]} at step {at + 1}")
-    figure, axes, n_columns = grid(len(clean))
-    highest = max(_histogram(axis, name, values) for axis, (name, values) in zip(axes, clean.items(), strict=True))
+    figure, axes, n_columns = grid(len(panels))
+    highest = max(_histogram(axis, name, values) for axis, (name, values) in zip(axes, panels.items(), strict=True))
     label(axes, n_columns, "p-value", "share, against uniform")
     axes[0].set_xlim(0, 1)
     axes[0].set_ylim(0, 1.06 * highest)

@@ -1,4 +1,4 @@
-"""The common parts of the figures: palette, panels, legend, checked arrays, the file."""
+"""The common parts of the figures: palette, panels, legend, the file."""
 
 from __future__ import annotations
 
@@ -90,12 +90,7 @@ def finish(figure: Figure, handles: Mapping[str, Artist], title: str, path: str 
     fits = figure.get_figwidth() - 0.2
     n_columns = len(widths) if sum(widths) <= fits else max(1, int(fits / max(widths)))
     figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="outside lower center",
-        ncols=n_columns,
-        frameon=False,
-        fontsize=10,
+        list(handles.values()), list(handles), loc="outside lower center", ncols=n_columns, frameon=False, fontsize=10
     )
     texts: list[Any] = figure.findobj(lambda artist: hasattr(artist, "set_parse_math"))
     for text in texts:
@@ -104,17 +99,3 @@ def finish(figure: Figure, handles: Mapping[str, Artist], title: str, path: str 
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
     return figure
-
-
-def checked(name: str, panels: Mapping[str, Any]) -> None:
-    """Refuse an empty mapping."""
-    if not panels:
-        raise ValueError(f"{name} must hold at least one name, got {panels!r}")
-
-
-def vector(name: str, values: Any, n: int | None = None) -> Floats:
-    """Return `values` as an array of at least one number, of length `n` if given."""
-    array = np.asarray(values, np.float64)
-    if array.ndim != 1 or not array.size or (n is not None and len(array) != n):
-        raise ValueError(f"{name} must have shape ({'n >= 1' if n is None else n},), got {array.shape}")
-    return array

@@ -10,22 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.show.plot.panels import (
-    BAND,
-    CLAIM,
-    GREY,
-    INK,
-    SERIES,
-    Floats,
-    blank,
-    checked,
-    dress,
-    finish,
-    grid,
-    handles_of,
-    label,
-    vector,
-)
+from venn.show.plot.panels import BAND, CLAIM, GREY, INK, SERIES, Floats, blank, dress, finish, grid, handles_of, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,21 +54,13 @@ def curves(panels: Mapping[str, Curve], title: str, path: Path | None = None) ->
     ------
     ImportError
         matplotlib is not installed.
-    ValueError
-        No panel, no step, or curves of different lengths.
 
     Notes
     -----
     The vertical range fits the last 90 % of the steps, and the first 1 % is not drawn: the first few means vary over
     all of [0, 1]. For a band it fits the end.
     """
-    checked("panels", panels)
-    n = len(vector("accuracy", next(iter(panels.values())).accuracy))
-    for name, curve in panels.items():
-        for what, values in zip(("accuracy", "lower", "upper"), curve[:3], strict=True):
-            vector(f"{what} of {name!r}", values, n)
-        for values in curve.band or ():
-            vector(f"band of {name!r}", values, n)
+    n = len(next(iter(panels.values())).accuracy)
     figure, axes, n_columns = grid(len(panels))
     shown = _shown(n)
     for axis, (name, curve) in zip(axes, panels.items(), strict=True):
@@ -105,26 +82,14 @@ def _draw(axis: Axes, name: str, curve: Curve, shown: NDArray[np.int64]) -> None
             axis.plot(x, end, color=GREY, linewidth=0.6, alpha=0.6, marker="_" if marker else None)
     if curve.interval:
         axis.fill_between(
-            x,
-            lower,
-            upper,
-            color=BAND,
-            alpha=0.22,
-            linewidth=0,
-            label="between mean lower and mean upper probability",
+            x, lower, upper, color=BAND, alpha=0.22, linewidth=0, label="between mean lower and mean upper probability"
         )
         for bound in (lower, upper):
             axis.plot(x, bound, color=BAND, linewidth=0.9, marker=marker)
         claim = f" in [{curve.lower[-1]:.3f}, {curve.upper[-1]:.3f}]"
     else:
         axis.plot(
-            x,
-            lower,
-            color=CLAIM,
-            linewidth=1.6,
-            dashes=(4, 1.6),
-            marker=marker,
-            label="mean claimed probability",
+            x, lower, color=CLAIM, linewidth=1.6, dashes=(4, 1.6), marker=marker, label="mean claimed probability"
         )
         claim = f", claimed {curve.lower[-1]:.3f}"
     axis.plot(x, accuracy, color=INK, linewidth=1.6, marker=marker, label="accuracy")
@@ -187,33 +152,18 @@ def martingales(
     ------
     ImportError
         matplotlib is not installed.
-    ValueError
-        No path, paths of different lengths, NaN, a threshold that is not finite, or an alarm at no step of a path.
 
     Notes
     -----
     A martingale that bets on exchangeable data loses without end, and its fall would flatten the other curves; so
     values far below the rest, and infinite ones, are drawn at the edge, and the figure says so.
     """
-    checked("paths", paths)
-    n = len(vector("paths", next(iter(paths.values()))))
-    clean = {name: vector(f"path {name!r}", values, n) for name, values in paths.items()}
-    for name, values in clean.items():
-        if np.isnan(values).any():
-            raise ValueError(f"path {name!r} must hold no NaN, got one at step {int(np.isnan(values).argmax()) + 1}")
-    for text, level in thresholds.items():
-        if not np.isfinite(level):
-            raise ValueError(f"threshold {text!r} must be finite, got {level!r}")
-    for name, steps in alarms.items():
-        if name not in clean:
-            raise ValueError(f"alarms must belong to a path, one of {list(clean)}, got {name!r}")
-        if any(not 1 <= step <= n for step in steps):
-            raise ValueError(f"alarms of {name!r} must be steps in 1..{n}, got {list(steps)!r}")
-    figure = blank(8.5, 4.2 + 0.2 * (len(clean) // 2))
+    n = len(next(iter(paths.values())))
+    figure = blank(8.5, 4.2 + 0.2 * (len(paths) // 2))
     axis = figure.subplots()
-    low, high = _window(clean.values(), thresholds.values())
+    low, high = _window(paths.values(), thresholds.values())
     edges = []
-    for i, (name, values) in enumerate(clean.items()):
+    for i, (name, values) in enumerate(paths.items()):
         drawn = values.clip(low, high)
         at = _extremes(drawn)
         colour = SERIES[i % len(SERIES)]
@@ -299,27 +249,14 @@ def errors(panels: Mapping[str, Mapping[float, Floats]], title: str, path: Path 
     ------
     ImportError
         matplotlib is not installed.
-    ValueError
-        No panel, no level, a level outside [0, 1], counts of different lengths, or counts outside [0, n].
 
     Notes
     -----
     Errors of smoothed conformal predictors at level epsilon follow the dashed line epsilon n up to chance;
     errors of plain ones stay at or below it.
     """
-    checked("panels", panels)
     levels = sorted({epsilon for counts in panels.values() for epsilon in counts})
-    if not levels:
-        raise ValueError(f"panels must hold at least one level, got {panels!r}")
-    n = len(vector("errors", next(values for counts in panels.values() for values in counts.values())))
-    for name, counts in panels.items():
-        for epsilon, values in counts.items():
-            # Written so that NaN fails.
-            if not 0 <= epsilon <= 1:
-                raise ValueError(f"levels of {name!r} must lie in [0, 1], got {epsilon!r}")
-            array = vector(f"errors of {name!r} at {epsilon:g}", values, n)
-            if not (array.min() >= 0 and array.max() <= n):
-                raise ValueError(f"errors of {name!r} at {epsilon:g} must be counts in 0..{n}, got {values!r}")
+    n = len(next(values for counts in panels.values() for values in counts.values()))
     figure, axes, n_columns = grid(len(panels))
     at = np.arange(n) if n <= MOST_POINTS else np.unique(np.linspace(0, n - 1, MOST_POINTS).astype(np.int64))
     for axis, (name, counts) in zip(axes, panels.items(), strict=True):
