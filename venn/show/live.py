@@ -13,7 +13,6 @@ from rich.live import Live as RichLive
 from rich.text import Text
 
 from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
-from venn.parameters import integer, several_names
 from venn.show.complaints import plain
 from venn.show.telling import Crier, Telling, bursts
 from venn.show.terminal import FIRST_STEPS, aligned
@@ -55,11 +54,6 @@ class Live:
     waiting : str
         Shown in a terminal until the first `show`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not what it must be.
-
     Examples
     --------
     >>> snapshot = {"step": 40, "curves": {"accuracy": 0.9, "lower": 0.85, "upper": 0.95}}
@@ -78,11 +72,6 @@ class Live:
         interval: float = 0.1,
         waiting: str = FIRST_STEPS,
     ) -> None:
-        several_names("names", names)
-        if total is not None:
-            integer("total", total, 1)
-        if not interval >= 0:
-            raise ValueError(f"interval must be at least 0 seconds, got {interval!r}")
         self._console = Console() if console is None else console
         self._waiting = waiting
         self._title, self._total, self._names, self._interval = title, total, tuple(names), interval
@@ -126,18 +115,8 @@ class Live:
         ----------
         snapshots : mapping of name to dict
             Results of `Monitor.snapshot`, for some or all of the predictors.
-
-        Raises
-        ------
-        ValueError
-            A name that was not announced, or a step before the last call's.
         """
-        for name in snapshots:
-            if name not in self._counts:
-                raise ValueError(f"snapshots must be of {list(self._names)}, got {name!r}")
         step = max((int(snapshot["step"]) for snapshot in snapshots.values()), default=self._step)
-        if step < self._step:
-            raise ValueError(f"snapshots must be of step {self._step} or later, got step {step}")
         self._step = step
         self._snapshots.update(snapshots)
         self._times.append((perf_counter(), step))
