@@ -81,11 +81,11 @@ def seconds(do):
 def chain_us():
     """Return microseconds for the checksums of a question and an answer, divided by two; None where there are none."""
     try:
-        from venn.online.chain import Answer, Question
+        from venn.online.chain import AnswerRow, QuestionRow
     except ImportError:
         return None
-    question = Question(12345, 6789, 5555, b"\1" * 80, b"\2" * 50, 1.7e9)
-    answer = Answer(12346, 5556, 12345, 1, 1.7e9)
+    question = QuestionRow(12345, 6789, 5555, b"\1" * 80, b"\2" * 50, 1.7e9)
+    answer = AnswerRow(12346, 5556, 12345, 1, 1.7e9)
     n = 100_000
 
     def link():

@@ -44,11 +44,11 @@ def replay(X, y, gamma, C, classes):
     seconds, grew = np.zeros(len(y)), np.zeros(len(y), bool)
     try:
         for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
-            room = machine._room, machine._margin_room
+            room = machine._buffers.room, machine._buffers.margin_room
             start = time.process_time()
             machine.learn_one(x, label)
             seconds[i] = time.process_time() - start
-            grew[i] = room != (machine._room, machine._margin_room)
+            grew[i] = room != (machine._buffers.room, machine._buffers.margin_room)
     finally:
         masses.batch_solve, hinge.exchanged = batch.function, pivots.function
     return seconds, grew, machine, batch.calls, pivots.calls

@@ -136,8 +136,8 @@ def soak(steps: int, examples: list) -> dict:
     early = run(steps // 100)
     late = run(steps)
     seconds = process_time() - start
-    state = json.dumps(monitor.state)  # refuses nothing: infinities are looked for below
-    finite = "NaN" not in state and "Infinity" not in state
+    shown = json.dumps(monitor.snapshot())  # refuses nothing: infinities are looked for below
+    finite = "NaN" not in shown and "Infinity" not in shown
     return {
         "updates": steps,
         "us_an_update": round(seconds / steps * 1e6, 2),

@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 from workload import resident_mb
 
 import venn
+from venn.online.checkpoint import pack
 
 CLASSES = (0, 1)
 FEATURES = 10
@@ -97,7 +98,7 @@ def compare(name, make, folder, blocks, steps):
         "ask_us_p50_p99": {way: [round(value, 1) for value in pair] for way, pair in asked.items()},
         "bytes_a_step": round((folder / f"{name}.db").stat().st_size / runs["journal"].answered),
     }
-    assert runs["memory"].monitors["InductiveVenn"].state == runs["transactions"].monitors["InductiveVenn"].state
+    assert pack(runs["memory"].monitors["InductiveVenn"]) == pack(runs["transactions"].monitors["InductiveVenn"])
     for online in runs.values():
         online.close()
     return found

@@ -80,7 +80,7 @@ model, conformal = (Balanced(one, keep=(0.1, 1.0), seed=5) for one in predictors
 for x, y in drawn(N, RARE, 4):
     model.learn_one(x, y)
     conformal.learn_one(x, y)
-block, sets = model.predictor.predict_many(used.X), conformal.predictor.predict_many(used.X).sets(0.1)
+block, sets = model.learner.predict_many(used.X), conformal.learner.predict_many(used.X).sets(0.1)
 show(f"{model.kept} of {N} kept", block, sets, used.y)
 others = [far for name, far in OFF.items() if name != "no weights"]
 print(f"Off what was claimed by {OFF['no weights']:.3f} without weights, by {max(others):.3f} at most with them.")

@@ -13,6 +13,7 @@ from venn.distribution import NormalDistribution
 from venn.labels import Real
 from venn.machines import KernelRidge
 from venn.online import Journal
+from venn.online.checkpoint import pack
 from venn.predictors import (
     AdaptiveIntervals,
     ConformalDistribution,
@@ -158,14 +159,14 @@ def test_a_killed_run_goes_on_to_the_bit(tmp_path, delay):
     with online(tmp_path / "whole.db") as whole:
         list(whole.follow(events(100)))
         expected = whole.panel["adaptive"].certificates, whole.panel["adaptive"].thresholds.tolist()
-        state = whole.monitors["adaptive"].state
+        state = pack(whole.monitors["adaptive"])
     for stop in (21, 64, 100):
         run = online(tmp_path / "parts.db")
         list(run.follow(events(stop), again=True))
         run.journal.close()
     run = online(tmp_path / "parts.db")
     assert (run.panel["adaptive"].certificates, run.panel["adaptive"].thresholds.tolist()) == expected
-    assert run.monitors["adaptive"].state == state
+    assert pack(run.monitors["adaptive"]) == state
     record = run.record()
     assert "on any stream the rate tends to" in record.kind("adaptive").conclusion(
         "adaptive", record["adaptive"], "long-run error rate"

@@ -215,7 +215,6 @@ def test_a_panel_teaches_a_bank_once():
     ("wrong", "message"),
     [
         (lambda: Bank([], [0, 1]), "kernel must be one or several"),
-        (lambda: Mixture(venn.machines.Scaled(Bank(venn.RBF(1.0), [0, 1]))), "bank must not be in Scaled"),
         (lambda: Bank("rbf", [0, 1]), "kernel must be a kernel object"),
         (lambda: Bank([venn.RBF(1.0), 3], [0, 1]), "kernel must be a kernel object"),
         (lambda: Bank(venn.RBF(1.0), [0, 1], ()), "penalties must be a sequence"),

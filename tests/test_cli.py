@@ -516,6 +516,26 @@ def test_a_table_with_one_label_has_nothing_to_predict(run, tmp_path):
     assert "one.csv holds one label only, 'u': there is nothing to predict" in result.output
 
 
+@pytest.mark.parametrize("cause", [KeyboardInterrupt(), ValueError()])
+def test_ctrl_c_that_numba_turns_into_a_system_error_is_ctrl_c(run, monkeypatch, cause):
+    """Raised while Python objects are made of what a loop returns: one SystemError for each call on the way out."""
+
+    def boxed(record, predictions, y):
+        try:
+            raise SystemError("method returned a result with an exception set") from cause
+        except SystemError as error:
+            raise SystemError("CPUDispatcher returned a result with an exception set") from error
+
+    monkeypatch.setattr(Record, "update", boxed)
+    result = run("replay", "car", "--predictors", "deleted", "--out", "here")
+    if isinstance(cause, KeyboardInterrupt):
+        assert result.output.endswith("Aborted!\n")
+        assert isinstance(result.exception, SystemExit)
+    else:
+        assert isinstance(result.exception, SystemError)
+    assert result.exit_code == 1
+
+
 def test_ctrl_c_ends_a_replay_and_keeps_what_was_done(run, tmp_path, monkeypatch):
     """The signal itself, sent in the middle of a step; the step is finished and all is as if it had been the last."""
     update = Record.update

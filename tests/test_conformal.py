@@ -12,7 +12,7 @@ from naive.coins import coin
 
 import venn
 from venn.machines.machine import ScoreTable
-from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
+from venn.nonconformity import DistanceRatio, Margin, Multiplier, ScoreMeasure
 from venn.nonconformity.multipliers import _of_hinge_loss
 from venn.prediction import PredictionSet
 from venn.predictors.conformal import Conformal, p_values
@@ -32,7 +32,7 @@ def centroids(c=3, C=1.0):
     return venn.machines.NearestCentroid(range(c))
 
 
-class Denied(ByScores):
+class Denied(ScoreMeasure):
     """A measure of our own: softmax denies the own class."""
 
     pointwise = True
@@ -42,7 +42,7 @@ class Denied(ByScores):
         return 1 - shares[np.arange(len(codes)), codes] / shares.sum(axis=1)
 
 
-class FromMedian(ByScores):
+class FromMedian(ScoreMeasure):
     """A measure that looks at all examples: how far the own score is from the median of all own scores."""
 
     deleted = False
@@ -108,7 +108,7 @@ def test_p_values_equal_the_definition_at_every_step(name, kind):
 def test_the_compiled_path_equals_the_definition_on_any_table(measure, m, c):
     """Chunks of four classes, tiles of 2048 examples, ties everywhere, several examples at a column or none."""
 
-    class Plainly(ByScores):
+    class Plainly(ScoreMeasure):
         pointwise = True
         values = type(measure).values
         _check = DistanceRatio._check
@@ -141,7 +141,7 @@ def test_the_compiled_path_equals_the_definition_on_any_table(measure, m, c):
 def test_ratios_on_tables_of_any_scale():
     """Distances in general position from 1e-9 to 1e9, ties by copies of columns."""
 
-    class Plainly(ByScores):
+    class Plainly(ScoreMeasure):
         pointwise = True
         values = DistanceRatio.values
         _check = DistanceRatio._check
@@ -206,7 +206,7 @@ def test_multipliers_satisfy_the_optimality_conditions(kind, C):
                 assert (alpha[mine] <= 1).all()
                 assert (score[mine & (alpha > 1e-9)] <= 1 + 1e-7).all()
                 assert (score[mine & (alpha < 1 - 1e-9)] >= 1 - 1e-7).all()
-                beta = machine._branches.beta[int(k == j), k] / C
+                beta = machine._buffers.branches.beta[int(k == j), k] / C
                 for i in range(answer.asked.distinct.size):
                     here = where == i
                     carried = (alpha * weights)[mine & here].sum() - beta[i]  # by the examples of other classes
@@ -377,7 +377,7 @@ def test_distance_ratio_at_its_ends():
 
 
 def test_values_beyond_the_grid_compare_as_infinite():
-    class Huge(ByScores):
+    class Huge(ScoreMeasure):
         pointwise = True
 
         def values(self, scores, codes):
@@ -437,7 +437,7 @@ def test_multipliers_need_a_machine_that_has_them():
     ],
 )
 def test_a_measure_that_errs_leaves_no_trace(values, says):
-    class Bad(ByScores):
+    class Bad(ScoreMeasure):
         def values(self, scores, codes):
             return values(scores, codes)
 

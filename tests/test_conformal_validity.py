@@ -17,7 +17,7 @@ from naive.coins import coins
 from scipy import stats
 
 import venn
-from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
+from venn.nonconformity import DistanceRatio, Margin, Multiplier, ScoreMeasure
 from venn.predictors.conformal import Conformal, p_values
 from venn.smoothing import Smoothing
 
@@ -27,7 +27,7 @@ EPSILONS = (0.01, 0.05, 0.1, 0.2)
 RBF = KERNELS["rbf"][0]
 
 
-class FromMedian(ByScores):
+class FromMedian(ScoreMeasure):
     """How far the own score is from the median of all own scores: no sensible measure, but a symmetric one."""
 
     def values(self, scores, codes):

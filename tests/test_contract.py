@@ -118,9 +118,9 @@ MACHINES = {
     "NearestCentroid": lambda: venn.machines.NearestCentroid(CLASSES),
     "NeighbourDistances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
     "SlidingWindow": lambda: venn.SlidingWindow(squares(), 50),  # more than the streams here are long
-    "Scaled": lambda: venn.machines.Scaled(squares(), first=6),
+    "scaled": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, CLASSES, scale=6),
     "Bank": lambda: venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0)),
-    "ScaledBank": lambda: venn.machines.ScaledBank(venn.machines.Bank(venn.RBF(0.5), CLASSES, (0.5, 5.0)), 5),
+    "scaled bank": lambda: venn.machines.Bank(venn.RBF(0.5), CLASSES, (0.5, 5.0), scale=venn.Scale(5, teach=True)),
     "Member": lambda: venn.machines.Member(venn.machines.Bank(venn.RBF(0.5), CLASSES), 1),
     "Within": lambda: venn.predictors.Within(squares(), 0),
     "Mixture": lambda: venn.machines.Mixture(venn.machines.Bank(venn.RBF(0.5), CLASSES), 0.5),
@@ -173,6 +173,7 @@ PREDICTIONS = {
     "ClassIntervals": lambda: venn.prediction.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
+    "Scale": "its parameters exclude each other, test_machine_scale.py",
     **dict.fromkeys(("Stack", "Refits", "ScorerForecast"), "what a forecaster trains, test_stack.py"),
     **dict.fromkeys(
         (
@@ -183,7 +184,6 @@ TESTED_ELSEWHERE = {
             "ConformalIntervals",
             "InductiveDistribution",
             "AdaptiveIntervals",
-            "ScaledRidge",
             "GaussianProcess",
             "VennAbersRegressor",
         ),

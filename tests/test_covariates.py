@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import venn
 from venn.covariates import CovariateShift, LogLinear, estimated_shift
-from venn.nonconformity import ByScores, Margin
+from venn.nonconformity import Margin, ScoreMeasure
 from venn.schedules import FixedCalibration, NoTraining
 
 TILT = CovariateShift(LogLinear([1.0, -0.5]))
@@ -33,7 +33,7 @@ class AsGiven:
         return np.column_stack([X[:, 0], X[:, 1], np.full(len(X), 0.5)])
 
 
-class FromMedian(ByScores):
+class FromMedian(ScoreMeasure):
     """A measure that looks at all examples."""
 
     def values(self, scores, codes):

@@ -143,7 +143,7 @@ def test_the_blocks_of_the_stream_are_those_of_the_balanced_predictor():
     balanced = Balanced(stream.predictor(), stream.KEEP, seed=3)
     kept = Smoothing(OFFSET + balanced.seed).block(0, len(y)) < stream.KEEP[y]
     for part, (said, _) in stream.replay(rows, y, kept, range(0, 900, 100)):
-        want = balanced.predictor.predict_many(rows[part])
+        want = balanced.learner.predict_many(rows[part])
         np.testing.assert_array_equal(said.probabilities, want.probabilities)
         for x, label in zip(rows[part], y[part], strict=True):
             balanced.learn_one(x, int(label))

@@ -11,7 +11,7 @@ from conftest import LABELS, OBJECTS, labels, learned, objects
 from naive import distances as naive
 
 import venn
-from venn.machines.distances import NeighbourDistances
+from venn.machines.objects import NeighbourDistances
 from venn.nonconformity import DistanceRatio, Margin
 from venn.predictors.conformal import Conformal
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 import venn
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution, interval_score
-from venn.machines import FrozenRegressor, KernelRidge, MultiscaleRBF, ScaledRidge
+from venn.machines import FrozenRegressor, KernelRidge, MultiscaleRBF
 from venn.predictors import (
     AdaptiveIntervals,
     ConformalDistribution,
@@ -223,7 +223,7 @@ def test_bad_questions_are_refused():
         with pytest.raises((TypeError, ValueError), match=message):
             ask()
     with pytest.raises(TypeError, match="machine must be one of numbers"):
-        checked_numbers(venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"]))
+        checked_numbers("machine", venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"]))
 
 
 def test_few_and_equal_examples():
@@ -424,7 +424,7 @@ def test_coverage_is_that_of_the_theorem():
 MADE = {
     "distribution": lambda: ConformalDistribution(KernelRidge(MultiscaleRBF(), 10.0)),
     "intervals": lambda: ConformalIntervals(KernelRidge(MultiscaleRBF(), 10.0)),
-    "scaled": lambda: ConformalDistribution(ScaledRidge(KernelRidge(MultiscaleRBF(), 10.0), 5)),
+    "scaled": lambda: ConformalDistribution(KernelRidge(MultiscaleRBF(), 10.0, scale=venn.Scale(5, teach=True))),
     "adaptive": lambda: AdaptiveIntervals(ConformalIntervals(KernelRidge(MultiscaleRBF(), 10.0))),
     "inductive": lambda: InductiveDistribution(KernelRidge(MultiscaleRBF(), 10.0)),
     "process": lambda: GaussianProcess(KernelRidge(MultiscaleRBF(), 10.0)),

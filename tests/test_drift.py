@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import deque
 
 import numpy as np
 import pytest
@@ -178,13 +179,15 @@ def test_a_damaged_state_is_refused():
     for x in tied(10, 0):
         drift.update(x)
     state = drift.state
-    for damage in ({"count": -1}, {"p_value": "x"}, {"reason": None}, {"ranking": AmongAll(3)}, {"alarms": [1]}):
+    for damage in ({"count": -1}, {"p_value": "x"}, {"reason": None}, {"ranks": AgainstFirst()}, {"alarms": deque([1])},
+                   {"fixed": np.zeros(3)}, {"rows": np.zeros(3)}):  # fmt: skip
         with pytest.raises(ValueError, match="must"):
             drift.fresh().restore(state | damage)
-    held = drift.ranking.state
+    crowd = state["ranks"].state["crowd"]
+    held = crowd.state
     for damage in ({"near": held["near"][:-1]}, {"objects": held["objects"] * np.nan}):
         with pytest.raises(ValueError, match=r"must|objects|near"):
-            AmongAll(2).restore(held | damage)
+            crowd.fresh().restore(held | damage)
 
 
 @pytest.mark.parametrize("size", [7, 20])

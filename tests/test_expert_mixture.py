@@ -197,7 +197,7 @@ def test_two_mixtures_join_their_evidence():
     follow(two, X[70:], codes[70:])
     follow(all_, X, codes)
     joined = one.joined(two, [Told(0), Told(1)])
-    assert joined.state["n"] == 120
+    assert joined.state["seen"] == 120
     np.testing.assert_allclose(joined.losses[:2], all_.losses[:2])
     np.testing.assert_array_equal(joined.state["logs"], all_.state["logs"])
     assert joined.weights.sum() == pytest.approx(1)

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import streams
 import venn
-from venn.machines import Bank, Mixture, MultiscaleLaplacian, ScaledBank, Stack
+from venn.machines import Bank, Mixture, MultiscaleLaplacian, Stack
 from venn.online import Forecaster
 from venn.predictors import ExpertMixture, HandOver, Refits, ScorerForecast
 from venn.schedules import Prefix, PrefixRestart
@@ -61,9 +61,8 @@ def test_an_outlook_says_all_in_one():
 @pytest.mark.parametrize("given", [{}, {"first": 0}, {"ranges": [(-3.0, 5.0)] * 2}])
 def test_its_parts_are_those_of_a_panel_built_by_hand(given):
     X, y = stream(80)
-    bank = Bank(MultiscaleLaplacian(), CLASSES)
-    if given != {"first": 0}:
-        bank = ScaledBank(bank, **given)
+    scale = False if given == {"first": 0} else venn.Scale(**given, teach=True)
+    bank = Bank(MultiscaleLaplacian(), CLASSES, scale=scale)
     late = venn.InductiveVennAbers(Stack(CLASSES), schedule=Prefix(0.7, first=2000))
     intervals = venn.TransductiveVennAbers(Mixture(bank))
     every = HandOver(venn.TransductiveVennAbers(Mixture(bank, whole=True)), late)

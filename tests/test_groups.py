@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 import venn
-from venn.nonconformity import ByScores, Margin
+from venn.nonconformity import Margin, ScoreMeasure
 from venn.predictors import InductiveByGroup, Within, by_group
 from venn.schedules import NoTraining, PrefixRestart
 from venn.taxonomies.groups import Groups
@@ -41,7 +41,7 @@ class FirstScores:
         return np.array(x[: len(self.classes)], float)
 
 
-class FromMedian(ByScores):
+class FromMedian(ScoreMeasure):
     """How far the own score is from the median of all own scores: it looks at the whole group."""
 
     def values(self, scores, codes):

@@ -18,8 +18,8 @@ from scipy.sparse import csr_array
 
 import venn
 from venn._compiled.ranks import WIDTH, below_and_up_to, insert_many, no_values, with_room
-from venn.machines.distances import NeighbourDistances
-from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
+from venn.machines.objects import NeighbourDistances
+from venn.nonconformity import DistanceRatio, Margin, Multiplier, ScoreMeasure
 from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_conformal import InductiveConformal
@@ -407,7 +407,7 @@ def test_beside_others_in_a_panel():
 # Refusals ---------------------------------------------------------------------------------------------------------
 
 
-class OfTheBag(ByScores):
+class OfTheBag(ScoreMeasure):
     """Distance of the own score from the median of all: of the bag, so not pointwise."""
 
     def values(self, scores, codes):
@@ -415,7 +415,7 @@ class OfTheBag(ByScores):
         return np.abs(own - np.median(own))
 
 
-class Odd(ByScores):
+class Odd(ScoreMeasure):
     """Gives what it is told to."""
 
     pointwise = True
@@ -467,7 +467,7 @@ def test_a_measure_that_gives_no_numbers_says_so(answer):
 def test_a_measure_that_scores_of_zero_do_not_suit_is_none_the_worse():
     """Such as a ratio of logarithms of probabilities: no warning, no refusal, before such scores come."""
 
-    class Surprise(ByScores):
+    class Surprise(ScoreMeasure):
         pointwise = True
 
         def values(self, scores, codes):
@@ -505,7 +505,7 @@ def test_repr_shows_the_parameters():
     shown = repr(model)
     assert shown.startswith("InductiveConformal(NeighbourDistances(")
     assert shown.endswith(
-        "DistanceRatio(deleted=True), schedule=PrefixRestart(growth=2.0, first=4, last=None), "
+        "DistanceRatio(deleted=True), schedule=PrefixRestart(first=4, growth=2.0), "
         "label_conditional=True, smoothed=False, seed=3)"
     )
     assert "Margin(deleted=False), schedule=NoTraining()" in repr(InductiveConformal(frozen()))

@@ -131,7 +131,7 @@ def sealed(db):
     root = chain.root_of(db)
     seals, last, events = {"run": root}, root.checksum, []
     for table, key in chain.KEYS.items():
-        kind = chain.Question if table == "questions" else chain.Answer
+        kind = chain.QuestionRow if table == "questions" else chain.AnswerRow
         rows = db.execute(f"SELECT {chain.COLUMNS[table]} FROM {table}").fetchall()
         events += [(kind.read(table, row), table, key, row[0]) for row in rows]
     for event, table, key, number in sorted(events, key=lambda one: one[0].event):

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import venn
+from venn.online import checkpoint, loop
 
 
 class Bare:
@@ -74,3 +75,23 @@ def test_a_run_goes_on_with_its_model_made_anew(scorer, predictor, tmp_path):
     alive.append(type("Other", (Bare,), {})())
     with pytest.raises(venn.online.JournalError, match="must hold a run"):
         venn.Online(PREDICTORS[predictor](alive[-1]), journal=tmp_path / "run.db")
+
+
+def test_a_journal_of_another_version_goes_on_where_its_predictions_are_the_same(tmp_path, monkeypatch):
+    """Its objects are described in other words, and its checkpoints cannot be read: all is learned again."""
+
+    def run(path, steps, gamma=1.0):
+        model = venn.Conformal(venn.LeastSquaresSVM(venn.RBF(gamma), 1.0, ["no", "yes"]))
+        with venn.Online(model, venn.Monitor(model.classes), journal=path) as online:
+            for i in steps:
+                online.ask([i % 5 / 5], i)
+                online.answer(i, "yes" if i % 5 > 2 else "no")
+            return checkpoint.pack(online.panel), checkpoint.pack(dict(online.monitors))
+
+    with monkeypatch.context() as before:
+        before.setattr(checkpoint, "VERSION", 1)
+        before.setattr(loop, "described", lambda thing: f"<{type(thing).__name__}>")
+        run(tmp_path / "run.db", range(20))
+    assert run(tmp_path / "run.db", range(20, 30)) == run(tmp_path / "undisturbed.db", range(30))
+    with pytest.raises(venn.online.JournalError, match=r"holds another one\. If another version of venn wrote it"):
+        run(tmp_path / "run.db", range(30, 31), gamma=2.0)

@@ -10,7 +10,7 @@ from naive import kernel_ridge as naive
 
 import venn
 from venn.labels import Real
-from venn.machines import KernelRidge, MultiscaleRBF, NotConverged, Scaled
+from venn.machines import KernelRidge, MultiscaleRBF, NotConverged
 
 GAMMA, C = 0.7, 4.0
 
@@ -131,7 +131,7 @@ def test_windows_and_scales_stand_around():
     for i in range(40):
         window.learn_one(X[i], y[i])
     assert np.allclose(window.scores([0.2, 0.2]), taught(X[25:], y[25:]).scores([0.2, 0.2]), rtol=0, atol=1e-8)
-    scaled = Scaled(KernelRidge(MultiscaleRBF(), C), first=10)
+    scaled = KernelRidge(MultiscaleRBF(), C, scale=10)
     for i in range(40):
         scaled.learn_one(X[i] * [1e6, 1e-6], y[i])
     assert scaled.n == 30

@@ -504,9 +504,10 @@ def test_memory_is_what_the_docstring_says():
         venn.OneVsAllSVM(venn.RBF(0.5), 1.0, [0, 1, 2]), rng.normal(size=(140, 2)), rng.integers(0, 3, 140)
     )
     M, S, c = 256, 512, 3
-    assert machine._room == M
-    assert machine._margin_room == S
-    buffers = [*machine._objects, *machine._solved, *machine._branches, *machine._scratch]
+    assert machine._buffers.room == M
+    assert machine._buffers.margin_room == S
+    own = machine._buffers
+    buffers = [*own.objects, *own.solved, *own.branches, *own.scratch]
     stated = 8 * M**2 + c * (16 * S**2 + 4096 * S + 59 * M) + 8 * S * (M + 264)
     assert stated <= sum(array.nbytes for array in buffers) <= 1.05 * stated
 

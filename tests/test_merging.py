@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 from fractions import Fraction
@@ -22,7 +21,8 @@ from venn.maps.merges import BrierMerge
 from venn.monitors.bins import CalibrationBins
 from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.monitors.set_efficiency import EfficiencyTotals, efficiency
-from venn.monitors.sums import means, rounded, terms, total, totals, units
+from venn.monitors.sums import means, rounded, total, totals, units
+from venn.online.checkpoint import pack, unpack
 from venn.online.pooled import PooledCurves
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
@@ -72,7 +72,6 @@ def test_a_sum_is_exact_and_rounded_once(values, groups, random):
         if abs(found) < 1 << 2090:
             assert rounded(found) == float(sum(map(Fraction, own), Fraction(0)))
             assert rounded(found, count) == naive.rounded_sum(own, count)
-            assert sum(map(Fraction, terms(found))) == Fraction(found, 1 << 1074)
 
 
 @pytest.mark.parametrize("kinds", [1, 2, 30, 5000])
@@ -90,8 +89,6 @@ def test_extreme_numbers_and_none():
     assert rounded(total([huge, huge, -huge])) == huge
     assert total([]) == 0
     assert rounded(0, 7) == 0.0
-    assert terms(0) == []
-    assert terms(units(1.0) + units(2.0**-80)) == [1.0, 2.0**-80]
     assert means([units(1.0), units(3.0)], 3).tolist() == [1 / 3, 1.0]
     with pytest.raises(ValueError, match="finite, got inf"):
         total([1.0, np.inf])
@@ -210,7 +207,11 @@ KINDS = {
     "weighted ranks": predictor(lambda: InductiveConformal(Given(), shift=SHIFT)),
     "abers": (abers_of, lambda model: (len(model), model.query_many(ASKED[0][:, 0]).tobytes()), VennAbers.merge),
     "one against all": calibrated(lambda: OneVsAllAbers(CLASSES)),
-    "bins": (bins_of, lambda monitor: (monitor.n, monitor.ece, monitor.bins, monitor.state), CalibrationBins.merge),
+    "bins": (
+        bins_of,
+        lambda monitor: (monitor.n, monitor.ece, monitor.reliability, monitor.state),
+        CalibrationBins.merge,
+    ),
     "efficiency": (totals_of, lambda found: (found.n, found.means if found.n else None), EfficiencyTotals.merge),
     "scorecard": carded(inductive(venn.taxonomies.TopTwo()), Scorecard),
     "scorecard of intervals": carded(lambda: InductiveVennAbers(Given()), Scorecard),
@@ -337,14 +338,13 @@ def test_predictions_that_come_often_count_as_often():
 
 
 @pytest.mark.parametrize("kind", ["scorecard", "scorecard of sets"])
-def test_a_scorecard_travels_as_plain_data(kind):
+def test_a_scorecard_is_kept_in_a_file(kind):
     card = KINDS[kind][0](examples(4))
-    other = card.fresh()
-    other.restore(json.loads(json.dumps(card.state)))
+    other = unpack(pack(card))
     assert other == card == pickle.loads(pickle.dumps(card))
     for damaged in ({"counts": {}}, {"sums": None}, {"counts": card.state["counts"] | {"n": [-1]}},
-                    {"sums": {name: [[math.nan]] for name in card.state["sums"]}}):  # fmt: skip
-        with pytest.raises(ValueError, match="state"):
+                    {"sums": {name: [math.nan] for name in card.state["sums"]}}):  # fmt: skip
+        with pytest.raises((TypeError, ValueError), match="must"):
             other.restore(card.state | damaged)
     assert other == card
 
@@ -432,7 +432,7 @@ def test_classes_of_scorecards_are_python_labels(make):
         card = make(classes)
         assert repr(card) == repr(make(plain))
         assert card.merge(make(plain)) == make(plain)
-        json.dumps(card.state)
+        assert card.classes == plain
     assert make(iter("ab")) == make(("a", "b"))
     with pytest.raises(TypeError, match="classes must be a sequence of labels, got the string 'ab'"):
         make("ab")

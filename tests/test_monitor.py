@@ -15,6 +15,7 @@ import venn
 from venn.monitors.calibration import ece
 from venn.monitors.martingales import SimpleJumper
 from venn.monitors.sources import ClassShare, OneClass, PredictedLabel, RealisedRow, TrueLabel
+from venn.online.checkpoint import pack
 from venn.online.record import Record
 from venn.prediction import CategoryClass, ClassIntervals, Forecast, Multiprobability, PredictionSet
 from venn.smoothing import Smoothing
@@ -86,7 +87,7 @@ def test_means_are_those_of_the_record_over_all_steps_and_over_the_window(kind):
 def test_following_a_record_is_watching_it(kind):
     monitor, record = run(kind, 300)
     again = record.monitor("it")
-    assert again.state == monitor.state
+    assert pack(again) == pack(monitor)
     assert again.snapshot() == monitor.snapshot()
 
 
@@ -95,7 +96,7 @@ def test_a_kind_that_is_none_is_not_followed():
     monitor = venn.Monitor(CLASSES)
     with pytest.raises(ValueError, match=r"kind must be one of Forecast, Multiprobability, .*, got 'Oracle'"):
         monitor.follow(record.outcomes("it"), "Oracle", "nothing")
-    assert monitor.state == venn.Monitor(CLASSES).state
+    assert pack(monitor) == pack(venn.Monitor(CLASSES))
 
 
 def test_clipped_losses_are_counted():
@@ -321,7 +322,7 @@ def test_level_and_run_length_are_divided_among_sources_and_detectors():
         assert len(monitor._evidence) == len(each)
         for evidence, sources in zip(monitor._evidence, each, strict=True):
             share = 1 if kind == "PredictionSet" else 2
-            thresholds = evidence.ville.threshold, evidence.repeated.threshold
+            thresholds = evidence.ville.log_threshold, evidence.repeated.log_threshold
             assert np.exp(thresholds) == pytest.approx([sources * share / 0.02, sources * 5000.0])
             if share == 2:
                 assert evidence.band.delta == pytest.approx(0.02 / (2 * sources))
@@ -393,10 +394,10 @@ def test_sources_of_ones_own():
     ):
         monitor = venn.Monitor(CLASSES, sources=[source])
         prediction = next(predictions(kind, np.random.default_rng(0), 1))
-        before = monitor.state
+        before = pack(monitor)
         with pytest.raises(ValueError, match="sources must suit predictions that guarantee"):
             monitor.update(prediction, "yes")
-        assert monitor.state == before
+        assert pack(monitor) == before
 
 
 def tampered(prediction, **values):
@@ -422,11 +423,11 @@ def test_bad_steps_are_refused_and_change_nothing():
         (Multiprobability(third, CLASSES, CategoryClass(), 0), "no", ValueError, "must guarantee 'realised row'"),
     ]
     for cases in (refused, [*refused, *later]):
-        before = monitor.state
+        before = pack(monitor)
         for prediction, y, error, message in cases:
             with pytest.raises(error, match=message):
                 monitor.update(prediction, y)
-            assert monitor.state == before
+            assert pack(monitor) == before
         monitor.update(good, "yes")
     sets = venn.Monitor(CLASSES)
     for p in (np.nan, 1.2, -0.1):
@@ -466,5 +467,5 @@ def test_bad_parameters(parameters, error, message):
 
 
 def test_a_class_has_a_place():
-    with pytest.raises(ValueError, match="code must be the position of a class"):
+    with pytest.raises(ValueError, match="code must be an integer >= 0"):
         OneClass("yes", -1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
-import json
 import pickle
+from collections import deque
 
 import numpy as np
 import pytest
@@ -13,6 +14,10 @@ from test_monitor import CLASSES, KINDS, machine, predictions, run
 
 import streams
 import venn
+from venn.monitors import OneClass, Power
+from venn.monitors.evidence import Exchangeability
+from venn.monitors.means import Means
+from venn.online.checkpoint import pack, unpack
 from venn.online.record import Record
 from venn.prediction import ClassIntervals, Multiprobability, PredictionSet
 from venn.smoothing import Smoothing
@@ -30,53 +35,45 @@ def test_a_monitor_goes_on_from_its_state(kind):
     first = venn.Monitor(CLASSES, window=16)
     for step in steps[:40]:
         first.update(*step)
-    state = json.loads(json.dumps(first.state, allow_nan=False))
-    second, third = venn.Monitor(CLASSES, window=16), pickle.loads(pickle.dumps(first))
-    second.restore(state)
-    for monitor in (second, third):
+    for monitor in unpack(pack(first)), pickle.loads(pickle.dumps(first)), copy.deepcopy(first):
         for step in steps[40:]:
             monitor.update(*step)
-        assert monitor.state == whole.state
+        assert pack(monitor) == pack(whole)
         assert monitor.snapshot() == whole.snapshot()
 
 
 def test_damaged_states_are_refused():
     monitor, _ = run("Multiprobability", 20)
-    good = monitor.state
-    other = venn.Monitor(CLASSES)
-    before = other.state
+    good, other = monitor.state, venn.Monitor(CLASSES)
+    before, means = pack(other), good["means"]
+    stranger = Exchangeability(OneClass("other", 7), Power(), 0.1, 10)
     for bad in (
-        None,
-        {},
-        {key: value for key, value in good.items() if key != "sums"},
-        good | {"parameters": "Monitor()"},
-        good | {"sums": [1.0]},
-        good | {"ring": "x"},
-        good | {"evidence": []},
-        good | {"evidence": [{}]},
-        good | {"predictions": "Oracle"},
-        good | {"n": "many"},
-        good | {"alarms": [{"step": 1}]},
-        good | {"calibration": {}},
-        good | {"kind": "Oracle"},
-        good | {"guaranteed": "nothing"},
-        good | {"n": 19},
-        good | {"n": -1},
-        good | {"n": 20.0},
-        good | {"count": -1},
-        good | {"sums": [np.inf] * 9},
-        good | {"ring": good["ring"][1:]},
-        good | {"ring": [[np.nan] * 9, *good["ring"][1:]]},
-        good | {"alarms": [{"step": 1, "detector": 3, "log_evidence": 5.0, "sentence": "", "about": ""}], "count": 1},
-        good | {"evidence": [good["evidence"][0] | {"left": 1}]},
-        good | {"evidence": [good["evidence"][0] | {"p_value": np.nan}]},
-        good | {"evidence": [good["evidence"][0] | {"band": venn.monitors.DeviationBand(0.005).state}]},
+        {"means": Means(means.names, 5)},
+        {"means": Means(means.names[1:], means.window)},  # a compiled function writes into all columns
+        {"predictions": "Oracle"},
+        {"predictions": "PredictionSet"},
+        {"guaranteed": 3},
+        {"evidence": list(good["evidence"])},
+        {"evidence": (3,)},
+        {"evidence": (stranger,)},
+        {"truths": deque([3])},
+        {"truths": deque([-1])},
+        {"truths": None},
+        {"count": -1},
+        {"alarms": deque([3])},
+        {"begins": (2, 1)},
+        {"anew": 1.0},
+        {"calibration": good["accuracy"]},
     ):
-        with pytest.raises(ValueError, match=r"^state.* must"):
-            other.restore(bad)
-        assert other.state == before
+        with pytest.raises(ValueError, match="must"):
+            other.restore(good | bad)
+        assert pack(other) == before
+    held = means.state
+    for bad in ({"sums": np.ones(1)}, {"ring": held["ring"][1:]}, {"ring": held["ring"] * np.nan}, {"n": 19}):
+        with pytest.raises(ValueError, match="must"):
+            means.fresh().restore(held | bad)
     other.restore(good)
-    assert other.state == good
+    assert other.snapshot() == monitor.snapshot()
 
 
 def test_a_replay_tells_its_monitors():
@@ -86,7 +83,7 @@ def test_a_replay_tells_its_monitors():
     monitors = {name: venn.Monitor(stream.classes) for name in panel}
     record = venn.replay(stream, panel, monitors=monitors)
     for name in panel:
-        assert monitors[name].state == record.monitor(name).state
+        assert pack(monitors[name]) == pack(record.monitor(name))
     with pytest.raises(ValueError, match="monitors must have names of predictors, venn, conformal, got 'platt'"):
         venn.replay(stream, panel, monitors={"platt": monitors["venn"]})
 
@@ -121,11 +118,10 @@ def test_a_monitor_that_begins_anew_goes_on_from_its_state_to_the_last_bit(n):
     monitor = venn.Monitor(["no", "yes"], restarts=(40, 99))
     for step in range(n):
         monitor.update(said[step], labels[step])
-    other = monitor.fresh()
-    other.restore(json.loads(json.dumps(monitor.state)))
+    other = unpack(pack(monitor))
     for step in range(n, 120):
         assert other.update(said[step], labels[step]) == monitor.update(said[step], labels[step])
-    assert other.state == monitor.state
+    assert pack(other) == pack(monitor)
     assert other.verdict() == monitor.verdict()
 
 
@@ -184,7 +180,7 @@ def test_what_another_monitor_has_scored_is_not_scored_again():
                 first.update(ClassIntervals(rng.random((2, 2)), ("no", "yes")), y)
         other = said[0] if i % 5 == 4 else prediction
         assert second.update_like(first, other, y) == alone.update(other, y)
-        assert second.state == alone.state
+        assert pack(second) == pack(alone)
 
 
 @pytest.mark.parametrize("between", ["update_many", "update_like", "follow"])
@@ -203,15 +199,15 @@ def test_scores_that_another_step_has_replaced_are_not_taken(between):
         record.update({"it": late}, CLASSES[1])
         first.follow(record.outcomes("it"), record.kinds["it"], record.guaranteed["it"])
     assert second.update_like(first, early, CLASSES[0]) == alone.update(early, CLASSES[0])
-    assert second.state == alone.state
+    assert pack(second) == pack(alone)
 
 
 @pytest.mark.parametrize("other", [None, "other", 3], ids=repr)
 def test_scores_are_taken_from_a_monitor_only(other):
-    monitor, state = venn.Monitor(CLASSES), venn.Monitor(CLASSES).state
+    monitor = venn.Monitor(CLASSES)
     with pytest.raises(TypeError, match="other must be a Monitor, got"):
         monitor.update_like(other, next(iter(predictions("ClassIntervals", np.random.default_rng(1), 1))), CLASSES[0])
-    assert monitor.state == state
+    assert pack(monitor) == pack(venn.Monitor(CLASSES))
 
 
 class NotedMonitor(venn.Monitor):

@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from test_contract import BAD_OBJECTS
 
 import venn
-from venn.machines import FrozenRegressor, KernelRidge, Scaled, ScaledRidge
+from venn.machines import FrozenRegressor, KernelRidge
 from venn.maps import Platt
 from venn.predictors import (
     AdaptiveIntervals,
@@ -28,8 +28,8 @@ from venn.predictors import (
 )
 
 
-def ridge():
-    return KernelRidge(venn.RBF(0.5), 2.0)
+def ridge(**scale):
+    return KernelRidge(venn.RBF(0.5), 2.0, **scale)
 
 
 def fitted():
@@ -40,16 +40,16 @@ SUBJECTS = {
     "ConformalDistribution": lambda: ConformalDistribution(ridge(), seed=1),
     "ConformalIntervals": lambda: ConformalIntervals(ridge(), seed=1),
     "GaussianProcess": lambda: GaussianProcess(ridge()),
-    "scaled ridge": lambda: ConformalDistribution(ScaledRidge(ridge(), first=6)),
-    "scaled ridge by ranges": lambda: ConformalIntervals(ScaledRidge(ridge(), ranges=[(0, 1), (0, 9)])),
+    "scaled ridge": lambda: ConformalDistribution(ridge(scale=venn.Scale(6, teach=True))),
+    "scaled ridge by ranges": lambda: ConformalIntervals(ridge(scale=venn.Scale(ranges=[(0, 1), (0, 9)], teach=True))),
     "adaptive": lambda: AdaptiveIntervals(ConformalDistribution(ridge())),
     "inductive, adaptive": lambda: AdaptiveIntervals(InductiveDistribution(ridge())),
     "inductive, grouped": lambda: by_group(InductiveDistribution(ridge()), by=0),
     "grouped": lambda: ConformalDistribution(ridge(), group=0),
-    "scaled": lambda: ConformalDistribution(Scaled(ridge(), first=5)),
+    "scaled": lambda: ConformalDistribution(ridge(scale=5)),
     "InductiveDistribution": lambda: InductiveDistribution(ridge(), schedule=venn.schedules.PrefixRestart(first=6)),
     "inductive, scaled": lambda: InductiveDistribution(
-        Scaled(ridge(), first=4), schedule=venn.schedules.RandomAssignment(0.5, first=8)
+        ridge(scale=4), schedule=venn.schedules.RandomAssignment(0.5, first=8)
     ),
     "inductive, frozen": lambda: InductiveDistribution(FrozenRegressor(fitted())),
     "window": lambda: ConformalDistribution(venn.SlidingWindow(ridge(), 10)),
@@ -185,7 +185,7 @@ OF_CLASSES = {
 
 
 @pytest.mark.parametrize("make", OF_CLASSES.values(), ids=OF_CLASSES)
-@pytest.mark.parametrize("machine", [ridge, lambda: ScaledRidge(ridge())])
+@pytest.mark.parametrize("machine", [ridge, lambda: ridge(scale=venn.Scale(teach=True))])
 def test_predictors_of_classes_refuse_a_machine_of_numbers_at_once(make, machine):
     """Not at the first training, which may come a thousand examples later."""
     with pytest.raises(TypeError, match="machine must have classes for this predictor, got one of numbers"):

@@ -14,6 +14,7 @@ from venn.labels import Real, read_labels
 from venn.machines import KernelRidge
 from venn.monitors.kinds import KINDS, kept
 from venn.online import Journal, Watch
+from venn.online.checkpoint import pack
 from venn.predictors import ConformalDistribution, ConformalIntervals, Predictor
 
 LEVELS = (0.01, 0.05, 0.1, 0.2)
@@ -118,11 +119,10 @@ def test_monitors_are_fed_alike_by_every_way(tmp_path):
         predictions.append(fresh.predict_one(x)["one"])
         fresh.learn_one(x, y)
     many.update_many(predictions, [y for _, y in stream])
-    assert many.state == monitor.state
+    assert pack(many) == pack(monitor)
     venn.save(tmp_path / "monitor", monitor)
-    assert venn.load(tmp_path / "monitor").state == monitor.state
-    twin = monitor.fresh()
-    twin.restore(monitor.state)
+    twin = venn.load(tmp_path / "monitor")
+    assert pack(twin) == pack(monitor)
     assert twin.verdict() == monitor.verdict()
     assert monitor.snapshot()["curves"]["error_0.05"] == record.means()["one"]["error_0.05"]
 
@@ -165,15 +165,15 @@ def test_a_killed_run_goes_on_to_the_bit(tmp_path, delay):
 
     with online(tmp_path / "whole.db") as whole:
         list(whole.follow(events(120)))
-        expected = [whole.monitors[name].state for name in ("one", "two")]
-        told = [whole.told[name].state for name in ("one", "two")]
+        expected = [pack(whole.monitors[name]) for name in ("one", "two")]
+        told = [pack(whole.told[name]) for name in ("one", "two")]
     for stop in (20, 71, 120):
         run = online(tmp_path / "parts.db")
         list(run.follow(events(stop), again=True))
         run.journal.close()  # as if killed: no last checkpoint
     run = online(tmp_path / "parts.db")
-    assert [run.monitors[name].state for name in ("one", "two")] == expected
-    assert [run.told[name].state for name in ("one", "two")] == told
+    assert [pack(run.monitors[name]) for name in ("one", "two")] == expected
+    assert [pack(run.told[name]) for name in ("one", "two")] == told
     record = run.record()
     run.close()
     direct = venn.replay(stream, panel())

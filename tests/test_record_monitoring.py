@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from venn.monitors.bounds import ForwardEProcess
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.monitor import Monitor
+from venn.online.checkpoint import pack
 from venn.online.record import Record
 from venn.prediction import CategoryClass, ClassIntervals, Forecast, Multiprobability, PredictionSet
 from venn.smoothing import Smoothing
@@ -153,7 +153,7 @@ def test_a_record_shows_the_monitor_that_watched_it(tmp_path, kind, c, n):
     record.save(tmp_path / "record.npz")
     for one in (record, Record.load(tmp_path / "record.npz")):
         monitor = one.monitor(kind, **parameters)
-        assert json.dumps(monitor.state) == json.dumps(live.state)
+        assert pack(monitor) == pack(live)
         assert monitor.snapshot() == live.snapshot()
         assert monitor.alarms == tuple(rung)[-100:]
     if n > 1 and kind in ("label", "row", "pairs", "point"):

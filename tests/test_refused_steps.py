@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import venn
-from venn.machines import Bank, KernelRidge, Member, Mixture, NotConverged, Scaled, ScaledBank, ScaledRidge
+from venn.machines import Bank, KernelRidge, Member, Mixture, NotConverged
 from venn.machines import hinge as hinge_module
 from venn.saved import saved
 
@@ -27,16 +27,16 @@ class Failing(venn.Linear):
             out[:n] = -1e6 * np.cos(np.arange(n) + x[0])
 
 
-def machine(C=1.0):
-    return venn.LeastSquaresSVM(Failing(), C, CLASSES)
+def machine(C=1.0, scale=None):
+    return venn.LeastSquaresSVM(Failing(), C, CLASSES, scale=scale)
 
 
-def ridge():
-    return KernelRidge(Failing(), 1.0)
+def ridge(scale=None):
+    return KernelRidge(Failing(), 1.0, scale=scale)
 
 
-def bank():
-    return Bank([Failing(), venn.RBF(0.5)], CLASSES, (0.3, 3.0))
+def bank(scale=None):
+    return Bank([Failing(), venn.RBF(0.5)], CLASSES, (0.3, 3.0), scale=scale)
 
 
 MACHINES = {
@@ -48,10 +48,10 @@ MACHINES = {
     "window on LeastSquaresSVM": lambda: venn.SlidingWindow(machine(), SIZE),
     "window on KernelRidge": lambda: venn.SlidingWindow(ridge(), SIZE),
     "window on Bank": lambda: venn.SlidingWindow(bank(), SIZE),
-    "Scaled": lambda: Scaled(machine(), first=4),
-    "ScaledBank": lambda: ScaledBank(bank(), first=4),
-    "ScaledRidge": lambda: ScaledRidge(ridge(), first=4),
-    "window on Scaled": lambda: venn.SlidingWindow(Scaled(machine(), first=4), SIZE),
+    "scaled": lambda: machine(scale=4),
+    "scaled Bank": lambda: bank(scale=venn.Scale(4, teach=True)),
+    "scaled KernelRidge": lambda: ridge(scale=venn.Scale(4, teach=True)),
+    "window on a scaled one": lambda: venn.SlidingWindow(machine(scale=4), SIZE),
     "Member of a window": lambda: Member(venn.SlidingWindow(bank(), SIZE), 0),
 }
 
@@ -74,7 +74,8 @@ def all_of(model, x):
 def calls(model, x):
     """Every call that may refuse, by name."""
     found = {"ask": lambda: model.hypotheses(x), "learn": lambda: model.learn_one(x, 1)}
-    if getattr(model, "unlearn_one", None) is not None:
+    scale = getattr(model, "scale", None)
+    if hasattr(model, "unlearn_one") and not (scale and scale.teach):
         found |= {f"unlearn {i}": lambda i=i: model.unlearn_one(i) for i in (0, model.n // 2, model.n - 1)}
     return found
 

@@ -17,7 +17,7 @@ from venn.machines.machine import Bag
 from venn.maps.beta_calibration import BetaCalibration
 from venn.maps.classes import OneVsAll, Temperature
 from venn.maps.sigmoids import Platt
-from venn.maps.steps import Binning, EqualFrequency, Isotonic
+from venn.maps.steps import Binning, EqualFrequency, EqualWidth, Isotonic
 from venn.online.panel import Panel
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import DeletedScores, TrainingScores
@@ -126,7 +126,7 @@ def isotonic(machine, interpolation="step", **options):
 
 
 def binning(machine, bins=10, edges=None, laplace=False, **options):
-    return Scaler(machine, Binning(bins, edges, laplace), **options)
+    return Scaler(machine, Binning(bins, edges or EqualWidth(), laplace), **options)
 
 
 KINDS = {

@@ -149,8 +149,8 @@ def test_no_example_of_many_teachers_is_lost(name):
 
 
 def test_predictors_of_one_bank_wait_for_each_other():
-    bank = venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0))
-    scaled = venn.machines.ScaledBank(bank, 5)
+    scale = venn.Scale(5, teach=True)
+    scaled = venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0), scale=scale)
     members = [venn.Conformal(one) for one in scaled.members]
     members += [venn.TransductiveVennAbers(venn.machines.Mixture(scaled))]
     for x, y in zip(X, Y, strict=True):

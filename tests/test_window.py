@@ -13,6 +13,7 @@ from scipy import stats
 
 import venn
 from venn.machines.window import SlidingWindow
+from venn.online.checkpoint import pack
 from venn.predictors.conformal import p_values
 from venn.predictors.groups import by_group
 from venn.predictors.restarting import SEEDS, Restarting
@@ -151,7 +152,7 @@ def test_balancing_tosses_a_coin_for_every_example():
         whole.learn_one(x, label)
         assert (windowed.n, windowed.kept) == (whole.n, whole.kept)
     assert windowed.n == 200
-    assert windowed.predictor.machine.n == 4
+    assert windowed.learner.machine.n == 4
 
 
 def test_what_suits_the_machine_inside_suits_the_window():
@@ -428,7 +429,7 @@ def test_a_restarting_predictor_asks_without_trace_and_is_copied_whole(copied):
         curious.learn_one(X[step], y[step])
     assert silent.restarts == curious.restarts != ()
     assert np.array_equal(silent.predict_one(X[0]).p_values, curious.predict_one(X[0]).p_values)
-    assert silent.monitor.state == curious.monitor.state
+    assert pack(silent.monitor) == pack(curious.monitor)
     again = eval(repr(silent), public())
     assert repr(again) == repr(silent)
     assert (again.n, again.restarts, again.classes) == (0, (), ("no", "yes"))

@@ -96,7 +96,7 @@ def of_numbers(**predictors: object) -> Made:
 
 
 def ridges() -> Made:
-    machine = venn.machines.ScaledRidge(ridge(), first=10)
+    machine = ridge(venn.Scale(10, teach=True))
     return of_numbers(
         distribution=venn.predictors.ConformalDistribution(machine),
         within=venn.predictors.ConformalDistribution(machine, group=0),
@@ -105,12 +105,12 @@ def ridges() -> Made:
     )
 
 
-def ridge() -> venn.machines.KernelRidge:
-    return venn.machines.KernelRidge(venn.machines.MultiscaleRBF(), 3.0)
+def ridge(scale: Any = None) -> venn.machines.KernelRidge:
+    return venn.machines.KernelRidge(venn.machines.MultiscaleRBF(), 3.0, scale=scale)
 
 
 def restarting_ridge() -> Made:
-    base = venn.predictors.ConformalDistribution(venn.SlidingWindow(venn.machines.Scaled(ridge(), 10), 60))
+    base = venn.predictors.ConformalDistribution(venn.SlidingWindow(ridge(10), 60))
     return of_numbers(restarting=venn.predictors.Restarting(base, venn.Monitor(Real(), level=0.2)))
 
 

@@ -29,6 +29,7 @@ from .machines import KernelRidge as KernelRidge
 from .machines import LeastSquaresSVM as LeastSquaresSVM
 from .machines import Linear as Linear
 from .machines import OneVsAllSVM as OneVsAllSVM
+from .machines import Scale as Scale
 from .machines import SlidingWindow as SlidingWindow
 from .machines import tune as tune
 from .monitors import Monitor as Monitor

@@ -95,10 +95,10 @@ class CovariateShift(Parameters):
         return clean
 
 
-def checked_covariates(shift: Any) -> CovariateShift | None:
+def checked_covariates(name: str, shift: Any) -> CovariateShift | None:
     """Return a shift of objects, or none, or say what is wrong with it."""
     if shift is not None and not isinstance(shift, CovariateShift):
-        raise TypeError(f"shift must be a CovariateShift, got {shift!r}")
+        raise TypeError(f"{name} must be a CovariateShift, got {shift!r}")
     return shift
 
 

@@ -93,7 +93,7 @@ class CostTable:
         return np.array([[row[label] for label in classes] for row in self._costs.values()])
 
 
-class Rule(Protocol):
+class DecisionRule(Protocol):
     """How an action is chosen: the one of the smallest value."""
 
     def values(self, costs: Floats, highest: Highest, forecast: Floats | None) -> Floats:
@@ -277,7 +277,9 @@ def expected_costs(costs: CostTable, prediction: Any, epsilon: float | None = No
     return np.array([[-highest(-row) for row in matrix], [highest(row) for row in matrix]])
 
 
-def decide(costs: CostTable, prediction: Any, rule: Rule | None = None, *, epsilon: float | None = None) -> Decision:
+def decide(
+    costs: CostTable, prediction: Any, rule: DecisionRule | None = None, *, epsilon: float | None = None
+) -> Decision:
     """Return the action that a rule takes on a prediction, with the bounds of its cost.
 
     What is promised (`Decision.guaranteed`):

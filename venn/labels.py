@@ -192,6 +192,11 @@ def label_space(labels: LabelSpace | Sequence[Label]) -> LabelSpace:
     return labels if isinstance(labels, LabelSpace) else Classes(labels, least=1)
 
 
+def checked_labels(name: str, labels: Any, least: int = 1) -> tuple[Label, ...]:
+    """Return labels of classes, each once, or say what is wrong with them."""
+    return Classes(labels, least).labels
+
+
 def space_of(thing: Any) -> LabelSpace:
     """Return the label space of a machine or predictor: its `space`, or the one that its `classes` make."""
     space = getattr(thing, "space", None)

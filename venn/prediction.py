@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.parameters import Parameters, array_of, flag, is_number, members, real_array, with_methods
-from venn.saved import saved
+from venn.saved import component, saved
 
 __all__ = [
     "CategoryClass", "ClassIntervals", "Forecast", "GroupIntervals", "Maximin", "Multiprobability", "PredictionSet",
@@ -74,12 +74,12 @@ class Rule(Protocol):
         """
 
 
-def checked_rule(rule: Any) -> Rule:
-    """Return `rule`, or say what is wrong with it."""
-    return with_methods("rule", rule, "a rule object, with a method 'choose', such as RowMean()", "choose")
+def checked_rule(name: str, rule: Any) -> Rule:
+    """Return the rule, or say what is wrong with it."""
+    return with_methods(name, rule, "a rule object, with a method 'choose', such as RowMean()", "choose")
 
 
-@saved
+@component
 class RowMean(Parameters):
     """Predict the class of largest mean probability over the hypotheses; ties go to the first class.
 
@@ -100,7 +100,7 @@ class RowMean(Parameters):
         return _best(probabilities.mean(axis=0))
 
 
-@saved
+@component
 class Maximin(Parameters):
     """Predict the class whose smallest probability over the hypotheses is largest; ties go to the first class.
 
@@ -117,7 +117,7 @@ class Maximin(Parameters):
         return int(probabilities.min(axis=0).argmax())
 
 
-@saved
+@component
 class CategoryClass(Parameters):
     """Predict the class that the new example's category stands for, such as the class of its largest score.
 
@@ -139,6 +139,7 @@ class CategoryClass(Parameters):
     """
 
     guaranteed = PREDICTED_LABEL
+    needs_class = True
 
     def choose(self, probabilities: Floats, category_class: int | None) -> int:
         """Return the class of the category.
@@ -154,6 +155,21 @@ class CategoryClass(Parameters):
                 "depend on it: use RowMean() or Maximin(), or a deleted taxonomy of a machine that deletes exactly"
             )
         return category_class
+
+
+def fitting_rule(name: str, rule: Any, taxonomy: Any, stands: bool) -> Rule:
+    """Return the rule, by default the one that suits a taxonomy; or say what is wrong with it.
+
+    Whether the categories stand for classes, each for the same under every hypothesis, `stands` says.
+    """
+    if rule is None:
+        return CategoryClass() if stands else RowMean()
+    if getattr(checked_rule(name, rule), "needs_class", False) and not stands:
+        raise ValueError(
+            f"{name} must be RowMean() or Maximin() for {taxonomy!r}, whose category of the new example may depend on "
+            f"the supposed label, or stands for no class, got {rule!r}"
+        )
+    return rule
 
 
 def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
@@ -385,7 +401,7 @@ class Multiprobability(_Bounded):
     ) -> None:
         self.classes = members("classes", classes, "labels")
         self.probabilities = distributions("probabilities", probabilities, (len(self.classes),) * 2)
-        self.rule: Rule = RowMean() if rule is None else checked_rule(rule)
+        self.rule: Rule = RowMean() if rule is None else checked_rule("rule", rule)
         self.category_class = category_class
         self.index = self.rule.choose(self.probabilities, category_class)  # refuses now what it cannot choose from
         self.guaranteed: str = getattr(self.rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed

@@ -21,7 +21,7 @@ import inspect
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
+from copy import copy, deepcopy
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, dataclass_transform
@@ -96,6 +96,7 @@ class Field(NamedTuple):
     learned: bool
     foreign: bool
     sized: bool
+    within: bool
 
     def checked(self, value: Any, thing: Any) -> Any:
         """Return the value as the object keeps it, or raise what the check raises."""
@@ -111,7 +112,7 @@ def asked(value: Any, thing: Any) -> Any:
 
 def param(
     check: Callable[..., Any] | None = None, *arguments: Any, default: Any = MISSING, kw_only: bool = False,
-    foreign: bool = False, sized: bool = False,
+    foreign: bool = False, sized: bool = False, kept_as: str = "",
 ) -> Any:  # fmt: skip
     """Declare a parameter of the constructor, which the object keeps under the same name.
 
@@ -130,14 +131,17 @@ def param(
         A user's own estimator, of which a file only says which it is.
     sized : bool
         The object allocates room for so many: a file with fewer bytes is damaged.
+    kept_as : str, optional
+        The attribute that keeps it, where its own name says something else of the object, as `machine` of a predictor.
     """
-    about = Field("", "", check, arguments, None, False, foreign, sized)
+    about = Field(kept_as, "", check, arguments, None, False, foreign, sized, False)
     return dataclasses.field(default=default, kw_only=kw_only, metadata={"declared": about})
 
 
 def state(
-    check: Callable[..., Any] | None, *arguments: Any, start: Any, foreign: bool = False, init: Literal[False] = False
-) -> Any:
+    check: Callable[..., Any] | None, *arguments: Any, start: Any, foreign: bool = False, within: bool = False,
+    init: Literal[False] = False,
+) -> Any:  # fmt: skip
     """Declare a part of what the object learns.
 
     Parameters
@@ -150,8 +154,11 @@ def state(
         The value before anything is learned; `own(...)` for one that a function of the object makes, such as an array.
     foreign : bool
         As in `param`.
+    within : bool
+        It is something that learns and is in no file by itself, or a list of such: their `state` is a part of the
+        object's, and `restore` of each takes it back. The check is of that state. Where that is None, it is gone.
     """
-    about = Field("", "", check, arguments, start, True, foreign, False)
+    about = Field("", "", check, arguments, start, True, foreign, False, within)
     return dataclasses.field(init=init, default=None, metadata={"declared": about})
 
 
@@ -172,16 +179,20 @@ class Saved:
     held_as: ClassVar[tuple[tuple[str, str], ...]] = ()
     #: Number of leading parameters that `repr` shows without their names.
     unnamed: ClassVar[int] = 1
+    #: Whether it learns, and so is equal to itself alone: whatever has a state, and what learns by its parts.
+    learns: ClassVar[bool] = False
     #: The fields that `component` has found: parameters, and parts of the state.
     declared: ClassVar[tuple[Field, ...]] = ()
     learned_as: ClassVar[tuple[Field, ...]] = ()
 
     def __post_init__(self) -> None:
-        held = vars(self)
-        for field in self.declared:
-            held[field.attribute] = field.checked(held[field.attribute], self)
+        for field in self.declared:  # not by vars(), which would make all attributes slower
+            value = getattr(self, field.name)
+            if field.attribute != field.name:
+                delattr(self, field.name)
+            setattr(self, field.attribute, field.checked(value, self))
         for field in self.learned_as:
-            held[field.attribute] = asked(field.start, self)
+            setattr(self, field.attribute, asked(field.start, self))
         self.derive()
 
     def derive(self) -> None:
@@ -196,14 +207,18 @@ class Saved:
     @property
     def state(self) -> dict[str, Any]:
         """What was learned, as arrays, plain values and objects that can be saved; not what follows from these."""
-        return {field.name: _copied(getattr(self, field.attribute)) for field in self.learned_as}
+        return {field.name: _told(getattr(self, field.attribute), field.within) for field in self.learned_as}
 
     def __repr__(self) -> str:
         try:
             parameters = self.parameters
         except AttributeError:  # nobody knows where a user's own class holds them
             return object.__repr__(self)
-        given = {name: list(v) if name == "classes" else v for name, v in parameters.items() if v is not None}
+        given = {
+            name: list(v) if name == "classes" and isinstance(v, tuple) else v
+            for name, v in parameters.items()
+            if v is not None
+        }
         each = [f"{'' if place < self.unnamed else f'{name}='}{v!r}" for place, (name, v) in enumerate(given.items())]
         return f"{type(self).__name__}({', '.join(each)})"
 
@@ -214,25 +229,35 @@ class Saved:
         return cls(**parameters)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Bring an object that has learned nothing into this state.
+        """Bring an object into this state, whatever it has learned.
 
         Raises
         ------
         ValueError
-            No object with these parameters can be in that state. Do not use the object then.
+            No object with these parameters can be in that state: nothing changes. By a class that restores by hand the
+            object may be in between: do not use it then.
         """
-        checked_keys("state", state, [field.name for field in self.learned_as] or self.state)
-        for field in self.learned_as:
-            vars(self)[field.attribute] = _copied(field.checked(state[field.name], self))
-        self.derive()
+        checked_keys("state", state, self.state)
+        if not self.learned_as:
+            return
+        given = state if isinstance(state, Given) else deepcopy(state)  # what another object holds goes on there
+        before = [(field.attribute, getattr(self, field.attribute)) for field in self.learned_as]
+        try:
+            for field in self.learned_as:
+                value = field.checked(given[field.name], self)
+                own = getattr(self, field.attribute)
+                setattr(self, field.attribute, _taken(field.name, own, value) if field.within else _copied(value))
+            self.derive()
+        except BaseException:
+            for attribute, value in before:
+                setattr(self, attribute, value)
+            self.derive()
+            raise
 
     def fresh(self) -> Self:
         """Return one with the same parameters that has learned nothing."""
         return self.made_of(
-            {
-                name: one.fresh() if isinstance(one, Saved) and one.learned_as else one
-                for name, one in self.parameters.items()
-            }
+            {name: one.fresh() if getattr(one, "learns", False) else one for name, one in self.parameters.items()}
         )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -244,19 +269,27 @@ class Saved:
 @dataclass_transform(eq_default=False, field_specifiers=(param, state))
 def component(kind: type[Made]) -> type[Made]:
     """Class decorator: make of the fields all that the head of this module names, and allow the class in files."""
+    return saved(base(kind))
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(param, state))
+def base(kind: type[Made]) -> type[Made]:
+    """Class decorator: the same for a base class, whose fields the components below it have; it is in no file."""
     made = dataclasses.dataclass(eq=False, repr=False)(kind)
     fields = []
     for field in dataclasses.fields(made):  # type: ignore[arg-type]
-        about: Field = field.metadata.get("declared", Field("", "", None, (), None, False, False, False))
-        fields.append(about._replace(attribute=field.name, name=field.name.lstrip("_")))
+        about: Field = field.metadata.get("declared", Field("", "", None, (), None, False, False, False, False))
+        fields.append(about._replace(attribute=about.attribute or field.name, name=field.name.lstrip("_")))
     made.declared = tuple(field for field in fields if not field.learned)
     made.learned_as = tuple(field for field in fields if field.learned)
-    if "__eq__" not in vars(kind):  # what learns is equal to itself alone
-        equal, hashed = (object.__eq__, object.__hash__) if made.learned_as else (_equal, _hash)
+    made.learns = made.learns or bool(made.learned_as)
+    if "__eq__" not in vars(kind):
+        equal, hashed = (object.__eq__, object.__hash__) if made.learns else (_equal, _hash)
         made.__eq__, made.__hash__ = equal, hashed  # type: ignore[method-assign, assignment]
     made.foreign = frozenset(field.name for field in fields if field.foreign)
     made.sized = frozenset(field.name for field in fields if field.sized)
-    return saved(made)
+    made.held_as = tuple((field.name, field.attribute) for field in made.declared if field.attribute != field.name)
+    return made
 
 
 def same(one: Any, other: Any) -> bool:
@@ -284,6 +317,25 @@ def same(one: Any, other: Any) -> bool:
 
 def _copied(value: Any) -> Any:
     return copy(value) if isinstance(value, GATHERED) else value
+
+
+def _told(value: Any, within: bool) -> Any:
+    """Return a part of an object as its state has it."""
+    if not within or value is None:
+        return _copied(value)
+    return [one.state for one in value] if isinstance(value, list) else value.state
+
+
+def _taken(name: str, own: Any, held: Any) -> Any:
+    """Return what learns within an object, after it has taken over its state; None where that is None."""
+    if held is None:
+        return None
+    if isinstance(own, list) and isinstance(held, list) and len(own) == len(held):
+        return [_taken(name, one, state) for one, state in zip(own, held, strict=True)]
+    if not isinstance(held, Mapping) or not hasattr(own, "restore"):
+        raise ValueError(f"{name} must be the state of {own!r}, got {held!r}")
+    own.restore(held)
+    return own
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -315,12 +367,16 @@ def taken_apart(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return {name: getattr(thing, name) for name in arguments_of(type(thing))}, {}
 
 
+class Given(dict[str, Any]):
+    """A state that nobody else holds, as of a file or a pickle: its objects are taken over, not copied."""
+
+
 def made_again(kind: type, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
     """Return an object with these parameters and state, or raise ValueError if none can have them."""
     thing: Any
     if issubclass(kind, Saved):
         thing = kind.made_of(parameters)
-        thing.restore(state)
+        thing.restore(Given(state))
         return thing
     checked_keys("parameters", parameters, arguments_of(kind))
     checked_keys("state", state, ())

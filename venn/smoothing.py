@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from venn.parameters import integer
 from venn.prediction import Floats
-from venn.saved import Saved, saved
+from venn.saved import Saved, component, param
 
 BLOCK = 256  # drawn at a time: making a generator costs more than a number
 # numpy's own generator must not give the same numbers for a seed: labels drawn with seed 0 would be a function of the
@@ -18,7 +18,7 @@ FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 MASK = (1 << 64) - 1
 
 
-@saved
+@component
 class Smoothing(Saved):
     """Independent uniform random numbers, addressed by their position, and by an object if there is one.
 
@@ -50,8 +50,10 @@ class Smoothing(Saved):
     (True, False)
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        self.seed = integer("seed", seed, 0)
+    seed: int = param(integer, 0, default=0)
+
+    def derive(self) -> None:
+        """Nothing is drawn yet."""
         self._drawn: tuple[int | None, list[int]] = (None, [])  # number of a block and its contents
 
     def at(self, n: int, digest: int | None = None) -> float:
@@ -112,12 +114,6 @@ class Smoothing(Saved):
         if start < 0 or count < 0:
             raise ValueError(f"start and count must be integers >= 0, got {start!r} and {count!r}")
         return np.random.PCG64([self.seed, SALT]).advance(start).random_raw(count)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Smoothing) and self.seed == other.seed
-
-    def __hash__(self) -> int:
-        return hash((Smoothing, self.seed))
 
 
 def _mixed(bits: NDArray[np.uint64]) -> Floats:

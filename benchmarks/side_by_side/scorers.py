@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import venn
-from venn.nonconformity import ByScores
+from venn.nonconformity import ScoreMeasure
 
 from .bags import Ours
 from .measure import LEVELS, Block, Loop
@@ -173,7 +173,7 @@ class Cross(Block):
         return {"proba": in_order(seen, model.predict_proba(task.X), task)}
 
 
-class Denied(ByScores):
+class Denied(ScoreMeasure):
     """One minus the probability of the own class: called hinge in crepes and lac in MAPIE."""
 
     pointwise = True

@@ -355,7 +355,7 @@ OF_CALLS: dict[str, dict[str, Callable[[], Any]]] = {
     "Binning": {"edges": venn.maps.EqualWidth, "bins": lambda: 4},
     "Shards": {"monitor": lambda: None, "folder": lambda: "shards"},
     "Refitted": {"estimator": LogisticRegression},
-    "Scaled": {"machine": squares, "first": lambda: 5, "ranges": lambda: None},
+    "Scale": {"first": lambda: 5, "ranges": lambda: None},
 }
 
 
@@ -410,6 +410,7 @@ ESTIMATORS = {
 #: What is not for users, though its name has no underscore: handed around between our own parts, which check before.
 INNER = {
     "altered",
+    "answer",
     "calibrated",
     "of_probabilities",
     "of_p_values",
@@ -418,7 +419,6 @@ INNER = {
     "member_bag",
     "finished",
     "compiled_values",
-    "expect_scaled",
     "fill",
     "fill_near",
     "expect_training",
@@ -431,7 +431,6 @@ INNER = {
     "sparse_proximity_row",
     "stand_on",
     "take",
-    "take_over",
     "after_learning",
     "combined",
     "count_table",

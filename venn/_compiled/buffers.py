@@ -75,7 +75,7 @@ class Supposition(NamedTuple):
     tolerance: float  # worst violation promised
 
 
-class Margin(NamedTuple):
+class MarginBuffers(NamedTuple):
     """Members of a margin and the inverse of its bordered matrix."""
 
     members: Any  # (>= size,) int64
@@ -127,7 +127,7 @@ class Slots(NamedTuple):
     ratio: Any  # room
 
 
-class Watched(NamedTuple):
+class WatchedBuffers(NamedTuple):
     """The objects whose scores are watched on a path."""
 
     near: Any  # (room + EVENTS + 8,) int64

@@ -20,7 +20,7 @@ for instance-weighted support vector machines".
 
 import numpy as np
 
-from venn._compiled.buffers import Margin
+from venn._compiled.buffers import MarginBuffers
 from venn._compiled.categories import smallest
 from venn._compiled.dense import add_rows, copy_row, copy_square, dot, largest, magnitude
 from venn._compiled.jit import compiled
@@ -32,7 +32,9 @@ from venn._compiled.step import centre
 
 PORTION = 100  # events of a leg
 FLAT = 1e-15  # a rate below this, in units of the largest possible one, counts as no motion
-LEGS = 500  # most legs of a path, or a tenth of the number of objects: rounding can cause cycles
+# Rounding can cause cycles in which time moves by rounding only. So a path has at most so many events for each object,
+# and for each of a leg; and so many legs, or a tenth of the number of objects.
+EVENTS, LEGS = 10, 500
 # Share of the promised violation accepted at the end; a score beyond all of it met a level unwatched.
 ACCEPT = 0.4
 SPOILT = 1e-12  # an inverse with a larger relative error is replaced
@@ -114,7 +116,7 @@ def mend(K, members, m, B, shape, rhs, out):  # type: ignore[no-untyped-def]
 @compiled
 def stands_apart(i, K, scale, members, m, B, shape, z, u, moves):  # type: ignore[no-untyped-def]
     """Whether object i is independent of a margin's members; `moves` says whether it certainly moves."""
-    if distance_from(Margin(members, m, B), i, K, shape, z, u) > DOUBT * scale:
+    if distance_from(MarginBuffers(members, m, B), i, K, shape, z, u) > DOUBT * scale:
         return True
     if not moves:
         return False
@@ -473,7 +475,8 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
         events += passed
         legs += 1
         still = still + passed if t == kept_t else 0
-        if still > count + 2 * PORTION or legs > max(LEGS, count // 10):
+        circling = still > count + 2 * PORTION or events > EVENTS * (count + PORTION)
+        if circling or legs > max(LEGS, count // 10):
             return FAILED, events, bias, members, B
 
     near = resolution(C, scale)

@@ -20,7 +20,7 @@ spent. References: Cauwenberghs & Poggio (2000); Diehl & Cauwenberghs (2003).
 
 import numpy as np
 
-from venn._compiled.buffers import Slots, Watched
+from venn._compiled.buffers import Slots, WatchedBuffers
 from venn._compiled.dense import add_rows, dot
 from venn._compiled.jit import compiled
 
@@ -461,7 +461,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
     shape, work, around, near, pack = scratch
     limit = index.shape[0]
     slots = Slots(work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7])
-    watched = Watched(near, around[1], around[2], around[3], around[4], around[5], around[6])
+    watched = WatchedBuffers(near, around[1], around[2], around[3], around[4], around[5], around[6])
     set_out(case, margin, motion, branch, slots)
     n, live, events = m + 1, m, 0
     flat, goal = FLAT * scale, float(sign)

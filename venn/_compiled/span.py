@@ -13,7 +13,7 @@ margin's size. It is therefore kept from step to step, and updated by the rank-o
 
 import numpy as np
 
-from venn._compiled.buffers import KEEP, UPDATE, Margin
+from venn._compiled.buffers import KEEP, UPDATE, MarginBuffers
 from venn._compiled.dense import add_rows, dot
 from venn._compiled.jit import compiled
 from venn._compiled.margin import build
@@ -114,7 +114,7 @@ def margin_of(on, found, count, K, scale, span):  # type: ignore[no-untyped-def]
             n += 1
     members, B = np.empty(found + 1, np.int64), np.empty((found + 1, found + 1))
     m, n = build(wanted, n, K, scale, members, B)
-    margin = Margin(members, m, B)
+    margin = MarginBuffers(members, m, B)
     for a in range(m):
         span[members[a]] = 1.0 / B[a + 1, a + 1] if m > 1 else 0.0
     shape, z, u = np.arange(m + 1), np.empty(m + 1), np.empty(m + 1)
@@ -195,7 +195,7 @@ def measure_members(diagonal, m, slots, index, alive, events, U, kappa, span):  
 @compiled
 def measure_at_rest(K, count, positive, total, beta, on, found, standing, k, solved, known, scale, span):  # type: ignore[no-untyped-def]
     """Set `span` by machine k's own margin if it is the margin by content, else by a newly built one."""
-    margin = Margin(solved.members[k], solved.size[k], solved.inverse[k])
+    margin = MarginBuffers(solved.members[k], solved.size[k], solved.inverse[k])
     none, no_terms = np.empty(0), np.empty((0, 0))
     index = np.empty(margin.size + 1, np.int64)
     if standing:
@@ -348,7 +348,8 @@ def delete_step(  # type: ignore[no-untyped-def]
                 index, U, kappa = branches.index[k, side], branches.terms[k, side], branches.kappa[k, side]
                 measure_members(diagonal, m, slots, index, branches.alive[k, side], events, U, kappa, span)
                 measure(
-                    K, count, positive, total, beta, on, Margin(solved.members[k], solved.size[k], solved.inverse[k]),
+                    K, count, positive, total, beta, on,
+                    MarginBuffers(solved.members[k], solved.size[k], solved.inverse[k]),
                     solved.state[k], known[k], left, slots, index, events, U, kappa, span,
                 )  # fmt: skip
             elif found > 0 and not one_class:

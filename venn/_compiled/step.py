@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from venn._compiled.buffers import KEEP, REBUILD, UNSOLVED, UPDATE, Base, Branch, Margin, Motion, Supposition
+from venn._compiled.buffers import KEEP, REBUILD, UNSOLVED, UPDATE, Base, Branch, MarginBuffers, Motion, Supposition
 from venn._compiled.dense import add_rows
 from venn._compiled.jit import compiled
 from venn._compiled.margin import ENOUGH, ROUNDING, place, total_of, without_member
@@ -223,7 +223,7 @@ def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: i
         elif watch == 0:
             screen(case, left, 1.0, response, branch, slack)
         outcome, left, slots, events, joined, lost = follow(
-            case, left, Margin(members, size, B), motion, branch, scratch
+            case, left, MarginBuffers(members, size, B), motion, branch, scratch
         )
         spoilt |= lost
         if outcome != SOLVED:
@@ -235,7 +235,7 @@ def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: i
         if joined or remaining > 0 or left <= 0.0:
             break
         size = 0
-    return outcome, commit, Margin(members, size, B), slots, events, spoilt
+    return outcome, commit, MarginBuffers(members, size, B), slots, events, spoilt
 
 
 @compiled
@@ -504,7 +504,7 @@ def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, br
                     Supposition(sign, p, K, count, positive, total, C, scale, tolerance),
                     budget,
                     many,
-                    Margin(base_members, m, base_B),
+                    MarginBuffers(base_members, m, base_B),
                     Motion(direction, response),
                     Base(beta[k], score[k], base_state, up, down),
                     Branch(

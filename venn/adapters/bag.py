@@ -20,10 +20,11 @@ from venn.adapters.checks import (
     refuse_mixtures,
     whole,
 )
+from venn.machines.hinge import OneVsAllSVM
 from venn.machines.kernels import RBF, Kernel, fitted_to
 from venn.machines.machine import Machine
-from venn.machines.one_vs_all import OneVsAllSVM
-from venn.machines.scaled import scales
+from venn.machines.scale import scale_of
+from venn.machines.window import inside
 from venn.prediction import Label
 from venn.turns import turn_of
 
@@ -164,6 +165,6 @@ class KeepsTheBag(LearnsInTurn):
             raise TypeError(f"svm must make a machine of a kernel, C and classes, as LeastSquaresSVM does, got {svm!r}")
         kernel = RBF(1 / self.n_features_in_) if self.kernel is None else self.kernel
         machine = svm(kernel, self.C, labels)
-        if not scales(machine):  # what scales knows the variance itself
+        if scale_of(inside(machine)) is None:  # what scales knows the variance itself
             machine = svm(fitted_to(kernel, X), self.C, labels)
         return self._predictor(machine)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from venn.adapters import checks
 from venn.adapters.checks import FromOdds
-from venn.adapters.cross_fitting import Abers, Fold, disjoint_splits, rows_of
+from venn.adapters.cross_fitting import Abers, CrossFold, disjoint_splits, rows_of
 from venn.machines.frozen import METHODS, FrozenScorer, clean_rows, read_alone
 from venn.machines.tables import has_names
 from venn.maps.merges import Merge
@@ -316,7 +316,7 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         checks.refuse_fractions(weights, "for Venn-Abers, which counts examples (others may train: see the class)")
         return X, y, weights
 
-    def _frozen(self, X: Any, y: Any, weights: Floats, given: Sequence[Any]) -> list[Fold]:
+    def _frozen(self, X: Any, y: Any, weights: Floats, given: Sequence[Any]) -> list[CrossFold]:
         """Return the one fold of a fitted estimator."""
         own = getattr(self.estimator, "classes_", None)
         names = None
@@ -326,11 +326,11 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         scorer = Responses(self.estimator, names)
         present = np.flatnonzero(weights > 0)
         codes = checks.label_codes(self.classes_, y[present])
-        return [Fold(scorer, scorer(_safe_indexing(X, present)), codes, weights[present])]
+        return [CrossFold(scorer, scorer(_safe_indexing(X, present)), codes, weights[present])]
 
     def _trained(
         self, X: Any, y: Any, weights: Floats, given: Sequence[Any], weighted: bool, fit_params: dict[str, Any]
-    ) -> list[Fold]:
+    ) -> list[CrossFold]:
         """Return the folds, with copies of the estimator trained on all examples but those that calibrate."""
         present = weights > 0
         self.classes_ = checks.declared_classes(y[present], *given)
@@ -348,17 +348,17 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         elif weighted and has_fit_parameter(self._estimator(), "sample_weight"):
             fit_params["sample_weight"], copies = weights, None
 
-        def fold(training: Any, calibration: Any) -> Fold:
+        def fold(training: Any, calibration: Any) -> CrossFold:
             rows = training if copies is None else training.repeat(copies[training])
             lone = (codes[rows] == codes[rows[0]]).all()  # some estimators refuse a single class
             model = DummyClassifier(strategy="most_frequent") if lone else clone(self._estimator())
             model.fit(_safe_indexing(X, rows), y[rows], **({} if lone else rows_of(fit_params, len(y), rows)))
             scorer = Responses(model, self.classes_.tolist())
             scores = scorer(_safe_indexing(X, calibration))
-            return Fold(scorer, scores, codes[calibration], weights[calibration])
+            return CrossFold(scorer, scores, codes[calibration], weights[calibration])
 
         splits = list(disjoint_splits(self.cv, X, y, present, split_params))
-        folds: list[Fold] = Parallel(n_jobs=self.n_jobs)(delayed(fold)(*split) for split in splits)
+        folds: list[CrossFold] = Parallel(n_jobs=self.n_jobs)(delayed(fold)(*split) for split in splits)
         return folds
 
     def _estimator(self) -> Any:

@@ -114,7 +114,7 @@ def _scale(X: Any, weights: Floats) -> float:
     return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
-class Scorer:
+class FoldScorer:
     """SVMs of each class against all others, trained on some rows; for two classes one SVM.
 
     If none or all of these rows belong to a class, its score is -1 or 1 everywhere: the SVM of a single class.
@@ -155,7 +155,7 @@ class Scorer:
         return np.ascontiguousarray(scores)
 
 
-class Fold(NamedTuple):
+class CrossFold(NamedTuple):
     """A scorer, X to (n, c) scores, and the examples that calibrate it: (k, c) scores, (k,) codes and weights."""
 
     scorer: Callable[[Any], Floats]
@@ -178,7 +178,7 @@ class Median:
         return np.where(low == high, low, middle)
 
 
-def large_enough(folds: Sequence[Fold]) -> Sequence[Fold]:
+def large_enough(folds: Sequence[CrossFold]) -> Sequence[CrossFold]:
     """Return the folds, or one in place of them all where they have fewer than `FEW` examples on average.
 
     A Venn predictor of m examples says no probability beyond 1 / (m + 1): a fold of one example knows next to nothing,
@@ -187,7 +187,7 @@ def large_enough(folds: Sequence[Fold]) -> Sequence[Fold]:
     scorers, scores, codes, weights = (list(part) for part in zip(*folds, strict=True))
     if len(folds) == 1 or sum(w.sum() for w in weights) >= FEW * len(folds):
         return folds
-    return [Fold(Median(scorers), np.concatenate(scores), np.concatenate(codes), np.concatenate(weights))]
+    return [CrossFold(Median(scorers), np.concatenate(scores), np.concatenate(codes), np.concatenate(weights))]
 
 
 def _events(c: int) -> Sequence[int]:
@@ -206,7 +206,7 @@ def _of_classes(p: Floats) -> Floats:
 class Mapped:
     """One map, fitted to the held-out scores of all folds, applied to the scores of an SVM trained on everything."""
 
-    def __init__(self, score_map: ScoreMap, folds: Sequence[Fold], scorer: Scorer, c: int) -> None:
+    def __init__(self, score_map: ScoreMap, folds: Sequence[CrossFold], scorer: FoldScorer, c: int) -> None:
         self._scorer = scorer
         of_all = bool(getattr(score_map, "of_all_classes", False))
         self._binary = c == 2 and not of_all
@@ -233,7 +233,7 @@ class Mapped:
 class _EveryFold(TakesTurns):
     """Base of answers to which each fold contributes by its own scorer."""
 
-    def __init__(self, folds: Sequence[Fold]) -> None:
+    def __init__(self, folds: Sequence[CrossFold]) -> None:
         self._scorers = [fold.scorer for fold in folds]
 
     def scores(self, X: Any) -> Floats:
@@ -241,7 +241,7 @@ class _EveryFold(TakesTurns):
         return np.mean([scorer(X) for scorer in self._scorers], axis=0)
 
     @staticmethod
-    def _counted(fold: Fold) -> tuple[Floats, Integers]:
+    def _counted(fold: CrossFold) -> tuple[Floats, Integers]:
         """Return scores and codes, each example repeated by its weight, a whole number."""
         times = fold.weights.astype(np.int64)
         return fold.scores.repeat(times, axis=0), fold.codes.repeat(times)
@@ -250,7 +250,7 @@ class _EveryFold(TakesTurns):
 class Abers(_EveryFold):
     """Venn-Abers of each fold, class against all others; threads may read while another one adds."""
 
-    def __init__(self, merge: Merge | None, folds: Sequence[Fold], c: int) -> None:
+    def __init__(self, merge: Merge | None, folds: Sequence[CrossFold], c: int) -> None:
         folds = large_enough(folds)
         super().__init__(folds)
         self._merge = checked_merge(merge)
@@ -265,7 +265,7 @@ class Abers(_EveryFold):
         """Number of examples that calibrate the first fold."""
         return len(self._calibrators[0][0])
 
-    def _known(self, fold: Fold) -> list[tuple[Floats, Bools]]:
+    def _known(self, fold: CrossFold) -> list[tuple[Floats, Bools]]:
         """Return scores and truth for each calibrator from the examples of a fold."""
         f, y = self._counted(fold)
         return [(f[:, k], y == k) for k in self._events]
@@ -277,7 +277,7 @@ class Abers(_EveryFold):
 
     def add(self, X: Any, codes: Integers, weights: Floats) -> None:
         """Add examples that trained no scorer: they calibrate in every fold; all of them or, if refused, none."""
-        folds = [Fold(scorer, scorer(X), codes, weights) for scorer in self._scorers]
+        folds = [CrossFold(scorer, scorer(X), codes, weights) for scorer in self._scorers]
         with turn_of(self):
             largest = max(len(calibrators[0]) for calibrators in self._calibrators)
             if largest + weights.sum() > LIMIT:
@@ -320,10 +320,10 @@ class Abers(_EveryFold):
 class Categories(_EveryFold):
     """Counts of each fold in the object's category, averaged."""
 
-    def __init__(self, taxonomy: ByScores, folds: Sequence[Fold], c: int) -> None:
+    def __init__(self, taxonomy: ByScores, folds: Sequence[CrossFold], c: int) -> None:
         folds = large_enough(folds)
         super().__init__(folds)
-        checked_taxonomy(taxonomy, c)
+        checked_taxonomy("taxonomy", taxonomy, c)
         self._counters = []
         for fold in folds:
             self._counters.append(counter(taxonomy, tuple(range(c)), RowMean()))

@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, seed_of, whole
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleLaplacian, fitted_to
-from venn.machines.scaled import FIRST
-from venn.machines.scaled_ridge import ScaledRidge
+from venn.machines.scale import FIRST, Scale
 from venn.parameters import integer, share
 from venn.prediction import Floats, significance
 from venn.predictors.distribution import ConformalDistribution
@@ -158,7 +157,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         self.predictor_ = predictor
         return self
 
-    def _machine(self, X: Any, n: int) -> KernelRidge | ScaledRidge:
+    def _machine(self, X: Any, n: int) -> KernelRidge:
         """Return a machine for such objects, n of them; 0 if nobody knows how many."""
         usual = n // SHARE if 2 <= n // SHARE < FIRST else FIRST
         first = usual if self.first is None else self.first
@@ -166,7 +165,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         if integer("first", first, 0) == 0:
             return KernelRidge(fitted_to(kernel, X), self.C)
         of_variance_1 = np.repeat([[-1.0], [1.0]], X.shape[1], axis=1)
-        return ScaledRidge(KernelRidge(fitted_to(kernel, of_variance_1), self.C), first)
+        return KernelRidge(fitted_to(kernel, of_variance_1), self.C, scale=Scale(first, teach=True))
 
     def predict(self, X: Any) -> Floats:
         """Return (n,) medians of the predictive distributions.

@@ -66,7 +66,7 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
         ignore_unknown: bool = False,
         confidence_level: float = 0.95,
     ) -> None:
-        if not isinstance(space_of(checked_predictor(predictor)), Real):
+        if not isinstance(space_of(checked_predictor("predictor", predictor)), Real):
             raise TypeError(f"predictor must be one of numbers, such as ConformalDistribution, got {predictor!r}")
         self.predictor = predictor
         self.confidence_level = fraction("confidence_level", confidence_level)
@@ -78,11 +78,10 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         from venn.machines.kernel_ridge import KernelRidge
         from venn.machines.kernels import RBF
-        from venn.machines.scaled import Scaled
         from venn.predictors.distribution import ConformalDistribution
 
-        machine: Any = KernelRidge(RBF("auto"), C=1)
-        yield {"predictor": ConformalDistribution(Scaled(machine)), "missing": 0.0, "ignore_unknown": True}
+        machine = KernelRidge(RBF("auto"), C=1, scale=True)
+        yield {"predictor": ConformalDistribution(machine), "missing": 0.0, "ignore_unknown": True}
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
         """Learn one example.

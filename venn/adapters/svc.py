@@ -20,7 +20,15 @@ from venn.adapters.checks import (
     validate_data,
     whole,
 )
-from venn.adapters.cross_fitting import Abers, Categories, CrossVennAbers, Fold, Mapped, Scorer, disjoint_splits
+from venn.adapters.cross_fitting import (
+    Abers,
+    Categories,
+    CrossFold,
+    CrossVennAbers,
+    FoldScorer,
+    Mapped,
+    disjoint_splits,
+)
 from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
 
@@ -226,14 +234,14 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
         codes = classes.searchsorted(y)  # of examples with weight > 0; others are ignored
         given = None if sample_weight is None else weights
 
-        def scorer(rows: Integers) -> Scorer:
-            return Scorer(self._svc(), X, codes, c, given, rows)
+        def scorer(rows: Integers) -> FoldScorer:
+            return FoldScorer(self._svc(), X, codes, c, given, rows)
 
         splits = self._splits(X, y, present)
         parts = [training for training, _ in splits] + ([np.flatnonzero(present)] if a_map else [])
         scorers = Parallel(n_jobs=self.n_jobs)(delayed(scorer)(rows) for rows in parts)
         folds = [
-            Fold(fitted, fitted(X[calibration]), codes[calibration], weights[calibration])
+            CrossFold(fitted, fitted(X[calibration]), codes[calibration], weights[calibration])
             for fitted, (_, calibration) in zip(scorers, splits, strict=False)
         ]
         if a_map:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import sleep
 from types import FrameType
 from typing import Any, Self
@@ -68,6 +70,34 @@ class Interrupt:
     def _again(self, number: int) -> None:
         """End the program: a signal has come before."""
         raise SystemExit(TERMINATED) if number == signal.SIGTERM else KeyboardInterrupt
+
+
+@contextmanager
+def as_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt where Ctrl-C came as the cause of a SystemError.
+
+    Python calls the handler of a signal also where numba makes Python objects of what a loop returns, or reads a loop
+    from its cache. Numba does not look whether it raised, and Python then says "returned a result with an exception
+    set": one SystemError for each call on the way out.
+
+    Examples
+    --------
+    >>> try:
+    ...     with as_interrupt():
+    ...         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+    ... except KeyboardInterrupt:
+    ...     print("Ctrl-C")
+    Ctrl-C
+    """
+    try:
+        yield
+    except SystemError as error:
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
 
 
 class Ending(Interrupt):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from venn import __version__
+from venn.cli.interrupt import as_interrupt
 
 
 class Command(NamedTuple):
@@ -40,6 +41,10 @@ class Commands(click.Group):
         if name in COMMANDS and name not in self.commands:
             self.add_command(getattr(import_module(f"venn.cli.{COMMANDS[name].module}"), name))
         return self.commands.get(name)
+
+    def invoke(self, context: click.Context) -> Any:
+        with as_interrupt():  # around the import of a command as well
+            return super().invoke(context)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -12,12 +12,11 @@ from venn.cli.config import Config, MachineTable
 from venn.cli.groups import within_groups
 from venn.cli.predictors import ADAPTIVE, DEFENSIVE, FORECASTER, LANDMARKS, PREDICTORS, WINDOWED
 from venn.labels import Real
+from venn.machines.hinge import OneVsAllSVM
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import RBF, Kernel, Linear, MultiscaleLaplacian, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
-from venn.machines.one_vs_all import OneVsAllSVM
-from venn.machines.scaled import FIRST, Scaled, expect_scaled
-from venn.machines.scaled_ridge import ScaledRidge
+from venn.machines.scale import FIRST, Scale
 from venn.machines.window import SlidingWindow
 from venn.monitors.together import together
 from venn.online.forecaster import Forecaster
@@ -28,11 +27,11 @@ from venn.predictors.restarting import Restarting
 
 Gamma = float | Literal["auto"]
 
-#: Title of each kind of machine that is chosen, and how it is made of a kernel, C and classes.
-MACHINES: dict[str, tuple[str, Callable[[Kernel, float, Any], Any]]] = {
+#: Title of each kind of machine that is chosen, and what makes it of a kernel, C, classes if it has any, and a scale.
+MACHINES: dict[str, tuple[str, Callable[..., Any]]] = {
     "squares": ("least-squares SVM", LeastSquaresSVM),
     "hinge": ("one-vs-all SVM", OneVsAllSVM),
-    "ridge": ("kernel ridge regression", lambda kernel, C, _: KernelRidge(kernel, C)),
+    "ridge": ("kernel ridge regression", KernelRidge),
 }
 # gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the width but
 # print no value: these are ours.
@@ -194,11 +193,14 @@ def panel_of(
         readers = [name for name in names if _behind(name)[0] == kind]
         if readers:
             kernel, C, note = choices[kind]
-            machine = make(kernel, C, classes)
-            if standardised:
-                expect_scaled(machine)
-            machines[kind], around = _with_around(machine, bool(scale), window)
-            say(f"{', '.join(readers)}: {title} with {kernel!r}, C={C:g}{note}{around}")
+            # In a window the first examples are forgotten, too.
+            by_first = Scale(teach=kind == "ridge" and window is None) if scale else None
+            machine = make(kernel, C, *([classes] if classes else []), scale=False if standardised else by_first)
+            note += f", scaled by the first {FIRST} examples" if scale else ""
+            if window is not None:
+                machine, note = SlidingWindow(machine, window), f"{note}, the latest {window} examples"
+            machines[kind] = machine
+            say(f"{', '.join(readers)}: {title} with {kernel!r}, C={C:g}{note}")
     if DEFENSIVE in names:
         if window is not None:
             raise click.UsageError(f"--window does not go with {DEFENSIVE}")
@@ -224,18 +226,6 @@ def panel_of(
 def _behind(name: str) -> tuple[str, Callable[[Any], Predictor]]:
     """Return the kind of machine that a predictor reads, and how to make it."""
     return PREDICTORS[name] if name in PREDICTORS else numbers.PREDICTORS[name]
-
-
-def _with_around(machine: Any, scale: bool, window: int | None) -> tuple[Any, str]:
-    """Return a machine with what is to stand around it, and a note on that."""
-    note = ""
-    if scale:
-        # In a window the first examples are forgotten, too.
-        machine = ScaledRidge(machine) if isinstance(machine, KernelRidge) and window is None else Scaled(machine)
-        note = f", scaled by the first {machine.first} examples"
-    if window is not None:
-        machine, note = SlidingWindow(machine, window), f"{note}, the latest {window} examples"
-    return machine, note
 
 
 def _restarting(predictor: Any, config: Config, names: Sequence[str], classes: Sequence[Any]) -> Restarting:

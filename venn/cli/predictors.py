@@ -54,7 +54,7 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "conformal_by_class": ("squares", partial(Conformal, label_conditional=True)),
     "defensive": (
         "classes",
-        lambda given: Defensive(MultiscaleLaplacian(), given[0], landmarks=LANDMARKS, first=given[1]),
+        lambda given: Defensive(MultiscaleLaplacian(), given[0], landmarks=LANDMARKS, scale=given[1] or None),
     ),
     **{name: ("squares", partial(_inductive, kind)) for name, kind in TRAINED.items()},
 }

@@ -15,7 +15,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.online.salvage import verify
-from venn.online.watch import Point, Seen, Watch
+from venn.online.watch import CurvePoint, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, Run, Watched
 from venn.show.view import Counts, figures_of
 
@@ -41,12 +41,12 @@ class Recorded:
         monitors = monitors_of(record)
         self.monitors = {name: repr(monitor) for name, monitor in monitors.items()}
         watching = {name: monitors.get(name) or Monitor(record.space, sources=()) for name in record.names}
-        self._points: list[Point] = []
+        self._points: list[CurvePoint] = []
         self._steps = {name: record.outcomes(name) for name in record.names}
         for step in watch_record(record, watching, len(record), max(1, len(record) // ROUND)):
             self._last = {name: monitor.snapshot() for name, monitor in watching.items()}
             figures = {name: figures_of(seen, self._watched(name)) for name, seen in self._last.items()}
-            self._points.append(Point(step, 0.0, figures))
+            self._points.append(CurvePoint(step, 0.0, figures))
 
     def counts(self) -> Counts:
         """Return the number of steps; each question had its answer."""
@@ -55,7 +55,7 @@ class Recorded:
     def ended(self) -> None:
         """Return None: a record knows no times."""
 
-    def series(self, points: int = MOST_POINTS, after: int = 0) -> Sequence[Point]:
+    def series(self, points: int = MOST_POINTS, after: int = 0) -> Sequence[CurvePoint]:
         """Return the points of the curves."""
         return [point for point in self._points if point.step > after]
 

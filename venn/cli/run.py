@@ -226,7 +226,8 @@ def compared(plan: Plan) -> Counts:
                 if there[name] != here[name]:
                     was, now = differing(there[name], here[name])
                     hint = ": the monitors share --level" if "level=" in was and "level=" in now else ""
-                    hint = ": see --scale" if ("Scaled" in was) != ("Scaled" in now) else hint
+                    scales = [re.findall(r"scale=[^,)]*", one) for one in (was, now)]
+                    hint = ": see --scale" if scales[0] != scales[1] else hint
                     verb = "is" if was == there[name] else "has"
                     raise click.ClickException(f"{path} holds a run whose {what} {name} {verb} {was}, not {now}{hint}")
         return watch.counts()

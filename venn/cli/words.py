@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import bdtrc as binomial_tail
 
 from venn.cli.predictors import BY_CLASS
-from venn.machines.scaled import FIRST
+from venn.machines.scale import FIRST
 from venn.monitors.curves import SetCurves
 from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor

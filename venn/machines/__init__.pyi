@@ -4,9 +4,9 @@ from .bank import Bank as Bank
 from .bank import Member as Member
 from .base import BaseHypotheses as BaseHypotheses
 from .base import BaseMachine as BaseMachine
-from .distances import NeighbourDistances as NeighbourDistances
 from .frozen import FrozenScorer as FrozenScorer
 from .frozen_regressor import FrozenRegressor as FrozenRegressor
+from .hinge import OneVsAllSVM as OneVsAllSVM
 from .kernel_ridge import KernelRidge as KernelRidge
 from .kernel_ridge import Lines as Lines
 from .kernels import RBF as RBF
@@ -21,10 +21,8 @@ from .machine import ScoreTable as ScoreTable
 from .mixture import Mixture as Mixture
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
-from .one_vs_all import OneVsAllSVM as OneVsAllSVM
-from .scaled import Scaled as Scaled
-from .scaled_bank import ScaledBank as ScaledBank
-from .scaled_ridge import ScaledRidge as ScaledRidge
+from .objects import NeighbourDistances as NeighbourDistances
+from .scale import Scale as Scale
 from .stack import Stack as Stack
 from .store import ScaleWarning as ScaleWarning
 from .tuning import Tuning as Tuning

@@ -1,4 +1,4 @@
-"""What machines around a machine have in common: they train it, and pass on its answers."""
+"""What machines around a machine have in common: they pass on what is taught, and what is read."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from venn.labels import LabelSpace, space_of
-from venn.machines.machine import Bag, Machine, Tuned, checked_machine
+from venn.machines.machine import Bag, Tuned
 from venn.prediction import Label
 from venn.saved import Saved
 from venn.turns import TakesTurns
 
 
-class PassesOn(TakesTurns, Saved):
-    """Base of what holds a machine and passes on what is read of it."""
+class Around(TakesTurns, Saved):
+    """Base of what holds a machine: to teach it is to teach the machine, and what it does not change is passed on."""
 
-    held: ClassVar[str] = "machine"  #: parameter, and attribute, that holds it
+    held: ClassVar[str] = "machine"  #: parameter, and attribute, that holds the machine
 
     @property
     def _held(self) -> Any:
@@ -38,6 +38,11 @@ class PassesOn(TakesTurns, Saved):
     def n(self) -> int:
         """Number of examples held."""
         return self._held.n
+
+    @property
+    def learned(self) -> int:
+        """Number of examples that the machine has ever learned."""
+        return self._held.learned
 
     @property
     def tuning(self) -> Tuned | None:
@@ -76,27 +81,10 @@ class PassesOn(TakesTurns, Saved):
         """Drop the answer that the machine remembers."""
         self._held.forget()
 
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
+        self._held.check(x, y)
 
-class Around(PassesOn):
-    """Base of machines that stand around another one and pass most of it on unchanged.
-
-    Parameters
-    ----------
-    machine : Machine
-        Trained by this object from now on, and by nobody else.
-    """
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine: Any = checked_machine(machine)
-
-
-def given(weight: float | None) -> tuple[float, ...]:
-    """Return the arguments to pass on: not every machine takes weights."""
-    return () if weight is None else (weight,)
-
-
-def inside(machine: Machine) -> Any:
-    """Return the machine inside all that is around it, or the machine itself."""
-    while isinstance(machine, Around):
-        machine = machine.machine
-    return machine
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Teach the machine one example; a refused one leaves no trace."""
+        self._held.learn_one(x, y)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from venn.machines.around import inside
+from venn.machines.around import Around
 from venn.machines.base import BaseHypotheses, in_bag
-from venn.machines.checks import checked_place, code_of
+from venn.machines.checks import code_of
 from venn.machines.examples import ExampleTable
 from venn.machines.frozen import clean_rows
-from venn.machines.kept import KeptMachine
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST, LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables
 from venn.machines.ridge import RidgeSystem
+from venn.machines.scale import ScaleLike
 from venn.machines.shared_store import SharedStore, same
 from venn.machines.store import NONE, Content, Storing
 from venn.machines.threads import side_by_side
-from venn.machines.views import BankView
-from venn.parameters import class_codes, integer, several_positive
+from venn.machines.window import inside
+from venn.parameters import class_codes, flag, has_methods, integer, several_positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import saved
 
@@ -69,7 +70,7 @@ class BankHypotheses(BaseHypotheses):
 
 
 @saved
-class Bank(KeptMachine, Storing):
+class Bank(Storing):
     """Least-squares machines with several penalties, and several kernels, that learn the same examples.
 
     For when neither is known: `Mixture` weighs the members by how well each forecasts, and `members` are machines to be
@@ -88,6 +89,9 @@ class Bank(KeptMachine, Storing):
         Declared up front; ties between classes go to the first.
     penalties : sequence of float > 0, default (0.3, 3, 30)
         Weights C of the squared errors.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, and a
+        `ScaleWarning` says where columns are far apart; False keeps quiet.
     threads : int >= 1, default 1
         Number of members solved in parallel: worth it for many members and some hundred examples, on cores that nobody
         else uses. It changes no bit of any result.
@@ -124,7 +128,7 @@ class Bank(KeptMachine, Storing):
     >>> panel = venn.Panel(vmix=vmix, sets=venn.Conformal(bank.members[1]))  # learns once
     """
 
-    deletes_exactly = True
+    deletes_exactly = teaches = True
 
     def __init__(
         self,
@@ -132,6 +136,7 @@ class Bank(KeptMachine, Storing):
         classes: Sequence[Label],
         penalties: Sequence[float] = (0.3, 3.0, 30.0),
         *,
+        scale: ScaleLike = None,
         threads: int = 1,
     ) -> None:
         several = isinstance(kernel, Sequence) and not isinstance(kernel, str)
@@ -147,6 +152,7 @@ class Bank(KeptMachine, Storing):
         self._examples = ExampleTable()
         self.changes = 0
         self._store = self._shared = SharedStore(kernels)
+        self._put_on(scale)
         self.systems = tuple(
             RidgeSystem(rows, len(self.classes), -1.0) for rows in self._shared.readers for _ in self.penalties
         )
@@ -156,13 +162,9 @@ class Bank(KeptMachine, Storing):
 
     def __repr__(self) -> str:
         kernel = list(self.kernel) if isinstance(self.kernel, tuple) else self.kernel
-        rest = f", threads={self.threads}" if self.threads > 1 else ""
+        rest = "" if self.scale is None else f", scale={self.scale!r}"
+        rest += f", threads={self.threads}" if self.threads > 1 else ""
         return f"Bank({kernel!r}, classes={list(self.classes)!r}, penalties={self.penalties!r}{rest})"
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of examples learned."""
-        return self._examples.n
 
     @property
     def size(self) -> int:
@@ -218,16 +220,19 @@ class Bank(KeptMachine, Storing):
     @property
     def bag(self) -> Bag:
         """Mean training scores now, by example."""
-        return Bag(self.member_bags(False).mean(axis=0), self.counts)
+        return self._bag_of(self.member_bags(False).mean(axis=0))
 
     @property
     def deleted_bag(self) -> Bag:
         """Mean score of each example by the members without it, by example; 0 where there is only one."""
-        return Bag(self.member_bags(True).mean(axis=0), self.counts)
+        return self._bag_of(self.member_bags(True).mean(axis=0))
+
+    def _bag_of(self, scores: Floats) -> Bag:
+        return Bag(scores[:, self.aside :], self.counts[self.aside :])
 
     def member_scores(self, x: Any) -> Floats:
         """Return the (M, c) scores of `x` by the members as they are, without `x`; 0 before the first example."""
-        x = self._store.clean(x)
+        x = self._clean(x)
         asked = self._asked
         if asked is not None and asked.key == x.tobytes():
             return np.array([member.test_scores for member in asked.members])
@@ -244,7 +249,7 @@ class Bank(KeptMachine, Storing):
         scores = np.zeros((len(self.systems), len(self.classes), m))
         for start in range(0, m, BLOCK) if n else ():
             block = range(start, min(start + BLOCK, m))
-            new = [self._store.clean(objects[i]) for i in block]
+            new = [self._clean(objects[i]) for i in block]
             for which, reader in enumerate(self._shared.readers):
                 rows = reference = None
                 for member in range(which * each, (which + 1) * each):
@@ -261,7 +266,7 @@ class Bank(KeptMachine, Storing):
 
     # ----------------------------------------------------------------- learning
 
-    def hypotheses(self, x: Any) -> BankHypotheses:
+    def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
         Solved once and remembered until a label is learned or another object asked about; asking changes no later
@@ -273,10 +278,10 @@ class Bank(KeptMachine, Storing):
 
         Returns
         -------
-        BankHypotheses
-            It holds this bank's arrays: read it before the next question. `members` has an answer of each member.
+        BaseHypotheses
+            It holds this bank's arrays: read it before the next question.
         """
-        return self._answered(self._store.clean(x))
+        return in_bag(self.answer(x), self.aside)
 
     def _solved_for(self, x: Content, key: bytes, weight: float) -> BankHypotheses:
         self.forget()
@@ -298,9 +303,6 @@ class Bank(KeptMachine, Storing):
         ]
         return BankHypotheses(members, self._tables)
 
-    #: What views ask for: here all examples stand in the bag.
-    answer = hypotheses
-
     def forget(self) -> None:
         """Drop the answer that is remembered; those who hold it can no longer read it."""
         if self._asked is not None:
@@ -317,7 +319,9 @@ class Bank(KeptMachine, Storing):
         y : one of `classes`
         """
         label = code_of(y, self._codes)
-        answer = self.hypotheses(x)
+        if self._begun(x, y):
+            return
+        answer = self.answer(x)
         self.forget()
         targets = np.where(np.arange(len(self.classes)) == label, 1.0, -1.0)
         for system, member in zip(self.systems, answer.members, strict=True):
@@ -340,7 +344,7 @@ class Bank(KeptMachine, Storing):
         NotConverged
             When an equation of a member misses the tolerance of 1e-7; then nothing is forgotten.
         """
-        i = checked_place(i, self.n)
+        i = self._leaving(i)
         self.forget()
         self._shared.begin()
         undo = []
@@ -361,7 +365,7 @@ class Bank(KeptMachine, Storing):
         """The objects, the examples, and each member's solution with its factor."""
         objects = self._store.held(self.n) if self.n else NONE
         systems = [system.state for system in self.systems]
-        return {"objects": objects, "examples": self._examples.state, "systems": systems}
+        return super().state | {"objects": objects, "examples": self._examples.state, "systems": systems}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
@@ -384,17 +388,64 @@ def checked_penalties(penalties: Any) -> tuple[float, ...]:
     return clean
 
 
+class BankView(Around):
+    """Base of views of a bank's members; a subclass gives `_bag`.
+
+    Parameters
+    ----------
+    bank : Bank, or SlidingWindow on one
+    whole : bool, default False
+        Whether examples that only teach count like all others.
+    """
+
+    held = "bank"
+
+    def __init__(self, bank: Any, whole: bool = False) -> None:
+        if not has_methods(inside(bank), "member_scores"):
+            raise TypeError(f"bank must be a Bank, or a SlidingWindow on one, got {bank!r}")
+        self.bank = bank
+        self.whole = flag("whole", whole)
+
+    def __repr__(self) -> str:
+        rest = "".join(f", {n}={v!r}" for n, v in self.parameters.items() if n != self.held and v is not False)
+        return f"{type(self).__name__}({self.bank!r}{rest})"
+
+    @property
+    def _aside(self) -> int:
+        """Number of first examples that only teach, and do not count here."""
+        return 0 if self.whole else inside(self.bank).aside
+
+    @property
+    def n(self) -> int:
+        """Number of examples that count here."""
+        return super().n - self._aside
+
+    @property
+    def bag(self) -> Bag:
+        """Scores of the examples that count here, by the members' training scores."""
+        return self._bag(False)
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Scores of the examples that count here, by the members' deleted scores."""
+        return self._bag(True)
+
+    @abstractmethod
+    def _bag(self, deleted: bool) -> Bag:
+        """Return the scores by the members' training scores, or by their deleted ones."""
+
+
 @saved
 class Member(BankView):
     """One machine of a bank, to be read by predictors; to teach it is to teach the bank.
 
     Parameters
     ----------
-    bank : Bank, ScaledBank, or SlidingWindow on a Bank
+    bank : Bank, or SlidingWindow on one
     index : int from 0 to M - 1
         Its place among the members.
     whole : bool, default False
-        Whether examples that only teach, as in a `ScaledBank`, count like all others: nothing is guaranteed then.
+        Whether examples that only teach, see `Scale`, count like all others: nothing is guaranteed then.
 
     Raises
     ------
@@ -436,10 +487,3 @@ class Member(BankView):
     def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer for every hypothesis about `x`; the bank solves once for all members."""
         return in_bag(inside(self.bank).answer(x).members[self.index], self._aside)
-
-
-def checked_bank(bank: Any) -> Bank:
-    """Return the bank, or say what is wrong with it."""
-    if not isinstance(bank, Bank):
-        raise TypeError(f"bank must be a Bank, got {bank!r}")
-    return bank

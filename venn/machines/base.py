@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from venn.machines.checks import check_code
 from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, only_table
+from venn.parameters import has_methods
 from venn.prediction import Floats, Integers, Label
+from venn.saved import Saved
 from venn.turns import TakesTurns
 
 
@@ -114,13 +116,12 @@ class Reread(BaseHypotheses):
 
 
 class InBag(Reread):
-    """An answer without its first examples, which have taught the machine and stand in no bag.
+    """An answer in which the first examples, which have taught the machine, do not count.
 
     Parameters
     ----------
     answer : BaseHypotheses
-        With a column for each example, in order of arrival.
-    aside : int >= 0
+    aside : int >= 1
         Number of examples left out.
     """
 
@@ -131,22 +132,13 @@ class InBag(Reread):
     @property
     def order(self) -> Integers:
         """(n,) column of each example in the tables, in order of arrival."""
-        return super().order[self._aside :] - self._aside
+        return super().order[self._aside :]
 
     def tables(self, deleted: bool) -> Tables:
-        """Return the scores of the examples of the bag."""
-        return [(self._cut(table), codes) for table, codes in self.answer.tables(deleted)]
-
-    def _cut(self, table: ScoreTable) -> ScoreTable:
-        aside, m = self._aside, len(table.labels)
-        return ScoreTable(
-            np.ascontiguousarray(table.negative[:, aside:m]),
-            np.ascontiguousarray(table.positive[:, aside:m]),
-            table.labels[aside:],
-            table.weights[aside:],
-            table.test - aside,
-            table.objects[:, aside:],
-        )
+        """Return the tables of the machine; the examples left out weigh nothing."""
+        tables = self.answer.tables(deleted)
+        out = np.bincount(super().order[: self._aside], minlength=len(tables[0][0].labels))
+        return [(table._replace(weights=table.weights - out), codes) for table, codes in tables]
 
 
 def in_bag(answer: BaseHypotheses, aside: int) -> BaseHypotheses:
@@ -216,3 +208,32 @@ class BaseMachine(TakesTurns, ABC):
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: all but the remembered answer."""
         return (super().__getstate__() or {}) | {"_asked": None}
+
+
+class KeptMachine(BaseMachine, Saved):
+    """Base of machines that can be saved."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes, and what chose it."""
+        return super().parameters | {"tuning": self.tuning}
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a machine that has learned nothing."""
+        given = dict(parameters)
+        tuning = given.pop("tuning", None)
+        if tuning is not None and not has_methods(tuning, "met"):
+            raise ValueError(f"tuning must be what tune found, got {tuning!r}")
+        machine = super().made_of(given)
+        machine.tuning = tuning
+        return machine
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what was learned from a `state`; a subclass takes it over, and no earlier answer holds then."""
+        super().restore(state)
+        self.forget()
+
+    def fresh(self) -> Self:
+        """Return a machine with the same parameters that has learned nothing."""
+        return self.made_of(self.parameters)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import grown
-from venn.machines.store import doubled
+from venn.machines.machine import doubled, grown
 from venn.prediction import Integers
 from venn.saved import checked_keys, held_codes, held_finite, held_rows
 

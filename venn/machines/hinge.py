@@ -1,11 +1,9 @@
-"""Support vector machines of the hinge loss over the same objects, kept exact online."""
+"""One-against-all support vector machines of the hinge loss, kept exact online."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Self
+from typing import Any
 
 import numpy as np
 
@@ -16,22 +14,18 @@ from venn._compiled.margin import certify, commit_step, place, worst_residual
 from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
 from venn._compiled.smo import tolerance_of
 from venn._compiled.step import PART, solve_step
-from venn.machines.checks import checked_place
-from venn.machines.exchange import (
-    SMALL,
-    Problem,
-    Solution,
-    exchanged,
-    margin_from_states,
-    one_thread,
-)
-from venn.machines.hinge_hypotheses import HingeHypotheses, Question
-from venn.machines.hinge_state import HingeState
+from venn.machines.examples import PlacedTable
+from venn.machines.exchange import SMALL, Problem, Solution, exchanged, margin_from_states, one_thread
+from venn.machines.hinge_buffers import HingeBuffers
+from venn.machines.hinge_hypotheses import HingeQuestion, Listing, OneVsAllHypotheses, mirrored
+from venn.machines.kernels import proximities
 from venn.machines.machine import Bag, NotConverged
 from venn.machines.masses import SURE, backup_of, move_masses, move_one
-from venn.machines.store import Content
+from venn.machines.spans import Spans
+from venn.machines.store import NONE, Content, ObjectStore, StoreWeighing
 from venn.machines.threads import side_by_side
 from venn.prediction import Floats, Integers
+from venn.saved import held_array, held_bool, held_float, saved
 
 MANY, SHARE = 150, 0.25  # most objects that may change on a path: number and share of all, see `changes_of_a_path`
 
@@ -41,35 +35,138 @@ def changes_of_a_path(count: int) -> int:
     return max(MANY, min(int(SHARE * count), 2 * EVENTS))
 
 
-class HingeMachine(HingeState):
-    """Base of several exact incremental support vector machines over the same objects.
+@saved
+class OneVsAllSVM(StoreWeighing):
+    """Exact incremental one-against-all support vector machines.
 
-    For each machine the examples of a class are positive, negative or unused: `signs` says which.
+    Machine k minimises 1/2 |w|^2 + C sum_i max(0, 1 - t_i f_k(x_i)), t_i = +1 for class k and -1 for
+    the others, with f_k(x) = <w, phi(x)> + b. Each step solves, for every machine, the two problems
+    with the new object as positive and as negative; the branch of the revealed label is kept.
+
+    With two classes the second machine is the first with all signs reversed: it is not solved again.
+
+    Where the optimum leaves a choice, it is fixed by content, never by order: one class present gives
+    f = +1 or -1 everywhere, an absent class f = -1, and without a free support vector the bias is the
+    midpoint of its interval. Free support vectors have a score of exactly +1 or -1.
+
+    Memory: M and S are powers of two, the next above the number of objects and above the largest margin plus 260. With
+    room for M distinct objects and S margin slots a machine reserves
+    8 M^2 + c (16 S^2 + 4096 S + 59 M) + 8 S (M + 264) bytes and little more (c is 1 for two classes); memory never
+    touched is never resident. When room doubles, the old buffers stand beside the new ones for a moment.
+    Deleted scores, once read or expected, take 24 c M bytes more.
+
+    Objects may be sparse, rows of `scipy.sparse` of shape (1, d) or (d,): the first one decides, and the others are
+    converted. A dense object takes 8 d bytes, a sparse one 12 for each number that is not 0 and 16.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        `RBF(gamma)`, `Linear()`, `Polynomial(degree, gamma, coef0)`, or an object with the same method.
+    C : float > 0
+        Bound on the coefficient of one example of weight 1.
+    classes : sequence of at least 2 distinct labels
+        Declared up front; ties between classes go to the first.
+    class_weights : sequence of c numbers > 0, optional
+        Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones: the bound
+        on its coefficient is C w. With more than two classes of different weights, "not of class k" has several
+        weights, and a step solves a problem for each.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, and a
+        `ScaleWarning` says where columns are far apart; False keeps quiet.
+    threads : int >= 1, default 1
+        Number of machines solved in parallel. It changes no bit of any result; yet a run with a journal goes on with
+        the number that it began with.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    residual : float
+        Worst violation of the optimality conditions over all machines, scores recomputed from the kernel.
+    tolerance : float
+        The largest residual that is accepted after any step: 1e-8, or 1e-14 C R^2 where that is more and at most 1e-4,
+        where R^2 is the largest squared distance of an object's features from the first one's (and K(x, x), for kernels
+        other than `RBF` and `Linear`). A score is a sum of such terms, and a number has 16 digits.
+    duals : (n, machines) float64
+        Signed coefficients of the examples.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter, object or label out of range; nothing is learned from it.
+    NotConverged
+        When a solution misses the tolerance even after a batch solve; nothing is learned from the example.
+
+    References
+    ----------
+    Cauwenberghs & Poggio (2000), "Incremental and decremental support vector machine learning".
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+    ...     machine.learn_one(x, y)
+    >>> machine.scores([0.0]).round(3)
+    array([ 1.121, -1.121])
+    >>> machine.hypotheses([0.6]).scores(1).shape
+    (5, 2)
     """
 
     #: Deleted scores are first-order approximations: see `deleted_bag`.
     deletes_exactly = False
+    _examples: PlacedTable
 
-    @abstractmethod
-    def _answer(self, key: bytes, test_scores: Floats, asked: Question) -> HingeHypotheses:
-        """Return the answer to a question."""
+    def _start(self) -> None:
+        c, weights = len(self.classes), self.class_weights
+        signs = (2 * np.eye(c) - 1).astype(np.int8)
+        # Whether examples of a class are positive or negative for a machine; of two classes one is solved.
+        self.signs = signs[:1] if c == 2 else signs
+        # Negative examples weigh alike within a group of classes.
+        values, group = np.unique(weights, return_inverse=True)
+        sides, k = len(values) + 1, len(self.signs)
+        self._side = np.where(self.signs > 0, len(values), group)
+        # Weight of an example, times that of its class: in each branch (0 where there is none), and as it joins.
+        self._unit = np.zeros((sides, k))
+        machine, code = np.indices(self.signs.shape)
+        self._unit[self._side, machine] = weights[code]
+        self._joining = np.array([self.signs > 0, self.signs != 0]).T * weights[:, None, None]
+        self._store = ObjectStore(proximities(self.kernel))
+        self._examples = PlacedTable()
+        self._listing = Listing(weights)
+        self._buffers = HingeBuffers(k, sides)
+        self._spans = Spans(self.signs, sides)
+        # Largest squared distance from the first object, and K(x, x) where the kernel does not know its proximities.
+        self._scale = 0.0
+        self._held: dict[tuple[int, int], Solved] = {}  # by machine and side, branches with margins of their own
 
-    @abstractmethod
-    def _by_class(self, scores: Floats) -> Floats:
-        """Return (c, m) scores by class from (machines, m) scores by the machines."""
+    @property
+    def _stored(self) -> int:
+        return self._examples.count
 
-    def fresh(self) -> Self:
+    def fresh(self) -> OneVsAllSVM:
         """Return a machine with the same parameters that has learned nothing."""
         machine = super().fresh()
         if self._spans.kept:
             machine.expect_deleted()
         return machine
 
+    # ------------------------------------------------------------------ reading
+
+    def _by_class(self, scores: Floats) -> Floats:
+        """Return (c, m) scores by class from (machines, m) scores by the machines."""
+        if len(self.classes) > 2:
+            return scores.copy()
+        # Before the first example both classes are absent.
+        return mirrored(scores) if self.n else np.full((2, scores.shape[1]), -1.0)
+
     @property
     def bag(self) -> Bag:
         """Training scores now, by distinct object."""
-        m = self._count
-        return Bag(self._by_class(self._solved.score[:, :m]), self._counts[:, :m].T.copy())
+        m, examples = self._stored, self._examples
+        counts = np.zeros((m, len(self.classes)), np.int64)
+        np.add.at(counts, (examples.places[: self.n], examples.codes[: self.n]), 1)
+        return Bag(self._by_class(self._buffers.solved.score[:, :m]), counts)
 
     @property
     def deleted_bag(self) -> Bag:
@@ -86,9 +183,10 @@ class HingeMachine(HingeState):
         ----------
         Chapelle & Vapnik (2000), "Model selection for support vector machines".
         """
-        distinct = self._distinct(self._count)
+        count, b = self._stored, self._buffers
+        distinct = self._listing.listed(b.scratch.order[:count])
         objects, codes, numbers = distinct.examples()
-        scores = self._spans.standing(self.C, self._scale, self._objects, self._solved, self._count, distinct.entries())
+        scores = self._spans.standing(self.C, self._scale, b.objects, b.solved, count, distinct.entries())
         counts = np.zeros((objects.size, len(self.classes)), np.int64)
         counts[np.arange(objects.size), codes] = numbers
         return Bag(self._by_class(scores), counts)
@@ -102,38 +200,65 @@ class HingeMachine(HingeState):
         """Worst violation of the optimality conditions, all scores recomputed from the kernel."""
         if self.n == 0:
             return 0.0
-        return worst_residual(self._count, self.C, self._objects, self._solved)
+        return worst_residual(self._stored, self.C, self._buffers.objects, self._buffers.solved)
 
     @property
     def duals(self) -> Floats:
-        """(n, machines) signed coefficients in order of arrival; equal objects share theirs in proportion to weight."""
-        m, history = self._count, self._history[:, : self.n]
-        own = np.abs(self.signs[:, history[1]]) * self._weights[: self.n] * self.class_weights[history[1]]
-        total = self._objects.total[:, :m]
-        shares: Floats = (self._solved.beta[:, :m] / np.where(total > 0, total, 1.0))[:, history[0]] * own
-        return shares.T
+        """(n, c) signed coefficients in order of arrival; equal objects share theirs in proportion to weight."""
+        m, n, solved = self._stored, self.n, self._buffers.solved
+        codes = self._examples.codes[:n]
+        own = self._examples.weights[:n] * self.class_weights[codes]
+        total = self._buffers.objects.total[:, :m]
+        shares: Floats = (solved.beta[:, :m] / np.where(total > 0, total, 1.0))[:, self._examples.places[:n]] * own
+        return shares.T if len(self.classes) > 2 else mirrored(shares).T
 
     @property
     def tolerance(self) -> float:
         """Largest accepted violation of the optimality conditions, see the class."""
         return float(tolerance_of(self.C, self._scale))
 
-    @property
-    def _stored(self) -> int:
-        return self._count
+    def _scores_now(self, x: Content, key: bytes) -> Floats:
+        m, known, solved = self._stored, self._examples.find(key), self._buffers.solved
+        if known < m:
+            return self._by_class(solved.score[:, known, None])[:, 0]
+        row = self._store.row_with(m, x)
+        scores = solved.bias + solved.beta[:, :m] @ row[:m]
+        of_class, examples = self._buffers.objects.sizes.T
+        scores[of_class == examples] = 1.0
+        scores[of_class == 0] = -1.0
+        return self._by_class(scores[:, None])[:, 0]
 
-    def _solved_for(self, x: Content, key: bytes, weight: float) -> HingeHypotheses:
+    # ----------------------------------------------------------------- learning
+
+    def _make_room(self, objects: int) -> None:
+        """Make room for `objects` distinct objects; capacities double."""
+        self._buffers.make_room(objects)
+        self._listing.make_room(self._buffers.room)
+
+    def _scale_with(self, p: int) -> float:
+        """Return the scale if object p is added to the others."""
+        kernel = self._buffers.objects.kernel
+        itself = float(kernel[p, p])
+        return max(self._scale, itself, float(kernel[0, 0] + itself - 2.0 * kernel[p, 0]), 1e-300)
+
+    def _scale_of_all(self) -> float:
+        kernel, m = self._buffers.objects.kernel, self._stored
+        itself = kernel.diagonal()[:m]
+        away = itself - 2.0 * kernel[0, :m]
+        return max(0.0, float(itself.max(initial=0.0)), float(away.max() + kernel[0, 0]) if m else 0.0)
+
+    def _solved_for(self, x: Content, key: bytes, weight: float) -> OneVsAllHypotheses:
         supposed = self._unit * weight
         self.forget()
         self._held.clear()
-        p = self._where.get(key, self._count)
-        count = max(self._count, p + 1)
+        b, p = self._buffers, self._examples.find(key)
+        count = max(self._stored, p + 1)
         self._make_room(count)
-        self._make_margin_room(max(self._solved.size.tolist()))
-        if p == self._count:
+        b.make_margin_room(max(b.solved.size.tolist()))
+        if p == self._stored:
             self._store.put(p, x)
-            self._store.row(count, x, self._objects.kernel[p])
-            self._first[p] = self._equal[p] = 0
+            self._store.row(count, x, b.objects.kernel[p])
+            self._listing.begin(p)
             self._spans.forget_object(p)
         scale = self._scale_with(p)
         tolerance = tolerance_of(self.C, scale)
@@ -141,49 +266,44 @@ class HingeMachine(HingeState):
         if math.isnan(worst):
             raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
         if unsolved:
-            for k, side in np.argwhere(self._branches.commit == UNSOLVED).tolist():
+            for k, side in np.argwhere(b.branches.commit == UNSOLVED).tolist():
                 worst = max(worst, self._solve_afresh(k, side, p, count, tolerance, float(supposed[side, k])))
         if not worst <= tolerance:
             raise NotConverged(f"{self._missed(tolerance, worst, scale)} at example {self.n}")
-        asked = Question(
-            p, weight, self.C, self._scale, scale, self.signs, self._side, supposed, self._objects, self._solved,
-            self._branches, self._distinct(count), self._history[:, : self.n], self._weights[: self.n], self._store,
-            self._spans,
+        asked = HingeQuestion(
+            p, weight, self.C, self._scale, scale, self.signs, self._side, supposed, b.objects, b.solved, b.branches,
+            self._listing.listed(b.scratch.order[:count]), self._examples, self._store, self._spans,
         )  # fmt: skip
-        return self._answer(key, self._by_class(self._solved.score[:, p, None])[:, 0], asked)
+        return OneVsAllHypotheses(key, self._by_class(b.solved.score[:, p, None])[:, 0], asked)
 
     def _solve(self, p: int, count: int, scale: float, tolerance: float, supposed: Floats) -> tuple[float, int]:
         """Solve all branches about object p by their paths; return (worst violation, branches left unsolved)."""
-        objects, solved, branches, machines = self._objects, self._solved, self._branches, len(self.signs)
+        b, machines, new = self._buffers, len(self.signs), p == self._stored
         many = changes_of_a_path(count)
 
         def step(new: bool, scratch: Scratch, first: int, last: int) -> tuple[float, int]:
             return solve_step(
-                p, new, count, scale, tolerance, self.C, supposed, objects, solved, branches, scratch, (first, last),
-                many,
+                p, new, count, scale, tolerance, self.C, supposed, b.objects, b.solved, b.branches, scratch,
+                (first, last), many,
             )  # fmt: skip
 
         if self.threads == 1:
-            return step(p == self._count, self._scratch, 0, machines)
+            return step(new, b.scratch, 0, machines)
 
         def of_machine(k: int) -> tuple[float, int]:
             try:
-                scratch = self._beside.pop()
+                scratch = b.beside.pop()
             except IndexError:
-                scratch = self._new_scratch()
+                scratch = b.new_scratch()
             try:
                 return step(False, scratch, k, k + 1)
             finally:
-                self._beside.append(scratch)
+                b.beside.append(scratch)
 
-        if p == self._count and place(p, objects, solved) != 0.0:
+        if new and place(p, b.objects, b.solved) != 0.0:
             return math.nan, 0
         worst, unsolved = zip(*side_by_side(of_machine, range(machines), self.threads), strict=True)
         return max(worst), sum(unsolved)
-
-    def _commit_branches(self, sides: Integers, p: int, count: int, joining: Floats) -> None:
-        """Set the machines to those of the branches `sides` (c,); -1 leaves a machine as it is."""
-        commit_step(sides, p, joining, count, self._objects, self._solved, self._branches)
 
     def _missed(self, tolerance: float, worst: float, scale: float) -> str:
         """Return a message: a residual is too large, and what may help."""
@@ -194,14 +314,14 @@ class HingeMachine(HingeState):
 
     def _solve_afresh(self, k: int, side: int, p: int, count: int, tolerance: float, weight: float) -> float:
         """Solve one branch by other means than the path of one coefficient; return its worst violation."""
-        own, of = slice(k, k + 1), side == len(self._values)
+        b, own, of = self._buffers, slice(k, k + 1), side == len(self._unit) - 1
         sign = 1 if of else -1
-        kernel, positive, total, sizes = self._objects
+        kernel, positive, total, sizes = b.objects
         before = Objects(kernel, positive[own, :count], total[own, :count], sizes[own])
         after = Objects(kernel, before.positive.copy(), before.total.copy(), sizes[own] + [of, 1])
         after.positive[0, p] += weight if of else 0.0
         after.total[0, p] += weight
-        branches, scale = self._branches, self._scale_with(p)
+        branches, scale = b.branches, self._scale_with(p)
         problem = Problem(kernel[:count], after.positive[0], after.total[0], self.C, scale, tolerance)
         start = self._straight_ahead(k, p, count, sign, weight)
         with one_thread(), np.errstate(invalid="ignore", over="ignore"):  # NaN misses the tolerance
@@ -210,12 +330,12 @@ class HingeMachine(HingeState):
             found = exchanged(problem, start._replace(state=guess))
         commit, drift = REBUILD, found.violation
         if not found.violation <= PART * tolerance:
-            if self._solved.size[k] > changes_of_a_path(count):  # else its path has failed
+            if b.solved.size[k] > changes_of_a_path(count):  # else its path has failed
                 worst = self._walk(k, side, p, count, scale, tolerance, weight)
                 if branches.commit[k, side] != UNSOLVED:
                     return worst
             try:
-                machine, _ = move_one(before, after, self._solved, k, count, scale, self.C, tolerance)
+                machine, _ = move_one(before, after, b.solved, k, count, scale, self.C, tolerance)
             except NotConverged:
                 return found.violation
             found = Solution(machine.beta[0], machine.score[0], machine.state[0], 0.0)
@@ -230,13 +350,13 @@ class HingeMachine(HingeState):
 
     def _walk(self, k: int, side: int, p: int, count: int, scale: float, tolerance: float, weight: float) -> float:
         """Solve one branch by its path, however many members change on it; return its worst violation."""
-        commit = self._branches.commit
+        b, commit = self._buffers, self._buffers.branches.commit
         others = commit[k].copy()
         supposed = np.zeros((len(others), len(self.signs)))
         supposed[side, k] = weight
         worst, _ = solve_step(
-            p, False, count, scale, tolerance, self.C, supposed, self._objects, self._solved, self._branches,
-            self._scratch, (k, k + 1), count,
+            p, False, count, scale, tolerance, self.C, supposed, b.objects, b.solved, b.branches, b.scratch, (k, k + 1),
+            count,
         )  # fmt: skip
         others[side] = commit[k, side]
         commit[k] = others
@@ -244,7 +364,7 @@ class HingeMachine(HingeState):
 
     def _straight_ahead(self, k: int, p: int, count: int, sign: int, weight: float) -> Solution:
         """Return machine k if its first motion continued to the end, with one more label supposed at p."""
-        solved, kernel = self._solved, self._objects.kernel
+        solved, kernel = self._buffers.solved, self._buffers.objects.kernel
         beta, score, state = (values[k, :count].copy() for values in (solved.beta, solved.score, solved.state))
         m = int(solved.size[k])
         if m == 0 or abs(state[p]) == 1:
@@ -261,19 +381,7 @@ class HingeMachine(HingeState):
         beta[p] += move
         return Solution(beta, score + move * response, state, math.inf)
 
-    def _scores_now(self, x: Content, key: bytes) -> Floats:
-        known = self._where.get(key)
-        if known is not None:
-            return self._by_class(self._solved.score[:, known, None])[:, 0]
-        m = self._count
-        row = self._store.row_with(m, x)
-        scores = self._solved.bias + self._solved.beta[:, :m] @ row[:m]
-        of_class, examples = self._objects.sizes.T
-        scores[of_class == examples] = 1.0
-        scores[of_class == 0] = -1.0
-        return self._by_class(scores[:, None])[:, 0]
-
-    def _learn(self, answer: HingeHypotheses, label: int, weight: float) -> None:
+    def _learn(self, answer: OneVsAllHypotheses, label: int, weight: float) -> None:
         p, count = answer.asked.test, answer.asked.distinct.size
         sides = self._side[:, label]
         if self._spans.kept:
@@ -282,58 +390,51 @@ class HingeMachine(HingeState):
         self.forget()
         self._held.clear()
         self._store.keep(p)
-        self._where[answer.key] = p
         self._scale = self._scale_with(p)
-        self._count = count
-        self._enlist(p, label, weight)
-        self._counts[label, p] += 1
-        if self.n == self._history.shape[1]:
-            self._history = np.concatenate([self._history, np.zeros_like(self._history)], axis=1)
-            self._weights = np.concatenate([self._weights, np.zeros_like(self._weights)])
-        self._history[:, self.n] = p, label
-        self._weights[self.n] = weight
-        self.n += 1
+        self._listing.add(p, label, weight)
+        self._examples.put(answer.key, label, weight)
         self._spans.take(sides, count)
 
     def _commit(self, sides: Integers, p: int, count: int, joining: Floats) -> None:
-        """Set the machines to those of the branches `sides` (c,), -1 as they are; or raise, and change none.
+        """Set the machines to those of the branches `sides`, one for each; or raise, and change none.
 
         The residual of a branch comes from scores that were updated for many steps. Where rounding may have added up,
         or the margin is rebuilt, scores are computed from the kernel before anything is learned.
         """
-        branches, solved, objects = self._branches, self._solved, self._objects
-        scale = self._scale_with(p)
+        b, scale = self._buffers, self._scale_with(p)
+        branches, solved, objects = b.branches, b.solved, b.objects
         tolerance = tolerance_of(self.C, scale)
         own = np.arange(len(sides))
         doubtful = (branches.commit[own, sides] >= REBUILD) | (branches.drift[own, sides] > PART * tolerance)
-        doubtful &= sides >= 0
         if doubtful.any():
             before = {k: backup_of(k, count, solved) for k in np.flatnonzero(doubtful).tolist()}
             sizes, masses = objects.sizes.copy(), (objects.positive[:, p].copy(), objects.total[:, p].copy())
-            self._commit_branches(np.where(doubtful, sides, -1), p, count, joining)
+            commit_step(np.where(doubtful, sides, -1), p, joining, count, objects, solved, branches)
             try:
                 for k in before:
                     self._certify(k, int(sides[k]), count, scale, tolerance)
             except NotConverged:
                 objects.sizes[:], (objects.positive[:, p], objects.total[:, p]) = sizes, masses
-                self._take(before)
+                b.take(before)
                 raise
         if not doubtful.all():
-            self._commit_branches(np.where(doubtful, -1, sides), p, count, joining)
+            # Margins may have got more room since.
+            commit_step(np.where(doubtful, -1, sides), p, joining, count, b.objects, b.solved, b.branches)
 
     def _certify(self, k: int, side: int, count: int, scale: float, tolerance: float) -> None:
         """Make sure that machine k, just committed, satisfies its equations; raise where it does not."""
-        if not 0 < self._objects.sizes[k, 0] < self._objects.sizes[k, 1]:
-            self._solved.size[k] = 0
+        b = self._buffers
+        if not 0 < b.objects.sizes[k, 0] < b.objects.sizes[k, 1]:
+            b.solved.size[k] = 0
             return
-        how, worst = self._branches.commit[k, side], math.inf
+        how, worst = b.branches.commit[k, side], math.inf
         if how == HELD:
-            self._take({k: self._held[k, side]})
+            b.take({k: self._held[k, side]})
         for build, apart in ((how not in (HELD, UPDATE), False), (True, False), (True, True)):
             if build:
                 self._stand_as(k, side, count)
                 self._rebuild(k, count, scale, tolerance, apart)
-            worst = certify(k, scale, tolerance, count, self.C, self._objects, self._solved)
+            worst = certify(k, scale, tolerance, count, self.C, b.objects, b.solved)
             if worst <= SURE * tolerance:
                 return
         most = tolerance if worst > tolerance else SURE * tolerance
@@ -341,22 +442,21 @@ class HingeMachine(HingeState):
 
     def _stand_as(self, k: int, side: int, count: int) -> None:
         """Set machine k, except its margin, to its branch."""
-        solved, branches = self._solved, self._branches
+        solved, branches, kernel = self._buffers.solved, self._buffers.branches, self._buffers.objects.kernel
         solved.beta[k, :count] = branches.beta[side, k, :count]
         solved.score[k, :count] = branches.score[side, k, :count]
         solved.state[k, :count] = branches.state[side, k, :count]
-        solved.bias[k] = solved.score[k, 0] - self._objects.kernel[0, :count] @ solved.beta[k, :count]
+        solved.bias[k] = solved.score[k, 0] - kernel[0, :count] @ solved.beta[k, :count]
 
     def _rebuild(self, k: int, count: int, scale: float, tolerance: float, apart: bool) -> None:
         """Build machine k's margin from its states: see `margin_from_states`."""
-        kernel, positive, total, _ = self._objects
+        b = self._buffers
+        kernel, positive, total, _ = b.objects
         problem = Problem(kernel[:count], positive[k, :count], total[k, :count], self.C, scale, tolerance)
-        members, inverse = margin_from_states(
-            problem, self._solved.beta[k, :count], self._solved.state[k, :count], apart
-        )
+        members, inverse = margin_from_states(problem, b.solved.beta[k, :count], b.solved.state[k, :count], apart)
         m = members.size
-        self._make_margin_room(m)
-        solved = self._solved
+        b.make_margin_room(m)
+        solved = b.solved
         solved.size[k], solved.members[k, :m], solved.inverse[k, : m + 1, : m + 1] = m, members, inverse
 
     def unlearn_one(self, i: int = 0) -> None:
@@ -393,32 +493,33 @@ class HingeMachine(HingeState):
         >>> machine.n
         3
         """
-        i = checked_place(i, self.n)
-        p, label = self._history[:, i].tolist()
-        there = np.flatnonzero(self._history[0, : self.n] == p)
+        i = self._leaving(i)
+        examples, b, count = self._examples, self._buffers, self._stored
+        p, label, weight = int(examples.places[i]), int(examples.codes[i]), float(examples.weights[i])
+        there = examples.at(p)
         others = there[there != i]
-        count, objects, solved, signs = self._count, self._objects, self._solved, self.signs[:, label]
-        own, masses = signs != 0, self._masses_at(others)
+        left = list(zip(examples.codes[others].tolist(), examples.weights[others].tolist(), strict=True))
+        objects, solved, signs = b.objects, b.solved, self.signs[:, label]
         sizes = objects.sizes - (self._joining[label] > 0)
-        one_class = own & ((sizes[:, 0] == 0) | (sizes[:, 0] == sizes[:, 1]))
+        one_class = (sizes[:, 0] == 0) | (sizes[:, 0] == sizes[:, 1])
         # Beyond its level an example plays no part in the solution; but an empty margin's bias may depend on it.
         beyond = np.where(signs > 0, ABOVE, BELOW)
-        idle = own & ~one_class & (solved.state[:, p] == beyond) & (solved.size > 0)
+        idle = ~one_class & (solved.state[:, p] == beyond) & (solved.size > 0)
         positive, total = objects.positive[:, :count].copy(), objects.total[:, :count].copy()
-        positive[own, p], total[own, p] = masses[own].T
+        positive[:, p], total[:, p] = self._masses_at(others).T
         scale = max(self._scale, 1e-300)
         try:
             moved = move_masses(
                 objects, solved, count, scale, self.C, positive, total, tolerance_of(self.C, scale),
-                np.flatnonzero(own & ~one_class & ~idle).tolist(),
+                np.flatnonzero(~one_class & ~idle).tolist(),
             )  # fmt: skip
         except NotConverged as error:
             raise NotConverged(f"{error}: example {i} is not unlearned") from error
         self.forget()
-        self._take(moved.machines)
-        self._spans.forget_machines(list(moved.machines))
+        b.take(moved)
+        self._spans.forget_machines(list(moved))
         objects.positive[:, p], objects.total[:, p], objects.sizes[:] = positive[:, p], total[:, p], sizes
-        solved = self._solved
+        solved = b.solved
         for k in np.flatnonzero(one_class).tolist():
             sign = 1 if sizes[k, 0] > 0 else -1
             solved.beta[k, :count], solved.score[k, :count], solved.bias[k] = 0.0, sign, sign
@@ -427,22 +528,71 @@ class HingeMachine(HingeState):
             self._spans.forget_machines([k])
         lowered = np.where(signs > 0, positive[:, p], total[:, p] - positive[:, p])
         solved.state[idle & (lowered == 0), p] = MIDDLE  # a step of height zero is no step
-        self._strike(i, p, others)
-        if others.size == 0:
+        examples.remove(i)
+        self._listing.recount(p, (label, weight), left)
+        if not left:
             self._drop(p)
         self._scale = self._scale_of_all()
         if self.n == 0:
             self._store.clear()
 
-    def _take(self, machines: Mapping[int, Solved]) -> None:
-        """Replace machines by those given in separate arrays."""
-        self._make_margin_room(max((int(machine.size[0]) for machine in machines.values()), default=0))
-        solved = self._solved
-        for k, machine in machines.items():
-            count = machine.beta.shape[1]
-            solved.beta[k, :count], solved.score[k, :count] = machine.beta[0], machine.score[0]
-            solved.state[k, :count], solved.bias[k] = machine.state[0], machine.bias[0]
-            solved.drift[k] = machine.drift[0]
-            m = int(machine.size[0])
-            solved.size[k], solved.members[k, :m] = m, machine.members[0, :m]
-            solved.inverse[k, : m + 1, : m + 1] = machine.inverse[0, : m + 1, : m + 1]
+    def _drop(self, p: int) -> None:
+        """Remove object p, at which no example is left; the last one takes its place."""
+        last = self._examples.drop(p)
+        if p != last:
+            self._buffers.move(last, p)
+            self._spans.move(last, p)
+        self._listing.move(last, p)
+        self._store.drop(p, last)
+
+    def _masses_at(self, examples: Integers) -> Floats:
+        """Return the (machines, 2) masses of these examples of one object: of the positive ones, and of all.
+
+        They are summed in order of arrival: so every bit is as if no other examples had ever come.
+        """
+        masses = np.zeros((examples.size + 1, len(self.signs), 2))
+        masses[1:] = self._joining[self._examples.codes[examples]] * self._examples.weights[examples, None, None]
+        return masses.cumsum(axis=0)[-1]
+
+    # -------------------------------------------------------------------- state
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The objects, the examples, the machines with their margins, and spans that are kept."""
+        count, spans = self._stored, self._spans
+        return super().state | {
+            "objects": self._store.held(count) if count else NONE,
+            "examples": self._examples.state,
+            "listing": self._listing.state,
+            "solution": self._buffers.state(count) if count else None,
+            "scale": self._scale,
+            "spans_kept": spans.kept,
+            # Spans that are not kept are recomputed, to the last bit, from what a machine has learned.
+            "spans": spans.known[:, :count] if spans.kept and spans.known.size else None,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
+        super().restore(state)
+        self._spans.kept = held_bool("spans_kept", state["spans_kept"])
+        self._scale = held_float("scale", state["scale"], 0.0)
+        contents = self._store.restore(state["objects"])
+        self._examples.restore_at(state["examples"], len(self.classes), contents)
+        count, n = len(contents), self.n
+        if count == 0:
+            return
+        self._buffers.restore(state["solution"], count)
+        self._make_room(count)
+        # Weights are summed in order of arrival, as they were when examples came.
+        kept = self._examples
+        places, codes, weights = kept.places[:n], kept.codes[:n], kept.weights[:n]
+        joining = self._joining[codes] * weights[:, None, None]
+        objects, of_class = self._buffers.objects, np.bincount(codes, minlength=len(self.classes))
+        objects.positive[:], objects.total[:] = 0.0, 0.0
+        np.add.at(objects.positive.T, places, joining[:, :, 0])
+        np.add.at(objects.total.T, places, joining[:, :, 1])
+        objects.sizes[:] = np.array([(self.signs > 0) @ of_class, np.full(len(self.signs), n)]).T
+        self._listing.restore(state["listing"], zip(places.tolist(), codes.tolist(), weights.tolist(), strict=True))
+        if state["spans"] is not None:
+            self._spans.make_room(self._buffers.room)
+            self._spans.known[:, :count] = held_array("spans", state["spans"], (len(self.signs), count))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from venn._compiled.buffers import Branches, Objects, Solved
 from venn.machines.base import BaseHypotheses
 from venn.machines.checks import check_code
-from venn.machines.machine import ScoreTable, Tables
+from venn.machines.examples import PlacedTable
+from venn.machines.machine import ScoreTable, Tables, grown
 from venn.machines.spans import Entries, Spans
 from venn.machines.store import ObjectStore
 from venn.prediction import Floats, Integers
+from venn.saved import checked_keys, held_array, held_rows
 
 
 class Distinct(NamedTuple):
@@ -59,7 +61,84 @@ class Distinct(NamedTuple):
         return columns
 
 
-class Question(NamedTuple):
+class Listing:
+    """The distinct examples while examples come and go: class and weight of the first one at each object, and others.
+
+    Parameters
+    ----------
+    class_weights : (c,) float64
+    """
+
+    def __init__(self, class_weights: Floats) -> None:
+        self.class_weights = class_weights
+        # Class and weight of the first example at each object, and the number of those equal to it.
+        self.first, self.first_weight, self.equal = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+        # Examples at an object that differ from the first in class or weight, and their number.
+        self.extras: dict[tuple[int, int, float], int] = {}
+
+    def make_room(self, room: int) -> None:
+        """Make room for as many objects."""
+        if room > len(self.first):
+            self.first, self.first_weight = grown(self.first, room), grown(self.first_weight, room)
+            self.equal = grown(self.equal, room)
+
+    def listed(self, places: Integers) -> Distinct:
+        """Return the distinct examples at the objects 0, 1, ...; the one asked about may have none yet."""
+        m = places.size
+        return Distinct(places, self.first[:m], self.first_weight[:m], self.equal[:m], self.extras, self.class_weights)
+
+    def add(self, p: int, label: int, weight: float) -> None:
+        """Count an example at object p."""
+        if self.equal[p] == 0:
+            self.first[p], self.first_weight[p] = label, weight
+        if self.first[p] == label and self.first_weight[p] == weight:
+            self.equal[p] += 1
+        else:
+            like = (p, label, float(weight))
+            self.extras[like] = self.extras.get(like, 0) + 1
+
+    def begin(self, p: int) -> None:
+        """Count no example at object p, which is new."""
+        self.first[p] = self.equal[p] = 0
+
+    def recount(self, p: int, gone: tuple[int, float], left: Sequence[tuple[int, float]]) -> None:
+        """Count the examples left at object p, by class and weight in order of arrival, after one that is gone."""
+        self.equal[p] = 0
+        for label, weight in (gone, *left):
+            self.extras.pop((p, label, weight), None)
+        for label, weight in left:
+            self.add(p, label, weight)
+
+    def move(self, last: int, p: int) -> None:
+        """Let the last object take the place of another one, without examples."""
+        for values in (self.first, self.first_weight, self.equal):
+            values[p] = values[last]
+        self.equal[last] = 0
+        if self.extras:
+            numbers = self.extras.items()
+            self.extras = {(p if q == last else q, code, weight): n for (q, code, weight), n in numbers}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """In which order the further examples stand; their numbers follow from the examples."""
+        pairs = np.array([like[:2] for like in self.extras], np.int64).reshape(-1, 2)
+        return {"examples": pairs, "weights": np.array([like[2] for like in self.extras], np.float64)}
+
+    def restore(self, state: Any, examples: Iterable[tuple[int, int, float]]) -> None:
+        """List the examples, each an object with class and weight, in the order of a state, or raise a ValueError."""
+        checked_keys("listing", state, ("examples", "weights"))
+        self.equal[:] = 0
+        further = held_rows("examples", state["examples"])
+        pairs = held_array("examples", state["examples"], (further, 2), np.int64).tolist()
+        weights = held_array("weights", state["weights"], (further,)).tolist()
+        self.extras = {(p, code, weight): 0 for (p, code), weight in zip(pairs, weights, strict=True)}
+        for example in examples:
+            self.add(*example)
+        if len(self.extras) != further or not all(self.extras.values()):
+            raise ValueError("listing must be the distinct examples that differ from the first at their object")
+
+
+class HingeQuestion(NamedTuple):
     """The object asked about, and the arrays of the machines that answer."""
 
     test: int  # place of the object among the distinct ones
@@ -68,20 +147,35 @@ class Question(NamedTuple):
     scale: float  # without the object
     wider: float  # and with it
     signs: NDArray[np.int8]  # (machines, c)
-    side: Integers  # (machines, c) what each machine supposes under each hypothesis, -1 for nothing
+    side: Integers  # (machines, c) what each machine supposes under each hypothesis
     supposed: Floats  # (sides, machines) weight of the new example
     objects: Objects
     solved: Solved
     branches: Branches
     distinct: Distinct
-    history: Integers  # (2, n) object and class of each example
-    weights: Floats  # (n,) of each example, without that of its class
+    examples: PlacedTable
     store: ObjectStore
     spans: Spans
 
 
-class HingeHypotheses(BaseHypotheses):
+def mirrored(values: Floats) -> Floats:
+    """Return (2, m) values by class from those (1, m) of the first class's machine."""
+    return np.concatenate([values, -values])
+
+
+class HingeSums(NamedTuple):
+    """Sums of coefficients and of weights at each object, for classes of equal weights."""
+
+    negative: Floats  #: (c, objects) coefficients of each class's machine, if the new object is of another class
+    positive: Floats  #: (c, objects) and if it is of this class
+    mass: Floats  #: (c, objects) weights of the examples of each class
+    total: Floats  #: (objects,) weights of all examples
+
+
+class OneVsAllHypotheses(BaseHypotheses):
     """What the machines would look like if the new object had each of the labels.
+
+    There is one table of scores for all hypotheses unless classes differ in weight: then one for each weight.
 
     Deleted scores are first-order approximations: see `OneVsAllSVM.deleted_bag`. The new example is treated like the
     others. Its deleted scores may depend on the hypothesis, because its coefficient does; at an object learned before
@@ -89,10 +183,10 @@ class HingeHypotheses(BaseHypotheses):
 
     Attributes
     ----------
-    asked : Question
+    asked : HingeQuestion
     """
 
-    def __init__(self, key: bytes, test_scores: Floats, asked: Question) -> None:
+    def __init__(self, key: bytes, test_scores: Floats, asked: HingeQuestion) -> None:
         super().__init__(key, test_scores, asked.weight)
         self.asked = asked
         self._deleted: Floats | None = None
@@ -105,7 +199,7 @@ class HingeHypotheses(BaseHypotheses):
         test = asked.test
         if deleted:
             if self._deleted is None:
-                self._deleted = self._delete()
+                self._deleted = self._supposing(asked.supposed, *self._entries())
             scores = self._deleted
             if scores.shape[2] > columns.size:
                 # The new example has a column of its own.
@@ -113,7 +207,7 @@ class HingeHypotheses(BaseHypotheses):
                 columns, labels, numbers = np.append(columns, asked.test), np.append(labels, 0), np.append(numbers, 0)
             features = asked.store.of(columns)
         else:
-            scores, features = self._branches(), asked.store.columns
+            scores, features = asked.branches.score, asked.store.columns
             if columns.size > asked.distinct.size:
                 # An object with examples of several classes or weights is several distinct examples of equal scores.
                 scores, features = scores[:, :, columns], asked.store.of(columns)
@@ -121,17 +215,6 @@ class HingeHypotheses(BaseHypotheses):
             (ScoreTable(negative, positive, labels, numbers, test, features), codes)
             for negative, positive, codes in self._pairs(scores)
         ]
-
-    def _delete(self) -> Floats:
-        """Return the (sides + 1, machines, entries) deleted scores under all suppositions, and under none."""
-        asked = self.asked
-        entries, test = self._entries()
-        scores = self._supposing(asked.supposed, entries, test)
-        if (asked.side < 0).any():
-            scores[-1] = asked.spans.standing(
-                asked.C, asked.scale, asked.objects, asked.solved, asked.distinct.size, entries, test
-            )
-        return scores
 
     def _entries(self) -> tuple[Entries, int]:
         """Return the distinct examples with the new one, and its place."""
@@ -151,42 +234,62 @@ class HingeHypotheses(BaseHypotheses):
         )  # fmt: skip
 
     def measure(self, sides: Integers) -> None:
-        """Measure the spans by the branches `sides`, -1 for none, unless already done."""
+        """Measure the spans by the branches `sides`, unless already done."""
         if self._deleted is None:
             chosen = np.arange(len(self.asked.supposed))[:, None] == sides
             alone = Entries(np.array([self.asked.test]), np.zeros(1, np.int64), np.zeros(1))  # no other is read
             self._supposing(np.where(chosen, self.asked.supposed, 0.0), alone, 0)
 
-    def _branches(self) -> Floats:
-        """Return the (sides + 1, machines, objects) scores under all suppositions, and, last, under none."""
-        return np.concatenate([self.asked.branches.score, self.asked.solved.score[None]])
-
-    @abstractmethod
     def _pairs(self, scores: Floats) -> list[tuple[Floats, Floats, Integers]]:
         """Return (c, m) scores where the object is not of class k, where it is, and the hypotheses they are for."""
+        side = self.asked.side
+        if self.test_scores.size == 2:
+            first, second = (scores[side, 0] for side in side[0])  # scores of the first class
+            return [(np.array([second, -first]), np.array([first, -second]), np.arange(2))]
+        last = len(self.asked.supposed) - 1
+        if last == 1:
+            return [(scores[0], scores[1], np.arange(len(side)))]
+        # The hypotheses under which a machine that is not of their class supposes weight g.
+        others = np.where(side == last, -1, side).max(axis=0)
+        return [(scores[g], scores[last], np.flatnonzero(others == g)) for g in range(last)]
 
     @property
     def order(self) -> Integers:
         """(n,) column of each example in the tables, in order of arrival."""
         self.check_current()
-        objects, codes = self.asked.history
-        return self.asked.distinct.columns(objects, codes, self.asked.weights)
-
-    def _supposed(self, j: int, values: Floats) -> Floats:
-        """Return the (machines, ...) values under hypothesis j, of (sides + 1, machines, ...) ones."""
-        check_code(j, self.test_scores.size)
-        return values[self.asked.side[:, j], np.arange(len(self.asked.signs))]
+        examples = self.asked.examples
+        n = examples.n
+        return self.asked.distinct.columns(examples.places[:n], examples.codes[:n], examples.weights[:n])
 
     def duals(self, j: int) -> Floats:
-        """Return (n + 1, machines) signed coefficients under hypothesis j; equal objects share theirs by weight."""
+        """Return (n + 1, c) signed coefficients under hypothesis j; equal objects share theirs by weight."""
         self.check_current()
-        asked, count = self.asked, self.asked.distinct.size
-        (objects, labels), by_class = asked.history, asked.distinct.class_weights
-        betas = self._supposed(j, np.concatenate([asked.branches.beta, asked.solved.beta[None]]))[:, :count]
+        check_code(j, self.test_scores.size)
+        asked, examples, by_class = self.asked, self.asked.examples, self.asked.distinct.class_weights
+        places, codes = examples.places[: examples.n], examples.codes[: examples.n]
+        betas = asked.branches.beta[asked.side[:, j], np.arange(len(asked.signs)), : asked.distinct.size]
         new = self.weight * by_class[j]
-        total = asked.objects.total[:, :count].copy()
-        total[asked.signs[:, j] != 0, asked.test] += new
-        weights = np.append(asked.weights * by_class[labels], new)
-        own = np.abs(asked.signs[:, np.append(labels, j)]) * weights
-        shares: Floats = (betas / np.where(total > 0, total, 1.0))[:, np.append(objects, asked.test)] * own
-        return shares.T
+        total = asked.objects.total[:, : asked.distinct.size].copy()
+        total[:, asked.test] += new
+        weights = np.append(examples.weights[: examples.n] * by_class[codes], new)
+        shares: Floats = (betas / np.where(total > 0, total, 1.0))[:, np.append(places, asked.test)] * weights
+        return shares.T if self.test_scores.size > 2 else mirrored(shares).T
+
+    def sums(self) -> HingeSums:
+        """Return the sums of coefficients and of weights at each object.
+
+        Raises
+        ------
+        ValueError
+            Classes differ in weight: then there is no one sum for all hypotheses.
+        """
+        self.check_current()
+        weights, betas, objects = self.asked.distinct.class_weights, self.asked.branches.beta, self.asked.objects
+        if len(betas) > 2:
+            raise ValueError(f"class_weights must be equal for one sum of coefficients, got {weights.tolist()!r}")
+        (negative, positive), mass, total = betas, objects.positive, objects.total[0]
+        if self.test_scores.size == 2:
+            first, second = positive[0], negative[0]  # of the first class's machine, as the first and the second class
+            mass = np.array([mass[0], total - mass[0]])
+            negative, positive = np.array([second, -first]), np.array([first, -second])
+        return HingeSums(negative, positive, mass, total)

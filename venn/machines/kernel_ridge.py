@@ -9,13 +9,13 @@ import numpy as np
 
 from venn._compiled.distribution import both_ends, critical_points
 from venn.labels import LARGEST, Real
-from venn.machines.checks import checked_place, checked_weight
+from venn.machines.checks import checked_weight
 from venn.machines.examples import ExampleTable
-from venn.machines.kept import KeptMachine
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
 from venn.machines.machine import Bag
-from venn.machines.ridge import Bordered, Linear, RidgeSystem
+from venn.machines.ridge import Bordered, LinearPart, RidgeSystem
+from venn.machines.scale import ScaleLike
 from venn.machines.store import NONE, Content, ObjectStore, Remembering
 from venn.parameters import positive
 from venn.prediction import Floats
@@ -27,14 +27,14 @@ SPARE = 20  # binary digits that a forgotten label may have cost before the rest
 
 
 @saved
-class KernelRidge(KeptMachine, Remembering):
+class KernelRidge(Remembering):
     """Kernel ridge regression with a bias, exact online: the machine under predictive distributions of numbers.
 
     It minimises 1/2 |w|^2 + C/2 sum_i (y_i - f(x_i))^2 with f(x) = <w, phi(x)> + b: Gaussian process regression with
     an unknown mean and noise 1 / C. All coefficients, and so all residuals, are linear in the label that a new object
     may have: `hypotheses(x)` gives these lines. Leave-one-out residuals are exact. A step costs n^2 multiplications in
     one pass over the n^2 / 2 numbers of the factor; memory is 4 n^2 bytes. Any example can be forgotten, for about
-    the cost of a step, so a `SlidingWindow` can stand around it, and a `Scaled`.
+    the cost of a step, so a `SlidingWindow` can stand around it.
 
     Labels are kept as differences from one of them, in units of a power of two near the largest difference: labels of
     any size and offset are solved to the same relative accuracy, and multiplying all labels by a power of two changes
@@ -47,6 +47,9 @@ class KernelRidge(KeptMachine, Remembering):
         same method. Objects may be sparse.
     C : float > 0
         Weight of the squared errors; 1 / C is the ridge.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, and a
+        `ScaleWarning` says where columns are far apart; False keeps quiet.
 
     Attributes
     ----------
@@ -81,24 +84,20 @@ class KernelRidge(KeptMachine, Remembering):
     array([[1.25, 2.77, 1.25, 2.99]])
     """
 
-    deletes_exactly = True
+    deletes_exactly = teaches = True
     classes = ()
     space = Real()
 
-    def __init__(self, kernel: Kernel, C: float) -> None:
+    def __init__(self, kernel: Kernel, C: float, *, scale: ScaleLike = None) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
         self._store = ObjectStore(self.kernel)
+        self._put_on(scale)
         self._system = RidgeSystem(self._store, 1)
         self._examples = ExampleTable(np.float64)
         self._origin, self._exponent = 0.0, LEAST
 
     # ------------------------------------------------------------------ reading
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of examples learned."""
-        return self._examples.n
 
     @property
     def _labels(self) -> Floats:
@@ -116,17 +115,21 @@ class KernelRidge(KeptMachine, Remembering):
     @property
     def bag(self) -> Bag:
         """Forecasts (1, n) of the examples by the machine that has learned them; there are no classes to count."""
-        return Bag(self._in_labels(self._system.training_scores()), np.zeros((self.n, 0), np.int64))
+        return self._bag_of(self._system.training_scores())
 
     @property
     def deleted_bag(self) -> Bag:
         """Forecast (1, n) of each example by the machine without it; where there is only one, its label."""
-        return Bag(self._in_labels(self._system.deleted_scores()), np.zeros((self.n, 0), np.int64))
+        return self._bag_of(self._system.deleted_scores())
 
     @property
     def labels(self) -> Floats:
         """(n,) labels of the examples, in order of arrival."""
         return self._labels.copy()
+
+    def _bag_of(self, scores: Floats) -> Bag:
+        scores = self._in_labels(scores[:, self.aside :])
+        return Bag(scores, np.zeros((scores.shape[1], 0), np.int64))
 
     def _in_labels(self, scores: Floats) -> Floats:
         return self._origin + self._unit * scores
@@ -142,15 +145,14 @@ class KernelRidge(KeptMachine, Remembering):
         n = self.n
         (bordered,) = self._system.border(x, [1 / (self.C * weight)])
         nothing = np.zeros(0)
-        linear = self._system.linear(bordered) if n else Linear(0.0, math.inf, nothing, nothing, nothing)
+        linear = self._system.linear(bordered) if n else LinearPart(0.0, math.inf, nothing, nothing, nothing)
         ridge = np.append(self._system.ridge[:n], bordered.ridge)
-        return Lines(key, weight, linear, ridge, self._store.columns[:, : n + 1], self._origin, self._unit, bordered)
+        columns = self._store.columns[:, : n + 1]
+        return Lines(key, weight, linear, ridge, columns, self._origin, self._unit, bordered, self.aside)
 
     # ----------------------------------------------------------------- learning
 
-    def check(self, x: Any, y: Any) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        self._store.clean(x)
+    def _check_label(self, y: Any) -> None:
         self.space.check(y)
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> None:
@@ -165,11 +167,13 @@ class KernelRidge(KeptMachine, Remembering):
         """
         label, weight = self.space.encode(y), checked_weight(weight)
         if weight == 0:
-            self._store.clean(x)
+            self._clean(x)
+            return
+        if self._begun(x, y, weight):
             return
         self._store.look(self.n)
         n, system = self.n, self._system
-        bordered = self.hypotheses(x, weight).bordered
+        bordered = self.answer(x, weight).bordered
         self.forget()
         if n == 0:
             self._origin, self._exponent = label, LEAST
@@ -209,7 +213,7 @@ class KernelRidge(KeptMachine, Remembering):
         >>> machine.n, machine.scores([0.0]).round(3)
         (4, array([1.115]))
         """
-        i = checked_place(i, self.n)
+        i = self._leaving(i)
         restores = i == self.n - 1 and self._system.before is not None
         self.forget()
         self._system.remove(i)
@@ -239,7 +243,7 @@ class KernelRidge(KeptMachine, Remembering):
     @property
     def state(self) -> dict[str, Any]:
         """The objects, the examples with their unit, and the solution with its factor."""
-        return {
+        return super().state | {
             "objects": self._store.held(self.n) if self.n else NONE, "examples": self._examples.state,
             "system": self._system.state, "targets": self._system.targets[:, : self.n], "origin": self._origin,
             "exponent": self._exponent,
@@ -307,8 +311,8 @@ class Lines:
     """
 
     def __init__(
-        self, key: bytes, weight: float, linear: Linear, ridge: Floats, objects: Floats, origin: float, unit: float,
-        bordered: Bordered,
+        self, key: bytes, weight: float, linear: LinearPart, ridge: Floats, objects: Floats, origin: float, unit: float,
+        bordered: Bordered, aside: int = 0,
     ) -> None:  # fmt: skip
         self.key = key
         self.weight = weight
@@ -316,7 +320,7 @@ class Lines:
         self.origin, self.grid = origin, unit * STEP
         self.bordered = bordered
         self.current = True
-        self.aside = 0
+        self.aside = aside
         self.n = len(linear.shares)
         self.test_scores = np.array([origin + unit * linear.forecast])
         self._linear = linear

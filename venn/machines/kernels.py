@@ -196,7 +196,7 @@ class RBF(WithProximities):
     ----------
     gamma : float > 0, "auto" or "scale"
         "auto" is 1 / d for objects of d features, the usual choice for columns of variance 1. "scale" is
-        1 / (d variance), as in scikit-learn, where something knows the variance: in `Scaled(machine)` it is 1;
+        1 / (d variance), as in scikit-learn, where something knows the variance: in a machine with a `Scale` it is 1;
         `VennClassifier.fit` and its like, and `tune`, compute it from X. A machine without these refuses it.
 
     Raises

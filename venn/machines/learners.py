@@ -9,7 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from venn._compiled.tally import linear_scores
-from venn.machines.scaled import Scale, held_scale, middle
+from venn.machines.columns import ColumnScale, held_scale, middle
 from venn.machines.sparse import SparseRows
 from venn.machines.trees import FlatTrees
 from venn.prediction import Floats, Integers
@@ -37,7 +37,7 @@ class Learners(Saved):
     forest, boosted : FlatTrees or None
         None if k is 1.
     scale : (3, d) float64
-        See `Scale.state`.
+        See `ColumnScale.state`.
     coefficients : (1 or k, d + 1) float64
         Of the logistic regression on scaled columns, the constant last.
 
@@ -59,7 +59,7 @@ class Learners(Saved):
         self.boosted: FlatTrees | None = boosted
         self.scale = scale
         self.coefficients = coefficients
-        self._scale: Scale = held_scale(scale)
+        self._scale: ColumnScale = held_scale(scale)
         self._weights, self._constants = np.ascontiguousarray(coefficients[:, :-1]), coefficients[:, -1].copy()
 
     @classmethod

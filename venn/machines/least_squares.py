@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn.machines.base import BaseHypotheses
-from venn.machines.checks import checked_place
 from venn.machines.examples import ExampleTable
-from venn.machines.kept import KeptMachine
 from venn.machines.kernels import Kernel
 from venn.machines.machine import Bag, ScoreTable, Tables
 from venn.machines.ridge import Bordered, RidgeSystem
-from venn.machines.store import NONE, Content, ObjectStore, Weighing
+from venn.machines.scale import ScaleLike
+from venn.machines.store import NONE, Content, ObjectStore, StoreWeighing
 from venn.prediction import Floats, Integers, Label
 from venn.saved import saved
 
@@ -22,7 +21,7 @@ SMALLEST = 1e-300  # least C weight of an example: the equations contain its inv
 
 
 @saved
-class LeastSquaresSVM(KeptMachine, Weighing):
+class LeastSquaresSVM(StoreWeighing):
     """One-against-all least-squares support vector machines, exact online.
 
     Machine k minimises 1/2 |w|^2 + C/2 sum_i (t_i - f_k(x_i))^2, t_i = +1 for class k and -1 for the others,
@@ -54,6 +53,9 @@ class LeastSquaresSVM(KeptMachine, Weighing):
         Declared up front; ties between classes go to the first.
     class_weights : sequence of c numbers > 0, optional
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are, and a
+        `ScaleWarning` says where columns are far apart; False keeps quiet.
 
     Attributes
     ----------
@@ -100,23 +102,21 @@ class LeastSquaresSVM(KeptMachine, Weighing):
     deletes_exactly = True
 
     def __init__(
-        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
+        self,
+        kernel: Kernel,
+        C: float,
+        classes: Sequence[Label],
+        class_weights: Sequence[float] | Floats | None = None,
+        *,
+        scale: ScaleLike = None,
     ) -> None:
-        super().__init__(kernel, C, classes, class_weights)
+        super().__init__(kernel, C, classes, class_weights, scale=scale)
 
     def _start(self) -> None:
         self._store = ObjectStore(self.kernel)
         self._system = RidgeSystem(self._store, len(self.classes), -1.0)  # targets are +1 and -1
         self._examples = ExampleTable()
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of examples learned."""
-        return self._examples.n
-
-    def _weigh(self, class_weights: Floats) -> None:
-        self.class_weights = class_weights
-        self._values, self._group = np.unique(class_weights, return_inverse=True)
+        self._values, self._group = np.unique(self.class_weights, return_inverse=True)
         self._make_tables()
 
     def _make_tables(self) -> None:
@@ -220,7 +220,7 @@ class LeastSquaresSVM(KeptMachine, Weighing):
         >>> machine.n, machine.scores([0.0]).round(3)
         (4, array([ 0.977, -0.977]))
         """
-        i = checked_place(i, self.n)
+        i = self._leaving(i)
         self.forget()
         self._system.remove(i)
         self._examples.remove(i)
@@ -231,7 +231,8 @@ class LeastSquaresSVM(KeptMachine, Weighing):
     def state(self) -> dict[str, Any]:
         """The objects, the examples, and the solution with its factor."""
         objects = self._store.held(self.n) if self.n else NONE
-        return {"objects": objects, "examples": self._examples.state, "system": self._system.state}
+        examples = self._examples.state
+        return super().state | {"objects": objects, "examples": examples, "system": self._system.state}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""

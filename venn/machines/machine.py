@@ -145,9 +145,8 @@ class Machine(Protocol):
     oldest; later ones move up. The machine is then the one that has learned all others. A refused `i` leaves no trace.
 
     Some machines have more, which is read where it is there: `probabilities = True` if scores are probabilities;
-    `space` if labels are not classes (`venn.labels.Real`); `expect_scaled()`, which `Scaled` calls so that nobody is
-    warned of columns of different sizes; and `expect_training()`, which an inductive predictor calls, whose training
-    examples are in no bag.
+    `space` if labels are not classes (`venn.labels.Real`); and `expect_training()`, which an inductive predictor calls,
+    whose training examples are in no bag.
     """
 
     @property
@@ -240,3 +239,11 @@ def grown(array: Any, *shape: int) -> Any:
     larger = np.zeros(shape, array.dtype)
     larger[tuple(slice(0, length) for length in array.shape)] = array
     return larger
+
+
+def doubled(room: int, least: int) -> int:
+    """Return the room, doubled until it is enough."""
+    room = max(64, room)
+    while room < least:
+        room *= 2
+    return room

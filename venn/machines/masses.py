@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,17 +26,6 @@ from venn.prediction import Floats
 
 GOOD = 0.5  # of the tolerance: a smaller residual needs no other method
 SURE = 0.9  # of the tolerance: most that a certificate may find; the rest is for rounding that it misses
-
-
-class Moved(NamedTuple):
-    """Machines whose examples have got other weights, and how.
-
-    Each is in its own arrays, (1, count), and its margin has no room to grow. `events` are the events of each one's
-    path, in the same order; -1 where it failed.
-    """
-
-    machines: dict[int, Solved]
-    events: list[int]
 
 
 def feasible(C: float, beta: Floats, old: Floats, new: Floats) -> Floats:
@@ -129,27 +117,26 @@ def move_masses(
     total: Floats,
     tolerance: float,
     which: Iterable[int],
-) -> Moved:
-    """Return the machines for the masses `positive` and `total`, both (machines, count); what is given stays as it is.
+) -> dict[int, Solved]:
+    """Return the machines `which` for the masses `positive` and `total`, (machines, count); what is given stays.
 
     Each machine follows its path from the old masses to the new ones; where that fails, a batch solve starts from the
-    old coefficients. Machines whose examples all have one sign have nothing to solve: `which` names the machines to
-    solve.
+    old coefficients. Each is in its own arrays, (1, count), and its margin has no room to grow. Machines whose examples
+    all have one sign have nothing to solve.
 
     Raises
     ------
     NotConverged
         A machine misses the tolerance.
     """
-    moved = Moved({}, [])
+    moved = {}
     for k in which:
         own = slice(k, k + 1)
         before, after = (
             Objects(objects.kernel, of_class[own], of_all[own], objects.sizes[own])
             for of_class, of_all in ((objects.positive, objects.total), (positive, total))
         )
-        moved.machines[k], events = move_one(before, after, solved, k, count, scale, C, tolerance)
-        moved.events.append(events)
+        moved[k], _ = move_one(before, after, solved, k, count, scale, C, tolerance)
     return moved
 
 

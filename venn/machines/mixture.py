@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.mixture import apply_mixture, fit_mixture, mixture_tables
-from venn.machines.around import inside
-from venn.machines.bank import BankHypotheses
+from venn.machines.bank import BankHypotheses, BankView
 from venn.machines.base import BaseHypotheses, Reread, in_bag
 from venn.machines.machine import Bag, NotConverged, Tables
-from venn.machines.views import BankView
+from venn.machines.window import inside
 from venn.parameters import positive
 from venn.prediction import Floats
 from venn.saved import saved
@@ -35,11 +34,11 @@ class Mixture(BankView):
 
     Parameters
     ----------
-    bank : Bank, ScaledBank, or SlidingWindow on a Bank
+    bank : Bank, or SlidingWindow on one
     rate : float > 0, default 1
         How fast weights fall as losses grow: 1 suits the three members of a bank by default, 0.25 about twelve.
     whole : bool, default False
-        Whether examples that only teach, as in a `ScaledBank`, count like all others: nothing is guaranteed then.
+        Whether examples that only teach, see `Scale`, count like all others: nothing is guaranteed then.
 
     Raises
     ------
@@ -138,7 +137,7 @@ class Blend:
 
     Parameters
     ----------
-    bank : Bank or ScaledBank
+    bank : Bank
     rate : float > 0
     """
 

@@ -9,20 +9,20 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from venn.machines.base import BaseHypotheses
-from venn.machines.checks import checked_place, clean_object, code_of
+from venn.machines.checks import clean_object, code_of
 from venn.machines.examples import PlacedTable
-from venn.machines.kept import KeptMachine, kept_arrays, put_arrays
-from venn.machines.machine import Bag, ScoreTable, Tables, grown
-from venn.machines.store import NONE, DenseObjects, contents_of, doubled
+from venn.machines.machine import Bag, ScoreTable, Tables, doubled, grown
+from venn.machines.scale import OnScale, ScaleLike
+from venn.machines.store import NONE, DenseObjects, contents_of
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
-from venn.saved import held_finite
+from venn.saved import checked_keys, held_array, held_finite
 
 #: Sets the scores (c, m + 1) of all columns, deleted ones or not: where the new object is not of a class, where it is.
 Fill: TypeAlias = Callable[[bool, Floats, Floats], None]
 
 
-class ObjectMachine(KeptMachine):
+class ObjectMachine(OnScale):
     """Base of machines that keep one column for each distinct example: object and class.
 
     The new object stands in the column after the last.
@@ -33,19 +33,16 @@ class ObjectMachine(KeptMachine):
     # Norm of an object. Distances are then at most 2e8: below the 1e9 of a class without examples.
     _largest: ClassVar[float] = 1e8
     _absent: ClassVar[float] = -1e9
+    _examples: PlacedTable
 
-    def __init__(self, classes: Sequence[Label]) -> None:
+    def __init__(self, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
+        self._put_on(scale)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
         self._examples = PlacedTable(by_class=True)  # a place is a column
         self._objects = DenseObjects(0)
         self._labels = np.zeros(0, np.int64)  # class of each column
         self._weights = np.zeros(0, np.int64)  # and number of its examples
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of examples learned."""
-        return self._examples.n
 
     @property
     def _count(self) -> int:
@@ -112,7 +109,7 @@ class ObjectMachine(KeptMachine):
         """Deleted scores now, by distinct example."""
         return self._bag(True)
 
-    def _clean(self, x: Any) -> Floats:
+    def _kept(self, x: Any) -> Floats:
         clean = clean_object(x, self._objects.features if self.n else None)
         # The largest feature is checked first: squares could overflow.
         norm = float(np.abs(clean).max())
@@ -131,7 +128,7 @@ class ObjectMachine(KeptMachine):
         ----------
         x : (d,) finite numbers
         """
-        return self._answered(self._clean(x))
+        return self.answer(x)
 
     def _solved_for(self, x: Floats, key: bytes, weight: float) -> ObjectHypotheses:
         self.forget()
@@ -149,9 +146,7 @@ class ObjectMachine(KeptMachine):
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
         return self.hypotheses(x).test_scores.copy()
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise, and learn nothing."""
-        self._clean(x)
+    def _check_label(self, y: Label) -> None:
         code_of(y, self._codes)
 
     def learn_one(self, x: Any, y: Label) -> None:
@@ -163,7 +158,9 @@ class ObjectMachine(KeptMachine):
         y : one of `classes`
         """
         code = code_of(y, self._codes)
-        key = self.hypotheses(x).key
+        if self._begun(x, y):
+            return
+        key = self.answer(x).key
         self.forget()
         column = self._examples.find(key, code)
         self._commit(code, column)
@@ -200,7 +197,7 @@ class ObjectMachine(KeptMachine):
         >>> machine.scores([0.1])
         array([0., 1.])
         """
-        i = checked_place(i, self.n)
+        i = self._leaving(i)
         self.forget()
         column = int(self._examples.places[i])
         self._examples.remove(i)
@@ -215,16 +212,18 @@ class ObjectMachine(KeptMachine):
 
     # -------------------------------------------------------------------- state
 
-    def _lengths(self) -> dict[str, int]:
-        return {"k": getattr(self, "k", 0), "c": len(self.classes)}
+    @abstractmethod
+    def _arrays(self, m: int) -> dict[str, Any]:
+        """Return what else is kept of m columns, by name: the filled corners of arrays."""
 
     @property
     def state(self) -> dict[str, Any]:
-        """What was learned."""
-        sizes = self._lengths() | {"d": self._objects.features, "m": self._count}
-        read = kept_arrays(self, self.parts, sizes) if self.n else {part.path: None for part in self.parts}
-        objects = self._objects.held(self._count) if self.n else NONE
-        return read | {"objects": objects, "examples": self._examples.state}
+        """The objects, the examples, and what else is kept of them."""
+        m = self._count
+        return super().state | {
+            "objects": self._objects.held(m) if m else NONE, "examples": self._examples.state,
+            "arrays": self._arrays(m) if m else None,
+        }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
@@ -234,13 +233,19 @@ class ObjectMachine(KeptMachine):
         if self.n == 0:
             return
         d, m = objects.shape
-        self._check_arrays(state, self._lengths() | {"d": d, "m": m})
         self._make_room(m, d)
         self._objects.columns[:, :m] = objects
         places = self._examples.places[: self.n]
         self._labels[places] = self._examples.codes[: self.n]
         self._weights[:m] = np.bincount(places)
-        put_arrays(self, self.parts, state)
+        own = self._arrays(m)
+        checked_keys("arrays", state["arrays"], own)
+        for name, corner in own.items():
+            corner[...] = held_array(name, state["arrays"][name], corner.shape, corner.dtype)
+        self._check_arrays(m)
+
+    def _check_arrays(self, m: int) -> None:
+        """Raise a ValueError where loops over the arrays of m columns, just taken over, would not end."""
 
 
 class ObjectHypotheses(BaseHypotheses):

@@ -1,13 +1,14 @@
-"""Machines that keep the objects themselves: nearest neighbours and class centroids, exact online."""
+"""Machines that keep the objects themselves: nearest neighbours, distances and class centroids, exact online."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from venn._compiled import distances
 from venn._compiled.neighbours import (
     Levels,
     add_all_exactly,
@@ -21,9 +22,9 @@ from venn._compiled.neighbours import (
     welcome,
 )
 from venn._compiled.rows import squares_row
-from venn.machines.kept import Part
 from venn.machines.machine import grown
 from venn.machines.object_machine import Fill, ObjectMachine
+from venn.machines.scale import ScaleLike
 from venn.parameters import integer
 from venn.prediction import Floats, Label
 from venn.saved import held_codes, saved
@@ -49,6 +50,8 @@ class NearestNeighbours(ObjectMachine):
     k : int >= 1
     classes : sequence of at least 2 distinct labels
         Declared up front; ties between classes go to the first.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are.
 
     Attributes
     ----------
@@ -82,17 +85,9 @@ class NearestNeighbours(ObjectMachine):
 
     _largest = 1e150  # squares stay finite
 
-    parts = (
-        Part("_levels.distance", ("m", "L"), dtype=None),
-        Part("_levels.votes", ("m", "L", "c"), dtype=np.int64),
-        Part("_levels.used", ("m",), dtype=np.int64),
-        Part("_levels.sums", ("m", "c"), dtype=np.int64),
-        Part("_levels.reach", ("m",), dtype=None),
-    )
-
-    def __init__(self, k: int, classes: Sequence[Label]) -> None:
+    def __init__(self, k: int, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
         self.k = integer("k", k, 1)
-        super().__init__(classes)
+        super().__init__(classes, scale=scale)
         self._distances = np.zeros(0)
         self._new_levels(0)
 
@@ -115,8 +110,8 @@ class NearestNeighbours(ObjectMachine):
         return self._levels.sums[m].astype(np.float64)
 
     def _fill(self, new: bool) -> Fill:
-        distances = self._distances if new else np.full(self._count, np.inf)
-        return partial(vote_table, self._levels, self._count, distances, self._labels, self.k)
+        away = self._distances if new else np.full(self._count, np.inf)
+        return partial(vote_table, self._levels, self._count, away, self._labels, self.k)
 
     def _commit(self, code: int, column: int) -> None:
         welcome(self._levels, self._count, self._distances, code, self.k)
@@ -136,31 +131,26 @@ class NearestNeighbours(ObjectMachine):
 
     # -------------------------------------------------------------------- state
 
+    def _arrays(self, m: int) -> dict[str, Any]:
+        return {name: values[:m] for name, values in self._levels._asdict().items()}
+
     @property
     def state(self) -> dict[str, Any]:
-        """What was learned; levels without spare room."""
+        """What was learned; what stands beyond the levels in use means nothing."""
         held = super().state
         if self.n:
-            m, used = self._count, self._levels.used[: self._count]
-            deepest = int(used.max())
-            beyond = np.arange(deepest) >= used[:, None]
-            held["_levels.distance"] = np.where(beyond, 0.0, self._levels.distance[:m, :deepest])
-            held["_levels.votes"] = np.where(beyond[:, :, None], 0, self._levels.votes[:m, :deepest])
+            arrays = held["arrays"]
+            beyond = np.arange(self.k + 2) >= arrays["used"][:, None]
+            arrays["distance"] = np.where(beyond, 0.0, arrays["distance"])
+            arrays["votes"] = np.where(beyond[:, :, None], 0, arrays["votes"])
         return held
 
-    def _lengths(self) -> dict[str, int]:
-        return super()._lengths() | {"L": 0}
-
-    def _check_arrays(self, state: dict[str, Any], sizes: Mapping[str, int]) -> None:
-        depth = np.shape(state["_levels.distance"])[1:] or (0,)
-        if not 1 <= depth[0] <= sizes["k"] + 1:
-            raise ValueError(f"levels must be from 1 to {sizes['k'] + 1}, got {depth[0]}")
-        super()._check_arrays(state, {**sizes, "L": depth[0]})
+    def _check_arrays(self, m: int) -> None:
         # Loops go from level to level as long as these numbers say so.
-        used, votes = state["_levels.used"], state["_levels.votes"]
-        held_codes("used levels", used, used.shape, 1, depth[0] + 1)
-        beyond = votes[np.arange(depth[0]) >= used[:, None]]
-        if (votes < 0).any() or beyond.any() or not np.array_equal(state["_levels.sums"], votes.sum(axis=1)):
+        used, votes, sums = self._levels.used[:m], self._levels.votes[:m], self._levels.sums[:m]
+        held_codes("used levels", used, (m,), 1, self.k + 2)
+        beyond = votes[np.arange(self.k + 2) >= used[:, None]]
+        if (votes < 0).any() or beyond.any() or not np.array_equal(sums, votes.sum(axis=1)):
             raise ValueError("levels must be those of the nearest examples of each column")
 
 
@@ -182,6 +172,8 @@ class NearestCentroid(ObjectMachine):
     ----------
     classes : sequence of at least 2 distinct labels
         Declared up front; ties between classes go to the first.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are.
 
     Attributes
     ----------
@@ -211,10 +203,8 @@ class NearestCentroid(ObjectMachine):
 
     unnamed = 0
 
-    parts = (Part("_sums", ("c", "d")), Part("_errors", ("c", "d")), Part("_sizes", ("c",), dtype=np.int64))
-
-    def __init__(self, classes: Sequence[Label]) -> None:
-        super().__init__(classes)
+    def __init__(self, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
+        super().__init__(classes, scale=scale)
         self._new_features(0)
 
     def _new_features(self, features: int) -> None:
@@ -258,3 +248,110 @@ class NearestCentroid(ObjectMachine):
         chosen = examples.places[: self.n][examples.codes[: self.n] == code]
         add_all_exactly(self._columns, chosen, self._sums[code], self._errors[code])
         self._sizes[code] -= 1
+
+    def _arrays(self, m: int) -> dict[str, Any]:
+        return {"sums": self._sums, "errors": self._errors, "sizes": self._sizes}
+
+
+@saved
+class NeighbourDistances(ObjectMachine):
+    """Mean distances to the nearest examples of each class.
+
+    The score of a class is minus the mean Euclidean distance to its k nearest examples, or to all of them where there
+    are fewer than k; it is -1e9 where there is none. So the largest score is that of the nearest class. Deleted scores
+    use the *other* examples; in training scores each example is its own nearest one, at distance 0, so that with k = 1
+    the own class always scores 0.
+
+    With the measures `DistanceRatio()` and `Margin()`, on deleted scores, this is the nearest-neighbour
+    nonconformity of the literature: far from its own class, near to another. The deleted scores of a new
+    object do not depend on its label, so `CategoryClass()` applies to taxonomies on them.
+
+    Scores are a function of the distances alone: the same to the last bit in whatever order examples came.
+    A step costs O(n (d + c)), and O(k) more for each list of nearest examples that the new one enters; memory is
+    O(n (d + c k)). Distances are compared on a grid of 1e-6: features should be of a scale of about 1.
+
+    Parameters
+    ----------
+    k : int >= 1
+        Number of nearest examples of each class.
+    classes : sequence of at least 2 distinct labels
+        Declared up front; ties between classes go to the first.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    residual : float
+        Always 0: nothing is solved.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter, object or label out of range, or an object of norm above 1e8; nothing is learned from it.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapter 3: conformal prediction by
+    nearest neighbours; Proedrou, Nouretdinov, Vovk & Gammerman (2002), "Transductive confidence machines for
+    pattern recognition", for more than one neighbour.
+
+    Examples
+    --------
+    >>> machine = NeighbourDistances(2, classes=["no", "yes"])
+    >>> for x in (0.0, 0.25, 1.0):
+    ...     machine.learn_one([x], "no")
+    >>> machine.learn_one([2.0], "yes")
+    >>> machine.scores([0.5])  # 0.25 and 0.5 from "no", 1.5 from "yes"
+    array([-0.375, -1.5  ])
+    """
+
+    def __init__(self, k: int, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
+        self.k = integer("k", k, 1)
+        super().__init__(classes, scale=scale)
+        c = len(self.classes)
+        self._distances = np.zeros(0)
+        self._nearest = np.zeros((c, 0, self.k))
+        self._others = np.zeros((c, 0))
+        self._own = np.zeros(0)
+
+    def _new_room(self, room: int) -> None:
+        c = len(self.classes)
+        self._distances = np.zeros(room)
+        self._nearest = grown(self._nearest, c, room, self.k)
+        self._others, self._own = grown(self._others, c, room), grown(self._own, room)
+
+    def _suppose(self) -> Floats:
+        m = self._count
+        distances.distances_to(self._columns, m, self._columns[:, m].copy(), self._distances)
+        distances.look_around(self._nearest, m, self._distances, self._labels, self._weights)
+        return np.array([distances.score(row, np.inf, False, self._absent) for row in self._nearest[:, m]])
+
+    def _fill(self, new: bool) -> Fill:
+        away = self._distances if new else np.full(self._count, np.inf)
+        kept = self._nearest, self._others, self._own
+        return partial(distances.distance_table, *kept, self._count, away, self._labels, self._absent)
+
+    def _commit(self, code: int, column: int) -> None:
+        m = self._count
+        distances.welcome(self._nearest, self._others, self._own, m, self._distances, self._labels, code, self._absent)
+        if column == m:
+            for j in range(len(self.classes)):
+                distances.settle(self._nearest, self._others, self._own, m, j, code, self._absent)
+
+    def _part_with(self, code: int, column: int) -> None:
+        m, further = self._count, np.empty(self._count)
+        distances.distances_to(self._columns, m, self._columns[:, column].copy(), self._distances)
+        distances.part_with(
+            self._nearest, self._others, self._own, self._columns, m, self._distances, self._labels, self._weights,
+            code, self._absent, further,
+        )  # fmt: skip
+
+    def _move(self, column: int, to: int) -> None:
+        for values in (self._nearest, self._others):
+            values[:, to] = values[:, column]
+        self._own[to] = self._own[column]
+
+    def _arrays(self, m: int) -> dict[str, Any]:
+        return {"nearest": self._nearest[:, :m], "others": self._others[:, :m], "own": self._own[:m]}

@@ -12,10 +12,10 @@ from scipy.linalg.lapack import dtrtri
 
 from venn._compiled import distribution
 from venn._compiled import ridge as compiled
-from venn.machines.machine import NotConverged, grown
-from venn.machines.ridge_solution import Kept, Solution, changed_by_last
+from venn.machines.machine import NotConverged, doubled, grown
+from venn.machines.ridge_solution import KeptRows, RidgeSolution, changed_by_last
 from venn.machines.shared_store import KernelRows, same
-from venn.machines.store import Content, ObjectStore, check_row, doubled
+from venn.machines.store import Content, ObjectStore, check_row
 from venn.prediction import Floats
 from venn.saved import checked_keys, held_int
 
@@ -40,7 +40,7 @@ class Bordered(NamedTuple):
     biases: Floats  # (t,)
 
 
-class Linear(NamedTuple):
+class LinearPart(NamedTuple):
     """What a new example does to the coefficients of one target: all are linear in its own target.
 
     With a_i the coefficient of example i without the new one, and Q the matrix that makes coefficients of targets, a
@@ -91,9 +91,9 @@ class RidgeSystem:
         Number of examples.
     targets : (t, >= n) float64
     ridge : (>= n,) float64
-    solution : Solution
+    solution : RidgeSolution
         The current one.
-    before : Kept or None
+    before : KeptRows or None
         What the last learned example has changed: forgetting that example restores it.
     probe : int
         The old example, modulo n, that is checked next.
@@ -116,9 +116,9 @@ class RidgeSystem:
         self.room = 0
         self.targets = np.zeros((outputs, 0))
         self.ridge = np.zeros(0)
-        self.solution = Solution(0, outputs)
-        self.before: Kept | None = None
-        self._afresh: Solution | None = None  # computed for a question where the current solution failed a check
+        self.solution = RidgeSolution(0, outputs)
+        self.before: KeptRows | None = None
+        self._afresh: RidgeSolution | None = None  # computed for a question where the current solution failed a check
         self._asked = self.solution  # the solution that answered the last question
         self._ways = 1  # ridges that a new example is supposed to have
         self._make_scratch()
@@ -145,10 +145,10 @@ class RidgeSystem:
         """Worst error of the equations over all examples and targets, the kernel computed afresh."""
         return self._residual(self.solution, self.ridge)
 
-    def _residual(self, solution: Solution, ridge: Floats, loss: float = 1.0) -> float:
+    def _residual(self, solution: RidgeSolution, ridge: Floats, loss: float = 1.0) -> float:
         return max((self._violation(i, solution, ridge, loss) for i in range(self.n)), default=0.0)
 
-    def _violation(self, i: int, solution: Solution, ridge: Floats, loss: float = 1.0) -> float:
+    def _violation(self, i: int, solution: RidgeSolution, ridge: Floats, loss: float = 1.0) -> float:
         """Return the error of an example's equations; what only deleted scores depend on counts `loss` times."""
         n, row, s = self.n, self._probe_row, solution
         self.store.row_of(i, n, row, s.reference)
@@ -157,11 +157,11 @@ class RidgeSystem:
         )
         return float(max(missed, loss * digits))
 
-    def _probed(self, solution: Solution, ridge: Floats, loss: float) -> float:
+    def _probed(self, solution: RidgeSolution, ridge: Floats, loss: float) -> float:
         """Return the error of the example whose turn it is."""
         return self._violation(self.probe % self.n, solution, ridge, loss) if self.n > 0 else 0.0
 
-    def _sweep_of(self, solution: Solution) -> Floats:
+    def _sweep_of(self, solution: RidgeSolution) -> Floats:
         """Return what all equations are checked by, computed where that is not known."""
         if solution.sweep is None:
             sweep = np.zeros((4, self.room))
@@ -171,7 +171,7 @@ class RidgeSystem:
             solution.sweep = sweep
         return solution.sweep
 
-    def _checked(self, s: Solution, ridge: Floats, shrunk: float = 1.0) -> float:
+    def _checked(self, s: RidgeSolution, ridge: Floats, shrunk: float = 1.0) -> float:
         """Return the worst error of a solution, all equations looked at, or at a sum of them that is small.
 
         The inverse's diagonal has just shrunk so many times, which cost it digits.
@@ -200,7 +200,7 @@ class RidgeSystem:
         """Return the (t,) scores of an object; 0 before the first example."""
         return self._score(self.store.row_with(self.n, x, self.solution.reference), self.solution)
 
-    def _score(self, row: Floats, s: Solution) -> Floats:
+    def _score(self, row: Floats, s: RidgeSolution) -> Floats:
         if self.n == 0:
             return np.zeros(len(self.targets))
         return compiled.score_row(self.n, row, s.sums, s.solutions, s.bases, s.total)
@@ -250,7 +250,7 @@ class RidgeSystem:
                 )
         return answer
 
-    def _suppose(self, x: Content, ridges: Sequence[float] | Floats, s: Solution) -> tuple[float, list[Bordered]]:
+    def _suppose(self, x: Content, ridges: Sequence[float] | Floats, s: RidgeSolution) -> tuple[float, list[Bordered]]:
         """Return the worst error checked, and the system bordered with each ridge."""
         n, row, u, low = self.n, self._row, self._u, self.low
         self._asked = s
@@ -286,7 +286,7 @@ class RidgeSystem:
                 s.certified = n
         return worst, answer
 
-    def _supposed_violation(self, i: int, s: Solution, new: Bordered, loss: float) -> float:
+    def _supposed_violation(self, i: int, s: RidgeSolution, new: Bordered, loss: float) -> float:
         """Return the error of an old example's equations with the new one."""
         n, row = self.n, self._probe_row
         self.store.row_of(i, n, row, s.reference)
@@ -320,7 +320,7 @@ class RidgeSystem:
             negative, positive,
         )  # fmt: skip
 
-    def linear(self, new: Bordered, target: int = 0) -> Linear:
+    def linear(self, new: Bordered, target: int = 0) -> LinearPart:
         """Return what the new example does to the coefficients of one target; there is at least one example."""
         n, s = self.n, self._asked
         shares, coefficients, diagonal = np.empty((3, n))
@@ -328,7 +328,7 @@ class RidgeSystem:
             n, self._u, s.sums, s.diagonal, s.solutions[target], s.bases[target], s.total, new.pivot, new.gain,
             shares, coefficients, diagonal,
         )  # fmt: skip
-        return Linear(float(self.new_scores()[target]), pivot, shares, coefficients, diagonal)
+        return LinearPart(float(self.new_scores()[target]), pivot, shares, coefficients, diagonal)
 
     def append(self, new: Bordered, targets: Floats) -> None:
         """Learn the new example, with its (t,) targets."""
@@ -349,17 +349,17 @@ class RidgeSystem:
 
     # ------------------------------------------------------------------ changes
 
-    def _solved(self, ridge: Floats, reference: Floats | None) -> Solution:
+    def _solved(self, ridge: Floats, reference: Floats | None) -> RidgeSolution:
         """Return everything computed from the kernel of objects less a reference, a ridge and the targets."""
         n, kernel = self.n, self.store.kernel
         if n == 0:
-            return Solution(self.room, len(self.targets), reference)
+            return RidgeSolution(self.room, len(self.targets), reference)
         M = np.empty((n, n), order="F")
         row = np.empty(n)
         for i in range(n):
             self.store.row_of(i, n, row, reference)
             M[:, i] = row
-        s = Solution(self.room, len(self.targets), reference)
+        s = RidgeSolution(self.room, len(self.targets), reference)
         s.sweep = np.zeros((4, self.room))
         weights = WEIGHTS[np.arange(n) % WEIGHTS.size] if self.solution.sweep is None else self.solution.sweep[0, :n]
         lengths = np.sqrt(np.maximum(M.diagonal(), 0.0))

@@ -11,7 +11,7 @@ from venn.prediction import Floats
 from venn.saved import held_finite, held_float, held_int
 
 
-class Solution:
+class RidgeSolution:
     """What follows from the kernel, the ridge and the targets; a system may hold the current one and a fresh one.
 
     Attributes
@@ -55,9 +55,9 @@ class Solution:
         factor[:used] = self.factor[:used]
         self.factor = factor
 
-    def trimmed(self, n: int) -> Solution:
+    def trimmed(self, n: int) -> RidgeSolution:
         """Return a copy for n examples, without spare room."""
-        copy = Solution(n, len(self.bases), self.reference)
+        copy = RidgeSolution(n, len(self.bases), self.reference)
         copy.factor[:] = self.factor[: n * (n + 1) // 2]
         copy.take_back(self.kept(n))
         copy.certified = self.certified
@@ -82,21 +82,21 @@ class Solution:
         if reference is not None:
             self.reference = held_finite("reference", reference, (features or 0,)).copy()
 
-    def kept(self, n: int) -> Kept:
+    def kept(self, n: int) -> KeptRows:
         """Return copies of everything about n examples except the factor."""
         total = float(self.total)  # one of numpy's where the compiler is off
-        return Kept(
+        return KeptRows(
             self.sums[:n].copy(), self.diagonal[:n].copy(), self.solutions[:, :n].copy(), self.bases.copy(), total
         )
 
-    def take_back(self, kept: Kept) -> None:
+    def take_back(self, kept: KeptRows) -> None:
         """Take over what was kept."""
         n = len(kept.sums)
         self.sums[:n], self.diagonal[:n], self.solutions[:, :n] = kept.sums, kept.diagonal, kept.solutions
         self.bases[:], self.total = kept.bases, kept.total
 
 
-class Kept(NamedTuple):
+class KeptRows(NamedTuple):
     """What is computed from a factor and changes with every example."""
 
     sums: Floats
@@ -106,7 +106,7 @@ class Kept(NamedTuple):
     total: float
 
 
-def changed_by_last(before: Any, n: int, c: int) -> Kept | None:
+def changed_by_last(before: Any, n: int, c: int) -> KeptRows | None:
     """Return what the last learned example has changed: forgetting that example restores it."""
     if before is None:
         return None
@@ -116,4 +116,4 @@ def changed_by_last(before: Any, n: int, c: int) -> Kept | None:
     sums, diagonal, solutions, bases = (
         held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
     )
-    return Kept(sums, diagonal, solutions, bases, held_float("before", before[4]))
+    return KeptRows(sums, diagonal, solutions, bases, held_float("before", before[4]))

@@ -29,8 +29,8 @@ class Spans:
 
     Parameters
     ----------
-    signs : (machines, c) of +1, -1 or 0
-        Whether examples of a class are positive, negative or unused for a machine.
+    signs : (machines, c) of +1 or -1
+        Whether examples of a class are positive or negative for a machine.
     sides : int
         What a machine may suppose of a new object.
 
@@ -88,13 +88,13 @@ class Spans:
         entries: Entries,
         test: int,
     ) -> Floats:
-        """Return the (sides + 1, machines, entries) deleted scores under suppositions about object p; zeros under none.
+        """Return the (sides, machines, entries) deleted scores under suppositions about object p.
 
         `supposed` are the weights of the new example, 0 where nothing is supposed. The new example is entry `test`.
         """
         self.make_room(objects.positive.shape[1])
         # Zeros where a machine has no such supposition: readers compare such scores before they ignore them.
-        scores = np.zeros((len(supposed) + 1, len(self.signs), entries.objects.size))
+        scores = np.zeros((*supposed.shape, entries.objects.size))
         delete_step(
             p, count, scale, C, self.signs, supposed, objects, solved, branches, self.known, self._supposed, *entries,
             test, scores,
@@ -102,12 +102,11 @@ class Spans:
         return scores
 
     def take(self, sides: Integers, count: int) -> None:
-        """Take over the spans by the branches `sides`; -1 for machines that stay as they are."""
+        """Take over the spans by the branches `sides`."""
         if not self.kept:
             self.known.fill(np.nan)
             return
-        learning = np.flatnonzero(sides >= 0)
-        self.known[learning, :count] = self._supposed[sides[learning], learning, :count]
+        self.known[:, :count] = self._supposed[sides, np.arange(len(sides)), :count]
 
     def forget_machines(self, machines: list[int]) -> None:
         """Drop the spans by machines that have changed."""

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from venn._compiled.sparse import Rows
-from venn.machines.base import BaseMachine
 from venn.machines.checks import checked_class_weights, checked_weight, clean_object, code_of
 from venn.machines.kernels import Kernel, checked_kernel, needs_scale
-from venn.machines.machine import grown
+from venn.machines.machine import doubled, grown
+from venn.machines.scale import OnScale, ScaleLike
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Integers, Label
@@ -29,8 +29,8 @@ ENOUGH, FAR = 30, 100.0  # objects whose spreads are compared, and how far apart
 class ScaleWarning(UserWarning):
     """The columns of a machine's objects have spreads so far apart that distances hardly depend on some of them.
 
-    It names two such columns. Scale them beforehand, or put the machine into `Scaled`; a `Forecaster` scales by itself.
-    Where the columns are meant to be so, silence it.
+    It names two such columns. Scale them beforehand, or give the machine `scale=True`; a `Forecaster` scales by itself.
+    Where the columns are meant to be so, `scale=False` silences it.
 
     Examples
     --------
@@ -58,14 +58,6 @@ def far_apart(columns: Floats) -> tuple[int, int, Floats] | None:
     wide, narrow = varies[spreads[varies].argmax()], varies[spreads[varies].argmin()]
     far = spreads[wide] > FAR * spreads[narrow] and ranges[wide] > FAR * ranges[narrow]
     return (int(wide), int(narrow), spreads) if far else None
-
-
-def doubled(room: int, least: int) -> int:
-    """Return the room, doubled until it is enough."""
-    room = max(64, room)
-    while room < least:
-        room *= 2
-    return room
 
 
 class DenseObjects:
@@ -256,7 +248,7 @@ class ObjectStore:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.features: int | None = None
-        self.scaled = False  # whether objects come on a scale that was fixed beforehand, see `Scaled`
+        self.scaled = False  # whether objects come on a scale, or are meant to be as they are, see `Scale`
         self._looked = False  # whether their spreads were compared
         self._objects: Any = DenseObjects(0)
 
@@ -270,7 +262,7 @@ class ObjectStore:
         if not self.scaled and needs_scale(self.kernel):
             raise ValueError(
                 f"gamma='scale' needs columns of a known variance, got {self.kernel!r} in a machine that does not "
-                "scale: put the machine into Scaled(...), or take gamma='auto', which is 1 / d"
+                "scale: give the machine scale=True, or take gamma='auto', which is 1 / d"
             )
         if not is_sparse(x):
             dense = clean_object(x, self.features)
@@ -398,8 +390,8 @@ class ObjectStore:
             warnings.warn(
                 f"column {wide} has a standard deviation of {spreads[wide]:.3g} over the first {ENOUGH} objects, and "
                 f"column {narrow} one of {spreads[narrow]:.3g}: nothing scales, so distances hardly depend on the "
-                "latter. Scale the columns beforehand, or put the machine into Scaled(machine) (--scale on the command "
-                "line, where the predictor takes it); a Forecaster scales by itself",
+                "latter. Scale the columns beforehand, or give the machine scale=True (--scale on the command line, "
+                "where the predictor takes it); a Forecaster scales by itself",
                 ScaleWarning,
                 stacklevel=3,
             )
@@ -427,7 +419,7 @@ class ObjectStore:
         return copy
 
 
-class Storing(BaseMachine):
+class Storing(OnScale):
     """Base of machines that keep objects in a store."""
 
     _codes: dict[Label, int]
@@ -441,13 +433,14 @@ class Storing(BaseMachine):
     def _columns(self) -> Floats:
         return self._store.columns
 
-    def expect_scaled(self) -> None:
-        """Know that objects come on a scale that was fixed beforehand; `Scaled` says so."""
-        self._store.scaled = True
+    def _put_on(self, scale: ScaleLike) -> None:
+        super()._put_on(scale)
+        self._store.scaled = self.scale is not None
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        self._store.clean(x)
+    def _kept(self, x: Any) -> Content:
+        return self._store.clean(x)
+
+    def _check_label(self, y: Label) -> None:
         code_of(y, self._codes)
 
 
@@ -471,14 +464,14 @@ class Remembering(Storing):
         BaseHypotheses
             It holds this machine's arrays: read it before the next question.
         """
-        return self._answered(self._store.clean(x), positive("weight", weight))
+        return self.answer(x, positive("weight", weight))
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machines as they are, without `x`; (1,) the forecast of a number.
 
         Least-squares machines and ridge regression give 0 before the first example.
         """
-        x = self._store.clean(x)
+        x = self._clean(x)
         key, asked = x.tobytes(), self._asked
         return asked.test_scores.copy() if asked is not None and asked.key == key else self._scores_now(x, key)
 
@@ -487,13 +480,12 @@ class Remembering(Storing):
         raise NotImplementedError
 
 
-class Weighing(Remembering):
+class StoreWeighing(Remembering):
     """Base of classifiers that keep objects in a store, and learn examples of any weight."""
 
     kernel: Kernel
     C: float
     class_weights: Floats
-    n = 0
 
     def __init__(
         self,
@@ -502,6 +494,7 @@ class Weighing(Remembering):
         classes: Sequence[Label],
         class_weights: Sequence[float] | Floats | None = None,
         *,
+        scale: ScaleLike = None,
         threads: int = 1,
     ) -> None:
         self.kernel = checked_kernel(kernel)
@@ -509,20 +502,17 @@ class Weighing(Remembering):
         self.threads = integer("threads", threads, 1)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
-        weights = checked_class_weights(class_weights, self.classes)
+        self.class_weights = checked_class_weights(class_weights, self.classes)
         self._start()
-        self._weigh(weights)
+        self._put_on(scale)
 
     @abstractmethod
     def _start(self) -> None:
-        """Make the buffers of a machine that has learned nothing; `_weigh` follows."""
-
-    @abstractmethod
-    def _weigh(self, class_weights: Floats) -> None:
-        """Set the weights of the classes, and make the buffers whose shapes depend on them."""
+        """Make the buffers of a machine that has learned nothing, when its parameters are there."""
 
     def __repr__(self) -> str:
         rest = "" if (self.class_weights == 1).all() else f", class_weights={self.class_weights.tolist()!r}"
+        rest += "" if self.scale is None else f", scale={self.scale!r}"
         rest += f", threads={self.threads}" if self.threads > 1 else ""
         return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
 
@@ -547,7 +537,7 @@ class Weighing(Remembering):
         """
         label, weight = code_of(y, self._codes), checked_weight(weight)
         if weight == 0:
-            self._store.clean(x)
-            return
-        self._store.look(self._stored)
-        self._learn(self.hypotheses(x, weight), label, weight)
+            self._clean(x)
+        elif not self._begun(x, y, weight):
+            self._store.look(self._stored)
+            self._learn(self.answer(x, weight), label, weight)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from venn.machines.around import Around, given
-from venn.machines.machine import Hypotheses, Machine, NotConverged
+from venn.machines.around import Around
+from venn.machines.machine import Hypotheses, Machine, NotConverged, checked_machine
+from venn.machines.scale import scale_of
 from venn.parameters import integer, with_methods
 from venn.prediction import Floats, Label
 from venn.saved import held_int, saved
@@ -42,8 +43,7 @@ class SlidingWindow(Around):
     ----------
     machine : Machine
         One that can forget, with a method `unlearn_one`, and has learned at most `size` examples. The window trains
-        it from now on; nobody else may train it, as that changes what the window holds. A machine that scales stands
-        inside: `SlidingWindow(Scaled(machine), size)`.
+        it from now on; nobody else may train it, as that changes what the window holds.
     size : int >= 1
 
     Attributes
@@ -51,8 +51,8 @@ class SlidingWindow(Around):
     machine : Machine
         The machine inside; another one after a `restart` that keeps nothing. Do not train it.
     forgotten : int
-        Number of examples learned and forgotten since; `learned` is the number of all. A restart forgets the scale of a
-        `Scaled` machine too: the examples that fixed it count here from then on.
+        Number of examples learned and forgotten since; `learned` is the number of all. A restart forgets the scale that
+        examples have fixed, too: they count here from then on.
 
     Raises
     ------
@@ -79,9 +79,12 @@ class SlidingWindow(Around):
     """
 
     def __init__(self, machine: Machine, size: int) -> None:
-        super().__init__(machine)
+        self.machine: Any = checked_machine(machine)
         if isinstance(machine, SlidingWindow):
             raise TypeError(f"machine must be the machine itself, not a window on one, got {machine!r}")
+        scale = scale_of(machine)
+        if scale is not None and scale.teach:
+            raise ValueError(f"scale must not teach a machine that forgets, got {machine!r}")
         wanted = "one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM"
         with_methods("machine", machine, wanted, "unlearn_one")
         self.size = integer("size", size, 1)
@@ -123,10 +126,6 @@ class SlidingWindow(Around):
         return self.machine.hypotheses(x, *given(weight))
 
     # ----------------------------------------------------------------- learning
-
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        self.machine.check(x, y)
 
     def learn_one(self, x: Any, y: Label, weight: float | None = None) -> None:
         """Learn one example, then forget the oldest where there are more than `size`.
@@ -186,3 +185,20 @@ class SlidingWindow(Around):
             self.machine = self.machine.fresh()
         while self.n > keep:
             self.unlearn_one()
+
+
+def given(weight: float | None) -> tuple[float, ...]:
+    """Return the arguments to pass on: not every machine takes weights."""
+    return () if weight is None else (weight,)
+
+
+def inside(machine: Machine) -> Any:
+    """Return the machine in a window, or the machine itself."""
+    return machine.machine if isinstance(machine, SlidingWindow) else machine
+
+
+def taught(machine: Any) -> Any:
+    """Return what is taught where a predictor reads this machine: the bank of a member, or the machine itself."""
+    while isinstance(machine, Around) and not isinstance(machine, SlidingWindow):
+        machine = getattr(machine, machine.held)
+    return machine

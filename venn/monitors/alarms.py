@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from venn._compiled.martingales import cusum_after, scan, shiryaev_roberts_after
-from venn.monitors.betting import Martingale, checked_martingale
+from venn.monitors.betting import Martingale, pattern
 from venn.monitors.checks import numbers
-from venn.monitors.running import Running, State, checked_state, held_count
-from venn.parameters import above_one, fraction
+from venn.parameters import above_one, fraction, optional
 from venn.prediction import Floats
-from venn.saved import held_float, saved
+from venn.saved import Saved, component, held_float, held_int, held_like, own, param, saved, state
 
 CHUNK = 4096  # p-values bet on before looking for an alarm; bets after the alarm are then made again
 PER_DECADE = math.log(10)
@@ -83,7 +83,27 @@ def shares(*values: float) -> list[str]:
     return [f"{value:.{digits}f}".removeprefix("0") for value in values]
 
 
-class Detector(Running):
+def held_alarm(name: str, value: Any) -> Alarm:
+    """Return an alarm of a state, or say that it is none."""
+    if type(value) is not Alarm:
+        raise ValueError(f"{name} must be an alarm, got {value!r}")
+    return value
+
+
+def held_alarms(name: str, values: Any, most: int) -> deque[Alarm]:
+    """Return the latest alarms of a state, or say what they must be."""
+    if type(values) is not deque:
+        raise ValueError(f"{name} must be a deque of alarms, got {values!r}")
+    return deque((held_alarm(name, one) for one in values), most)
+
+
+def _held_log(name: str, value: Any) -> float:
+    """Return the logarithm of a statistic, which may be that of 0; or say what it must be."""
+    return -math.inf if value == -math.inf else held_float(name, value)
+
+
+@component
+class Detector(Saved, ABC):
     """Base of the alarms: each has its own martingale, a statistic in logs, a threshold, and the last alarm.
 
     The martingale given is a pattern: the detector bets with a fresh one of the same kind. Its memory is that of
@@ -91,6 +111,8 @@ class Detector(Running):
 
     Attributes
     ----------
+    bets : Martingale
+        Which it bets with now.
     n : int
         Number of p-values seen.
     count : int
@@ -99,20 +121,26 @@ class Detector(Running):
     log : float
         Natural logarithm of the statistic. After an alarm it can be read once; if the detector starts anew, it does not
         enter the next step.
-    threshold : float
+    log_threshold : float
         Natural logarithm of the value at which the alarm rings.
     """
 
-    threshold: float
-    unnamed = 1
+    beginning = 0.0  # the logarithm of the statistic at the start
 
-    def __init__(self, martingale: Martingale, start: float) -> None:
-        self.martingale = checked_martingale(martingale).fresh()
-        self._start = start
-        self.log = start
-        self.n = 0
-        self.count = 0
-        self.last: Alarm | None = None
+    martingale: Martingale = param(pattern)
+
+    n: int = state(held_int, start=0)
+    count: int = state(held_int, start=0)
+    log: float = state(_held_log, start=own(lambda one: one.beginning))
+    last: Alarm | None = state(optional, held_alarm, start=None)
+    bets: Martingale = state(
+        held_like, own(lambda one: one.martingale.fresh()), start=own(lambda one: one.martingale.fresh())
+    )
+
+    @abstractmethod
+    def derive(self) -> None:
+        """Compute the logarithm of the threshold."""
+        self.log_threshold: float
 
     @property
     @abstractmethod
@@ -149,59 +177,34 @@ class Detector(Running):
     def _sentence(self, step: int, log: float) -> str:
         """Return the sentence of an alarm."""
 
-    def shown(self, name: str, p_value: float | None) -> State:
+    def shown(self, name: str, p_value: float | None) -> dict[str, Any]:
         """Return the statistic against its threshold as plain data, under the name of what is bet against."""
         return {
             "name": name, "detector": type(self).__name__, "log10": max(self.log / PER_DECADE, LOWEST),
-            "threshold": self.threshold / PER_DECADE, "alarms": self.count, "p_value": p_value,
+            "threshold": self.log_threshold / PER_DECADE, "alarms": self.count, "p_value": p_value,
         }  # fmt: skip
 
     def begin_anew(self) -> None:
         """Bet with a fresh martingale from the next step on, as if it were the first; steps and alarms count on."""
-        self.martingale = self.martingale.fresh()
-        self.log = self._start
+        self.bets = self.martingale.fresh()
+        self.log = self.beginning
 
     @property
     def began(self) -> int:
         """Number of steps before the present martingale began to bet."""
-        return self.n - self.martingale.n
-
-    def _alarm(self, step: int, log: float) -> Alarm:
-        return Alarm(step, type(self).__name__, log, self._sentence(step, log))
+        return self.n - self.bets.n
 
     def _ring(self, step: int, log: float) -> Alarm:
         self.count += 1
-        self.last = self._alarm(step, log)
+        self.last = Alarm(step, type(self).__name__, log, self._sentence(step, log))
         return self.last
 
     def _refuse(self, log: float) -> NoReturn:
         # Only for a user's own martingale: ours are always finite.
         raise ValueError(f"martingale must have a logarithm that is a number below infinity, got {log!r}: {self!r}")
 
-    def _held(self) -> State:
-        """Return the learned state; the martingale bets since the step `began`. The log of 0 is None."""
-        return {
-            "n": self.n,
-            "began": self.began,
-            "count": self.count,
-            "log": None if self.log == -math.inf else self.log,
-            "last": None if self.last is None else {"step": self.last.step, "log_evidence": self.last.log_evidence},
-            "martingale": self.martingale.state,
-        }
 
-    def take_over(self, held: State) -> None:
-        """Go on from a `state`, having seen nothing."""
-        self.n, self.count = held_count("n", held["n"]), held_count("count", held["count"])
-        self.log = -math.inf if held["log"] is None else held_float("state['log']", held["log"])
-        self.last = None
-        if held["last"] is not None:
-            checked_state("state['last']", held["last"], {"step": 0, "log_evidence": 0.0})
-            step, log = held["last"]["step"], held["last"]["log_evidence"]
-            self.last = self._alarm(held_count("last", step), held_float("state['last']", log))
-        self.martingale.restore(held["martingale"])
-
-
-@saved
+@component
 class Ville(Detector):
     """Rings once, when the martingale first reaches 1 / level; the alarm stays on record.
 
@@ -235,10 +238,11 @@ class Ville(Detector):
     At step 3 the odds against exchangeable data are 72 to 1: ...
     """
 
-    def __init__(self, martingale: Martingale, level: float = 0.01) -> None:
-        self.level = fraction("level", level)
-        self.threshold = -math.log(self.level)
-        super().__init__(martingale, 0.0)
+    level: float = param(fraction, default=0.01)
+
+    def derive(self) -> None:
+        """Compute the threshold."""
+        self.log_threshold = -math.log(self.level)
 
     @property
     def statement(self) -> str:
@@ -252,28 +256,28 @@ class Ville(Detector):
 
     def update(self, p: float) -> Alarm | None:
         """Bet on one p-value; return the alarm if it rings now, for the first time."""
-        self.martingale.update(p)
-        log = float(self.martingale.log)
+        self.bets.update(p)
+        log = float(self.bets.log)
         if not log < math.inf:
             self._refuse(log)
         self.n += 1
         self.log = log
-        if log >= self.threshold and not self.rung:
+        if log >= self.log_threshold and not self.rung:
             return self._ring(self.n, log)
         return None
 
     def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:
         """Bet on (m,) p-values in order; return the (m,) ln S after each, and the alarm if it rings."""
-        path = self.martingale.update_many(ps)
+        path = self.bets.update_many(ps)
         if not (path < math.inf).all():
             self._refuse(float(path[~(path < math.inf)][0]))
         alarms = []
-        rings = path >= self.threshold
-        if rings.any() and not (self.last is not None and self.last.step > self.n + len(path) - self.martingale.n):
+        rings = path >= self.log_threshold
+        if rings.any() and not (self.last is not None and self.last.step > self.n + len(path) - self.bets.n):
             first = int(rings.argmax())
             alarms = [self._ring(self.n + first + 1, float(path[first]))]
         self.n += len(path)
-        self.log = float(self.martingale.log)
+        self.log = float(self.bets.log)
         return path, alarms
 
     def _sentence(self, step: int, log: float) -> str:
@@ -284,6 +288,7 @@ class Ville(Detector):
         )
 
 
+@component
 class ChangeDetector(Detector):
     """Base of `CUSUM` and `ShiryaevRoberts`: after an alarm they start anew, with a fresh martingale.
 
@@ -291,39 +296,38 @@ class ChangeDetector(Detector):
     would be 0 / 0, and the bets of a fresh one are equally fair.
     """
 
-    held_as = (("threshold", "run_length"),)
-
     _by_sum: ClassVar[bool]
     _after: ClassVar[Any]  # compiled: one step of the statistic
 
-    def __init__(self, martingale: Martingale, threshold: float, start: float) -> None:
-        self.run_length = above_one("threshold", threshold)
-        self.threshold = math.log(threshold)
-        super().__init__(martingale, start)
+    threshold: float = param(above_one, default=1e4)
+
+    def derive(self) -> None:
+        """Compute the logarithm of the threshold."""
+        self.log_threshold = math.log(self.threshold)
 
     @property
     def statement(self) -> str:
         """One sentence: the theorem about false alarms."""
         return (
             f"Theorem: {VALID} the mean number of steps to an alarm, from the start or from the alarm before, is "
-            f"at least {self.run_length:,.12g}; so false alarms will come, but seldom."
+            f"at least {self.threshold:,.12g}; so false alarms will come, but seldom."
         )
 
     def update(self, p: float) -> Alarm | None:
         """Bet on one p-value; return the alarm if it rings, after which the next step starts anew."""
-        martingale = self.martingale
-        before = martingale.log
-        martingale.update(p)
-        start = self._start if self.log >= self.threshold else self.log
-        log = float(self._after(start, martingale.log - before))
+        bets = self.bets
+        before = bets.log
+        bets.update(p)
+        start = self.beginning if self.log >= self.log_threshold else self.log
+        log = float(self._after(start, bets.log - before))
         if not log < math.inf:
-            self._refuse(martingale.log)
+            self._refuse(bets.log)
         self.log = log
         self.n += 1
-        if log >= self.threshold:
+        if log >= self.log_threshold:
             return self._restart()
         if log == -math.inf:
-            self.martingale = martingale.fresh()
+            self.bets = self.martingale.fresh()
         return None
 
     def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:
@@ -334,10 +338,10 @@ class ChangeDetector(Detector):
         done = 0
         chunk = CHUNK
         while done < len(clean):
-            before = self.martingale.log
-            path = self.martingale.update_many(clean[done : done + chunk])
-            log = self._start if self.log >= self.threshold else self.log
-            steps = scan(self._by_sum, log, before, path, self.threshold, out[done : done + len(path)])
+            before = self.bets.log
+            path = self.bets.update_many(clean[done : done + chunk])
+            log = self.beginning if self.log >= self.log_threshold else self.log
+            steps = scan(self._by_sum, log, before, path, self.log_threshold, out[done : done + len(path)])
             if not out[done + steps - 1] < math.inf:
                 self._refuse(float(path[steps - 1]))
             # With frequent alarms few bets are made in vain.
@@ -345,18 +349,18 @@ class ChangeDetector(Detector):
             done += steps
             self.n += steps
             self.log = float(out[done - 1])
-            if self.log >= self.threshold:
+            if self.log >= self.log_threshold:
                 alarms.append(self._restart())
             elif self.log == -math.inf:
-                self.martingale = self.martingale.fresh()
+                self.bets = self.martingale.fresh()
         return out, alarms
 
     def _restart(self) -> Alarm:
-        self.martingale = self.martingale.fresh()
+        self.bets = self.martingale.fresh()
         return self._ring(self.n, self.log)
 
 
-@saved
+@component
 class CUSUM(ChangeDetector):
     """Page's CUSUM on a martingale: gamma_n = max over i < n of S_n / S_i; it rings at the threshold and starts anew.
 
@@ -371,7 +375,7 @@ class CUSUM(ChangeDetector):
     martingale : Martingale
         A pattern, such as `SimpleJumper()`; a fresh one is used, and another one after each alarm.
     threshold : float > 1, default 10000
-        The value of gamma_n, not its logarithm; the attribute `threshold` is the logarithm.
+        The value of gamma_n, not its logarithm.
 
     Raises
     ------
@@ -396,18 +400,15 @@ class CUSUM(ChangeDetector):
     _by_sum = False
     _after = staticmethod(cusum_after)
 
-    def __init__(self, martingale: Martingale, threshold: float = 1e4) -> None:
-        super().__init__(martingale, threshold, 0.0)
-
     def _sentence(self, step: int, log: float) -> str:
         return (
             f"At step {step}, counted from the best moment to begin, the odds against exchangeable data are "
             f"{odds(log)}: the examples seem to have changed, so what the predictions promise may no longer hold. "
-            f"Theorem: {ONLINE} such alarms come at least {self.run_length:,.12g} steps apart on average."
+            f"Theorem: {ONLINE} such alarms come at least {self.threshold:,.12g} steps apart on average."
         )
 
 
-@saved
+@component
 class ShiryaevRoberts(ChangeDetector):
     """The Shiryaev-Roberts statistic of a martingale, R_n = sum over i < n of S_n / S_i; it rings and starts anew.
 
@@ -422,7 +423,7 @@ class ShiryaevRoberts(ChangeDetector):
     martingale : Martingale
         A pattern, such as `SimpleJumper()`; a fresh one is used, and another one after each alarm.
     threshold : float > 1, default 10000
-        The value of R_n, not its logarithm; the attribute `threshold` is the logarithm.
+        The value of R_n, not its logarithm.
 
     Raises
     ------
@@ -444,16 +445,14 @@ class ShiryaevRoberts(ChangeDetector):
     [7, 10]
     """
 
+    beginning = -math.inf
     _by_sum = True
     _after = staticmethod(shiryaev_roberts_after)
-
-    def __init__(self, martingale: Martingale, threshold: float = 1e4) -> None:
-        super().__init__(martingale, threshold, -math.inf)
 
     def _sentence(self, step: int, log: float) -> str:
         return (
             f"At step {step} the odds against exchangeable data, summed over all moments at which a change may "
             f"have begun, are {odds(log)}: the examples seem to have changed, so what the predictions promise may "
-            f"no longer hold. Theorem: {ONLINE} such alarms come at least {self.run_length:,.12g} steps apart on "
+            f"no longer hold. Theorem: {ONLINE} such alarms come at least {self.threshold:,.12g} steps apart on "
             f"average."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, Self
 
 from venn.monitors.checks import number, numbers
-from venn.monitors.running import State, Sums
+from venn.monitors.running import Sums
 from venn.parameters import with_methods
 from venn.prediction import Floats
 
@@ -21,10 +21,6 @@ class Martingale(Protocol):
     def log(self) -> float:
         """ln S_n; 0 at the start, minus infinity once all is lost; never NaN or infinity."""
 
-    @property
-    def state(self) -> State:
-        """The learned state, as plain JSON data."""
-
     def update(self, p: float) -> None:
         """Bet on one p-value."""
 
@@ -34,15 +30,12 @@ class Martingale(Protocol):
     def fresh(self) -> Self:
         """Return a martingale with the same parameters that has seen nothing."""
 
-    def restore(self, state: State) -> None:
-        """Continue from a `state` of a martingale with the same parameters."""
 
-
-def checked_martingale(martingale: Any) -> Martingale:
-    """Return `martingale`, or say what is wrong with it."""
-    methods = ("update", "update_many", "fresh", "restore")
-    wanted = "a martingale object, such as SimpleJumper()"
-    return with_methods("martingale", martingale, wanted, *methods, has=["n", "log"])
+def pattern(name: str, value: Any) -> Martingale:
+    """Return a martingale that has seen nothing, this one or a fresh one; or say what it must be."""
+    methods, wanted = ("update", "update_many", "fresh"), "a martingale object, such as SimpleJumper()"
+    given: Martingale = with_methods(name, value, wanted, *methods, has=["n", "log"])
+    return given.fresh() if given.n else given
 
 
 class Bettor(Sums):
@@ -55,9 +48,6 @@ class Bettor(Sums):
     exchangeable data are, S is a martingale: E S_n = 1 for every n, and S ever reaches 1/a with probability at
     most a (Ville). How fast S grows otherwise is not a theorem, and depends on the martingale.
     """
-
-    def __init__(self, constants: Any, sizes: dict[str, int], derived: int = 0) -> None:
-        super().__init__(constants, {"log": 1, **sizes}, derived)
 
     @property
     def log(self) -> float:

@@ -7,11 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from venn.monitors.checks import forecasts, number
-from venn.monitors.running import Running, State, held_count, held_numbers, held_sum
-from venn.monitors.sums import means, rounded, terms, totals
+from venn.monitors.sums import held_whole, means, rounded, totals
 from venn.parameters import LARGEST, Parameters, integer, with_methods
 from venn.prediction import Floats, Integers
-from venn.saved import mergeable, saved
+from venn.saved import Saved, component, mergeable, own, param, state
 
 WAITING = 512  # forecasts put into bins at once: one by one each takes a microsecond more
 
@@ -26,7 +25,7 @@ class Bins(Protocol):
         """
 
 
-@saved
+@component
 class WidthBins(Parameters):
     """Bins of equal width: [i / bins, (i + 1) / bins), the last one closed.
 
@@ -40,15 +39,14 @@ class WidthBins(Parameters):
     array([0.25, 0.5 , 0.75])
     """
 
-    def __init__(self, bins: int = 10) -> None:
-        self.bins = integer("bins", bins, 1, LARGEST)
+    bins: int = param(integer, 1, LARGEST, default=10)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts i / bins."""
         return np.arange(1, self.bins) / self.bins
 
 
-@saved
+@component
 class MassBins(Parameters):
     """Bins that hold equally many forecasts, as nearly as possible: equal forecasts share a bin.
 
@@ -64,8 +62,7 @@ class MassBins(Parameters):
     array([0.2])
     """
 
-    def __init__(self, bins: int = 10) -> None:
-        self.bins = integer("bins", bins, 1, LARGEST)
+    bins: int = param(integer, 1, LARGEST, default=10)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts."""
@@ -101,8 +98,16 @@ def calibration_error(counts: Integers, sums: Floats, events: Integers) -> float
     return float(np.abs(events - sums).sum() / counts.sum())
 
 
-@saved
-class CalibrationBins(Running):
+def _size(card: CalibrationBins) -> int:
+    return card.bins
+
+
+def _zeros(card: CalibrationBins) -> list[int]:
+    return [0] * card.bins
+
+
+@component
+class CalibrationBins(Saved):
     """The bins of a reliability diagram, of equal width, filled one forecast at a time in constant memory.
 
     Probabilities are added up without rounding: merged bins of parts are the bins of all forecasts, to the last bit.
@@ -130,20 +135,29 @@ class CalibrationBins(Running):
     ...     monitor.update(confidence, hit)
     >>> monitor.ece
     0.25
-    >>> monitor.bins[1]
+    >>> monitor.reliability[1]
     {'lower': 0.5, 'upper': 1.0, 'count': 2, 'confidence': 0.75, 'accuracy': 1.0}
     """
 
-    held_as = (("bins", "_size"),)
+    unnamed = 0
 
-    def __init__(self, bins: int = 10) -> None:
-        size = self._size = integer("bins", bins, 1, LARGEST)
-        self._cuts: list[float] = WidthBins(size).cuts(np.empty(0)).tolist()
-        self._counts = [0] * size
-        self._sums = [0] * size  # in units, see `venn.monitors.sums`
-        self._hits = [0] * size
+    bins: int = param(integer, 1, LARGEST, default=10, sized=True)
+
+    _counts: list[int] = state(held_whole, own(_size), 0, start=own(_zeros))
+    _sums: list[int] = state(held_whole, own(_size), start=own(_zeros))  # in units, see `venn.monitors.sums`
+    _hits: list[int] = state(held_whole, own(_size), 0, start=own(_zeros))
+
+    def derive(self) -> None:
+        """Find the cuts."""
+        self._cuts: list[float] = WidthBins(self.bins).cuts(np.empty(0)).tolist()
         self._waiting: list[float] = []  # forecasts not yet in their bins
         self._came: list[bool] = []  # whether their events happened
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is in the bins, when those that wait have been put there."""
+        self._settle()
+        return super().state
 
     def update(self, confidence: float, hit: Any) -> None:
         """Add one forecast: a probability in [0, 1], and whether the event happened (True, 1, False or 0)."""
@@ -223,7 +237,7 @@ class CalibrationBins(Running):
         return calibration_error(np.array(self._counts), means(self._sums, 1), np.array(self._hits))
 
     @property
-    def bins(self) -> list[dict[str, float]]:
+    def reliability(self) -> list[dict[str, float]]:
         """The non-empty bins, as plain data: ends, count, mean confidence, share of events."""
         self._settle()
         ends = [0.0, *self._cuts, 1.0]
@@ -238,19 +252,3 @@ class CalibrationBins(Running):
             for i in range(len(self._counts))
             if self._counts[i]
         ]
-
-    def _held(self) -> State:
-        self._settle()
-        return {"counts": list(self._counts), "sums": [terms(one) for one in self._sums], "hits": list(self._hits)}
-
-    def take_over(self, held: State) -> None:
-        """Go on from a `state`, having seen nothing."""
-        size = len(self._counts)
-        counts, hits = (
-            [held_count(name, one) for one in held_numbers(name, held[name], size)] for name in ("counts", "hits")
-        )
-        if not isinstance(held["sums"], list) or len(held["sums"]) != size:
-            raise ValueError(f"state['sums'] must hold {size} lists of numbers, got {held['sums']!r}")
-        exact = [held_sum("sums", one) for one in held["sums"]]
-        self._counts, self._hits, self._sums = counts, hits, exact
-        self._waiting, self._came = [], []

@@ -13,7 +13,7 @@ from venn.monitors.checks import number, numbers
 from venn.monitors.running import Sums
 from venn.parameters import fraction, integer
 from venn.prediction import Floats
-from venn.saved import saved
+from venn.saved import component, param
 
 BETS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the forward e-process, mixed with equal weights
 
@@ -70,7 +70,7 @@ def deviation_radius(n: int, delta: float = 0.05) -> float:
     return sqrt(integer("n", n, 1) * log(2 / fraction("delta", delta)) / 2)
 
 
-@saved
+@component
 class DeviationBand(Sums):
     """A band that the sum of realised-row deviations ever leaves with probability at most `delta`.
 
@@ -118,10 +118,14 @@ class DeviationBand(Sums):
 
     _run = staticmethod(compiled.deviation_steps)
     _width = (2,)
+    size = 3  # steps, total, radius
 
-    def __init__(self, delta: float = 0.05) -> None:
-        self.delta = fraction("delta", delta)
-        super().__init__([-log(self.delta)], {"total": 1, "radius": 1})
+    delta: float = param(fraction, default=0.05)
+
+    @property
+    def constants(self) -> Any:
+        """ln(1 / delta)."""
+        return (-log(self.delta),)
 
     @property
     def statement(self) -> str:
@@ -158,7 +162,7 @@ class DeviationBand(Sums):
         return steps > 0 and abs(total) >= radius
 
 
-@saved
+@component
 class ForwardEProcess(Sums):
     """Evidence against "given the past, the probability of a hit lies in [lower, upper]", for all steps at once.
 
@@ -200,10 +204,9 @@ class ForwardEProcess(Sums):
     """
 
     _run = staticmethod(compiled.forward_steps)
-
-    def __init__(self) -> None:
-        super().__init__(BETS, {"log": 1, "logs": 2 * len(BETS)})
-        self._one = np.empty((3, 1))
+    _inputs = (3, 1)
+    size = 2 + 2 * len(BETS)  # steps, ln E; the logarithms of the products
+    constants = BETS
 
     @property
     def statement(self) -> str:
@@ -238,9 +241,7 @@ class ForwardEProcess(Sums):
         if bad.size:
             hit, low, high = (values[bad[0]].item() for values in (hits, lower, upper))
             _check_hits(hit, low, high, f" at position {bad[0]}")
-        out = np.empty(len(hits))
-        self._run(self._constants, self._memory, np.array([hits, lower, upper]), out)
-        return out
+        return self._many(np.array([hits, lower, upper]))
 
     @property
     def log(self) -> float:

@@ -7,20 +7,49 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn.monitors.running import Running, State, held_count, held_sum
-from venn.monitors.sums import rounded, terms
+from venn.monitors.sums import held_whole, rounded
 from venn.parameters import class_codes
 from venn.prediction import Label
-from venn.saved import mergeable
+from venn.saved import Saved, checked_keys, component, mergeable, own, param, same, state, taken_apart
+
+Whole = dict[str, list[int]]
 
 
-class Card(Running):
+def plain_labels(name: str, classes: Sequence[Label]) -> tuple[Label, ...]:
+    """Return labels as Python objects, with the same repr and JSON wherever they come from; or refuse them."""
+    return tuple(label.item() if isinstance(label, np.generic) else label for label in class_codes(classes))
+
+
+def _held(name: str, values: Any, sizes: dict[str, int], *least: int) -> Whole:
+    """Return whole numbers of a state by name, or say what they must be."""
+    checked_keys(name, values, sizes)
+    return {one: held_whole(f"{one} of {name}", values[one], size, *least) for one, size in sizes.items()}
+
+
+def _zeros(sizes: dict[str, int]) -> Whole:
+    return {name: [0] * size for name, size in sizes.items()}
+
+
+@component
+class Card(Saved):
     """Base of scorecards: counts and sums by name, all kept as whole numbers."""
 
-    def __init__(self, classes: Sequence[Label], counts: State, sums: State) -> None:
-        self.classes = plain_labels(classes)
-        self._counts: dict[str, list[int]] = {name: [0] * size for name, size in counts.items()}
-        self._sums: dict[str, list[int]] = {name: [0] * size for name, size in sums.items()}  # in units
+    unnamed = 0
+
+    classes: Sequence[Label] = param(plain_labels)
+
+    _counts: Whole = state(_held, own(lambda card: card.counted), 0, start=own(lambda card: _zeros(card.counted)))
+    _sums: Whole = state(_held, own(lambda card: card.summed), start=own(lambda card: _zeros(card.summed)))  # in units
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """How many counts there are of each name."""
+        raise NotImplementedError
+
+    @property
+    def summed(self) -> dict[str, int]:
+        """How many sums there are of each name."""
+        raise NotImplementedError
 
     @property
     def n(self) -> int:
@@ -50,18 +79,18 @@ class Card(Running):
         return both
 
     @property
-    def gathered(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    def gathered(self) -> tuple[Whole, Whole]:
         """Counts and exact sums, by name."""
         return self._counts, self._sums
 
-    def gather(self, counts: dict[str, list[int]], sums: dict[str, list[int]]) -> None:
+    def gather(self, counts: Whole, sums: Whole) -> None:
         """Add counts and exact sums, those of all names."""
-        for own, more in ((self._counts, counts), (self._sums, sums)):
-            for name, values in own.items():
-                own[name] = [a + b for a, b in zip(values, more[name], strict=True)]
+        for held, more in ((self._counts, counts), (self._sums, sums)):
+            for name, values in held.items():
+                held[name] = [a + b for a, b in zip(values, more[name], strict=True)]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Card) and self.state == other.state
+        return type(self) is type(other) and same(taken_apart(self), taken_apart(other))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -77,28 +106,3 @@ class Card(Running):
         own = block.classes
         if own != self.classes:
             raise ValueError(f"block must be of the classes {self.classes!r}, got {own!r}")
-
-    def _held(self) -> State:
-        sums = {name: [terms(one) for one in values] for name, values in self._sums.items()}
-        return {"counts": {name: list(values) for name, values in self._counts.items()}, "sums": sums}
-
-    def take_over(self, held: State) -> None:
-        """Go on from a `state`, having seen nothing."""
-        taken: dict[str, dict[str, list[int]]] = {}
-        for kind, own, read in (("counts", self._counts, held_count), ("sums", self._sums, held_sum)):
-            given = held[kind]
-            if not isinstance(given, dict) or {name: _size(v) for name, v in given.items()} != {
-                name: len(values) for name, values in own.items()
-            }:
-                raise ValueError(f"state[{kind!r}] must hold lists {sorted(own)} as those of {self!r}, got {given!r}")
-            taken[kind] = {name: [read(name, one) for one in values] for name, values in given.items()}
-        self._counts, self._sums = taken["counts"], taken["sums"]
-
-
-def plain_labels(classes: Sequence[Label]) -> tuple[Label, ...]:
-    """Return labels as Python objects, with the same repr and JSON wherever they come from; or refuse them."""
-    return tuple(label.item() if isinstance(label, np.generic) else label for label in class_codes(classes))
-
-
-def _size(values: Any) -> int | None:
-    return len(values) if isinstance(values, list) else None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from venn.monitors.alarms import shares
-from venn.monitors.running import held_numbers
+from venn.parameters import flag, integer
 from venn.prediction import Floats
-from venn.saved import saved
+from venn.saved import Saved, component, held_finite, held_rows, own, param, saved, state
 
 MEMORY = 1000  # steps
 MASS = 0.95
@@ -113,7 +114,13 @@ def change_point(ratios: Floats, last: int, began: Sequence[int] = ()) -> Change
     return ChangePoint(first + int(order[0]), lower, first + int(likely.max()), lower == first > 1)
 
 
-class Trace:
+def _held_latest(name: str, values: Any, memory: int) -> Floats:
+    """Return the latest numbers of a state, as many as are remembered at most; or say what they must be."""
+    return held_finite(name, values, (min(held_rows(name, values), memory),))
+
+
+@component
+class Trace(Saved):
     """The latest numbers of one source, as many as a change point is looked for among.
 
     Parameters
@@ -123,27 +130,37 @@ class Trace:
     memory : int >= 1
     """
 
-    def __init__(self, of_event: bool, memory: int) -> None:
-        self._of_event, self._memory = of_event, memory
-        self._numbers = np.empty(2 * memory)  # the latest stand in one piece; when it is full they move to its start
-        self._end = 0
+    of_event: bool = param(flag)
+    memory: int = param(integer, 1, sized=True)
+
+    _numbers: Floats = state(_held_latest, own(lambda trace: trace.memory), start=own(lambda _: np.empty(0)))
+
+    def derive(self) -> None:
+        """Make room: the latest stand in one piece, and when it is full they move to its start."""
+        self._end = len(self._numbers)
+        self._numbers = np.concatenate([self._numbers, np.empty(2 * self.memory - self._end)])
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The numbers, oldest first."""
+        return {"numbers": self.latest(self.memory).copy()}
 
     def add(self, value: float) -> None:
         """Take note of the number of one step."""
         if self._end == len(self._numbers):
-            self._numbers[: self._memory] = self._numbers[self._memory :]
-            self._end = self._memory
+            self._numbers[: self.memory] = self._numbers[self.memory :]
+            self._end = self.memory
         self._numbers[self._end] = value
         self._end += 1
 
     def latest(self, size: int) -> Floats:
         """Return the numbers of the latest steps, oldest first: as many as are remembered at most."""
-        return self._numbers[max(0, self._end - min(size, self._memory)) : self._end]
+        return self._numbers[max(0, self._end - min(size, self.memory)) : self._end]
 
     def change(self, n: int, began: Sequence[int] = ()) -> ChangePoint:
         """Return the estimate after step n, where bets began anew after each of the steps `began`."""
-        ratios = of_events if self._of_event else of_p_values
-        return change_point(ratios(self.latest(self._memory)), n, began)
+        ratios = of_events if self.of_event else of_p_values
+        return change_point(ratios(self.latest(self.memory)), n, began)
 
     def departure(self, size: int) -> float:
         """Return 2 S^2 / N: S is the sum of departures of N latest steps, or of p-values less 1/2.
@@ -152,7 +169,7 @@ class Trace:
         departures of valid predictors are martingale differences of range 1, in reversed time, and so are p-values.
         """
         numbers = self.latest(size)
-        total = float(numbers.sum()) - (0.0 if self._of_event else len(numbers) / 2)
+        total = float(numbers.sum()) - (0.0 if self.of_event else len(numbers) / 2)
         return 2 * total**2 / len(numbers)
 
     def told(self, size: int, words: str) -> str | None:
@@ -162,7 +179,7 @@ class Trace:
         """
         numbers = self.latest(size)
         n = len(numbers)
-        if self._of_event:
+        if self.of_event:
             came = numbers > 0
             pairs = [(float(came.mean()), float(np.where(came, 1 - numbers, -numbers).mean()))]
         else:
@@ -171,19 +188,7 @@ class Trace:
         if n * (found - right) ** 2 < VISIBLE * (right * (1 - right) + 1 / n):
             return None
         shown, claimed = shares(found, right)
-        if self._of_event:
+        if self.of_event:
             return f"{words} in {shown} of {n} steps, where {claimed} was claimed"
         kind = "too strange" if found > right else "too regular"
         return f"{words} are {kind}: at most {claimed} in {shown} of {n} steps"
-
-    @property
-    def state(self) -> list[float]:
-        """The numbers, oldest first."""
-        found: list[float] = self.latest(self._memory).tolist()
-        return found
-
-    def take_over(self, values: object, n: int) -> None:
-        """Continue from a `state` after n steps, or raise a ValueError."""
-        numbers = held_numbers("trace", values, min(n, self._memory))
-        self._end = len(numbers)
-        self._numbers[: self._end] = numbers

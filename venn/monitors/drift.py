@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.scaled import Scale, fixed_by, held_scale
-from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, odds
+from venn.machines.columns import ColumnScale, fixed_by, held_scale
+from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, held_alarms, odds
 from venn.monitors.change import MEMORY, ChangePoint, Trace
 from venn.monitors.evidence import against
-from venn.monitors.rankings import AmongAll, Ranking, measured
+from venn.monitors.rankings import AmongAll, Ranking, held_objects, measured
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
-from venn.parameters import above_one, fraction, integer, with_methods
-from venn.saved import Saved, checked_keys, held_finite, held_float, held_int, held_rows, held_text, saved
+from venn.parameters import above_one, fraction, integer, optional, with_methods
+from venn.prediction import Floats
+from venn.saved import Saved, component, held_float, held_int, held_like, held_text, own, param, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns
 
@@ -25,7 +26,50 @@ ABOUT = "objects"
 WORDS = "the ranks of objects among those before (p-values)"
 
 
-@saved
+def _pattern(name: str, value: Any) -> Ranking:
+    """Return a ranking that has seen nothing, by default `AmongAll()`; or say what it must be."""
+    ranking = AmongAll() if value is None else value
+    given: Ranking = with_methods(name, ranking, "AmongAll(), AgainstFirst() or the like", "check", "rank", "fresh")
+    return given.fresh() if given.n else given
+
+
+def _above_risk(name: str, value: Any, ranking: Ranking) -> float:
+    """Return a level that is larger than a ranking's risk, or say that it is not."""
+    found = fraction(name, value)
+    if not ranking.risk < found:
+        raise ValueError(f"{name} must be larger than the risk of {ranking!r}, got {value!r}")
+    return found
+
+
+def _none_or_two(name: str, value: Any) -> int:
+    """Return 0 or a number of at least 2 objects, or say what it must be."""
+    return 0 if integer(name, value, 0) == 0 else integer(name, value, 2)
+
+
+def _held_change(name: str, value: Any) -> ChangePoint:
+    """Return the estimate of a change of a state, or say that it is none."""
+    if type(value) is not ChangePoint:
+        raise ValueError(f"{name} must be a ChangePoint, got {value!r}")
+    return value
+
+
+def _ranks(drift: Drift) -> Ranking:
+    return drift.ranking.fresh()
+
+
+def _ville(drift: Drift) -> Ville:
+    return Ville(drift.ranking.martingale, drift.level - drift.ranking.risk)
+
+
+def _repeated(drift: Drift) -> ShiryaevRoberts:
+    return ShiryaevRoberts(drift.ranking.martingale, drift.run_length)
+
+
+def _trace(drift: Drift) -> Trace:
+    return Trace(False, MEMORY)
+
+
+@component
 class Drift(TakesTurns, Saved):
     """Watches objects alone, and rings when they change: at the question, before any label comes.
 
@@ -82,45 +126,36 @@ class Drift(TakesTurns, Saved):
     328 At question 328 the odds against objects in random order are 113 to 1: new ones are not like those before, ...
     """
 
-    def __init__(
-        self, ranking: Ranking | None = None, *, level: float = 0.01, run_length: float = 100_000, seed: int = 0,
-        first: int = 0,
-    ) -> None:  # fmt: skip
-        ranking = AmongAll() if ranking is None else ranking
-        wanted = "AmongAll(), AgainstFirst() or the like"
-        self.ranking: Ranking = with_methods("ranking", ranking, wanted, "check", "rank", "fresh").fresh()
-        self.level = fraction("level", level)
-        self.run_length = above_one("run_length", run_length)
-        if not self.ranking.risk < self.level:
-            raise ValueError(f"level must be larger than the risk of {self.ranking!r}, got {level!r}")
-        self._smoothing = Smoothing(seed)
-        self.seed = self._smoothing.seed
-        self.first = 0 if integer("first", first, 0) == 0 else integer("first", first, 2)
-        self._rows: list[Any] = []  # the first objects, until they fix the scale
-        self._scale: Scale | None = None
-        pattern = self.ranking.martingale
-        self._ville = Ville(pattern, self.level - self.ranking.risk)
-        self._repeated = ShiryaevRoberts(pattern, self.run_length)
-        self.p_value: float | None = None
-        self.count = 0
-        self._alarms: deque[Alarm] = deque(maxlen=KEPT)
-        self._trace = Trace(False, MEMORY)
-        self._change: ChangePoint | None = None  # the latest
-        self._reason = ""  # what its first alarm rested on, in numbers
+    unnamed = 0
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes; the ranking as a pattern."""
-        return super().parameters | {"ranking": self.ranking.fresh()}
+    ranking: Ranking = param(_pattern, default=None)
+    level: float = param(_above_risk, own(lambda drift: drift.ranking), default=0.01, kw_only=True)
+    run_length: float = param(above_one, default=100_000, kw_only=True)
+    seed: int = param(integer, 0, default=0, kw_only=True)
+    first: int = param(_none_or_two, default=0, kw_only=True)
 
-    def fresh(self) -> Drift:
-        """Return one with the same parameters that has seen nothing."""
-        return Drift(**self.parameters)
+    _ranks: Ranking = state(held_like, own(_ranks), start=own(_ranks))
+    _ville: Ville = state(held_like, own(_ville), start=own(_ville))
+    _repeated: ShiryaevRoberts = state(held_like, own(_repeated), start=own(_repeated))
+    p_value: float | None = state(optional, held_float, start=None)
+    count: int = state(held_int, start=0)
+    _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
+    _trace: Trace = state(held_like, own(_trace), start=own(_trace))
+    _change: ChangePoint | None = state(optional, _held_change, start=None)  # the latest
+    _reason: str = state(held_text, start="")  # what its first alarm rested on, in numbers
+    #: The first objects, until they fix the scale.
+    _rows: Floats = state(held_objects, start=own(lambda _: np.empty((0, 0))))
+    _fixed: Floats | None = state(None, start=None)  # the scale as an array, which `derive` checks
+
+    def derive(self) -> None:
+        """Read the scale; nothing is drawn yet to break ties."""
+        self._scale: ColumnScale | None = None if self._fixed is None else held_scale(self._fixed)
+        self._smoothing = Smoothing(self.seed)
 
     @property
     def n(self) -> int:
         """Number of objects."""
-        return self.ranking.n + (len(self._rows) if self._scale is None else self.first)
+        return self._ranks.n + (len(self._rows) if self._scale is None else self.first)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -131,17 +166,16 @@ class Drift(TakesTurns, Saved):
         """Raise what `update(x)` would raise for a bad object, and take no notice of it."""
         self._placed(x)
 
-    def _placed(self, x: Any) -> tuple[Any, Scale | None]:
+    def _placed(self, x: Any) -> tuple[Any, ColumnScale | None]:
         """Return a clean object, on the scale if there is one, and the scale that it fixes as the last of the first."""
         if not self.first:
-            self.ranking.check(x)
+            self._ranks.check(x)
             return x, None
         if self._scale is not None:
             return self._scale.place(measured(x, len(self._scale.spread)), FARTHEST), None
-        clean = measured(x, self._rows[0].size if self._rows else None)
-        return clean, fixed_by([*self._rows, clean])._replace(stretch=None) if len(
-            self._rows
-        ) + 1 == self.first else None
+        clean = measured(x, self._rows.shape[1] if len(self._rows) else None)
+        last = len(self._rows) + 1 == self.first
+        return clean, fixed_by([*self._rows, clean])._replace(stretch=None) if last else None
 
     def update(self, x: Any) -> tuple[Alarm, ...]:
         """Take notice of an object; return the alarms that ring now.
@@ -157,9 +191,10 @@ class Drift(TakesTurns, Saved):
         """
         placed, scale = self._placed(x)
         if self.first and self._scale is None:
-            self._scale, self._rows = scale, [] if scale is not None else [*self._rows, placed]
+            self._rows = np.array([*self._rows, placed]) if scale is None else np.empty((0, 0))
+            self._scale, self._fixed = scale, None if scale is None else scale.state
             return ()
-        p = self.p_value = self.ranking.rank(placed, self._smoothing.at(self.n))
+        p = self.p_value = self._ranks.rank(placed, self._smoothing.at(self.n))
         if p is None:
             return ()
         self._trace.add(p)
@@ -206,7 +241,7 @@ class Drift(TakesTurns, Saved):
             seldom = f"such alarms come at least {self.run_length:,.12g} objects apart on average"
         sentence = (
             f"At question {self.n} the odds against objects in random order are {odds(alarm.log_evidence)}: new ones "
-            f"are not like those before, whatever their labels will be. Theorem: {self.ranking.theorem} {seldom}."
+            f"are not like those before, whatever their labels will be. Theorem: {self._ranks.theorem} {seldom}."
         )
         return replace(alarm, step=self.n, sentence=sentence, about=ABOUT)
 
@@ -218,37 +253,3 @@ class Drift(TakesTurns, Saved):
             "evidence": [one.shown(ABOUT, self.p_value) for one in (self._ville, self._repeated)],
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
         }  # fmt: skip
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The ranking, the detectors and the alarms."""
-        return {
-            "ranking": self.ranking, "ville": self._ville, "repeated": self._repeated, "p_value": self.p_value,
-            "count": self.count, "alarms": list(self._alarms), "trace": self._trace.state, "change": self._change,
-            "reason": self._reason,
-            "rows": np.array(self._rows) if self._rows else None,
-            "scale": self._scale and self._scale.state,
-        }  # fmt: skip
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a `state`, or raise a ValueError."""
-        checked_keys("state", state, self.state)
-        ranking, ville, repeated = state["ranking"], state["ville"], state["repeated"]
-        for name, found, own in (
-            ("ranking", ranking, self.ranking), ("ville", ville, self._ville), ("repeated", repeated, self._repeated),
-        ):  # fmt: skip
-            if type(found) is not type(own) or repr(found) != repr(own):
-                raise ValueError(f"state must have the {name} {own!r}, got {found!r}")
-        alarms, change, p = state["alarms"], state["change"], state["p_value"]
-        if type(alarms) is not list or any(type(alarm) is not Alarm for alarm in alarms):
-            raise ValueError(f"alarms must be a list of alarms, got {alarms!r}")
-        if not isinstance(change, ChangePoint | None):
-            raise ValueError(f"change must be a ChangePoint or None, got {change!r}")
-        self._change, self._reason = change, held_text("reason", state["reason"])
-        self.p_value, self.count = None if p is None else held_float("p_value", p), held_int("count", state["count"])
-        self._alarms = deque(alarms, maxlen=KEPT)
-        self._scale = None if state["scale"] is None else held_scale(state["scale"])
-        rows = np.empty((0, 0)) if state["rows"] is None else state["rows"]
-        self._rows = list(held_finite("rows", rows, (held_rows("rows", rows), *rows.shape[1:2])).copy())
-        self._trace.take_over(state["trace"], ville.n)
-        self.ranking, self._ville, self._repeated = ranking, ville, repeated

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from math import log
+from typing import Any
 
 from venn.monitors.alarms import PER_DECADE, Alarm, ShiryaevRoberts, Ville, odds
-from venn.monitors.betting import Martingale
+from venn.monitors.betting import Martingale, pattern
 from venn.monitors.bounds import DeviationBand, ForwardEProcess
 from venn.monitors.change import MEMORY, ChangePoint, Trace
 from venn.monitors.checks import number
 from venn.monitors.outcomes import Outcomes
-from venn.monitors.running import Running, State
 from venn.monitors.sources import Source
-from venn.saved import held_bool, held_float, saved
+from venn.parameters import above_one, fraction, integer, optional, with_methods
+from venn.saved import Saved, component, held_bool, held_float, held_like, own, param, state
 
 
-class Evidence(Running):
-    """Base of what gathers evidence against one claim, step by step.
+class Evidence(Saved, ABC):
+    """Base of what gathers evidence against one claim, step by step."""
 
-    Parameters
-    ----------
-    of_event : bool
-        Whether the latest numbers are departures of an event, or p-values.
-    memory : int >= 1
-        Number of latest steps among which the beginning of a change is looked for.
-    """
-
+    memory: int  #: number of latest steps among which the beginning of a change is looked for
     name: str
     speaks: str  #: what it bets on, in plain words
     words: str  #: what its numbers count, for sentences
-
-    def __init__(self, of_event: bool, memory: int) -> None:
-        self.memory = memory
-        self._trace = Trace(of_event, memory)
+    trace: Trace
 
     @property
     @abstractmethod
@@ -59,18 +50,18 @@ class Evidence(Running):
 
     def change(self, began: Sequence[int] = ()) -> ChangePoint:
         """Return when a change began, if there was one; bets have begun anew after each of the steps `began`."""
-        return self._trace.change(self.n, began)
+        return self.trace.change(self.n, began)
 
     def departure(self, size: int) -> float:
         """Return ln(2 / chance), where chance bounds the probability that so many latest steps depart as much."""
-        return self._trace.departure(size)
+        return self.trace.departure(size)
 
     def told(self, size: int) -> str | None:
         """Return what speaks against the claim in so many latest steps, or in all remembered; None if nothing does."""
-        return self._trace.told(size, self.words) or self._trace.told(self.memory, self.words)
+        return self.trace.told(size, self.words) or self.trace.told(self.memory, self.words)
 
     @abstractmethod
-    def snapshot(self) -> list[State]:
+    def snapshot(self) -> list[dict[str, Any]]:
         """Return one plain mapping for each detector."""
 
 
@@ -84,7 +75,15 @@ def words_of(source: Source) -> str:
     return getattr(source, "words", f"the event of the {source.name} came" if source.of_event else source.name)
 
 
-@saved
+def _ville(one: Exchangeability) -> Ville:
+    return Ville(one.martingale, one.level / 2 if one.source.of_event else one.level)
+
+
+def _band(one: Exchangeability) -> DeviationBand | None:
+    return DeviationBand(one.level / 2) if one.source.of_event else None
+
+
+@component
 class Exchangeability(Evidence):
     """Bets martingales on the p-values of a source, and compares the sum of its deviations with a band.
 
@@ -106,21 +105,27 @@ class Exchangeability(Evidence):
         Number of latest steps among which the beginning of a change is looked for.
     """
 
-    unnamed = 2
+    source: Source = param(with_methods, "a source object, such as RealisedRow()", "read")
+    martingale: Martingale = param(pattern)
+    level: float = param(fraction)
+    run_length: float = param(above_one)
+    memory: int = param(integer, 1, default=MEMORY)
 
-    def __init__(
-        self, source: Source, martingale: Martingale, level: float, run_length: float, memory: int = MEMORY
-    ) -> None:
-        super().__init__(source.of_event, memory)
-        self.source, self.martingale, self.level, self.run_length = source, martingale, level, run_length
-        self.name = source.name
-        self.p_value: float | None = None  # the last one
-        self.ville = Ville(martingale, level / 2 if source.of_event else level)
-        self.repeated = ShiryaevRoberts(martingale, run_length)
-        self.band = DeviationBand(level / 2) if source.of_event else None
-        self._left = False  # the band, ever
-        self.speaks = "probabilities" if source.of_event else "p-values"
-        self.words = words_of(source)
+    p_value: float | None = state(optional, held_float, start=None)  # the last one
+    ville: Ville = state(held_like, own(lambda one: one.ville), start=own(_ville))
+    repeated: ShiryaevRoberts = state(
+        held_like, own(lambda one: one.repeated), start=own(lambda one: ShiryaevRoberts(one.martingale, one.run_length))
+    )
+    band: DeviationBand | None = state(held_like, own(lambda one: one.band), start=own(_band))
+    _left: bool = state(held_bool, start=False)  # the band, ever
+    trace: Trace = state(
+        held_like, own(lambda one: one.trace), start=own(lambda one: Trace(one.source.of_event, one.memory))
+    )
+
+    def derive(self) -> None:
+        """Find the words."""
+        self.name, self.words = self.source.name, words_of(self.source)
+        self.speaks = "probabilities" if self.source.of_event else "p-values"
 
     @property
     def n(self) -> int:
@@ -139,7 +144,7 @@ class Exchangeability(Evidence):
                 deviation = number(f"deviation of {self.source!r}", deviation, -1.0)
             band.update(deviation)
         self.p_value = p
-        self._trace.add(p if deviation is None or band is None else deviation)
+        self.trace.add(p if deviation is None or band is None else deviation)
         first, again = self.ville.update(p), self.repeated.update(p)
         left = band is not None and not self._left and band.outside
         if first is None and again is None and not left:
@@ -158,9 +163,9 @@ class Exchangeability(Evidence):
 
     def near(self, slack: float, again: bool) -> str | None:
         """Return the detector that is as near to ringing; after an alarm only `ShiryaevRoberts` counts."""
-        nearest = [(self.repeated.log - self.repeated.threshold, "ShiryaevRoberts")]
+        nearest = [(self.repeated.log - self.repeated.log_threshold, "ShiryaevRoberts")]
         if not again and not self.ville.rung:
-            nearest.append((self.ville.log - self.ville.threshold, "Ville"))
+            nearest.append((self.ville.log - self.ville.log_threshold, "Ville"))
         if not again and self.band is not None and self.band.n and not self._left:
             nearest.append((_excess(self.band) + log(self.band.delta), "DeviationBand"))
         gap, detector = max(nearest)
@@ -176,7 +181,7 @@ class Exchangeability(Evidence):
         )
         return Alarm(self.n, "DeviationBand", excess, sentence)
 
-    def snapshot(self) -> list[State]:
+    def snapshot(self) -> list[dict[str, Any]]:
         """Return one plain mapping for each detector."""
         shown = [detector.shown(self.name, self.p_value) for detector in (self.ville, self.repeated)]
         if self.band is not None and self.band.n:
@@ -184,31 +189,8 @@ class Exchangeability(Evidence):
             shown.append(_shown(self.name, "DeviationBand", numbers, self._left))
         return shown
 
-    def _plain(self) -> State:
-        return super()._plain() | {"name": self.name}
 
-    def _held(self) -> State:
-        return {
-            "p_value": self.p_value,
-            "left": self._left,
-            "ville": self.ville.state,
-            "repeated": self.repeated.state,
-            "band": None if self.band is None else self.band.state,
-            "trace": self._trace.state,
-        }
-
-    def take_over(self, held: State) -> None:
-        """Go on from a `state`, having seen nothing."""
-        self.ville.restore(held["ville"])
-        self.repeated.restore(held["repeated"])
-        if self.band is not None:
-            self.band.restore(held["band"])
-        self._trace.take_over(held["trace"], self.n)
-        self.p_value = None if held["p_value"] is None else held_float("state['p_value']", held["p_value"])
-        self._left = held_bool("state['left']", held["left"])
-
-
-def _shown(name: str, detector: str, numbers: State, rung: bool) -> State:
+def _shown(name: str, detector: str, numbers: dict[str, float], rung: bool) -> dict[str, Any]:
     return {"name": name, "detector": detector, **numbers, "alarms": int(rung)}
 
 
@@ -217,7 +199,7 @@ def _excess(band: DeviationBand) -> float:
     return 2 * band.total**2 / band.n - log(2 * band.n * (band.n + 1))
 
 
-@saved
+@component
 class PointForecasts(Evidence):
     """A forward e-process against the probabilities that a point forecaster gives to one event, such as its hits.
 
@@ -232,15 +214,19 @@ class PointForecasts(Evidence):
     """
 
     speaks = "point forecasts"
-    unnamed = 1
 
-    def __init__(self, source: Source, level: float, memory: int = MEMORY) -> None:
-        super().__init__(True, memory)
-        self.source, self.level = source, level
-        self.name, self.words = source.name, words_of(source)
-        self.process = ForwardEProcess()
-        self.threshold = -log(level)
-        self._rung = False
+    source: Source = param(with_methods, "a source object, such as RealisedRow()", "read")
+    level: float = param(fraction)
+    memory: int = param(integer, 1, default=MEMORY)
+
+    process: ForwardEProcess = state(held_like, own(lambda one: one.process), start=own(lambda _: ForwardEProcess()))
+    _rung: bool = state(held_bool, start=False)
+    trace: Trace = state(held_like, own(lambda one: one.trace), start=own(lambda one: Trace(True, one.memory)))
+
+    def derive(self) -> None:
+        """Find the words, and the logarithm of the threshold."""
+        self.name, self.words = self.source.name, words_of(self.source)
+        self.log_threshold = -log(self.level)
 
     @property
     def n(self) -> int:
@@ -253,8 +239,8 @@ class PointForecasts(Evidence):
         happened = deviation > 0
         claimed = 1.0 - deviation if happened else -deviation
         process.update(happened, claimed, claimed)
-        self._trace.add(deviation)
-        if self._rung or process.log < self.threshold:
+        self.trace.add(deviation)
+        if self._rung or process.log < self.log_threshold:
             return []
         self._rung = True
         n = process.n
@@ -269,22 +255,10 @@ class PointForecasts(Evidence):
 
     def near(self, slack: float, again: bool) -> str | None:
         """Return the process if it has not rung and is as near to that; else None."""
-        near = not again and not self._rung and self.process.log >= self.threshold - slack
+        near = not again and not self._rung and self.process.log >= self.log_threshold - slack
         return against("ForwardEProcess", self.name) if near else None
 
-    def snapshot(self) -> list[State]:
+    def snapshot(self) -> list[dict[str, Any]]:
         """Return one plain mapping."""
-        numbers = {"log10": self.process.log / PER_DECADE, "threshold": self.threshold / PER_DECADE}
+        numbers = {"log10": self.process.log / PER_DECADE, "threshold": self.log_threshold / PER_DECADE}
         return [_shown(self.name, "ForwardEProcess", numbers, self._rung)]
-
-    def _plain(self) -> State:
-        return super()._plain() | {"name": self.name}
-
-    def _held(self) -> State:
-        return {"rung": self._rung, "process": self.process.state, "trace": self._trace.state}
-
-    def take_over(self, held: State) -> None:
-        """Go on from a `state`, having seen nothing."""
-        self.process.restore(held["process"])
-        self._trace.take_over(held["trace"], self.n)
-        self._rung = held_bool("state['rung']", held["rung"])

@@ -52,6 +52,7 @@ from venn.prediction import (
     RowMean,
     Rule,
 )
+from venn.saved import component, param
 
 GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, NOTHING)
 RULES: tuple[type, ...] = (RowMean, Maximin, CategoryClass)
@@ -194,11 +195,11 @@ class MixedForecastKind(ForecastKind):
     of = MixedForecast
 
 
+@component
 class Chosen(Parameters):
     """Replaces a user's own rule when a prediction is read back: only its choice is known."""
 
-    def __init__(self, index: int) -> None:
-        self.index = index
+    index: int = param()
 
     def choose(self, probabilities: Floats, category_class: int | None) -> int:
         """Return what the rule chose."""

@@ -12,14 +12,31 @@ from venn._compiled import martingales as compiled
 from venn._compiled.martingales import CELLS, EPSILONS
 from venn.monitors.betting import Bettor
 from venn.monitors.betting import Martingale as Martingale
-from venn.parameters import LARGEST, fraction, integer, is_number
+from venn.monitors.running import held_memory
+from venn.parameters import LARGEST, fraction, integer, is_number, optional
 from venn.prediction import Floats
-from venn.saved import saved
+from venn.saved import component, held_codes, own, param, state
 
 FINEST = 4096  # grid of a Sleeper
 
 
-@saved
+def _rate(name: str, value: Any) -> float:
+    """Return a number in (0, 1], or say what it must be."""
+    if not is_number(value):
+        raise TypeError(f"{name} must be numbers in (0, 1], got {value!r}")
+    if not 0 < value <= 1:
+        raise ValueError(f"{name} must lie in (0, 1], got {value!r}")
+    return float(value)
+
+
+def _rates(name: str, values: Any) -> tuple[float, ...]:
+    """Return at least one number in (0, 1], or say what they must be."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray) or len(values) == 0:
+        raise TypeError(f"{name} must be a sequence of numbers in (0, 1], at least one, got {values!r}")
+    return tuple(_rate(name, value) for value in values)
+
+
+@component
 class Power(Bettor):
     """The power martingale: f(p) = kappa p^(kappa - 1) at every step.
 
@@ -52,12 +69,25 @@ class Power(Bettor):
 
     _run = staticmethod(compiled.run_power)
 
-    def __init__(self, kappa: float = 0.5) -> None:
-        self.kappa = fraction("kappa", kappa)
-        super().__init__([self.kappa, math.log(self.kappa)], {"kept": 1, "minus_log": 1})
+    size = 4  # steps, ln S, how many p-values are not below 1e-12, minus the sum of their logarithms
+
+    kappa: float = param(fraction, default=0.5)
+
+    @property
+    def constants(self) -> Any:
+        """kappa and its logarithm."""
+        return self.kappa, math.log(self.kappa)
 
 
-@saved
+def _held_sums(name: str, memory: Any, size: int) -> Floats:
+    """Return the memory of a `SimpleMixture` in a state: below 0 its series would not end."""
+    found = held_memory(name, memory, size)
+    if not (found[2:] >= 0).all():
+        raise ValueError(f"{name} must have no sums below 0, got {found[2:].tolist()}")
+    return found
+
+
+@component
 class SimpleMixture(Bettor):
     """The mean of all power martingales, kappa drawn uniformly from (0, 1).
 
@@ -82,8 +112,9 @@ class SimpleMixture(Bettor):
 
     _run = staticmethod(compiled.run_mixture)
 
-    def __init__(self) -> None:
-        super().__init__([], {"kept": 1, "minus_log": 1})
+    size = 4  # as of `Power`
+
+    _memory: Floats = state(_held_sums, own(lambda one: one.size), start=own(lambda one: one.begin()))
 
     def _derive(self, memory: Floats) -> None:
         kept, minus_log = memory[2:].tolist()
@@ -91,7 +122,14 @@ class SimpleMixture(Bettor):
             raise ValueError(f"state['kept'] and state['minus_log'] must be >= 0, got {kept} and {minus_log}")
 
 
-@saved
+def _held_cells(name: str, memory: Any, size: int) -> Floats:
+    """Return the memory of a `PlugIn` in a state: those of its window are numbers of cells."""
+    cells = held_memory(name, memory, size)[6 + CELLS : -(CELLS + 1)]
+    held_codes(f"window of {name}", cells, cells.shape, 0, CELLS, np.float64)
+    return memory
+
+
+@component
 class PlugIn(Bettor):
     """The plug-in martingale: f is a kernel density estimate from the earlier p-values.
 
@@ -131,24 +169,23 @@ class PlugIn(Bettor):
 
     _run = staticmethod(compiled.run_plug_in)
 
-    def __init__(self, uniform: float = 0.05, window: int | None = None) -> None:
-        self.uniform = fraction("uniform", uniform)
-        self.window = None if window is None else integer("window", window, 1, LARGEST)
-        sizes = {"since": 1, "bandwidth": 1, "sum": 1, "squares": 1, "counts": CELLS}
-        if self.window is not None:
-            sizes["ring"] = self.window
-        super().__init__([self.uniform, self.window or 0], sizes, CELLS + 1)
+    uniform: float = param(fraction, default=0.05)
+    window: int | None = param(optional, integer, 1, LARGEST, default=None, sized=True)
 
-    def _derive(self, memory: Floats) -> None:
-        parts = self._parts(memory)
-        cells, bandwidth = parts.get("ring", memory[:0]), parts["bandwidth"][0]
-        if not ((cells >= 0) & (cells < CELLS)).all():
-            raise ValueError(f"state['ring'] must be numbers of cells below {CELLS}, got {cells.tolist()}")
-        if bandwidth > 0:
-            compiled.fit_kernel(bandwidth, memory[-(CELLS + 1) :])
+    _memory: Floats = state(_held_cells, own(lambda one: one.size), start=own(lambda one: one.begin()))
+
+    @property
+    def constants(self) -> Any:
+        """The share and the window."""
+        return self.uniform, self.window or 0
+
+    @property
+    def size(self) -> int:
+        """Steps, ln S, since, bandwidth, sum, squares; counts; the cells of the window; the kernel."""
+        return 6 + CELLS + (self.window or 0) + CELLS + 1
 
 
-@saved
+@component
 class BetaPlugIn(Bettor):
     """A plug-in martingale: f is the beta density with the mean and variance of the earlier p-values.
 
@@ -183,9 +220,14 @@ class BetaPlugIn(Bettor):
 
     _run = staticmethod(compiled.run_beta)
 
-    def __init__(self, uniform: float = 0.05) -> None:
-        self.uniform = fraction("uniform", uniform)
-        super().__init__([self.uniform], {"sum": 1, "squares": 1})
+    size = 4  # steps, ln S, sum, squares
+
+    uniform: float = param(fraction, default=0.05)
+
+    @property
+    def constants(self) -> Any:
+        """The share."""
+        return (self.uniform,)
 
 
 class Jumpers(Bettor):
@@ -193,12 +235,19 @@ class Jumpers(Bettor):
 
     _run = staticmethod(compiled.run_jumpers)
 
-    def __init__(self, rates: Sequence[float]) -> None:
-        super().__init__(rates, {"logs": len(rates), "shares": len(EPSILONS) * len(rates)})
-        self._parts(self._memory)["shares"][:] = 1 / len(EPSILONS)
+    @property
+    def size(self) -> int:
+        """Steps, ln S; of each rate the logarithm of its capital, and the shares of its bettors."""
+        return 2 + (1 + len(EPSILONS)) * len(self.constants)
+
+    def begin(self) -> Floats:
+        """Return the memory before the first step: equal shares."""
+        memory = np.zeros(self.size)
+        memory[2 + len(self.constants) :] = 1 / len(EPSILONS)
+        return memory
 
 
-@saved
+@component
 class SimpleJumper(Jumpers):
     """The simple jumper: five bettors that share their capital.
 
@@ -234,12 +283,15 @@ class SimpleJumper(Jumpers):
     1.12375
     """
 
-    def __init__(self, jump: float = 0.01) -> None:
-        self.jump = _rate("jump", jump)
-        super().__init__([self.jump])
+    jump: float = param(_rate, default=0.01)
+
+    @property
+    def constants(self) -> Any:
+        """The rate."""
+        return (self.jump,)
 
 
-@saved
+@component
 class CompositeJumper(Jumpers):
     """The mean of simple jumpers with several jump rates.
 
@@ -268,22 +320,23 @@ class CompositeJumper(Jumpers):
     True
     """
 
-    def __init__(self, jumps: Sequence[float] = (0.0001, 0.001, 0.01, 0.1, 1.0)) -> None:
-        if isinstance(jumps, str | bytes) or not isinstance(jumps, Sequence | np.ndarray) or len(jumps) == 0:
-            raise TypeError(f"jumps must be a sequence of numbers in (0, 1], at least one, got {jumps!r}")
-        self.jumps = tuple(_rate("jumps", jump) for jump in jumps)
-        super().__init__(self.jumps)
+    jumps: Sequence[float] = param(_rates, default=(0.0001, 0.001, 0.01, 0.1, 1.0))
+
+    @property
+    def constants(self) -> Any:
+        """The rates."""
+        return self.jumps
 
 
-def _rate(name: str, value: Any) -> float:
-    if not is_number(value):
-        raise TypeError(f"{name} must be numbers in (0, 1], got {value!r}")
-    if not 0 < value <= 1:
-        raise ValueError(f"{name} must lie in (0, 1], got {value!r}")
-    return float(value)
+def _fine(name: str, grid: Any) -> int:
+    """Return the size of a grid, or say what it must be."""
+    found = integer(name, grid, 2)
+    if found > FINEST:
+        raise ValueError(f"{name} must be an integer from 2 to {FINEST}, got {grid!r}: it has grid^2 bettors")
+    return found
 
 
-@saved
+@component
 class Sleeper(Bettor):
     """The Sleeper/Stayer: its capital sleeps, and a little wakes at every step, in case a change begins just now.
 
@@ -325,13 +378,18 @@ class Sleeper(Bettor):
 
     _run = staticmethod(compiled.run_sleeper)
 
-    def __init__(self, rate: float = 0.001, grid: int = 10) -> None:
-        self.rate = fraction("rate", rate)
-        self.grid = integer("grid", grid, 2)
-        if self.grid > FINEST:
-            raise ValueError(f"grid must be an integer from 2 to {FINEST}, got {grid!r}: it has grid^2 bettors")
-        k = (self.grid - 1) ** 2
+    rate: float = param(fraction, default=0.001)
+    grid: int = param(_fine, default=10, sized=True)
+
+    @property
+    def constants(self) -> Any:
+        """What falls asleep and wakes, and the two bets of each bettor."""
+        k, kept = (self.grid - 1) ** 2, 1 - self.rate
         a, b = (grid.ravel() for grid in np.mgrid[1 : self.grid, 1 : self.grid] / self.grid)
-        kept = 1 - self.rate
-        constants = [[math.log1p(-self.rate), self.rate / kept / k, self.grid], b / a / kept, (1 - b) / (1 - a) / kept]
-        super().__init__(np.concatenate(constants), {"capital": k, "powers": k})
+        first = [math.log1p(-self.rate), self.rate / kept / k, self.grid]
+        return np.concatenate([first, b / a / kept, (1 - b) / (1 - a) / kept])
+
+    @property
+    def size(self) -> int:
+        """Steps, ln S; of each bettor the capital and its power."""
+        return 2 + 2 * (self.grid - 1) ** 2

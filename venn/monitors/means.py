@@ -2,72 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from venn.machines.machine import grown
-from venn.monitors.running import State, held_numbers
+from venn.parameters import integer, several_names
 from venn.prediction import Floats
+from venn.saved import Saved, component, held_finite, held_int, own, param, state
 
 ROOM = 1024  # steps
 
 
-class Means:
+def _columns(means: Means) -> tuple[int, ...]:
+    return (len(means.names),)
+
+
+def _latest(means: Means) -> tuple[int, ...]:
+    return min(means.n, means.window), len(means.names)
+
+
+@component
+class Means(Saved):
     """Sums of columns over all steps, and the rows of the latest ones, as many as a window holds.
 
     Parameters
     ----------
-    names : sequence of str
+    names : tuple of str
         Of the columns.
     window : int >= 1
 
     Examples
     --------
-    >>> means = Means(["hit"], window=2)
-    >>> for n, hit in enumerate([1.0, 1.0, 0.0]):
-    ...     means.row(n)[:] = hit
+    >>> means = Means(("hit",), window=2)
+    >>> for hit in [1.0, 1.0, 0.0]:
+    ...     means.row()[:] = hit
     ...     means.sums += hit
-    >>> means.of_all(3), means.of_latest(3, 2)
+    >>> means.of_all(), means.of_latest(2)
     ({'hit': 0.6666666666666666}, {'hit': 0.5})
     """
 
-    def __init__(self, names: Sequence[str], window: int) -> None:
-        self._names, self._window = names, window
-        self.sums = np.zeros(len(names))
-        self._rows = np.zeros((min(window, ROOM), len(names)))  # a ring; it grows up to the window
+    names: tuple[str, ...] = param(several_names)
+    window: int = param(integer, 1)
 
-    def row(self, n: int) -> Floats:
-        """Return the row of the step after n steps, to be filled: of a full window that of the oldest step."""
-        place = n % self._window
-        if place == len(self._rows):
-            self._rows = grown(self._rows, min(2 * place, self._window), len(self._names))
-        return self._rows[place]
+    n: int = state(held_int, start=0)
+    sums: Floats = state(held_finite, own(_columns), start=own(lambda means: np.zeros(_columns(means))))
+    _ring: Floats = state(held_finite, own(_latest), start=own(lambda means: np.zeros(_latest(means))))
 
-    def of_all(self, n: int) -> dict[str, float]:
-        """Return the means over all of n >= 1 steps."""
-        return self._named(self.sums / n)
+    @property
+    def state(self) -> dict[str, Any]:
+        """Number of steps, sums and latest rows."""
+        return super().state | {"ring": self._ring[: min(self.n, self.window)].copy()}
 
-    def of_latest(self, n: int, size: int) -> dict[str, float]:
-        """Return the means over the latest of n steps, as many as the window has at most."""
-        held = min(n, self._window)
-        rows = self._rows[:held] if size == held else self._rows[np.arange(n - size, n) % self._window]
+    def row(self) -> Floats:
+        """Return the row of a new step, to be filled: of a full window that of the oldest step."""
+        place = self.n % self.window
+        if place == len(self._ring):  # it grows up to the window
+            self._ring = grown(self._ring, min(max(2 * place, ROOM), self.window), len(self.names))
+        self.n += 1
+        return self._ring[place]
+
+    def of_all(self) -> dict[str, float]:
+        """Return the means over all steps, at least one."""
+        return self._named(self.sums / self.n)
+
+    def of_latest(self, size: int) -> dict[str, float]:
+        """Return the means over the latest steps, as many as the window has at most."""
+        n, held = self.n, min(self.n, self.window)
+        rows = self._ring[:held] if size == held else self._ring[np.arange(n - size, n) % self.window]
         return self._named(rows.mean(axis=0))
 
     def _named(self, means: Floats) -> dict[str, float]:
-        return dict(zip(self._names, means.tolist(), strict=True))
-
-    def held(self, n: int) -> State:
-        """Return sums and latest rows after n steps, as plain data."""
-        return {"sums": self.sums.tolist(), "ring": self._rows[: min(n, self._window)].tolist()}
-
-    def take_over(self, sums: Any, ring: Any, n: int) -> None:
-        """Go on from what was `held` after n steps, having seen nothing; or raise a ValueError."""
-        columns, size = len(self._names), min(n, self._window)
-        self.sums[:] = held_numbers("sums", sums, columns)
-        if not isinstance(ring, list) or len(ring) != size:
-            raise ValueError(f"state['ring'] must be a list of the latest {size} steps, got {ring!r}")
-        self._rows = np.zeros((max(size, min(self._window, ROOM)), columns))
-        for place, row in enumerate(ring):
-            self._rows[place] = held_numbers("ring", row, columns)
+        return dict(zip(self.names, means.tolist(), strict=True))

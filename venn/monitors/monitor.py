@@ -10,24 +10,23 @@ from typing import Any, Self
 import numpy as np
 
 from venn._compiled.outcomes import WIDTH
-from venn.labels import Classes, HasLabels, LabelSpace
-from venn.monitors.alarms import Alarm
-from venn.monitors.betting import Martingale, checked_martingale
+from venn.labels import Classes, LabelSpace, label_space
+from venn.monitors.alarms import Alarm, held_alarms
+from venn.monitors.betting import Martingale, pattern
 from venn.monitors.bins import CalibrationBins
 from venn.monitors.change import MEMORY, ChangePoint
-from venn.monitors.evidence import Evidence, Exchangeability
+from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.means import Means
 from venn.monitors.outcomes import Outcomes, outcome
-from venn.monitors.running import Running, State, held_as, held_count
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, level_shares, usual_sources
 from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
-from venn.parameters import above_one, ascending, fraction, integer, with_methods
+from venn.parameters import above_one, ascending, fraction, integer, one_of, optional, with_methods
 from venn.prediction import Floats, Label, Prediction
-from venn.saved import saved
+from venn.saved import Saved, component, held_int, held_like, held_text, own, param, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns
 
@@ -35,8 +34,72 @@ KEPT = 100  # alarms
 WINDOW = 1000  # latest steps of which a verdict speaks, where nobody says otherwise
 
 
-@saved
-class Monitor(TakesTurns, HasLabels, Running):
+def _labels(name: str, value: Any) -> Any:
+    """Return the labels of a space of classes, another space itself; or say what is wrong with them."""
+    space: LabelSpace = value if isinstance(value, LabelSpace) else Classes(value)
+    return space.labels or space
+
+
+def _bets(name: str, value: Any) -> Martingale:
+    """Return a martingale that has seen nothing, by default `CompositeJumper()`; or say what it must be."""
+    return CompositeJumper() if value is None else pattern(name, value)
+
+
+def _of_classes(name: str, source: Any, space: LabelSpace) -> None:
+    """Refuse a source of a class that is not there."""
+    if isinstance(source, OneClass) and space.labels[source.code : source.code + 1] != (source.label,):
+        raise ValueError(f"{name} must be of the classes {list(space.labels)!r} in order, got {source!r}")
+
+
+def _sources(name: str, values: Any, space: LabelSpace) -> tuple[Source, ...]:
+    """Return sources as a tuple, or say what they must be."""
+    if isinstance(values, type | str) or not isinstance(values, Sequence):
+        raise TypeError(f"{name} must be a sequence of source objects, such as [RealisedRow()], got {values!r}")
+    for source in values:
+        with_methods(name, source, "source objects, such as RealisedRow()", "read")
+        _of_classes(name, source, space)
+    return tuple(values)
+
+
+def _held_kind(name: str, value: Any) -> str:
+    """Return the name of a kind of predictions of a state, or say what it must be."""
+    return one_of(name, held_text(name, value), tuple(KINDS))
+
+
+def _held_means(name: str, value: Any, wanted: Means) -> Means:
+    """Return means of the same columns over the same window, or say what they must be."""
+    if type(value) is not Means or value.parameters != wanted.parameters:
+        raise ValueError(f"{name} must be those of {wanted!r}, got {value!r}")
+    return value
+
+
+def _held_truths(name: str, value: Any, none: deque[int] | None, space: LabelSpace) -> deque[int] | None:
+    """Return the codes of the latest labels of a state, None where labels are not classes; or say what they must be."""
+    codes = held_like(name, value, none)
+    if none is None:
+        return None
+    if not all(type(one) is int and 0 <= one < len(space.labels) for one in codes):
+        raise ValueError(f"{name} must be codes of the labels {list(space.labels)!r}, got {codes!r}")
+    return deque(codes, none.maxlen)
+
+
+def _held_evidence(name: str, values: Any, space: LabelSpace) -> tuple[Evidence, ...]:
+    """Return the evidence of a state, or say what it must be."""
+    if type(values) is not tuple or not all(isinstance(one, Exchangeability | PointForecasts) for one in values):
+        raise ValueError(f"{name} must be a tuple of evidence, got {values!r}")
+    for one in values:
+        _of_classes(name, one.source, space)
+    return values
+
+
+SPACE = own(lambda monitor: label_space(monitor.classes))
+ACCURACY = own(lambda _: StitchedBound(0.05, empirical=True))  # of the mean conditional accuracy
+BINS = own(lambda _: CalibrationBins())
+JUDGE = own(lambda monitor: Judge(monitor.level, monitor.window))
+
+
+@component
+class Monitor(TakesTurns, Saved):
     """Watches one predictor: curves, calibration, evidence against its claims, alarms.
 
     Its bets follow from the guarantee of the predictions. For "predicted label" and "realised row" (Venn predictors)
@@ -113,56 +176,57 @@ class Monitor(TakesTurns, HasLabels, Running):
     Ville rings against the realised row
     """
 
-    unnamed = 1
+    classes: Any = param(_labels)
+    level: float = param(fraction, default=0.01, kw_only=True)
+    run_length: float = param(above_one, default=100_000, kw_only=True)
+    window: int = param(integer, 1, default=WINDOW, kw_only=True)
+    clip: float = param(fraction, default=1e-15, kw_only=True)
+    seed: int = param(integer, 0, default=0, kw_only=True)
+    martingale: Martingale = param(_bets, default=None, kw_only=True)
+    sources: Sequence[Source] | None = param(optional, _sources, SPACE, default=None, kw_only=True)
+    restarts: Sequence[int] = param(ascending, default=(), kw_only=True)
 
-    def __init__(
-        self,
-        classes: Sequence[Label] | LabelSpace,
-        *,
-        level: float = 0.01,
-        run_length: float = 100_000,
-        window: int = WINDOW,
-        clip: float = 1e-15,
-        seed: int = 0,
-        martingale: Martingale | None = None,
-        sources: Sequence[Source] | None = None,
-        restarts: Sequence[int] = (),
-    ) -> None:
-        self.space: LabelSpace = classes if isinstance(classes, LabelSpace) else Classes(classes)
-        self.level = fraction("level", level)
-        self.run_length = above_one("run_length", run_length)
-        self.window = integer("window", window, 1)
-        self.clip = fraction("clip", clip)
-        self.martingale = CompositeJumper() if martingale is None else checked_martingale(martingale)
-        if isinstance(sources, type | str) or not (sources is None or isinstance(sources, Sequence)):
-            raise TypeError(f"sources must be a sequence of source objects, such as [RealisedRow()], got {sources!r}")
-        self.sources = None if sources is None else tuple(sources)
-        for source in self.sources or ():
-            with_methods("sources", source, "source objects, such as RealisedRow()", "read")
-            if isinstance(source, OneClass) and self.classes[source.code : source.code + 1] != (source.label,):
-                raise ValueError(f"sources must be of the classes {list(self.classes)!r} in order, got {source!r}")
-        self.restarts = ascending("restarts", restarts)
-        self._restarts: tuple[int, ...] = self.restarts  # those of the present, see `begin_anew`
-        self._anew = 0  # the step after which everything began anew
-        self._smoothing = Smoothing(seed)
-        self.seed = self._smoothing.seed
+    def _new_means(self) -> Means:
+        kind = FORECAST if self._predictions is None else KINDS[self._predictions]
+        return Means(kind.columns, self.window)
+
+    def _no_truths(self) -> deque[int] | None:
+        return deque(maxlen=self.window) if label_space(self.classes).labels else None
+
+    _predictions: str | None = state(optional, _held_kind, start=None)  # the name of their kind
+    _guaranteed: str | None = state(optional, held_text, start=None)
+    _means: Means = state(_held_means, own(_new_means), start=own(_new_means))
+    count: int = state(held_int, start=0)
+    _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
+    _truths: deque[int] | None = state(_held_truths, own(_no_truths), SPACE, start=own(_no_truths))  # codes
+    _evidence: tuple[Evidence, ...] = state(_held_evidence, SPACE, start=())
+    _accuracy: StitchedBound = state(held_like, ACCURACY, start=ACCURACY)
+    _calibration: CalibrationBins = state(held_like, BINS, start=BINS)
+    _judge: Judge = state(held_like, JUDGE, start=JUDGE)
+    #: Steps after which bets have begun or will begin anew, see `begin_anew`.
+    _begins: tuple[int, ...] = state(ascending, start=own(lambda one: one.restarts))
+    _anew: int = state(held_int, start=0)  # the step after which everything began anew
+
+    def derive(self) -> None:
+        """Make what scores predictions."""
+        self.space = label_space(self.classes)
+        self._smoothing = Smoothing(self.seed)
         self._scorer = Scorer("the predictor", self.space)
         self._last: tuple[Prediction, Label, Outcomes] | None = None  # whose scores are held now
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
-        self.n = 0
-        self.count = 0
-        self._alarms: deque[Alarm] = deque(maxlen=KEPT)
-        self._truths: deque[int] | None = deque(maxlen=self.window) if self.classes else None  # codes
-        self._evidence: tuple[Evidence, ...] = ()
-        self._accuracy = StitchedBound(0.05, empirical=True)
-        self._calibration = CalibrationBins()
-        self._judge = Judge(self.level, self.window)
-        self._means = Means(self._kind.columns, self.window)
+        if self._predictions is not None:
+            self._score(KINDS[self._predictions])
+
+    def _score(self, kind: Kind) -> None:
+        """Score predictions of this kind from now on."""
+        self._scorer.kind, self._scorer.guaranteed = kind, self._guaranteed
+        if len(self._row) != kind.breadth(self.space):  # else it holds the scores of the first prediction
+            self._row = np.empty(kind.breadth(self.space))
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes; the martingale as a fresh one."""
-        return super().parameters | {"classes": list(self.classes) or self.space}
+    def n(self) -> int:
+        """Number of steps."""
+        return self._means.n
 
     def fresh(self, seed: int | None = None) -> Self:
         """Return one with the same parameters that has seen nothing; a given seed replaces its own."""
@@ -322,7 +386,7 @@ class Monitor(TakesTurns, HasLabels, Running):
 
     def _begin(self, kind: Kind, guaranteed: str) -> None:
         """Choose the evidence that suits the first prediction."""
-        sources = usual_sources(guaranteed, self.classes) if self.sources is None else self.sources
+        sources = usual_sources(guaranteed, self.space.labels) if self.sources is None else self.sources
         for source in sources:
             if not source.suits(kind.name, guaranteed):
                 raise ValueError(f"sources must suit predictions that guarantee {guaranteed!r}, got {source!r}")
@@ -334,16 +398,15 @@ class Monitor(TakesTurns, HasLabels, Running):
                 for one, share in zip(sources, level_shares(sources), strict=True)
             )
         elif self.sources is None:
-            self._evidence = kind.evidence(self.level, memory, self.classes)
-        self._scorer.kind, self._scorer.guaranteed = kind, guaranteed
-        if len(self._row) != kind.breadth(self.space):  # else it holds the scores of the first prediction
-            self._row = np.empty(kind.breadth(self.space))
-        self._means = Means(kind.columns, self.window)
+            self._evidence = kind.evidence(self.level, memory, self.space.labels)
+        self._predictions, self._guaranteed = kind.name, guaranteed
+        self._score(kind)
+        self._means = self._new_means()
 
     def _take(self, step: Outcomes) -> tuple[Alarm, ...]:
         self._last = None  # the scores of the step before are gone
-        n = self.n
-        if n in self._restarts:
+        n = self._means.n
+        if n in self._begins:
             for evidence in self._evidence:
                 evidence.begin_anew()
         tau = self._smoothing.at(n)
@@ -356,12 +419,11 @@ class Monitor(TakesTurns, HasLabels, Running):
                 witness = witness or evidence
         kind, means = self._kind, self._means
         hit = kind.hit(step)
-        kind.add(step, self._numbers, self._row, self.clip, means.sums, means.row(n))
+        kind.add(step, self._numbers, self._row, self.clip, means.sums, means.row())
         if kind.calibrated:
             confidence = step.confidence
             self._calibration.update(confidence if confidence <= 1.0 else 1.0, hit)
         self._accuracy.update(1.0 if hit else 0.0)
-        self.n = n + 1
         if self._truths is not None:
             self._truths.append(step.truth)
         if witness is None:
@@ -392,8 +454,8 @@ class Monitor(TakesTurns, HasLabels, Running):
         for evidence in self._evidence:
             evidence.begin_anew()
         self._anew = self.n
-        past = [step for step in self._restarts if step < self.n]
-        self._restarts = (*past, self.n, *(self.n + step for step in further))
+        past = [step for step in self._begins if step < self.n]
+        self._begins = (*past, self.n, *(self.n + step for step in further))
 
     # ------------------------------------------------------------------- reading
 
@@ -467,7 +529,7 @@ class Monitor(TakesTurns, HasLabels, Running):
 
     def _shown(self, kind: Kind) -> Latest:
         """Return what the judge needs to know of the latest steps."""
-        restarts = [step for step in self._restarts if step < self.n]
+        restarts = [step for step in self._begins if step < self.n]
         guaranteed = str(self._scorer.guaranteed)
         return Latest(self.n, kind, guaranteed, self._latest, self._frequencies, self._evidence, restarts)
 
@@ -475,7 +537,7 @@ class Monitor(TakesTurns, HasLabels, Running):
         """Return (c,) frequencies of the classes among the latest steps; none of numbers."""
         if self._truths is None:
             return np.empty(0)
-        counts = np.bincount(list(self._truths)[-size:], minlength=len(self.classes))
+        counts = np.bincount(list(self._truths)[-size:], minlength=len(self.space.labels))
         return counts / size
 
     def _means_of(self, given: Any) -> Callable[[int], dict[str, float]] | None:
@@ -490,9 +552,9 @@ class Monitor(TakesTurns, HasLabels, Running):
 
     def _latest(self, size: int) -> dict[str, float]:
         """Return the means over the latest steps, as many as there are in the window at most."""
-        return self._means.of_latest(self.n, size)
+        return self._means.of_latest(size)
 
-    def snapshot(self, given: Monitor | None = None) -> State:
+    def snapshot(self, given: Monitor | None = None) -> dict[str, Any]:
         """Return everything to show now, as plain data: for a page, a log, a metrics endpoint.
 
         Parameters
@@ -512,11 +574,11 @@ class Monitor(TakesTurns, HasLabels, Running):
             ``count`` and the ``last`` ones.
         """
         verdict = self.verdict(given)
-        shown: State = {
+        shown: dict[str, Any] = {
             "step": self.n,
             "verdict": verdict.plain(),
-            "predictions": self._scorer.kind and self._scorer.kind.name,
-            "guaranteed": self._scorer.guaranteed,
+            "predictions": self._predictions,
+            "guaranteed": self._guaranteed,
             **self.figures(),
             "recent": {"size": 0},
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
@@ -529,88 +591,21 @@ class Monitor(TakesTurns, HasLabels, Running):
             shown["recent"] = self._kind.finished(latest(size)) | {"size": size}
             shown["accuracy_interval"] = [self._accuracy.lower, self._accuracy.upper]
             if self._kind.calibrated:
-                shown["calibration"] = {"ece": self._calibration.ece, "bins": self._calibration.bins}
+                shown["calibration"] = {"ece": self._calibration.ece, "bins": self._calibration.reliability}
         return shown
 
-    def figures(self) -> State:
+    def figures(self) -> dict[str, Any]:
         """Return of the snapshot what a point of its curves needs: ``curves``, ``window`` and ``evidence``."""
-        shown: State = {
+        shown: dict[str, Any] = {
             "curves": {},
             "window": {"size": 0},
             "evidence": [entry for evidence in self._evidence for entry in evidence.snapshot()],
         }
         if self.n:
             size = min(self.n, self.window)
-            shown["curves"] = self._kind.finished(self._means.of_all(self.n))
+            shown["curves"] = self._kind.finished(self._means.of_all())
             shown["window"] = self._kind.finished(self._latest(size)) | {"size": size}
         return shown
-
-    def _plain(self) -> State:
-        return super()._plain() | {
-            "martingale": type(self.martingale).__name__,  # its parameters are in the states of the evidence
-            "sources": None if self.sources is None else [source.name for source in self.sources],
-            "classes": list(map(repr, self.classes)) or repr(self.space),
-        }
-
-    def _held(self) -> State:
-        return {
-            "n": self.n,
-            "count": self.count,
-            "predictions": self._scorer.kind and self._scorer.kind.name,
-            "guaranteed": self._scorer.guaranteed,
-            "alarms": [asdict(alarm) for alarm in self._alarms],
-            "truths": None if self._truths is None else list(self._truths),
-            **self._means.held(self.n),
-            "accuracy": self._accuracy.state,
-            "calibration": self._calibration.state,
-            "evidence": [evidence.state for evidence in self._evidence],
-            "case": self._judge.state,
-            "restarts": list(self._restarts),
-            "anew": self._anew,
-        }
-
-    def take_over(self, held: State) -> None:
-        """Go on from a `state`, having seen nothing.
-
-        Raises
-        ------
-        ValueError
-            It is not the state of a monitor with these parameters.
-        """
-        n, kind = held_count("n", held["n"]), held["predictions"]
-        if (kind is None) != (n == 0) or kind not in (None, *KINDS):
-            raise ValueError(f"state['predictions'] must be one of {', '.join(KINDS)}, got {kind!r} at step {n}")
-        self.n, self.count = n, held_count("count", held["count"])
-        if n:
-            self._begin(KINDS[kind], held["guaranteed"])
-        self._restarts = ascending("state['restarts']", held["restarts"])
-        self._anew = held_count("anew", held["anew"])
-        for name in ("alarms", "evidence"):
-            if not isinstance(held[name], list):
-                raise ValueError(f"state[{name!r}] must be a list, got {held[name]!r}")
-        self._alarms.extend(held_as(Alarm, "alarms", alarm) for alarm in held["alarms"])
-        self._means.take_over(held["sums"], held["ring"], n)
-        self._take_truths(held["truths"])
-        if len(held["evidence"]) != len(self._evidence):
-            raise ValueError(
-                f"state['evidence'] must be {len(self._evidence)} pieces of it, got {len(held['evidence'])}"
-            )
-        self._accuracy.restore(held["accuracy"])
-        self._calibration.restore(held["calibration"])
-        for evidence, one in zip(self._evidence, held["evidence"], strict=True):
-            evidence.restore(one)
-        self._judge.take_over(held["case"])
-
-    def _take_truths(self, truths: Any) -> None:
-        """Take over the codes of the latest labels."""
-        if self._truths is None:
-            right = truths is None
-        else:
-            right = isinstance(truths, list) and len(truths) == min(self.n, self.window)
-            right = right and all(type(one) is int and 0 <= one < len(self.classes) for one in truths)
-            self._truths.extend(truths if right else ())
-        if not right:
-            raise ValueError(f"state['truths'] must be the codes of the latest labels, got {truths!r}")
 
 
 def _check_guarantee(prediction: Prediction, guaranteed: str | None) -> None:

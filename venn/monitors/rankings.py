@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, log, sqrt
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from venn.machines.checks import clean_object
 from venn.machines.machine import grown
 from venn.monitors.betting import Martingale
 from venn.monitors.martingales import CompositeJumper, Power
-from venn.parameters import array_of, fraction, integer
+from venn.parameters import array_of, fraction, integer, optional
 from venn.prediction import Floats
-from venn.saved import Saved, checked_keys, held_array, held_finite, held_int, saved
+from venn.saved import Saved, component, held_array, held_finite, held_int, held_like, held_rows, own, param, state
 
 ROOM = 64  # objects
 LARGEST = 1e150  # its square is finite
@@ -62,16 +62,35 @@ def measured(x: Any, features: int | None) -> Any:
         ) from None
 
 
-class Crowd:
+def held_objects(name: str, objects: Any) -> Floats:
+    """Return the objects of a state, or say what they must be."""
+    return held_finite(name, objects, (held_rows(name, objects), objects.shape[-1]))
+
+
+def _shape_of_near(crowd: Any) -> tuple[int, ...]:
+    return len(vars(crowd)["_objects"]), crowd.neighbours
+
+
+@component
+class Crowd(Saved):
     """Objects, and for each the distances to its nearest others: an object with far neighbours is strange."""
 
-    def __init__(self, neighbours: int) -> None:
-        self.k = neighbours
-        self.n = 0
-        self.features: int | None = None
-        self._objects = np.zeros((0, 0))
-        self._near = np.zeros((0, neighbours))  # ascending; infinite where there are fewer others
-        self._strange = np.zeros(0)
+    neighbours: int = param(integer, 1)
+
+    _objects: Floats = state(held_objects, start=own(lambda _: np.zeros((0, 0))))
+    #: Ascending; infinite where there are fewer others.
+    _near: Floats = state(held_array, own(_shape_of_near), start=own(lambda crowd: np.zeros((0, crowd.neighbours))))
+
+    def derive(self) -> None:
+        """Count, and find how strange each is."""
+        self.n = len(self._objects)
+        self.features = self._objects.shape[1] if self.n else None
+        self._strange = self.sums(self._near, self.n - 1) if self.n else np.zeros(0)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Objects and distances, without spare room."""
+        return {"objects": self._objects[: self.n].copy(), "near": self._near[: self.n].copy()}
 
     def clean(self, x: Any) -> Floats:
         """Return an object as numbers, or say what is wrong with it."""
@@ -87,12 +106,12 @@ class Crowd:
 
     def sums(self, near: Floats, others: int) -> Floats:
         """Return the sums of the distances to the k nearest of so many others, or to all if these are fewer."""
-        return near[..., : min(self.k, others)].sum(axis=-1)
+        return near[..., : min(self.neighbours, others)].sum(axis=-1)
 
     def nearest(self, distances: Floats) -> Floats:
         """Return the (k,) smallest distances, ascending; infinite where there are fewer."""
-        found = np.full(self.k, inf)
-        m = min(self.k, len(distances))
+        found = np.full(self.neighbours, inf)
+        m = min(self.neighbours, len(distances))
         found[:m] = np.sort(np.partition(distances, m - 1)[:m]) if m else found[:m]
         return found
 
@@ -103,30 +122,19 @@ class Crowd:
         if n == len(self._strange):
             room = max(ROOM, 2 * n)
             self._objects = grown(self._objects, room, x.size) if n else np.zeros((room, x.size))
-            self._near, self._strange = grown(self._near, room, self.k), grown(self._strange, room)
+            self._near, self._strange = grown(self._near, room, self.neighbours), grown(self._strange, room)
         near, strange = self._near[:n], self._strange[:n]
         # Only those change that have the new one among their nearest; all, while they have fewer than k others.
-        moved = np.flatnonzero(distances < near[:, -1]) if n >= self.k + 1 else np.arange(n)
-        near[moved] = np.sort(np.column_stack([near[moved], distances[moved]]), axis=1)[:, : self.k]
+        moved = np.flatnonzero(distances < near[:, -1]) if n >= self.neighbours + 1 else np.arange(n)
+        near[moved] = np.sort(np.column_stack([near[moved], distances[moved]]), axis=1)[:, : self.neighbours]
         strange[moved] = self.sums(near[moved], n)
         self._objects[n], self._near[n], self._strange[n] = x, own, self.sums(own, n)
         self.n, self.features = n + 1, x.size
         return strange, float(self._strange[n])
 
-    @property
-    def state(self) -> dict[str, Any]:
-        """Objects and distances."""
-        return {"objects": self._objects[: self.n].copy(), "near": self._near[: self.n].copy()}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Hold the content of a `state`."""
-        checked_keys("state", state, ("objects", "near"))
-        n, *features = getattr(state["objects"], "shape", (0, 0))
-        objects = held_finite("objects", state["objects"], (n, *features[:1]))
-        near = held_array("near", state["near"], (n, self.k))
-        self.n, self.features = n, objects.shape[1] if n else None
-        self._objects, self._near = objects.copy(), near.copy()
-        self._strange = self.sums(near, n - 1) if n else np.zeros(0)
+def _crowd_of(ranking: Any) -> Crowd:
+    return Crowd(ranking.neighbours)
 
 
 class ByDistance(Saved):
@@ -136,16 +144,12 @@ class ByDistance(Saved):
 
     _crowd: Crowd
 
-    def fresh(self) -> Self:
-        """Return one with the same parameters that has seen nothing."""
-        return self.made_of(self.parameters)
-
     def check(self, x: Any) -> None:
         """Raise what `rank` would raise for a bad object."""
         self._crowd.clean(x)
 
 
-@saved
+@component
 class AmongAll(ByDistance):
     """Ranks each object among all so far, itself included, by its distances to its nearest others.
 
@@ -187,11 +191,11 @@ class AmongAll(ByDistance):
     risk = 0.0
     theorem: ClassVar[str] = "if objects come in random order,"
 
-    def __init__(self, neighbours: int = 10, size: int | None = None) -> None:
-        self.neighbours = integer("neighbours", neighbours, 1)
-        self.size = None if size is None else integer("size", size, self.neighbours + 1)
-        self._crowd = Crowd(self.neighbours)
-        self._before = 0  # objects in earlier bags
+    neighbours: int = param(integer, 1, default=10)
+    size: int | None = param(optional, integer, own(lambda one: one.neighbours + 1), default=None)
+
+    _before: int = state(held_int, start=0)  # objects in earlier bags
+    _crowd: Crowd = state(held_like, own(_crowd_of), start=own(_crowd_of))
 
     @property
     def martingale(self) -> Martingale:
@@ -212,19 +216,20 @@ class AmongAll(ByDistance):
         greater, equal = int((others > own).sum()), int((others == own).sum()) + 1
         return (greater + tau * equal) / (len(others) + 1)
 
-    @property
-    def state(self) -> dict[str, Any]:
-        """The objects of the bag, the distances to their nearest, and how many objects earlier bags held."""
-        return {"before": self._before, **self._crowd.state}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a `state`, or raise a ValueError."""
-        checked_keys("state", state, ("before", "objects", "near"))
-        self._before = held_int("before", state["before"])
-        self._crowd.restore({name: state[name] for name in ("objects", "near")})
+def _at_most_half(name: str, value: Any, half: int) -> int:
+    """Return a number of neighbours, or say what it must be."""
+    found = integer(name, value, 1)
+    if found > half:
+        raise ValueError(f"{name} must be at most half the size, {half}, got {value!r}")
+    return found
 
 
-@saved
+def _of_second_half(ranking: AgainstFirst) -> tuple[int, ...]:
+    return (ranking.size - ranking.size // 2,)
+
+
+@component
 class AgainstFirst(ByDistance):
     """Compares each object with a first sample of fixed size: a change after a long calm is seen as one at the start.
 
@@ -267,15 +272,16 @@ class AgainstFirst(ByDistance):
 
     theorem: ClassVar[str] = "if objects are independent and of one distribution,"
 
-    def __init__(self, size: int = 2000, neighbours: int = 10, risk: float = 0.001) -> None:
-        self.size = integer("size", size, 20)
-        self.neighbours = integer("neighbours", neighbours, 1)
-        if self.neighbours > self.size // 2:
-            raise ValueError(f"neighbours must be at most half the size, {self.size // 2}, got {neighbours!r}")
-        self.risk = fraction("risk", risk)
-        self.n = 0
-        self._crowd = Crowd(self.neighbours)
-        self._values = np.zeros(self.size - self.size // 2)  # of the second half
+    size: int = param(integer, 20, default=2000, sized=True)
+    neighbours: int = param(_at_most_half, own(lambda one: one.size // 2), default=10)
+    risk: float = param(fraction, default=0.001)
+
+    n: int = state(held_int, start=0)
+    _values: Floats = state(held_finite, own(_of_second_half), start=own(lambda one: np.zeros(_of_second_half(one))))
+    _crowd: Crowd = state(held_like, own(_crowd_of), start=own(_crowd_of))
+
+    def derive(self) -> None:
+        """Compute what the sample may err by."""
         self._room = sqrt(log(1 / self.risk) / (2 * len(self._values)))
 
     @property
@@ -297,18 +303,3 @@ class AgainstFirst(ByDistance):
             return None
         m = len(self._values)
         return min(1.0, int((self._values >= own).sum()) / m + self._room)
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The first sample."""
-        held = min(max(self.n - self.size // 2, 0), len(self._values))
-        return {"n": self.n, "values": self._values[:held].copy(), **self._crowd.state}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a `state`, or raise a ValueError."""
-        checked_keys("state", state, ("n", "values", "objects", "near"))
-        n, half = held_int("n", state["n"]), self.size // 2
-        held = min(max(n - half, 0), len(self._values))
-        self._values[:held] = held_finite("values", state["values"], (held,))
-        self._crowd.restore({name: state[name] for name in ("objects", "near")})
-        self.n = n

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
 from venn.monitors.bins import WidthBins
-from venn.monitors.cards import Card, plain_labels
+from venn.monitors.cards import Card
 from venn.monitors.checks import class_codes
 from venn.monitors.losses import CLIP, MeanLogLoss
 from venn.monitors.outcomes import LEVELS
 from venn.monitors.set_efficiency import CRITERIA, EfficiencyTotals, efficiency
 from venn.monitors.sums import rounded, totals, units
-from venn.parameters import LARGEST, fraction, integer, is_number
-from venn.prediction import Integers, Label, significance
+from venn.parameters import LARGEST, fraction, integer, is_number, share
+from venn.prediction import Integers
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
+from venn.saved import component, param
 
 BY_BIN = {"confidence": CONFIDENCE, "variance": VARIANCE, "lower": LOWER, "upper": UPPER}
 
 
+@component
 class Scorecard(Card):
     """Scores many probability predictions: losses, and whether frequencies lie in the claimed bands.
 
@@ -30,8 +31,7 @@ class Scorecard(Card):
     of parts of a collection merge exactly to that of the whole. Results that depend on the order of a stream, such as
     martingales and alarms, cannot be merged and are not here.
 
-    To keep one, write its `state` as JSON; `restore` of a fresh one reads it. `venn.save`, which is for objects that
-    continue to learn, refuses scorecards.
+    `venn.save` keeps one in a file, and it goes on when loaded.
 
     It describes what happened. If calibration and scored examples are exchangeable, each single prediction is valid.
     Frequencies over a collection that shares one calibration set differ from the bands by the error of that set, and by
@@ -69,15 +69,26 @@ class Scorecard(Card):
     (4, True)
     """
 
-    def __init__(self, classes: Sequence[Label], bins: int = 10, clip: float = CLIP) -> None:
-        self.clip = fraction("clip", clip)
-        classes = plain_labels(classes)
-        b, c = integer("bins", bins, 1, LARGEST), len(classes)
-        self.bins = b
-        self._cuts = WidthBins(b).cuts(np.empty(0))
-        counted = {"n": 1, "clipped": 1, "labels": c, "forecasts": b, "hits": b}
-        summed = {"log_loss": 1, "brier": 1, "class_lower": c, "class_upper": c}
-        super().__init__(classes, counted, summed | dict.fromkeys(BY_BIN, b))
+    bins: int = param(integer, 1, LARGEST, default=10, sized=True)
+    clip: float = param(fraction, default=CLIP)
+
+    __eq__ = Card.__eq__
+    __hash__ = None
+
+    def derive(self) -> None:
+        """Find the cuts."""
+        self._cuts = WidthBins(self.bins).cuts(np.empty(0))
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """How many counts there are of each name."""
+        return {"n": 1, "clipped": 1, "labels": len(self.classes), "forecasts": self.bins, "hits": self.bins}
+
+    @property
+    def summed(self) -> dict[str, int]:
+        """How many sums there are of each name."""
+        c = len(self.classes)
+        return {"log_loss": 1, "brier": 1, "class_lower": c, "class_upper": c} | dict.fromkeys(BY_BIN, self.bins)
 
     def update_many(
         self, block: ManyMultiprobabilities | ManyClassIntervals | ManyForecasts, codes: Any, times: Any = None
@@ -272,12 +283,13 @@ def _outside(rate: float, lower: float, upper: float) -> float:
     return min(rate - lower, 0.0) + max(rate - upper, 0.0)
 
 
+@component
 class SetScorecard(Card):
     """Scores many prediction sets: errors and sizes at several levels, the criteria of efficiency, p-values.
 
-    Like `Scorecard`, it keeps sums that merge exactly, saved by `state` and `restore`. Objects of a block are compared
-    with the same examples: each p-value is uniform, but those of one block are not independent. Ties are broken by a
-    random number for each object; equal objects share theirs.
+    Like `Scorecard`, it keeps sums that merge exactly. Objects of a block are compared with
+    the same examples: each p-value is uniform, but those of one block are not independent. Ties are broken by a random
+    number for each object; equal objects share theirs.
 
     Parameters
     ----------
@@ -300,11 +312,21 @@ class SetScorecard(Card):
     (0, 3, 1.5)
     """
 
-    def __init__(self, classes: Sequence[Label], epsilon: float = 0.05, bins: int = 20) -> None:
-        self.epsilon = significance(epsilon)
-        self.bins = integer("bins", bins, 1, LARGEST)
-        counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": self.bins}
-        super().__init__(classes, counted, dict.fromkeys(CRITERIA, 1))
+    epsilon: float = param(share, default=0.05)
+    bins: int = param(integer, 1, LARGEST, default=20, sized=True)
+
+    __eq__ = Card.__eq__
+    __hash__ = None
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """How many counts there are of each name."""
+        return {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": self.bins}
+
+    @property
+    def summed(self) -> dict[str, int]:
+        """How many sums there are of each name."""
+        return dict.fromkeys(CRITERIA, 1)
 
     def update_many(self, block: ManyPredictionSets, codes: Any) -> None:
         """Add n predictions and their true labels.

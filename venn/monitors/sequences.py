@@ -16,7 +16,7 @@ from venn.monitors.checks import number, numbers
 from venn.monitors.running import Sums
 from venn.parameters import flag, fraction, integer
 from venn.prediction import Floats
-from venn.saved import saved
+from venn.saved import component, param
 
 
 class _ConfidenceSequence(Sums):
@@ -24,11 +24,23 @@ class _ConfidenceSequence(Sums):
 
     _width = (2,)
 
-    def __init__(self, level: float, constants: list[float], sizes: dict[str, int]) -> None:
-        self.level = fraction("level", level)
-        sizes = {"lower": 1, "upper": 1, "total": 1, "squares": 1, **sizes}
-        super().__init__([log(2 / self.level), *constants], sizes)  # half the level for each side
-        self._memory[2] = 1.0
+    level: float
+
+    @property
+    def size(self) -> int:
+        """Steps, lower, upper, total, squares; after these what a subclass has."""
+        return 5
+
+    @property
+    def constants(self) -> Any:
+        """ln(2 / level): half the level for each side."""
+        return (log(2 / self.level),)
+
+    def begin(self) -> Floats:
+        """Return the memory before the first step: bounds 0 and 1."""
+        memory = np.zeros(self.size)
+        memory[2] = 1.0
+        return memory
 
     def update(self, x: float) -> None:
         """Add the number `x` in [0, 1]; True counts as 1."""
@@ -50,7 +62,7 @@ class _ConfidenceSequence(Sums):
         return self._memory.item(2)
 
 
-@saved
+@component
 class StitchedBound(_ConfidenceSequence):
     """Bounds for the mean of [0, 1] variables whose conditional means may change, at all times at once.
 
@@ -89,9 +101,13 @@ class StitchedBound(_ConfidenceSequence):
 
     _run = staticmethod(compiled.stitched_steps)
 
-    def __init__(self, level: float = 0.05, empirical: bool = False) -> None:
-        self.empirical = flag("empirical", empirical)
-        super().__init__(level, [float(self.empirical)], {})
+    level: float = param(fraction, default=0.05)
+    empirical: bool = param(flag, default=False)
+
+    @property
+    def constants(self) -> Any:
+        """ln(2 / level), and whether v is as observed."""
+        return *super().constants, float(self.empirical)
 
     @property
     def statement(self) -> str:
@@ -114,7 +130,7 @@ class _OfConstantMean(_ConfidenceSequence):
         )
 
 
-@saved
+@component
 class EmpiricalBernstein(_OfConstantMean):
     """Bounds for the constant mean of [0, 1] variables, as narrow as their variance allows, at all times at once.
 
@@ -147,11 +163,15 @@ class EmpiricalBernstein(_OfConstantMean):
 
     _run = staticmethod(compiled.bernstein_steps)
 
-    def __init__(self, level: float = 0.05) -> None:
-        super().__init__(level, [], {"bets": 1, "won": 1, "lost": 1})
+    level: float = param(fraction, default=0.05)
+
+    @property
+    def size(self) -> int:
+        """Those five, bets, won and lost."""
+        return 8
 
 
-@saved
+@component
 class BettingBound(_OfConstantMean):
     """Bounds for the constant mean of [0, 1] variables: the candidates that betting has not refuted.
 
@@ -195,11 +215,22 @@ class BettingBound(_OfConstantMean):
 
     _run = staticmethod(compiled.betting_steps)
 
-    sized = frozenset({"cells"})
+    level: float = param(fraction, default=0.05)
+    cells: int = param(integer, 2, default=1000, sized=True)
 
-    def __init__(self, level: float = 0.05, cells: int = 1000) -> None:
-        self.cells = integer("cells", cells, 2)
+    @property
+    def constants(self) -> Any:
+        """ln(2 / level), and of each candidate itself and the caps of the bets against it."""
         means = np.sin(np.pi * np.arange(1, self.cells) / (2 * self.cells)) ** 2
-        grid = np.concatenate([means, compiled.CAP / means, compiled.CAP / (1 - means)])
-        super().__init__(level, grid.tolist(), {"wealth": 4 * len(means)})
-        self._parts(self._memory)["wealth"][: 2 * len(means)] = 1.0
+        return np.concatenate([super().constants, means, compiled.CAP / means, compiled.CAP / (1 - means)])
+
+    @property
+    def size(self) -> int:
+        """Those five, and four numbers for each candidate."""
+        return 5 + 4 * (self.cells - 1)
+
+    def begin(self) -> Floats:
+        """Return the memory before the first step: every gambler has a capital of 1."""
+        memory = super().begin()
+        memory[5 : 5 + 2 * (self.cells - 1)] = 1.0
+        return memory

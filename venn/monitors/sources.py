@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from venn.monitors.outcomes import Outcomes
-from venn.parameters import Parameters
+from venn.parameters import Parameters, integer
 from venn.prediction import EACH_CLASS, ERROR_RATE, PREDICTED_LABEL, REALISED_ROW, Label
-from venn.saved import saved
+from venn.saved import component, param
 
 
 class Source(Protocol):
@@ -65,7 +65,7 @@ class Event(Parameters):
         return p, happened - (1.0 - missed)
 
 
-@saved
+@component
 class PredictedLabel(Event):
     """The event "the predicted label is the true one", for predictions that guarantee the label.
 
@@ -90,7 +90,7 @@ class PredictedLabel(Event):
         return steps.predicted == steps.truth, steps.own
 
 
-@saved
+@component
 class RealisedRow(Event):
     """The event "the most probable class in the row of the true label is the true one".
 
@@ -114,7 +114,7 @@ class RealisedRow(Event):
         return steps.realised_class == steps.truth, steps.realised
 
 
-@saved
+@component
 class OneClass(Event):
     """The event "the label is class k", or its opposite if that is likelier under the true hypothesis.
 
@@ -132,7 +132,7 @@ class OneClass(Event):
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         `code` is no integer >= 0.
 
     Examples
@@ -141,11 +141,8 @@ class OneClass(Event):
     "class 'yes'"
     """
 
-    def __init__(self, label: Label, code: int) -> None:
-        if isinstance(code, bool) or not isinstance(code, int) or code < 0:
-            raise ValueError(f"code must be the position of a class, an integer >= 0, got {code!r}")
-        self.label = label
-        self.code = code
+    label: Label = param()
+    code: int = param(integer, 0)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -168,7 +165,7 @@ class OneClass(Event):
         return (steps.truth == self.code) == likely, 1.0 - probability + likely * (2.0 * probability - 1.0)
 
 
-@saved
+@component
 class ClassShare(OneClass):
     """The event "the label is class k", however likely it was.
 
@@ -185,7 +182,7 @@ class ClassShare(OneClass):
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         `code` is no integer >= 0.
 
     Examples
@@ -209,7 +206,7 @@ class ClassShare(OneClass):
         return steps.truth == self.code, steps.row[self.code]
 
 
-@saved
+@component
 class TrueLabel(Parameters):
     """The smoothed p-value of the true label, by a conformal predictor.
 

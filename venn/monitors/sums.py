@@ -8,6 +8,7 @@ is read.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from venn._compiled.sums import LIMB, ROOM, SMALLEST, add_to_limbs, no_limbs
 from venn.prediction import Floats, Integers
 
+MOST = int(sys.float_info.max) << SMALLEST  # the largest finite number in units
 TOGETHER = 50  # numbers that count equally often: adding them up together takes as long as one by one
 
 
@@ -99,10 +101,11 @@ def means(sums: list[int], counts: Any) -> Floats:
     return np.array([rounded(s, int(n)) for s, n in zip(sums, each.tolist(), strict=True)], np.float64)
 
 
-def terms(sum_: int) -> list[float]:
-    """Return numbers that add up exactly to the sum: its rounding, the rounding of the rest, and so on."""
-    parts = []
-    while sum_:
-        parts.append(rounded(sum_))
-        sum_ -= units(parts[-1])
-    return parts
+def held_whole(name: str, values: Any, size: int, least: int = -MOST) -> list[int]:
+    """Return counts, or sums in units of 2^-1074, of a state; or say what they must be."""
+    if type(values) is not list or len(values) != size or any(type(one) is not int for one in values):
+        raise ValueError(f"{name} must be a list of {size} integers, got {values!r}")
+    bad = [one for one in values if not least <= one <= MOST]
+    if bad:
+        raise ValueError(f"{name} must be {'counts' if least == 0 else 'sums of finite numbers'}, got {bad[0]}")
+    return values

@@ -13,9 +13,9 @@ from venn.monitors.alarms import Alarm, odds, shares
 from venn.monitors.change import ChangePoint
 from venn.monitors.evidence import Evidence, against
 from venn.monitors.kind import Kind
-from venn.monitors.running import State, held_as
+from venn.parameters import fraction, integer, optional
 from venn.prediction import Floats
-from venn.saved import saved
+from venn.saved import Saved, component, param, saved, state
 
 CLAIMED, EARLY, DOUBTFUL, CHANGED = "as claimed", "too early to say", "doubtful", "changed"
 USELESS = "no better than guessing"
@@ -77,7 +77,7 @@ class Verdict:
     def __str__(self) -> str:
         return f"{self.predictor}: {self.sentence}" if self.predictor else self.sentence
 
-    def plain(self) -> State:
+    def plain(self) -> dict[str, Any]:
         """Return all of it as JSON; `of` makes the verdict again."""
         return asdict(self)
 
@@ -113,6 +113,7 @@ def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
     return replace(verdicts[name], predictor=name)
 
 
+@saved
 @dataclass(frozen=True)
 class Case:
     """A change that rang: it lasts until nothing speaks for it any more."""
@@ -142,7 +143,15 @@ class Latest(NamedTuple):
         return self.n - max(self.restarts, default=0)
 
 
-class Judge:
+def _held_case(name: str, value: Any) -> Case:
+    """Return the change that rang of a state, or say that it is none."""
+    if type(value) is not Case or type(value.change) is not ChangePoint or type(value.was) not in (float, type(None)):
+        raise ValueError(f"{name} must be a change that rang, got {value!r}")
+    return value
+
+
+@component
+class Judge(Saved):
     """Keeps what a verdict needs of the past, and judges.
 
     Parameters
@@ -151,22 +160,26 @@ class Judge:
     window : int >= 1
     """
 
-    def __init__(self, level: float, window: int) -> None:
-        self._window = window
-        self._spans = sorted({min(BRIEF, window), window})
-        self._slack = -log(level) / 2  # of the logarithm of evidence
-        self._bound = log(2) - log(level)  # the same for the latest steps
+    level: float = param(fraction)
+    window: int = param(integer, 1)
+
+    case: Case | None = state(optional, _held_case, start=None)
+
+    def derive(self) -> None:
+        """Compute the bounds."""
+        self._spans = sorted({min(BRIEF, self.window), self.window})
+        self._slack = -log(self.level) / 2  # of the logarithm of evidence
+        self._bound = log(2) - log(self.level)  # the same for the latest steps
         self._enough = ceil(self._bound / (2 * VISIBLE**2))
-        self._case: Case | None = None
 
     def ring(self, latest: Latest, alarm: Alarm, witness: Evidence) -> None:
         """Take note of an alarm that has just rung."""
-        case, n = self._case, latest.n
-        if case is None or (n - case.last >= self._window and self._departs(latest) is None):
+        case, n = self.case, latest.n
+        if case is None or (n - case.last >= self.window and self._departs(latest) is None):
             change, detector = witness.change(latest.restarts), against(alarm.detector, alarm.about)
             reason = witness.told(n - change.step + 1) or f"the odds are {odds(alarm.log_evidence)}"
-            case = Case(n, change, witness.speaks, detector, reason, _before(latest, change.step - 1, self._window))
-        self._case = replace(case, last=n)
+            case = Case(n, change, witness.speaks, detector, reason, _before(latest, change.step - 1, self.window))
+        self.case = replace(case, last=n)
 
     def _departs(self, latest: Latest) -> str | None:
         """Return what departs more than chance does in the latest steps, in words; None if nothing does.
@@ -204,11 +217,11 @@ class Judge:
             departure = kind.departure(latest.means(steps), steps, guaranteed)
             return f"{said}, within chance" if least < departure < self._bound else said
 
-        size, case = min(n, self._window), self._case
+        size, case = min(n, self.window), self.case
         span = f"of the last {size}" if n > size else f"of all {size}"
         bets = evidence[0].speaks if evidence else NO_EVIDENCE
         departs = self._departs(latest)
-        if case is not None and (n - case.last < self._window or departs is not None):
+        if case is not None and (n - case.last < self.window or departs is not None):
             change, since = case.change, n - case.change.step + 1
             steps, span = (since, f"of the {since} since then") if since < size else (size, span)
             begun = f" since {change}:" if change.lower > 1 else ": not as claimed from the start:"
@@ -244,16 +257,7 @@ class Judge:
     @property
     def change(self) -> ChangePoint | None:
         """When the latest change began that rang, if one did."""
-        return None if self._case is None else self._case.change
-
-    @property
-    def state(self) -> State | None:
-        """The change that rang, as plain data."""
-        return None if self._case is None else asdict(self._case)
-
-    def take_over(self, held: Any) -> None:
-        """Continue from a `state`, or raise a ValueError."""
-        self._case = None if held is None else held_as(Case, "case", held)
+        return None if self.case is None else self.case.change
 
 
 def _before(latest: Latest, step: int, window: int) -> float | None:

@@ -6,6 +6,6 @@ from .probabilities import LAC as LAC
 from .probabilities import RAPS as RAPS
 from .probabilities import SAPS as SAPS
 from .probabilities import TopK as TopK
-from .scores import ByScores as ByScores
 from .scores import DistanceRatio as DistanceRatio
 from .scores import Margin as Margin
+from .scores import ScoreMeasure as ScoreMeasure

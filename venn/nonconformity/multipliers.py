@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn._compiled.nonconformity import rank_own
-from venn.machines.around import inside
+from venn.machines.hinge import OneVsAllSVM
+from venn.machines.hinge_hypotheses import OneVsAllHypotheses
 from venn.machines.kernels import Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresHypotheses, LeastSquaresSVM
 from venn.machines.machine import Hypotheses, Machine, only_table
-from venn.machines.one_vs_all import OneVsAllHypotheses, OneVsAllSVM
+from venn.machines.window import inside
 from venn.nonconformity.scores import Ranks
 from venn.parameters import Parameters
 from venn.prediction import Floats, Integers

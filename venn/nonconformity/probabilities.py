@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from venn.machines.digests import digests_of
-from venn.nonconformity.scores import ByScores
+from venn.nonconformity.scores import ScoreMeasure
 from venn.parameters import flag, integer, not_negative, positive
 from venn.prediction import Bools, Floats, Integers
 from venn.saved import component, param
@@ -42,7 +42,7 @@ def _numbers(seed: int) -> Smoothing:
 
 
 @component
-class OnProbabilities(ByScores):
+class OnProbabilities(ScoreMeasure):
     """Base of the measures here: probabilities of own and other classes, and a random number for each object."""
 
     pointwise = True

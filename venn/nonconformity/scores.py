@@ -10,11 +10,11 @@ import numpy as np
 from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.grid import margin_steps
 from venn._compiled.nonconformity import rank_beside_rivals, start_counts, tally
-from venn.machines.around import inside
+from venn.machines.hinge import OneVsAllSVM
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
 from venn.machines.objects import NearestNeighbours
-from venn.machines.one_vs_all import OneVsAllSVM
+from venn.machines.window import inside
 from venn.parameters import Parameters, flag, with_methods
 from venn.prediction import Floats, Integers
 from venn.saved import component, param
@@ -56,7 +56,7 @@ def checked_measure(measure: Any) -> Measure:
     return with_methods("measure", measure, wanted, "rank", "check_machine", has=["deleted"])
 
 
-class ByScores(Parameters):
+class ScoreMeasure(Parameters):
     """Base of nonconformity measures that are functions of the scores and the labels.
 
     A subclass gives `values(scores, codes)`, which must treat all rows alike: permuting the rows permutes the
@@ -75,7 +75,7 @@ class ByScores(Parameters):
     --------
     The probability that softmax gives to the other classes:
 
-    >>> class Denied(ByScores):
+    >>> class Denied(ScoreMeasure):
     ...     pointwise = True
     ...     def values(self, scores, codes):
     ...         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -173,7 +173,7 @@ class ByScores(Parameters):
 
 
 @component
-class BesideRivals(ByScores):
+class BesideRivals(ScoreMeasure):
     """Base of `Margin` and `DistanceRatio`: the own score against the best of the other classes, compiled."""
 
     pointwise = True

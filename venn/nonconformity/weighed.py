@@ -7,12 +7,12 @@ import numpy as np
 from venn.covariates import CovariateShift
 from venn.machines.machine import Hypotheses, ScoreTable, under_each
 from venn.machines.weighed import weights_of
-from venn.nonconformity.scores import ByScores
+from venn.nonconformity.scores import ScoreMeasure
 from venn.prediction import Floats
 
 
 def weighed_ranks(
-    measure: ByScores, hypotheses: Hypotheses, shift: CovariateShift, label_conditional: bool
+    measure: ScoreMeasure, hypotheses: Hypotheses, shift: CovariateShift, label_conditional: bool
 ) -> tuple[Floats, ...]:
     """Return (c,) weights of examples of greater nonconformity, of equal, and of all; the new one among the last two.
 
@@ -29,7 +29,7 @@ def weighed_ranks(
 
 
 def of_table(
-    measure: ByScores, table: ScoreTable, shift: CovariateShift, label_conditional: bool
+    measure: ScoreMeasure, table: ScoreTable, shift: CovariateShift, label_conditional: bool
 ) -> tuple[Floats, Floats, Floats]:
     """Return the same by one table of scores."""
     c = len(table.negative)

@@ -53,7 +53,7 @@ def linked(before: int, values: Iterable[Any], contents: Sequence[bytes] = ()) -
     return int.from_bytes(digest.digest(), "little", signed=True)
 
 
-class Question(NamedTuple):
+class QuestionRow(NamedTuple):
     """What was asked."""
 
     event: int
@@ -68,12 +68,12 @@ class Question(NamedTuple):
         return linked(before, ("question", self.event, self.id, self.step, self.time), (self.x, self.predictions))
 
     @classmethod
-    def read(cls, table: str, row: Sequence[Any]) -> Question:
+    def read(cls, table: str, row: Sequence[Any]) -> QuestionRow:
         """Return the question of a row."""
         return cls._make(row[:6])
 
 
-class Answer(NamedTuple):
+class AnswerRow(NamedTuple):
     """What was revealed; None as truth means that the question expired."""
 
     event: int
@@ -87,7 +87,7 @@ class Answer(NamedTuple):
         return linked(before, ("expiry" if self.truth is None else "answer", *self))
 
     @classmethod
-    def read(cls, table: str, row: Sequence[Any]) -> Answer:
+    def read(cls, table: str, row: Sequence[Any]) -> AnswerRow:
         """Return the answer or the expiry of a row."""
         number, event, question, truth, time = row[:5]
         if (truth is None) != (table == "expired"):
@@ -95,7 +95,7 @@ class Answer(NamedTuple):
         return cls(event, number, question, truth, time)
 
 
-class Place(NamedTuple):
+class ChainPlace(NamedTuple):
     """Where reading or writing stands in the chain: after so many events, the last with this checksum."""
 
     asked: int
@@ -125,7 +125,7 @@ def wrapped(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def damage(path: Path, what: str, place: Place | None = None) -> JournalError:
+def damage(path: Path, what: str, place: ChainPlace | None = None) -> JournalError:
     """Return the error that says what is wrong with a journal, and what of it is whole."""
     some = "" if place is None else f", up to {place.asked} questions and {place.answered} answers"
     error = JournalError(
@@ -135,7 +135,7 @@ def damage(path: Path, what: str, place: Place | None = None) -> JournalError:
     return error
 
 
-def unread(path: Path, what: str, error: Exception, place: Place | None = None) -> JournalError:
+def unread(path: Path, what: str, error: Exception, place: ChainPlace | None = None) -> JournalError:
     """Return the error that says that a part of a journal cannot be read, and whether that is damage."""
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in PASSING or isinstance(error, OverflowError):
         return JournalError(f"{path} cannot be read: {error}")
@@ -256,16 +256,16 @@ class Walk:
     db : sqlite3.Connection
     path : Path
         For messages.
-    start : Place
+    start : ChainPlace
     until : int, optional
         The number of the last event that must be there. None: whatever is there, as far as it is whole.
     """
 
-    def __init__(self, db: sqlite3.Connection, path: Path, start: Place, until: int | None = None) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, start: ChainPlace, until: int | None = None) -> None:
         self._db, self._path, self._until = db, path, until
         self.place = start
 
-    def __iter__(self) -> Iterator[Question | Answer]:
+    def __iter__(self) -> Iterator[QuestionRow | AnswerRow]:
         start = self.place
         tables = list(KEYS)
         rows = [
@@ -283,7 +283,7 @@ class Walk:
             done[which] += 1
             found = self._checked(table, row, checksum, event, done[which])
             checksum = row[-1]
-            self.place = Place(done[0], done[1], done[2], checksum)
+            self.place = ChainPlace(done[0], done[1], done[2], checksum)
             yield found
             heads[which] = next(rows[which], None)
             event += 1
@@ -300,8 +300,8 @@ class Walk:
             return None
         raise damage(self._path, f"event {event} is missing from questions, answers and expired", self.place)
 
-    def _checked(self, table: str, row: Any, before: int, event: int, number: int) -> Question | Answer:
-        kind: type[Question | Answer] = Question if table == "questions" else Answer
+    def _checked(self, table: str, row: Any, before: int, event: int, number: int) -> QuestionRow | AnswerRow:
+        kind: type[QuestionRow | AnswerRow] = QuestionRow if table == "questions" else AnswerRow
         try:
             found = kind.read(table, row)
             if (table == "questions" or row[0] == number) and found.checksum(before) == row[-1]:
@@ -336,7 +336,7 @@ def checksum_at(db: sqlite3.Connection, path: Path, event: int, answered: int) -
     return None
 
 
-def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[Question | Answer]:
+def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[QuestionRow | AnswerRow]:
     """Yield all events up to now, and compare everything in the journal with its checksums on the way.
 
     A run may go on meanwhile. With `pages` SQLite checks the structure of the file as well, and its indices.
@@ -362,7 +362,7 @@ def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[Q
                 db.execute("COMMIT")
     except UNREADABLE as error:
         raise unread(path, "it cannot be read", error) from error
-    walk = Walk(db, path, Place(0, 0, 0, seals["run"].checksum), seals["events"].rows)
+    walk = Walk(db, path, ChainPlace(0, 0, 0, seals["run"].checksum), seals["events"].rows)
     yield from walk
     place = walk.place
     for table, count, number in zip(KEYS, counts, place[:3], strict=True):

@@ -21,10 +21,11 @@ from venn.saved import Saved, checked_keys, described, is_saved, kind_named, mad
 from venn.turns import turn_of
 
 FORMAT = "venn checkpoint"
-VERSION = 1
+VERSION = 2
 FLOOR = 1 << 12  # room for so many entries is allowed whatever the size of a file
 PLAIN = frozenset({bool, int, str})  # of whose values the JSON is the value itself
-#: By an older version: what turns header and members into those of the next one. None yet: this is the first.
+#: By an older version: what turns header and members into those of the next one. None: version 1, of venn 0.2, kept
+#: what version 2 computes. A journal goes on without its old checkpoints: all is learned again.
 MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {}
 
 
@@ -180,7 +181,10 @@ def _current(header: dict[str, Any], members: dict[str, Any]) -> tuple[dict[str,
     while type(version) is not int or version != VERSION:
         migrate = MIGRATIONS.get(version) if type(version) is int else None
         if migrate is None:
-            raise ValueError(f"its format has version {version!r}, this program reads {VERSION}")
+            raise ValueError(
+                f"its format has version {version!r}, this program reads {VERSION}: install the version of venn that "
+                "wrote it, or learn again"
+            )
         header, members = migrate(header, members)
         version = header["version"]
     return header, members

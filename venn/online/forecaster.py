@@ -12,8 +12,7 @@ from venn.machines.bank import Bank
 from venn.machines.frozen import FrozenScorer, clean_rows
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.mixture import Mixture
-from venn.machines.scaled import checked_ranges
-from venn.machines.scaled_bank import ScaledBank
+from venn.machines.scale import Scale, checked_ranges
 from venn.machines.stack import Stack
 from venn.monitors.monitor import Monitor
 from venn.monitors.together import together, trainings
@@ -227,7 +226,7 @@ class Forecaster(Panel):
     ... as many, up to `last`; after that memory and time for a step no longer grow. When that happens depends on the
     number of examples only, so each answer keeps its guarantee.
 
-    Columns may have any units: a `ScaledBank` scales them. Until there are `first` examples, each answer is on the
+    Columns may have any units: a `Scale` makes them alike. Until there are `first` examples, each answer is on the
     scale of all objects so far and the new one. Then the scale is fixed; these examples teach and count in the
     forecast, but not in intervals and sets, whose guarantees rest on the later ones: with none of these yet, intervals
     are [0, 1] again, and narrow from there on. Labels are not looked at for the scale.
@@ -314,7 +313,7 @@ class Forecaster(Panel):
             raise TypeError(f"classes must be labels, got {classes!r}: a classifier is given as scorer=...")
         else:
             bank = own_bank(classes, first, ranges)
-            self.first, self.ranges = (bank.first, bank.ranges) if isinstance(bank, ScaledBank) else (0, None)
+            self.first, self.ranges = (bank.scale.first, bank.scale.ranges) if bank.scale else (0, None)
             parts = own_parts(bank, self.transductive, self.last)
         self.on_change = one_of("on_change", on_change, (RESTART, KEEP))
         others = by_name("beside", beside, "predictors")
@@ -557,22 +556,19 @@ def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(scorer)}
 
 
-def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank | ScaledBank:
+def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank:
     """Return the bank of a forecaster, on a scale that it finds or on declared ranges, or on that of its objects."""
-    bank = Bank(MultiscaleLaplacian(), classes)
-    if ranges is not None or first is None or integer("first", first, 0) > 0:
-        return ScaledBank(bank, first, ranges)
-    bank.expect_scaled()  # who takes objects as they are needs no warning
-    return bank
+    as_it_is = ranges is None and first is not None and integer("first", first, 0) == 0
+    return Bank(MultiscaleLaplacian(), classes, scale=False if as_it_is else Scale(first, ranges, teach=True))
 
 
-def own_parts(bank: Bank | ScaledBank, transductive: int, last: int) -> dict[str, Predictor]:
+def own_parts(bank: Bank, transductive: int, last: int) -> dict[str, Predictor]:
     """Return the predictors on a bank of machines, and on the stacks that come after it."""
     stack, schedule = Stack(bank.classes), Prefix(SHARE, first=transductive, last=last)
     abers = InductiveVennAbers(stack, schedule=schedule)
     early = TransductiveVennAbers(Mixture(bank))
     # No interval is claimed of the forecast: there the examples that have fixed the scale count, too.
-    every = TransductiveVennAbers(Mixture(bank, whole=True)) if isinstance(bank, ScaledBank) and bank.first else early
+    every = TransductiveVennAbers(Mixture(bank, whole=True)) if bank.scale and bank.scale.first else early
     experts = [HandOver(every, abers), ScorerForecast(abers), Refits(bank.classes, min(FIT, last), last=last)]
     return {
         FORECAST: ExpertMixture(experts, EXPONENTS),

@@ -15,9 +15,9 @@ import numpy as np
 
 from venn.monitors.alarms import Alarm
 from venn.online import chain, lock
-from venn.online.chain import Answer as Answer
-from venn.online.chain import Place, Seal
-from venn.online.chain import Question as Question
+from venn.online.chain import AnswerRow as AnswerRow
+from venn.online.chain import ChainPlace, Seal
+from venn.online.chain import QuestionRow as QuestionRow
 from venn.online.journal_file import (
     APPLICATION,
     FORMAT,
@@ -33,6 +33,7 @@ from venn.online.keeper import Keeper
 from venn.parameters import flag, integer, path_of
 
 LARGEST_LOG = 1 << 26  # bytes that the log keeps when no reader needs more
+DESCRIBED = "predictors", "monitors", "start", "packing"  # of a header: in the words of one version
 REPLACING = {"latest": "predictor", "positions": "source"}  # tables beside the chain with one row for a key
 
 
@@ -222,8 +223,11 @@ class Journal:
         chain.check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
         chain.check_end(self.path, lock.last_word(self.path, self.token), self.events)
+        # Another version describes objects in other words. All is learned again then, and the predictions prove that
+        # these are the objects of the run.
+        skipped = {"created"} if found.get("packing") == header.get("packing") else {"created", *DESCRIBED}
         for key, value in header.items():
-            if key == "created" or found.get(key) == json.loads(json.dumps(value)):
+            if key in skipped or found.get(key) == json.loads(json.dumps(value)):
                 continue
             if key == "start":
                 raise JournalError(
@@ -336,7 +340,7 @@ class Journal:
         """Count an event, and remember its checksum for the next."""
         self._seals = {**self._seals, "events": Seal(self._seals["events"].rows + 1, checksum)}
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: QuestionRow) -> None:
         """Write a question; if its id is known, raise ValueError and write nothing."""
         with self:
             checksum = question.checksum(self.chain)
@@ -365,13 +369,13 @@ class Journal:
 
     def answer(self, step: int, event: int, question: int, time: float, truth: Any) -> None:
         """Write the answer to a question."""
-        self._reveal(Answer(event, step, question, truth, time))
+        self._reveal(AnswerRow(event, step, question, truth, time))
 
     def expire(self, number: int, event: int, question: int, time: float) -> None:
         """Write that a question has expired."""
-        self._reveal(Answer(event, number, question, None, time))
+        self._reveal(AnswerRow(event, number, question, None, time))
 
-    def _reveal(self, answer: Answer) -> None:
+    def _reveal(self, answer: AnswerRow) -> None:
         event, number, question, truth, time = answer
         with self:
             checksum = answer.checksum(self.chain)
@@ -382,9 +386,9 @@ class Journal:
                 self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", values)
             self._link(checksum)
 
-    def write(self, event: Question | Answer) -> None:
+    def write(self, event: QuestionRow | AnswerRow) -> None:
         """Write an event that another journal holds."""
-        if isinstance(event, Question):
+        if isinstance(event, QuestionRow):
             self.ask(event)
         else:
             self._reveal(event)
@@ -455,20 +459,20 @@ class Journal:
         """Return the checksum of an event by which so many answers had been learned; None if there is no such event."""
         return chain.checksum_at(self.connection, self.path, event, answered)
 
-    def question(self, event: int) -> Question:
+    def question(self, event: int) -> QuestionRow:
         """Return the question with this event number, compared with its checksum."""
         found = self._questions(event - 1, 1)
         if not found or found[0].event != event:
             raise chain.damage(self.path, f"questions, event {event}, is missing")
         return found[0]
 
-    def questions(self, after: int) -> Iterator[Question]:
+    def questions(self, after: int) -> Iterator[QuestionRow]:
         """Yield the questions after an event, each compared with its checksum."""
         while found := self._questions(after, chain.PIECE):
             yield from found
             after = found[-1].event
 
-    def _questions(self, after: int, most: int) -> list[Question]:
+    def _questions(self, after: int, most: int) -> list[QuestionRow]:
         found = []
         try:
             for row in self.connection.execute(
@@ -476,7 +480,7 @@ class Journal:
                 (after, most),
             ):
                 after = row[0]
-                question = Question.read("questions", row)
+                question = QuestionRow.read("questions", row)
                 before = self.checksum_at(question.event - 1, question.step)
                 if before is None or question.checksum(before) != row[-1]:
                     raise chain.damage(self.path, f"questions, event {after}, is not as written")
@@ -485,7 +489,7 @@ class Journal:
             raise chain.unread(self.path, f"questions cannot be read near event {after}", error) from error
         return found
 
-    def after(self, place: Place) -> Iterator[Question | Answer]:
+    def after(self, place: ChainPlace) -> Iterator[QuestionRow | AnswerRow]:
         """Yield what happened after a place, in order, each event compared with its checksum, to the end of all.
 
         Raises

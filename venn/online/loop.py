@@ -19,7 +19,7 @@ from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
 from venn.online.ahead import ahead
 from venn.online.bulletin import Bulletin
-from venn.online.chain import Question
+from venn.online.chain import QuestionRow
 from venn.online.codec import copy_object, encode, encode_object
 from venn.online.journal import Journal, JournalError, checked_id
 from venn.online.panel import Panel, panel_of
@@ -249,7 +249,7 @@ class Online(TakesTurns):
         late = run.overdue(self.patience)
         with self._sound:
             if journal is not None:
-                question = Question(asked.event, id, asked.step, encode_object(kept), encode(predictions), now)
+                question = QuestionRow(asked.event, id, asked.step, encode_object(kept), encode(predictions), now)
                 if late:
                     with journal:
                         journal.ask(question)
@@ -532,6 +532,7 @@ class Online(TakesTurns):
             "predictors": {name: described(predictor) for name, predictor in self.panel.items()},
             "monitors": {name: described(monitor) for name, monitor in self.monitors.items()},
             "start": zlib.crc32(state),
+            "packing": checkpoint.VERSION,
             "created": time.time(),
         }
         known = journal.open(header)

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 
 from venn.labels import HasLabels, space_of
 from venn.machines.frozen import clean_rows
-from venn.machines.views import taught
+from venn.machines.window import taught
 from venn.monitors.monitor import Monitor
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
@@ -85,7 +85,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         if not predictors:
             raise ValueError("a panel needs at least one predictor, got none")
         for name, predictor in predictors.items():
-            checked_predictor(predictor, name)
+            checked_predictor(name, predictor)
             if predictor.machine is not None and not has_methods(predictor.machine, "check", "learn_one"):
                 raise TypeError(f"{name} must read a machine with check and learn_one, got {predictor.machine!r}")
         first, *others = predictors
@@ -340,7 +340,7 @@ def panel_of(predictor: Any) -> Panel:
     """Return a panel as it is, one predictor as a panel under the name of its class."""
     if isinstance(predictor, Panel):
         return predictor
-    return Panel(**{type(checked_predictor(predictor)).__name__: predictor})
+    return Panel(**{type(checked_predictor("predictor", predictor)).__name__: predictor})
 
 
 def _both(name: str, one: Any, other: Any, merged: dict[int, Any]) -> Any:

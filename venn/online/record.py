@@ -17,7 +17,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import Outcomes
 from venn.monitors.sources import usual_sources
 from venn.online import figures, record_file, table
-from venn.online.record_file import Saved
+from venn.online.record_file import SavedRecord
 from venn.online.tracks import Track
 from venn.parameters import ascending, by_name, integer, is_number, several_names
 from venn.prediction import NOTHING, Floats, Label, Prediction
@@ -409,7 +409,7 @@ class Record(HasLabels):
             "restarts": self.restarts,
         }  # fmt: skip
         tracks = [track.saved(self._n) for track in self._tracks.values()]
-        record_file.write(Path(path), Saved(parameters, self.seconds, self._truth[: self._n], tracks))
+        record_file.write(Path(path), SavedRecord(parameters, self.seconds, self._truth[: self._n], tracks))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Record:
@@ -433,7 +433,7 @@ class Record(HasLabels):
                 raise ValueError(f"{path} is not a readable record: {error}") from error
         return record
 
-    def _take_over(self, saved: Saved) -> None:
+    def _take_over(self, saved: SavedRecord) -> None:
         self.seconds = saved.seconds
         for track, held in zip(self._tracks.values(), saved.tracks, strict=True):
             track.restore(held)

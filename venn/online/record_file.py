@@ -52,7 +52,7 @@ class SavedTrack(NamedTuple):
 RARE = ("before", "restarts")  # written where they say anything
 
 
-class Saved(NamedTuple):
+class SavedRecord(NamedTuple):
     """All that a file holds: the parameters of a `Record`, and its n steps."""
 
     parameters: dict[str, Any]
@@ -61,7 +61,7 @@ class Saved(NamedTuple):
     tracks: list[SavedTrack]
 
 
-def write(path: Path, saved: Saved) -> None:
+def write(path: Path, saved: SavedRecord) -> None:
     """Write a record; the file appears whole or not at all."""
     header = {
         "format": FORMAT,
@@ -80,7 +80,7 @@ def write(path: Path, saved: Saved) -> None:
     archive.write(path, header, members)
 
 
-def read(file: IO[bytes]) -> Saved:
+def read(file: IO[bytes]) -> SavedRecord:
     """Return what `write` wrote, or raise: not always a ValueError, see `archive.read`."""
     header, members = archive.read(file)
     if header.get("format") != FORMAT:
@@ -123,7 +123,7 @@ def read(file: IO[bytes]) -> Saved:
     codes = [arrays["truth"], *(track.rows[field] for track in tracks for field in ("predicted", "realised_class"))]
     if not all(map(space.holds, codes)):
         raise ValueError("it has labels outside its classes")
-    return Saved(parameters, seconds, arrays["truth"], tracks)
+    return SavedRecord(parameters, seconds, arrays["truth"], tracks)
 
 
 def _typed(header: dict[str, Any], key: str, *types: type) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from venn.online import checkpoint
 from venn.online.bulletin import Bulletin
-from venn.online.chain import Answer, Place, Question
+from venn.online.chain import AnswerRow, ChainPlace, QuestionRow
 from venn.online.codec import decode, decode_object, encode
 from venn.online.journal import Journal, JournalError
 from venn.online.run import Run, Waiting
@@ -41,7 +41,7 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
     ids = {waiting.event: id for id, waiting in run.waiting.items()}
     reached = journal.checksum_at(run.events, run.answered)
     assert reached is not None  # it was compared with that of the checkpoint
-    for event in journal.after(Place(run.asked, run.answered, run.expired, reached)):
+    for event in journal.after(ChainPlace(run.asked, run.answered, run.expired, reached)):
         happen_again(run, journal, bulletin, event, ids)
 
 
@@ -66,24 +66,25 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any]) -> None:
     run.restore(state, waiting)
 
 
-def _read(run: Run, question: Question, number: int) -> Waiting:
+def _read(run: Run, question: QuestionRow, number: int) -> Waiting:
     predictions = decode(question.predictions, tuple(run.panel), run.panel.space)
     return Waiting(question.event, number, question.step, decode_object(question.x), predictions)
 
 
 def happen_again(
-    run: Run, journal: Journal, bulletin: Bulletin, event: Question | Answer, ids: dict[int, int | str]
+    run: Run, journal: Journal, bulletin: Bulletin, event: QuestionRow | AnswerRow, ids: dict[int, int | str]
 ) -> None:
     """Repeat an event of the journal; `ids` are those of the waiting questions, by event."""
     if event.event != run.events + 1:
         raise JournalError(f"{journal.path} must hold every event, and {run.events + 1} is missing")
-    if isinstance(event, Question):
+    if isinstance(event, QuestionRow):
         waiting = _read(run, event, run.asked + 1)
         # This proves that nothing has changed: the same question gets the same answer.
         if encode(run.panel.predict_one(waiting.x)) != event.predictions:
             raise JournalError(
                 f"{journal.path} must hold the predictions of this program with these parameters, and at event "
-                f"{event.event} holds another one: was it written by another version?"
+                f"{event.event} holds another one. If another version of venn wrote it, go on with that one; or keep "
+                "it, for venn report and venn export read it, and begin a new journal with what venn export writes"
             )
         ids[event.event] = event.id
         bulletin.ring(run.answered + 1, time.time(), run.ask(event.id, waiting, event.time))

@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from venn.online import archive
-from venn.online.chain import BESIDE, Answer, Place, Question, Seal, Walk, checked_rows, read_seals, root_of, whole
+from venn.online.chain import (
+    BESIDE,
+    AnswerRow,
+    ChainPlace,
+    QuestionRow,
+    Seal,
+    Walk,
+    checked_rows,
+    read_seals,
+    root_of,
+    whole,
+)
 from venn.online.journal import Journal
 from venn.online.journal_file import UNREADABLE, JournalError, check_tables, open_to_read, read_header
 from venn.online.keeper import state_file, state_files
@@ -77,7 +88,7 @@ def verify(path: str | os.PathLike[str]) -> Verified:
     file = path_of("path", path)
     with closing(_with_tables(file)) as db:
         held = Counter(
-            "asked" if isinstance(event, Question) else "answered" if event.truth is not None else "expired"
+            "asked" if isinstance(event, QuestionRow) else "answered" if event.truth is not None else "expired"
             for event in whole(db, file, pages=True)
         )
     good, bad = 0, []
@@ -145,12 +156,12 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     return Salvaged(place.asked, place.answered, place.expired, damage, ended)
 
 
-def _copy(db: sqlite3.Connection, source: Path, target: Path, damage: str) -> tuple[Place, bool]:
+def _copy(db: sqlite3.Connection, source: Path, target: Path, damage: str) -> tuple[ChainPlace, bool]:
     """Write the whole part of a journal to a new one; return where it ends, and whether the old one ended there."""
     sealed = None
     try:
         texts = dict(db.execute("SELECT key, value FROM run"))
-        walk = Walk(db, source, Place(0, 0, 0, root_of(db).checksum))
+        walk = Walk(db, source, ChainPlace(0, 0, 0, root_of(db).checksum))
     except (*UNREADABLE, TypeError, ValueError) as error:
         raise JournalError(f"nothing of {source} can be saved: what the run is cannot be read: {error}") from error
     with suppress(JournalError):
@@ -193,11 +204,11 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path, damage: str) -> tu
 class Sound:
     """Events as far as they are as written; `damage` then says what ended them, if anything did."""
 
-    def __init__(self, events: Iterable[Question | Answer]) -> None:
+    def __init__(self, events: Iterable[QuestionRow | AnswerRow]) -> None:
         self.damage = ""
         self._events = events
 
-    def __iter__(self) -> Iterator[Question | Answer]:
+    def __iter__(self) -> Iterator[QuestionRow | AnswerRow]:
         try:
             yield from self._events
         except JournalError as error:

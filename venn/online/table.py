@@ -12,7 +12,7 @@ from typing import Any
 from venn.labels import read_labels
 from venn.monitors.kind import Recalled
 from venn.monitors.kinds import kind_of
-from venn.online.chain import Question, whole
+from venn.online.chain import QuestionRow, whole
 from venn.online.codec import decode, decode_object
 from venn.online.journal_file import JournalError, open_to_read, read_header
 from venn.parameters import path_of
@@ -46,7 +46,7 @@ def of_journal(path: Path) -> Columns:
         columns: Columns = {name: [] for name in ("id", "event", "time", "y", "y_event", "y_time", "expired")}
         rows: dict[int, int] = {}
         for event in whole(db, path):
-            if isinstance(event, Question):
+            if isinstance(event, QuestionRow):
                 row = rows[event.event] = len(columns["id"])
                 first = (event.id, event.event, event.time, None, None, None, False)
                 for column, value in zip(columns.values(), first, strict=False):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from venn.labels import HasLabels, read_labels
 from venn.monitors.verdict import Verdict
-from venn.online.chain import Question, checked_rows, read_seals, whole
+from venn.online.chain import QuestionRow, checked_rows, read_seals, whole
 from venn.online.codec import decode
 from venn.online.journal_file import LARGEST, UNREADABLE, JournalError, open_to_read, read_header
 from venn.online.lock import held
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
     delay: int | None  #: answers learned between the question and its own answer
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """A point of the curves."""
 
     step: int
@@ -174,7 +174,7 @@ class Watch(HasLabels):
             gone_on = said["events"] != counts.asked + counts.answered + counts.expired
             return None if gone_on else float(said["time"])
 
-    def series(self, points: int = 1000, after: int = 0) -> list[Point]:
+    def series(self, points: int = 1000, after: int = 0) -> list[CurvePoint]:
         """Return the points of the curves after a step, evenly thinned to about `points`, always with the last one."""
         points, after = integer("points", points, 1), integer("after", after, 0, LARGEST)
         steps = [row[0] for row in self._rows("SELECT step FROM series WHERE step > ? ORDER BY step", (after,))]
@@ -192,7 +192,7 @@ class Watch(HasLabels):
             marks = ", ".join("?" * len(part))
             rows += self._checked("series", f"WHERE step IN ({marks}) ORDER BY step", tuple(part))
         with self._making():
-            return [Point(step, when, json.loads(figures)) for step, when, figures in rows]
+            return [CurvePoint(step, when, json.loads(figures)) for step, when, figures in rows]
 
     def snapshot(self, name: str) -> dict[str, Any] | None:
         """Return a predictor's latest figures: `told`, its predictions as they were made, and `monitor`.
@@ -286,7 +286,7 @@ def read_record(db: sqlite3.Connection, path: Path) -> Record:
     try:
         record = Record(read_labels(header), tuple(header["names"]), parameters=header["predictors"])
         for event in whole(db, path):
-            if isinstance(event, Question):
+            if isinstance(event, QuestionRow):
                 asked[event.event] = event.predictions
                 continue
             predictions = asked.pop(event.question)

@@ -9,12 +9,12 @@ import numpy as np
 
 from venn.labels import Classes, HasLabels
 from venn.machines.sparse import is_sparse
-from venn.parameters import with_methods
+from venn.parameters import integer, with_methods
 from venn.prediction import Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive, check_stream, with_labels
 from venn.predictors.learning import Predictor, expect_all
 from venn.priors import PriorShift
-from venn.saved import held_int, saved
+from venn.saved import component, held_int, held_like, own, param, state
 from venn.smoothing import Smoothing
 
 # Unlike those of an inner predictor with the same seed: coins must be independent of the draws that break ties.
@@ -22,7 +22,31 @@ from venn.smoothing import Smoothing
 OFFSET = 1 << 64
 
 
-@saved
+def _weighing(name: str, predictor: Any) -> Any:
+    """Return a predictor like this one that has learned nothing, or say what is wrong with it."""
+    with_methods(name, predictor, "one that weighs by class, with a method 'under', such as InductiveVenn", "under")
+    if predictor.shift is not None:
+        raise ValueError(f"{name} must be without a shift, since 1 / keep is the shift here, got {predictor!r}")
+    if _learned(predictor):
+        raise ValueError(
+            f"{name} must have learned nothing, got one of {_learned(predictor)} examples: they were not kept with "
+            "these probabilities"
+        )
+    return predictor.under(None)
+
+
+def _shares(name: str, keep: Any, classes: Any) -> tuple[float, ...]:
+    """Return probabilities of keeping an example of each class, or say what is wrong with them."""
+    PriorShift.of_keeping(keep)
+    if len(keep) != len(classes):
+        raise ValueError(f"{name} must hold a probability for each of {list(classes)!r}, got {keep!r}")
+    return tuple(float(share) for share in keep)
+
+
+LEARNER = own(lambda model: model.predictor.under(PriorShift.of_keeping(model.keep)))
+
+
+@component
 class Balanced(HasLabels, Predictor):
     """A predictor that learns each example with a probability given by its class, and weighs what it learned by that.
 
@@ -44,8 +68,8 @@ class Balanced(HasLabels, Predictor):
     Parameters
     ----------
     predictor : TransductiveVenn, InductiveVenn, CrossVenn, Conformal or InductiveConformal
-        It has no `shift` and has learned nothing; or an object with the same method `under`. It does not change: one
-        like it learns here, with a machine of its own.
+        It has no `shift` and has learned nothing; or an object with the same method `under`. One like it learns here,
+        with a machine of its own.
     keep : sequence of c probabilities in (0, 1], in class order
         Each may be 1 for the rarest class.
     seed : int >= 0, default 0
@@ -55,10 +79,10 @@ class Balanced(HasLabels, Predictor):
     ----------
     machine : None
         There is no machine that a panel may teach or share: it would learn dropped examples.
-    predictor : predictor
+    learner : predictor
         The predictor that learns the kept examples. Do not teach it.
     n : int
-        Number of examples offered; `predictor` has learned `kept` of them.
+        Number of examples offered; `learner` has learned `kept` of them.
 
     Raises
     ------
@@ -81,51 +105,27 @@ class Balanced(HasLabels, Predictor):
     'no'
     """
 
-    held_as = (("predictor", "_given"),)
+    predictor: Any = param(_weighing)
+    keep: Sequence[float] = param(_shares, own(lambda m: m.predictor.classes))
+    seed: int = param(integer, 0, default=0)
 
-    def __init__(self, predictor: Any, keep: Sequence[float], seed: int = 0) -> None:
-        wanted = "one that weighs by class, with a method 'under', such as InductiveVenn"
-        with_methods("predictor", predictor, wanted, "under")
-        if predictor.shift is not None:
-            raise ValueError(f"predictor must be without a shift, since 1 / keep is the shift here, got {predictor!r}")
-        if _learned(predictor):
-            raise ValueError(
-                f"predictor must have learned nothing, got one of {_learned(predictor)} examples: they were not kept "
-                "with these probabilities"
-            )
-        shift = PriorShift.of_keeping(keep)
-        self.keep = tuple(float(share) for share in keep)
-        self.space = Classes(predictor.classes)
-        if len(self.keep) != len(self.classes):
-            raise ValueError(f"keep must hold a probability for each of {list(self.classes)!r}, got {keep!r}")
-        self.seed = Smoothing(seed).seed
+    n: int = state(held_int, start=0)
+    learner: Any = state(held_like, LEARNER, start=LEARNER)
+
+    def derive(self) -> None:
+        """Toss no coin yet."""
+        self.space = Classes(self.predictor.classes)
         self._coins = Smoothing(OFFSET + self.seed)
-        self._given = predictor.under(None)
-        self.predictor = predictor.under(shift)
-        self.n = 0
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The predictor as it has learned, and the number of examples offered."""
-        return {"n": self.n, "predictor": self.predictor}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it has not the form of one."""
-        super().restore(state)
-        predictor, own = state["predictor"], self.predictor
-        if type(predictor) is not type(own) or repr(predictor) != repr(own):
-            raise ValueError(f"predictor must be one like {own!r}, got {predictor!r}")
-        self.n, self.predictor = held_int("n", state["n"]), predictor
 
     @property
     def kept(self) -> int:
         """Number of examples learned."""
-        return _learned(self.predictor)
+        return _learned(self.learner)
 
     @property
     def tuning(self) -> Any:
         """What chose the machine's kernel and C, if `tune` did."""
-        return getattr(self.predictor if self.predictor.machine is None else self.predictor.machine, "tuning", None)
+        return getattr(self.learner if self.learner.machine is None else self.learner.machine, "tuning", None)
 
     def predict_one(self, x: Any) -> Prediction:
         """Return the prediction for `x`; leaves no trace.
@@ -134,17 +134,17 @@ class Balanced(HasLabels, Predictor):
         ----------
         x : (d,) finite numbers
         """
-        return self.predictor.predict_one(x)
+        return self.learner.predict_one(x)
 
     def expect(self, objects: Sequence[Any]) -> None:
         """Pass objects that have arrived on to the predictor."""
-        expect_all([self.predictor], objects)
+        expect_all([self.learner], objects)
 
     def note(self, x: Any, y: Label) -> Any:
         """Return what the predictor notes of an example, kept or not, or raise what learning it would raise."""
-        if self.predictor.machine is not None:
-            self.predictor.machine.check(x, y)
-        noted = self.predictor.note(x, y)
+        if self.learner.machine is not None:
+            self.learner.machine.check(x, y)
+        noted = self.learner.note(x, y)
         self.space.check(y)
         return noted
 
@@ -161,9 +161,9 @@ class Balanced(HasLabels, Predictor):
             return
         before = self.kept
         try:
-            if self.predictor.machine is not None:
-                self.predictor.machine.learn_one(x, y)
-            self.predictor.after_learning(x, y, noted)
+            if self.learner.machine is not None:
+                self.learner.machine.learn_one(x, y)
+            self.learner.after_learning(x, y, noted)
         finally:
             self.n += self.kept - before  # count what was learned, also when a training failed
 
@@ -248,12 +248,12 @@ class Balanced(HasLabels, Predictor):
         return type(blocks[0]).join(blocks)
 
     def _inductive(self) -> Inductive[Any]:
-        if not isinstance(self.predictor, Inductive):
+        if not isinstance(self.learner, Inductive):
             raise TypeError(
                 "predictor must be inductive, as InductiveVenn and InductiveConformal are, to take many objects at "
-                f"once, got {self._given!r}"
+                f"once, got {self.predictor!r}"
             )
-        return self.predictor
+        return self.learner
 
     def _examples(self, X: Any, y: Any) -> tuple[Inductive[Any], Any, list[Label], Integers]:
         """Return the learner, rows, labels, and positions of the examples to keep; or refuse the examples."""

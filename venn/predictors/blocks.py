@@ -14,7 +14,6 @@ from venn.prediction import (
     ERROR_RATE,
     REALISED_ROW,
     TIE,
-    CategoryClass,
     ClassIntervals,
     Floats,
     Forecast,
@@ -91,7 +90,7 @@ class _Block:
         return f"{type(self).__name__}({len(self)} objects, classes {list(self.classes)!r})"
 
 
-class _Bounded(_Block):
+class _BoundedBlock(_Block):
     """Blocks of predictions with two probabilities of each class, and point forecasts."""
 
     @cached_property
@@ -156,7 +155,7 @@ def shares(labels: NDArray[Any], ratios: Floats) -> Floats:
     return rows
 
 
-class ManyMultiprobabilities(_Bounded):
+class ManyMultiprobabilities(_BoundedBlock):
     """Predictions for n objects by counts: many `Multiprobability` predictions, in arrays.
 
     With m the number of calibration examples in an object's category, row j of its multiprobability is
@@ -228,7 +227,7 @@ class ManyMultiprobabilities(_Bounded):
     @cached_property
     def index(self) -> Integers:
         """(n,) positions of the predicted classes."""
-        if isinstance(self.rule, CategoryClass) and self.category_classes is not None:
+        if getattr(self.rule, "needs_class", False) and self.category_classes is not None:
             return self.category_classes
         return np.array([self[i].index for i in range(len(self))], np.int64)
 
@@ -288,7 +287,7 @@ class ManyMultiprobabilities(_Bounded):
         return [self.classes[k] for k in largest.tolist()]
 
 
-class ManyClassIntervals(_Bounded):
+class ManyClassIntervals(_BoundedBlock):
     """Predictions for n objects: many `ClassIntervals`, in arrays.
 
     Parameters
@@ -352,7 +351,7 @@ class ManyGroupIntervals(ManyClassIntervals):
         self.pairs.setflags(write=False)
 
 
-class ManyForecasts(_Bounded):
+class ManyForecasts(_BoundedBlock):
     """Predictions for n objects: many `Forecast` predictions, in arrays.
 
     Parameters

@@ -9,15 +9,15 @@ import numpy as np
 from venn._compiled.nonconformity import shares
 from venn.covariates import CovariateShift
 from venn.machines.digests import digest_of
-from venn.machines.machine import Machine, checked_machine
+from venn.machines.machine import Machine
 from venn.nonconformity import Margin
-from venn.nonconformity.scores import ByScores, Measure, Ranks, checked_measure
+from venn.nonconformity.scores import Measure, Ranks, ScoreMeasure, checked_measure
 from venn.nonconformity.weighed import weighed_ranks
-from venn.parameters import flag, number
+from venn.parameters import flag, integer, number
 from venn.prediction import Floats, PredictionSet
-from venn.predictors.learning import OnMachine, of_classes
+from venn.predictors.learning import OnMachine, machine_of_classes
 from venn.priors import PriorShift, checked_ratios
-from venn.saved import saved
+from venn.saved import component, param
 from venn.smoothing import Smoothing
 
 
@@ -67,7 +67,12 @@ def p_values(ranks: Ranks, tau: float, label_conditional: bool = False, ratios: 
     return np.minimum(weighted, 1.0)  # sums in floating point
 
 
-@saved
+def _measure(name: str, measure: Any) -> Measure:
+    """Return the measure, by default the margin, or say what is wrong with it."""
+    return Margin() if measure is None else checked_measure(measure)
+
+
+@component
 class Conformal(OnMachine):
     """Conformal predictor over the whole augmented bag.
 
@@ -95,7 +100,7 @@ class Conformal(OnMachine):
         Shared with other predictors when they stand in one `Panel`.
     measure : Measure, default Margin()
         `Margin(deleted=False)` reads training scores; `Multiplier()` Lagrange multipliers; your own is a subclass
-        of `venn.nonconformity.ByScores`.
+        of `venn.nonconformity.ScoreMeasure`.
     label_conditional : bool, default False
         Compare with examples of the supposed class only: errors are then rare in every class, not only overall.
     smoothed : bool, default True
@@ -135,29 +140,25 @@ class Conformal(OnMachine):
 
     unnamed = 2
 
-    def __init__(
-        self,
-        machine: Machine,
-        measure: Measure | None = None,
-        label_conditional: bool = False,
-        smoothed: bool = True,
-        seed: int = 0,
-        shift: PriorShift | CovariateShift | None = None,
-    ) -> None:
-        self.machine = of_classes(checked_machine(machine))
-        self.measure: Measure = Margin() if measure is None else checked_measure(measure)
-        self.label_conditional = flag("label_conditional", label_conditional)
-        self.smoothed = flag("smoothed", smoothed)
-        self.measure.check_machine(machine)
+    machine: Machine = param(machine_of_classes)
+    measure: Any = param(_measure, default=None)
+    label_conditional: bool = param(flag, default=False)
+    smoothed: bool = param(flag, default=True)
+    seed: int = param(integer, 0, default=0)
+    shift: PriorShift | CovariateShift | None = param(default=None)
+
+    def derive(self) -> None:
+        """Say which scores are read, and how examples weigh."""
+        self.measure.check_machine(self.machine)
         if self.measure.deleted:
-            machine.expect_deleted()
-        self._smoothing = Smoothing(seed)
-        self.seed = self._smoothing.seed
-        self.shift = shift
-        by_object = isinstance(shift, CovariateShift)
-        if by_object and not isinstance(self.measure, ByScores):
-            raise TypeError(f"measure must be one on scores, such as Margin(), for {shift!r}, got {measure!r}")
-        self._ratios = None if by_object else checked_ratios(shift, machine.classes)
+            self.machine.expect_deleted()
+        self._smoothing = Smoothing(self.seed)
+        by_object = isinstance(self.shift, CovariateShift)
+        if by_object and not isinstance(self.measure, ScoreMeasure):
+            raise TypeError(
+                f"measure must be one on scores, such as Margin(), for {self.shift!r}, got {self.measure!r}"
+            )
+        self._ratios = None if by_object else checked_ratios(self.shift, self.machine.classes)
 
     def under(self, shift: PriorShift | CovariateShift | None) -> Conformal:
         """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""
@@ -173,7 +174,7 @@ class Conformal(OnMachine):
         """
         answer = self.machine.hypotheses(x)
         tau = self._smoothing.at(self.machine.learned, digest_of(x)) if self.smoothed else 1.0
-        if isinstance(self.shift, CovariateShift) and isinstance(self.measure, ByScores):
+        if isinstance(self.shift, CovariateShift) and isinstance(self.measure, ScoreMeasure):
             greater, equal, total = weighed_ranks(self.measure, answer, self.shift, self.label_conditional)
             above = greater + tau * equal
             values = np.minimum(np.divide(above, total, out=np.full(len(total), 1.0), where=total > 0), 1.0)

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from venn.parameters import integer
+from venn.labels import space_of
+from venn.parameters import above_one, integer, optional
 from venn.prediction import NOTHING, Bools, Label, Multiprobability, RowMean
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
-from venn.predictors.inductive_base import Inductive, schedule_of_classes
-from venn.predictors.learning import Predictor, teach_all
+from venn.predictors.inductive_base import InductivePart, OnGiven, scorer_of_classes
+from venn.predictors.learning import teach_all
 from venn.priors import PriorShift, checked_ratios
-from venn.saved import checked_keys, saved
-from venn.schedules import RandomAssignment
+from venn.saved import component, own, param, saved, state
+from venn.schedules import FIRST, RandomAssignment
 from venn.taxonomies import ByScores
 
 
@@ -33,8 +34,22 @@ class Fold(RandomAssignment):
         return np.floor(rng.random(count) * self.folds) == self.fold
 
 
-@saved
-class CrossVenn(Predictor):
+def _parts(model: CrossVenn) -> list[InductivePart[ManyMultiprobabilities]]:
+    """Return a predictor for each fold."""
+    machine, classes = model.given, tuple(model.given.classes)
+    ratios = checked_ratios(model.shift, classes)
+    return [
+        InductivePart(
+            machine,
+            counter(model.taxonomy, classes, RowMean(), ratios),
+            Fold(k, model.folds, model.seed, model.first, model.growth, model.last),
+        )
+        for k in range(model.folds)
+    ]
+
+
+@component
+class CrossVenn(OnGiven):
     """Inductive Venn predictors on complementary parts, their counts averaged.
 
     Every example is assigned at random, for good, to one of K folds. Predictor k calibrates on fold k and
@@ -89,63 +104,27 @@ class CrossVenn(Predictor):
     ('no', 'nothing')
     """
 
-    held_as = (("machine", "given"),)
+    unnamed = 2
 
-    sized = frozenset({"folds"})
+    machine: Any = param(scorer_of_classes, kept_as="given")
+    taxonomy: ByScores = param(checked_taxonomy, own(lambda m: len(m.given.classes)), default=None)
+    folds: int = param(integer, 2, default=5, sized=True)
+    seed: int = param(integer, 0, default=0, kw_only=True)
+    first: int = param(integer, 1, default=32, kw_only=True)
+    growth: float = param(above_one, default=2.0, kw_only=True)
+    last: int | None = param(optional, integer, FIRST, default=None, kw_only=True)
+    shift: PriorShift | None = param(default=None, kw_only=True)
 
-    def __init__(
-        self,
-        machine: Any,
-        taxonomy: ByScores | None = None,
-        folds: int = 5,
-        *,
-        seed: int = 0,
-        first: int = 32,
-        growth: float = 2.0,
-        last: int | None = None,
-        shift: PriorShift | None = None,
-    ) -> None:
-        self.folds = integer("folds", folds, 2)
-        schedules = [Fold(k, self.folds, seed, first, growth, last) for k in range(self.folds)]
-        schedule_of_classes(machine, schedules[0])
-        self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))
-        self.given = machine
-        fold = schedules[0]
-        self.seed, self.first, self.growth, self.last = fold.seed, fold.first, fold.growth, fold.last
-        self.classes: tuple[Label, ...] = tuple(machine.classes)
-        self.shift = shift
-        self._ratios = checked_ratios(shift, self.classes)
-        self.parts: list[Inductive[ManyMultiprobabilities]] = [
-            Inductive(machine, counter(self.taxonomy, self.classes, RowMean(), self._ratios), schedule)
-            for schedule in schedules
-        ]
+    parts: list[InductivePart[ManyMultiprobabilities]] = state(None, start=own(_parts), within=True)
 
-    def __repr__(self) -> str:
-        shift = "" if self.shift is None else f", shift={self.shift!r}"
-        return (
-            f"CrossVenn({self.given!r}, {self.taxonomy!r}, folds={self.folds}, seed={self.seed}, "
-            f"first={self.first}, growth={self.growth}, last={self.last}{shift})"
-        )
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """What each fold has learned."""
-        return {"parts": [part.state for part in self.parts]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it has not the form of one."""
-        checked_keys("state", state, ("parts",))
-        for part, held in zip(self.parts, state["parts"], strict=True):
-            part.restore(held)
+    def derive(self) -> None:
+        """Say how examples weigh."""
+        self.space = space_of(self.given)
+        self._ratios = checked_ratios(self.shift, self.classes)
 
     def under(self, shift: PriorShift | None) -> CrossVenn:
         """Return the same predictor under a prior shift, or none, having learned nothing."""
         return CrossVenn(**self.parameters | {"shift": shift})
-
-    @property
-    def tuning(self) -> Any:
-        """How the machine's kernel and C were chosen, if `tune` chose them."""
-        return getattr(self.given, "tuning", None)
 
     @property
     def n(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import lgamma, log, sqrt
 from typing import Any, NamedTuple
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from venn._compiled.defensive import add_features, coordinates, defensive_forecast
 from venn.labels import Classes, HasLabels
-from venn.machines.checks import clean_object
+from venn.machines.columns import fixed_by
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.machine import grown
-from venn.machines.scaled import Scale, first_or_ranges, fixed_by, held_scale, of_ranges
+from venn.machines.scale import Placing, Scale, ScaleLike, checked_scale
 from venn.machines.sparse import SparseRows
 from venn.machines.store import Content, ObjectStore
 from venn.parameters import integer, positive
@@ -25,7 +25,6 @@ LARGEST_GAMMA = 50.0  # of forecasts: with more, the powers of its series leave 
 NEGLIGIBLE = log(2.0**-60)  # of the terms of the series
 EXPLAINED = 1e-10  # an object of which the landmarks leave less than this part of K(x, x) is no new landmark
 ROUNDING = 1e-9
-FARTHEST = 10.0  # deviations: a column that was constant at first, or drifts away, does not drown all others
 
 
 class Inequality(NamedTuple):
@@ -53,7 +52,7 @@ class Inequality(NamedTuple):
         return norm * (sqrt(self.right) + self.missed)
 
 
-class Question(NamedTuple):
+class Bracket(NamedTuple):
     """What follows from an object before its label is known."""
 
     key: bytes
@@ -105,13 +104,11 @@ class Defensive(HasLabels, Predictor):
         Of the kernel of forecasts: the larger, the finer the differences of forecasts that are tested.
     landmarks : int >= 1, optional
         How many objects are kept. By default all.
-    first : int >= 2, or 0, default 0
-        Number of first objects that fix centre and spread of each column; 30 is a good number. K sees distances, so
-        without a scale the column of the largest numbers decides alone. Until then all objects count as equal, and
-        forecasts are made by the labels so far; no example is lost. A value beyond 10 deviations counts as 10. The
-        theorem is then about the objects as scaled. With 0 they are taken as they are.
-    ranges : sequence of (low, high), optional
-        Instead of `first`, the range of each column: it becomes one from -1.73 to 1.73.
+    scale : Scale, int or bool, optional
+        How objects are scaled, see `Scale`; by default they are taken as they are. K sees distances, so without a scale
+        the column of the largest numbers decides alone. Until the first objects have fixed it all count as equal, and
+        forecasts are made by the labels so far: they always teach, and no example is lost. The theorem is then about
+        the objects as scaled.
 
     Attributes
     ----------
@@ -155,8 +152,7 @@ class Defensive(HasLabels, Predictor):
         *,
         gamma: float = 10.0,
         landmarks: int | None = None,
-        first: int = 0,
-        ranges: Iterable[tuple[float, float]] | None = None,
+        scale: ScaleLike = None,
     ) -> None:
         self.kernel = checked_kernel(kernel)
         self.space = Classes(classes)
@@ -166,30 +162,26 @@ class Defensive(HasLabels, Predictor):
         if self.gamma > LARGEST_GAMMA:
             raise ValueError(f"gamma must be at most {LARGEST_GAMMA:g}, got {gamma!r}")
         self.landmarks = None if landmarks is None else integer("landmarks", landmarks, 1)
-        self.first: int = integer("first", first, 0)
-        self.ranges: tuple[tuple[float, float], ...] | None = None
-        if first or ranges is not None:
-            by_first, self.ranges = first_or_ranges(self.first or None, ranges)
-            self.first = by_first or 0
-        self._scale: Scale | None = None if self.ranges is None else of_ranges(self.ranges)
-        self._rows: list[Floats] = []  # the first objects, until they fix the scale
+        given = checked_scale(scale)
+        self.scale = Scale(given.first, given.ranges, teach=True) if given else given
+        self._placing = Placing(self.scale) if self.scale else None
         rate, terms = 2.0 * self.gamma, 1
         while terms * log(rate) - lgamma(terms + 1.0) > NEGLIGIBLE or terms < rate:
             terms += 1
         self._roots: Floats = np.exp([0.5 * (j * log(rate) - lgamma(j + 1.0)) for j in range(terms)])
         self.n = 0
         self._store = ObjectStore(self.kernel)
-        self._store.scaled = self.first > 0 or self.ranges is not None
+        self._store.scaled = self.scale is not None
         self._kept = 0
         self._weights = np.zeros(0)  # r by object; with landmarks the sum of r times the coordinates
         self._factor = np.zeros((0, 0))
         self._of_forecasts = np.zeros(terms)
         self._of_objects = self._right = self._missed = 0.0
-        self._asked: Question | None = None
+        self._asked: Bracket | None = None
 
     def __repr__(self) -> str:
         kept = "" if self.landmarks is None else f", landmarks={self.landmarks}"
-        kept += f", first={self.first}" if self.first else "" if self.ranges is None else f", ranges={self.ranges!r}"
+        kept += "" if self.scale is None else f", scale={self.scale!r}"
         return f"Defensive({self.kernel!r}, classes={list(self.classes)!r}, gamma={self.gamma}{kept})"
 
     # -------------------------------------------------------------------- state
@@ -208,14 +200,13 @@ class Defensive(HasLabels, Predictor):
             "of_objects": self._of_objects,
             "right": self._right,
             "missed": self._missed,
-            "rows": np.array(self._rows) if self._rows else None,
-            "scale": self._scale.state if self.first and self._scale else None,
+            "placing": None if self._placing is None else self._placing.state(self.space),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
-        objects, scale, self._asked = state["objects"], state["scale"], None
+        objects, self._asked = state["objects"], None
         self.n, kept = held_int("n", state["n"]), held_rows("weights", state["weights"])
         self._kept, self._weights = kept, held_finite("weights", state["weights"], (kept,)).copy()
         if self.landmarks is not None:
@@ -223,10 +214,8 @@ class Defensive(HasLabels, Predictor):
         self._of_forecasts = held_finite("of_forecasts", state["of_forecasts"], self._roots.shape).copy()
         self._of_objects = held_float("of_objects", state["of_objects"])
         self._right, self._missed = (held_float(name, state[name]) for name in ("right", "missed"))
-        rows = np.empty((0, 0)) if state["rows"] is None else state["rows"]
-        self._rows = list(held_finite("rows", rows, (held_rows("rows", rows), *rows.shape[1:2])))
-        if scale is not None:
-            self._scale = held_scale(scale)
+        if self._placing is not None:
+            self._placing.restore(state["placing"], self.space)
         if isinstance(objects, SparseRows) and len(objects) != kept:
             raise ValueError(f"objects must be {kept}, one for each weight, got {len(objects)}")
         if kept:
@@ -242,28 +231,14 @@ class Defensive(HasLabels, Predictor):
         of_forecasts = float(self._of_forecasts @ self._of_forecasts)
         return Inequality(self.n, of_forecasts + self._of_objects, self._right, self._missed)
 
-    def _question(self, x: Any) -> Question:
-        clean = self._store.clean(self._placed(x))
+    def _question(self, x: Any) -> Bracket:
+        clean = self._store.clean(x if self._placing is None else self._placing.place(x))
         key = clean.tobytes()
         if self._asked is None or self._asked.key != key:
             self._asked = self._answered(key, clean)
         return self._asked
 
-    def _placed(self, x: Any) -> Any:
-        """Return an object on the scale; as long as it is not known, all are equal."""
-        if self._scale is not None:
-            return self._scale.place(clean_object(x, len(self._scale.spread)), FARTHEST)
-        if not self.first:
-            return x
-        return np.zeros(len(clean_object(x, len(self._rows[0]) if self._rows else None)))
-
-    def _look(self, x: Any) -> None:
-        """Let an object help to fix the scale."""
-        self._rows.append(clean_object(x, None))
-        if len(self._rows) == self.first:
-            self._scale, self._rows = fixed_by(self._rows), []
-
-    def _answered(self, key: bytes, x: Content) -> Question:
+    def _answered(self, key: bytes, x: Content) -> Bracket:
         kept = self._kept
         row = self._store.row_with(kept, x)
         whole, left_out, new, features = float(row[kept]), 0.0, True, row[:kept]
@@ -277,7 +252,7 @@ class Defensive(HasLabels, Predictor):
             new = kept < self.landmarks and whole - given > EXPLAINED * whole
             own, left_out = (whole, 0.0) if new else (given, max(0.0, whole - given))
         p, past = defensive_forecast(self.gamma, self._roots, self._of_forecasts, of_object, 1.0 + own)
-        return Question(key, x, features, float(p), past, of_object, 1.0 + own, left_out, new)
+        return Bracket(key, x, features, float(p), past, of_object, 1.0 + own, left_out, new)
 
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
@@ -289,7 +264,7 @@ class Defensive(HasLabels, Predictor):
         p = self._question(x).forecast
         return Forecast(np.array([1.0 - p, p]), self.classes)
 
-    def note(self, x: Any, y: Label) -> tuple[Question, int]:
+    def note(self, x: Any, y: Label) -> tuple[Bracket, int]:
         """Return what is known before the label, and its code; raise what learning would raise."""
         asked = self._question(x)
         return asked, self.space.encode(y)
@@ -320,10 +295,12 @@ class Defensive(HasLabels, Predictor):
         self._right += p * (1.0 - p) * asked.own
         self.n += 1
         self._asked = None
-        if self.first and self._scale is None:
-            self._look(x)
+        placing = self._placing
+        if placing is not None and placing.open:
+            rows = [*placing.rows, placing.in_form(x)]
+            placing.advance(rows, [*placing.labels, y], fixed_by(rows) if len(rows) == placing.scale.first else None)
 
-    def _keep(self, asked: Question) -> None:
+    def _keep(self, asked: Bracket) -> None:
         """Keep an object, with room for its numbers."""
         kept = self._kept
         self._store.look(kept)

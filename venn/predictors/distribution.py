@@ -8,50 +8,59 @@ from typing import Any
 import numpy as np
 
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
-from venn.labels import LabelSpace, Real
-from venn.machines.around import inside
+from venn.labels import Real
 from venn.machines.digests import digest_of
 from venn.machines.kernel_ridge import Lines
 from venn.machines.machine import checked_machine
-from venn.parameters import integer
+from venn.machines.window import inside
+from venn.parameters import integer, optional
 from venn.predictors.learning import OnMachine
-from venn.saved import saved
+from venn.saved import base, component, param
 from venn.smoothing import Smoothing
 
 FEWEST, WIDE = 3, 1e6  # examples before which nothing is known of deviations, and what is said until then
 
 
-def checked_numbers(machine: Any) -> Any:
+def checked_numbers(name: str, machine: Any) -> Any:
     """Return a machine of numbers, or say what is wrong with it."""
     space = getattr(inside(checked_machine(machine)), "space", None)
     if not isinstance(space, Real):
-        raise TypeError(f"machine must be one of numbers, such as KernelRidge(RBF('auto'), C=10), got {machine!r}")
+        raise TypeError(f"{name} must be one of numbers, such as KernelRidge(RBF('auto'), C=10), got {machine!r}")
     return machine
 
 
-def checked_places(group: Any) -> int | tuple[int, ...]:
+def checked_places(name: str, group: Any) -> int | tuple[int, ...]:
     """Return a feature's position, or several, or say what is wrong with them."""
     if isinstance(group, str | bytes) or not isinstance(group, Sequence):
-        return integer("group", group, 0)
-    places = tuple(integer("group", place, 0) for place in group)
+        return integer(name, group, 0)
+    places = tuple(integer(name, place, 0) for place in group)
     if not places or len(set(places)) < len(places):
-        raise ValueError(f"group must hold distinct positions of features, at least one, got {group!r}")
+        raise ValueError(f"{name} must hold distinct positions of features, at least one, got {group!r}")
     return places
 
 
+@base
 class _OnLines(OnMachine):
     """Base of predictors that read a machine's answer about numbers."""
 
-    def __init__(self, machine: Any, group: int | Sequence[int] | None = None, seed: int = 0) -> None:
-        self.machine = checked_numbers(machine)
-        self.group = None if group is None else checked_places(group)
-        self._smoothing = Smoothing(seed)
-        self.seed = self._smoothing.seed
+    machine: Any = param(checked_numbers)
 
-    @property
-    def space(self) -> LabelSpace:
+    def derive(self) -> None:
         """Labels are numbers."""
-        return Real()
+        self.space = Real()
+
+
+@base
+class _OfGroup(_OnLines):
+    """Base of those that compare examples, perhaps with those of a group alone, and break ties at random."""
+
+    group: int | tuple[int, ...] | None = param(optional, checked_places, default=None)
+    seed: int = param(integer, 0, default=0)
+
+    def derive(self) -> None:
+        """Draw nothing yet."""
+        super().derive()
+        self._smoothing = Smoothing(self.seed)
 
     def _asked(self, x: Any) -> tuple[Lines, Any, float]:
         """Return the machine's answer, which examples count, and the random number of this step and object."""
@@ -73,8 +82,8 @@ class _OnLines(OnMachine):
         return beside
 
 
-@saved
-class ConformalDistribution(_OnLines):
+@component
+class ConformalDistribution(_OfGroup):
     """A predictive distribution for a number, calibrated on every exchangeable stream.
 
     For each label y the new object may have, the machine is the one that has learned it too, and the rank of its
@@ -91,7 +100,7 @@ class ConformalDistribution(_OnLines):
 
     Parameters
     ----------
-    machine : KernelRidge, or ScaledRidge, Scaled or SlidingWindow around one
+    machine : KernelRidge, or SlidingWindow around one
         Shared with other predictors when they stand in one `Panel`.
     group : int or sequence of int, optional
         Position of a feature: examples are compared with those of the same value only, so that the theorem holds in
@@ -135,8 +144,8 @@ class ConformalDistribution(_OnLines):
         return PredictiveDistribution(points, tau, origin=lines.origin, grid=lines.grid)
 
 
-@saved
-class ConformalIntervals(_OnLines):
+@component
+class ConformalIntervals(_OfGroup):
     """Prediction intervals for a number at every level: two-sided, by absolute studentised residuals.
 
     The ridge regression confidence machine. Under exchangeability the smoothed p-values of the true labels are uniform
@@ -180,7 +189,7 @@ class ConformalIntervals(_OnLines):
         return NestedIntervals(ends, float(lines.test_scores[0]), tau, origin=lines.origin, grid=lines.grid)
 
 
-@saved
+@component
 class GaussianProcess(_OnLines):
     """The normal distribution of Gaussian process regression, for comparisons: nothing is guaranteed about it.
 
@@ -189,7 +198,7 @@ class GaussianProcess(_OnLines):
 
     Parameters
     ----------
-    machine : KernelRidge, or Scaled or SlidingWindow around one
+    machine : KernelRidge, or SlidingWindow around one
         Shared with other predictors when they stand in one `Panel`.
 
     Raises
@@ -211,9 +220,6 @@ class GaussianProcess(_OnLines):
     >>> bool(abs(prediction.label - 4.1) < 0.1), prediction.guaranteed
     (True, 'nothing')
     """
-
-    def __init__(self, machine: Any) -> None:
-        super().__init__(machine)
 
     def predict_one(self, x: Any) -> NormalDistribution:
         """Return the normal distribution for `x`; a very wide one before the third example. Leaves no trace.

@@ -9,10 +9,10 @@ import numpy as np
 
 from venn.parameters import fraction, number
 from venn.prediction import ClassIntervals, Floats, Integers
-from venn.predictors.distribution_inductive import schedule_of_numbers
-from venn.predictors.inductive_base import Inductive
-from venn.predictors.merging import Mergeable
-from venn.saved import held_finite, held_rows, saved
+from venn.predictors.distribution_inductive import scorer_of_numbers
+from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule
+from venn.predictors.merging import Mergeable, MergingReader
+from venn.saved import component, held_finite, held_rows, param
 from venn.schedules import Schedule
 
 
@@ -149,7 +149,7 @@ class ManyCalibratedForecasts(list[CalibratedForecast]):
         return type(self)(self[i] for i in order.tolist())
 
 
-@saved
+@component
 class VennAbersRegressor(Inductive[Any]):
     """Venn-Abers prediction of numbers by any regressor: what its forecast means, by the examples that calibrate it.
 
@@ -187,6 +187,9 @@ class VennAbersRegressor(Inductive[Any]):
     ClassIntervals(True: [0.955, 1.000])
     """
 
-    def __init__(self, machine: Any, *, schedule: Schedule | None = None) -> None:
-        schedule = schedule_of_numbers(machine, schedule)
-        super().__init__(machine, Forecasts(), schedule)
+    machine: Any = param(scorer_of_numbers, kept_as="given")
+    schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
+
+    def new_reader(self) -> MergingReader:
+        """Return what keeps forecasts with their labels."""
+        return Forecasts()

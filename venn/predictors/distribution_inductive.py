@@ -11,11 +11,11 @@ from venn.distribution import PredictiveDistribution, central_ranks, quantile_ra
 from venn.labels import Real, space_of
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows
-from venn.parameters import share
+from venn.parameters import integer, share
 from venn.prediction import Bools, Floats, Integers, significance
-from venn.predictors.inductive_base import Inductive, schedule_for
-from venn.predictors.merging import Mergeable
-from venn.saved import held_finite, held_rows, saved
+from venn.predictors.inductive_base import GIVEN, Inductive, checked_scorer, fitting_schedule
+from venn.predictors.merging import Mergeable, MergingReader
+from venn.saved import component, held_finite, held_rows, param
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
@@ -203,17 +203,16 @@ class Residuals(Mergeable):
         held_finite("residuals", state["residuals"], (held_rows("residuals", state["residuals"]),))
 
 
-def schedule_of_numbers(machine: Any, schedule: Schedule | None) -> Schedule:
-    """Return the schedule for a machine of numbers, or say what is wrong with either."""
-    schedule = schedule_for(machine, schedule)
-    if not isinstance(space_of(machine), Real):
+def scorer_of_numbers(name: str, machine: Any) -> Any:
+    """Return a regressor, or a machine of numbers that has learned nothing; or say what is wrong with it."""
+    if not isinstance(space_of(checked_scorer(name, machine)), Real):
         raise TypeError(
-            f"machine must be one of numbers, such as FrozenRegressor(regressor) or KernelRidge, got {machine!r}"
+            f"{name} must be one of numbers, such as FrozenRegressor(regressor) or KernelRidge, got {machine!r}"
         )
-    return schedule
+    return machine
 
 
-@saved
+@component
 class InductiveDistribution(Inductive[Any]):
     """Predictive distributions by any regressor: calibration residuals, moved to the new object's forecast.
 
@@ -264,11 +263,18 @@ class InductiveDistribution(Inductive[Any]):
     (array([4.5 , 5.  , 5.25, 5.25]), 5.125, array([4.5 , 5.25]))
     """
 
-    def __init__(self, machine: Any, *, schedule: Schedule | None = None, seed: int = 0) -> None:
-        schedule = schedule_of_numbers(machine, schedule)
-        self._smoothing = Smoothing(seed)
-        self.seed = self._smoothing.seed
-        super().__init__(machine, Residuals(), schedule)
+    machine: Any = param(scorer_of_numbers, kept_as="given")
+    schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
+    seed: int = param(integer, 0, default=0, kw_only=True)
+
+    def new_reader(self) -> MergingReader:
+        """Return what keeps the residuals."""
+        return Residuals()
+
+    def derive(self) -> None:
+        """Draw nothing yet."""
+        super().derive()
+        self._smoothing = Smoothing(self.seed)
 
     def finished(self, block: Any, rows: ObjectRows, step: int, in_turn: bool) -> Any:
         """Return the distributions with a random number for each object: all at one step, or in turn from it on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,11 @@ import numpy as np
 from venn._compiled.pool import pooled
 from venn.labels import HasLabels, label_space
 from venn.machines.pools import fitted_pool
-from venn.parameters import fraction, integer, real_array
+from venn.parameters import fraction, integer, optional, real_array
 from venn.prediction import Floats, Label, MixedForecast
 from venn.predictors.blocks import ManyMixedForecasts
 from venn.predictors.learning import Combined, Predictor, checked_predictor
-from venn.saved import held_codes, held_finite, held_float, held_int, held_rows, saved
+from venn.saved import component, held_codes, held_finite, held_float, held_int, held_rows, own, param, state
 
 FLOOR = 1e-4  # share of the uniform distribution in what an expert says: none is excluded by one zero
 POOLED = 0.8  # weight of the pool before the first example; the experts have the rest in equal parts
@@ -22,8 +23,53 @@ KEPT = 2000  # latest forecasts to which the pool is fitted
 RIDGE = 5.0  # how much exponents hold to those at the start, as if by so many examples
 
 
-@saved
-class ExpertMixture(HasLabels, Combined[MixedForecast]):
+def _experts(name: str, predictors: Any) -> tuple[Any, ...]:
+    """Return predictors of the same classes, or say what is wrong with them."""
+    if isinstance(predictors, str) or not isinstance(predictors, Sequence) or not predictors:
+        raise TypeError(f"{name} must be a sequence of at least one predictor, got {predictors!r}")
+    experts = tuple(checked_predictor(name, one) for one in predictors)
+    if len({id(one) for one in experts}) < len(experts):
+        raise ValueError(f"{name} must be different objects, got one twice in {predictors!r}")
+    classes = tuple(experts[0].classes)
+    for one in experts:
+        if tuple(one.classes) != classes:
+            raise ValueError(f"{name} must have the same classes, got {classes!r} and {one.classes!r}")
+    return experts
+
+
+def checked_exponents(name: str, exponents: Any, m: int) -> tuple[float, ...]:
+    """Return exponents as numbers, or say what is wrong with them."""
+    requirement = f"{name} must be {m} numbers >= 0, one for each expert"
+    found = real_array(exponents, requirement)
+    if found.shape != (m,) or not (np.isfinite(found) & (found >= 0)).all():
+        raise ValueError(f"{requirement}, got {exponents!r}")
+    return tuple(found.tolist())
+
+
+def _prior(model: ExpertMixture) -> Floats:
+    """Return the (M + 1,) weights before the first example."""
+    return np.append(np.full(model.m, (1 - POOLED) / model.m), POOLED)
+
+
+def _powers(model: ExpertMixture) -> Floats:
+    """Return the (M,) powers in the pool before the first example."""
+    return np.full(model.m, 1 / model.m) if model.exponents is None else np.array(model.exponents)
+
+
+class _OfExperts(HasLabels, Combined[MixedForecast]):
+    experts: tuple[Any, ...]
+
+    @cached_property
+    def m(self) -> int:
+        """Number of experts, of all predictors together."""
+        return sum(experts_in(one) for one in self.experts)
+
+
+EACH = own(lambda model: (model.m + 1,))  # the experts, and the pool
+
+
+@component
+class ExpertMixture(_OfExperts):
     """A forecast made of those of several experts, with a theorem on any sequence, and usually sharper than each.
 
     The experts are predictors, of any kind that says probabilities. The forecast is their weighted mean. After each
@@ -90,64 +136,46 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
     True
     """
 
-    def __init__(
-        self, predictors: Sequence[Any], exponents: Sequence[float] | None = None, share: float = 0.001
-    ) -> None:
-        if isinstance(predictors, str) or not isinstance(predictors, Sequence) or not predictors:
-            raise TypeError(f"predictors must be a sequence of at least one predictor, got {predictors!r}")
-        self.experts = tuple(checked_predictor(one, "predictors") for one in predictors)
-        if len({id(one) for one in self.experts}) < len(self.experts):
-            raise ValueError(f"predictors must be different objects, got one twice in {predictors!r}")
+    predictors: Any = param(_experts, kept_as="experts")
+    exponents: Sequence[float] | None = param(optional, checked_exponents, own(lambda m: m.m), default=None)
+    share: float = param(fraction, default=0.001)
+
+    _seen: int = state(held_int, start=0)
+    _due: int = state(held_int, 1, start=own(lambda _: next_fit(0)))
+    loss: float = state(held_float, 0.0, start=0.0)
+    losses: Floats = state(held_finite, EACH, start=own(lambda m: np.zeros(m.m + 1)))
+    allowance: Floats = state(held_finite, EACH, start=own(lambda m: -np.log(_prior(m))))
+    _weights: Floats = state(held_finite, EACH, start=own(lambda m: np.log(_prior(m))))
+    _powers: Floats = state(held_finite, own(lambda m: (m.m,)), start=own(lambda m: _powers(m)))
+    _biases: Floats = state(
+        held_finite,
+        own(lambda m: (len(m.experts[0].classes),)),
+        start=own(lambda m: np.zeros(len(m.experts[0].classes))),
+    )
+
+    def derive(self) -> None:
+        """No forecast is kept yet."""
         self.space = label_space(tuple(self.experts[0].classes))
-        for one in self.experts:
-            if tuple(one.classes) != self.classes:
-                raise ValueError(f"predictors must have the same classes, got {self.classes!r} and {one.classes!r}")
-        self.share = fraction("share", share)
-        m, c = sum(experts_in(one) for one in self.experts), len(self.classes)
-        self._first = np.full(m, 1 / m) if exponents is None else checked_exponents(exponents, m)
-        self.exponents = None if exponents is None else tuple(self._first.tolist())
-        self._prior = np.append(np.full(m, (1 - POOLED) / m), POOLED)
-        self._weights = np.log(self._prior)
-        self.loss, self.losses, self.allowance = 0.0, np.zeros(m + 1), -self._weights
-        self._seen = 0
-        self._powers, self._biases = self._first.copy(), np.zeros(c)
+        self._first, self._prior = _powers(self), _prior(self)
+        m, c = self.m, len(self.classes)
         self._logs, self._codes = np.zeros((0, m, c)), np.zeros(0, np.int64)  # a ring, and its labels
-        self._due = next_fit(0)
-        self._learner = Weighing(self)
-
-    held_as = (("predictors", "experts"),)
-
-    # -------------------------------------------------------------------- state
+        self.predictors = (*self.experts, Weighing(self))  # what learns; the last compares forecasts with labels
 
     @property
     def state(self) -> dict[str, Any]:
         """Weights, losses, the pool, and the latest forecasts, oldest first."""
-        return {
-            "n": self._seen, "due": self._due, "loss": self.loss, "losses": self.losses, "allowance": self.allowance,
-            "weights": self._weights, "powers": self._powers, "biases": self._biases,
-            "logs": self._latest(self._logs), "codes": self._latest(self._codes),
-        }  # fmt: skip
+        return super().state | {"logs": self._latest(self._logs), "codes": self._latest(self._codes)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
-        m, c = self._first.size, len(self.classes)
-        self._seen = held_int("n", state["n"])
-        self._due = held_int("due", state["due"], 1)
-        self.loss = held_float("loss", state["loss"], 0.0)
-        self.losses = held_finite("losses", state["losses"], (m + 1,)).copy()
-        self.allowance = held_finite("allowance", state["allowance"], (m + 1,)).copy()
-        self._weights = held_finite("weights", state["weights"], (m + 1,)).copy()
-        self._powers = held_finite("powers", state["powers"], (m,)).copy()
-        self._biases = held_finite("biases", state["biases"], (c,)).copy()
         kept = held_rows("logs", state["logs"])
         if kept != min(self._seen, KEPT):
             raise ValueError(f"logs must be of the latest {min(self._seen, KEPT)} examples, got {kept}")
-        logs, codes = held_finite("logs", state["logs"], (kept, m, c)), state["codes"]
-        codes = held_codes("codes", codes, (kept,), 0, c)
-        self._logs, self._codes = np.roll(logs, self._seen % KEPT, axis=0), np.roll(codes, self._seen % KEPT)
-        if kept < KEPT:
-            self._logs, self._codes = logs.copy(), codes.copy()
+        logs = held_finite("logs", state["logs"], (kept, self.m, len(self.classes)))
+        codes = held_codes("codes", state["codes"], (kept,), 0, len(self.classes))
+        at = self._seen % KEPT if kept == KEPT else 0
+        self._logs, self._codes = np.roll(logs, at, axis=0), np.roll(codes, at)
 
     def _latest(self, ring: Any) -> Any:
         """Return the entries of a ring, oldest first."""
@@ -172,11 +200,6 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
         return int(getattr(self.experts[0], "n", self._seen))
 
     @property
-    def predictors(self) -> tuple[Any, ...]:  # type: ignore[override]
-        """What learns: the experts, and what compares their forecasts with the labels."""
-        return (*self.experts, self._learner)
-
-    @property
     def asked(self) -> tuple[Any, ...]:
         """The experts."""
         return self.experts
@@ -189,10 +212,10 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
         """Return a mixture of these experts that has weighed all that two mixtures have: losses and evidence add up."""
         made, one, two = self.of(parts), self.state, other.state
         weights = one["weights"] + two["weights"] - np.log(self._prior)
-        both = {name: one[name] + two[name] for name in ("n", "loss", "losses", "allowance")}
+        both = {name: one[name] + two[name] for name in ("seen", "loss", "losses", "allowance")}
         latest = {name: np.concatenate([one[name], two[name]])[-KEPT:] for name in ("logs", "codes")}
-        made.restore(one | both | latest | {"weights": weights - np.logaddexp.reduce(weights), "due": both["n"] + 1})
-        if both["n"]:
+        made.restore(one | both | latest | {"weights": weights - np.logaddexp.reduce(weights), "due": both["seen"] + 1})
+        if both["seen"]:
             made.fit_pool()
         return made
 
@@ -212,7 +235,7 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
 
     def merged(self, rows: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Return the (c,) forecast, and what each expert and the pool (M + 1, c) say, as it counts."""
-        m, c = self._first.size, len(self.classes)
+        m, c = self.m, len(self.classes)
         said = np.empty((m + 1, c))
         np.concatenate(rows, out=said[:m])
         asleep = np.isnan(said[:m, 0])
@@ -244,7 +267,7 @@ class ExpertMixture(HasLabels, Combined[MixedForecast]):
         said : (M + 1, c) float64
             Both as `merged` returned them.
         """
-        m, c = self._first.size, len(self.classes)
+        m, c = self.m, len(self.classes)
         code = integer("code", code, 0, c - 1)
         for name, found, shape in (("merged", merged, (c,)), ("said", said, (m + 1, c))):
             requirement = f"{name} must be {shape} probabilities > 0, as the method merged returns them"
@@ -330,12 +353,3 @@ def said_by_many(block: Any, k: int, c: int) -> Floats:
     if hasattr(block, "proba"):
         return block.proba[None]
     return np.array([said_by(one) for one in block]).reshape(-1, k, c).swapaxes(0, 1)
-
-
-def checked_exponents(exponents: Any, m: int) -> Floats:
-    """Return exponents as numbers, or say what is wrong with them."""
-    requirement = f"exponents must be {m} numbers >= 0, one for each expert"
-    found = real_array(exponents, requirement)
-    if found.shape != (m,) or not (np.isfinite(found) & (found >= 0)).all():
-        raise ValueError(f"{requirement}, got {exponents!r}")
-    return found.astype(np.float64)

@@ -9,15 +9,16 @@ import numpy as np
 
 from venn.covariates import CovariateShift
 from venn.labels import space_of
+from venn.machines.around import Around
 from venn.machines.base import Reread
 from venn.machines.frozen import ObjectRows
 from venn.machines.machine import Tables, checked_machine
-from venn.machines.views import View, taught
 from venn.prediction import Bools, Floats, Integers
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import OnMachine
-from venn.predictors.merging import Mergeable, checked_parts
-from venn.saved import saved
+from venn.predictors.merging import Mergeable, MergingReader, checked_parts
+from venn.saved import component, param
+from venn.schedules import Schedule
 from venn.taxonomies.groups import By, Clean, Groups, checked_by
 from venn.turns import turn_of
 
@@ -74,7 +75,7 @@ def by_group(predictor: Any, by: By) -> Any:
             raise TypeError(
                 f"predictor must have no CovariateShift to stand within groups, got {predictor!r}: make one a group"
             )
-        return InductiveByGroup(predictor, by)
+        return InductiveByGroup(predictor, checked_by("by", by))
     if isinstance(predictor, OnMachine) and "group" in predictor.parameters:  # of numbers: it ranks no table
         return type(predictor).made_of(predictor.parameters | {"group": _beside(predictor.parameters["group"], by)})
     if isinstance(predictor, Mapping):  # a panel, such as a Forecaster
@@ -88,7 +89,7 @@ def by_group(predictor: Any, by: By) -> Any:
             "predictor must be a conformal, Venn or Venn-Abers predictor, such as Conformal(machine), to stand within "
             f"groups, got {predictor!r}"
         )
-    return type(predictor).made_of(predictor.parameters | {"machine": Within(predictor.machine, by)})
+    return type(predictor).made_of(predictor.parameters | {"machine": Within(predictor.machine, checked_by("by", by))})
 
 
 def _beside(group: int | tuple[int, ...] | None, by: By) -> int | tuple[int, ...]:
@@ -105,8 +106,12 @@ def _beside(group: int | tuple[int, ...] | None, by: By) -> int | tuple[int, ...
 # Transductive ----------------------------------------------------------------------------------------------------
 
 
-@saved
-class Within(View):
+def _read(_: str, machine: Any) -> Any:
+    return checked_machine(machine)
+
+
+@component
+class Within(Around):
     """A view of a machine for predictors within groups: examples of other groups than the new one's do not count.
 
     The machine learns all examples. In the tables that predictors read, examples of other groups have weight 0. In a
@@ -134,10 +139,11 @@ class Within(View):
     array([1, 1, 0, 0])
     """
 
-    def __init__(self, machine: Any, by: By) -> None:
-        self.machine: Any = checked_machine(machine)
-        self.bank = taught(machine)
-        self.by: Clean = checked_by("by", by)
+    machine: Any = param(_read)
+    by: Clean = param(checked_by)
+
+    def derive(self) -> None:
+        """Remember objects: their groups follow from them."""
         self._groups = Groups(self.by)
         self._asked: WithinHypotheses | None = None
 
@@ -183,7 +189,7 @@ class GroupReader(Mergeable):
     ----------
     groups : Groups
         Knows which group has which number.
-    reader : Reader
+    reader : MergingReader
         A new one like it reads each group.
     """
 
@@ -279,7 +285,18 @@ class GroupReader(Mergeable):
         return self.reader.join(blocks)
 
 
-@saved
+def _to_group(name: str, predictor: Any) -> Any:
+    """Return an inductive predictor that has learned nothing, or say what is wrong with it."""
+    if not isinstance(predictor, Inductive) or isinstance(predictor, InductiveByGroup):
+        raise TypeError(f"{name} must be an inductive one, such as InductiveConformal(...), got {predictor!r}")
+    if predictor.n:
+        raise ValueError(f"{name} must have learned nothing, got one of {predictor.n} examples")
+    if not isinstance(predictor.calibration.reader, Mergeable):
+        raise TypeError(f"{name} must calibrate on scores alone, to stand within groups, got {predictor!r}")
+    return predictor
+
+
+@component
 class InductiveByGroup(Inductive[Any]):
     """An inductive predictor within groups: one scorer for all, and for each group its own calibration examples.
 
@@ -316,23 +333,27 @@ class InductiveByGroup(Inductive[Any]):
     (ClassIntervals('yes': [0.500, 1.000]), ClassIntervals('no': [0.000, 1.000]))
     """
 
-    def __init__(self, predictor: Any, by: By) -> None:
-        if not isinstance(predictor, Inductive) or isinstance(predictor, InductiveByGroup):
-            raise TypeError(f"predictor must be an inductive one, such as InductiveConformal(...), got {predictor!r}")
-        if predictor.n:
-            raise ValueError(f"predictor must have learned nothing, got one of {predictor.n} examples")
-        reader = predictor.calibration.reader
-        if not isinstance(reader, Mergeable):
-            raise TypeError(f"predictor must calibrate on scores alone, to stand within groups, got {predictor!r}")
-        self.predictor = predictor
-        self.by: Clean = checked_by("by", by)
-        self._groups = Groups(self.by)
-        super().__init__(predictor.given, GroupReader(self._groups, reader), predictor.schedule)
+    predictor: Any = param(_to_group)
+    by: Clean = param(checked_by)
+
+    @property
+    def given(self) -> Any:
+        """The machine or scorer of the predictor."""
+        return self.predictor.given
+
+    @property
+    def schedule(self) -> Schedule:  # type: ignore[override]
+        """The schedule of the predictor."""
+        return self.predictor.schedule
+
+    def new_reader(self) -> MergingReader:
+        """Return one with a reader for each group."""
+        return GroupReader(Groups(self.by), self.predictor.calibration.reader)
 
     def _read(self, rows: ObjectRows) -> Floats:
         scores = super()._read(rows)
         read = np.empty((len(scores), scores.shape[1] + 1))
-        read[:, :-1], read[:, -1] = scores, self._groups.numbers_of(rows)
+        read[:, :-1], read[:, -1] = scores, self._reader.groups.numbers_of(rows)
         return read
 
     def finished(self, block: Any, rows: ObjectRows, step: int, in_turn: bool) -> Any:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 from venn.labels import HasLabels, label_space
+from venn.parameters import optional
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, said_by
-from venn.saved import checked_keys, described, held_text, saved
+from venn.predictors.learning import Combined, checked_predictor, elementary, said_by
+from venn.saved import component, described, held_text, own, param, state
 
 
-@saved
+def _described(model: HandOver) -> str:
+    return f"HandOver({described(model.early)}, {described(model.late)})"
+
+
+@component
 class HandOver(HasLabels, Combined[Any]):
     """Answers by a transductive predictor while examples are few, by an inductive one from its first training on.
 
@@ -56,15 +61,23 @@ class HandOver(HasLabels, Combined[Any]):
     (True, None)
     """
 
-    def __init__(self, early: Predictor, late: Predictor) -> None:
-        self.early: Any = checked_predictor(early, "early")
-        self.late = checked_predictor(late, "late")
+    early: Any = param(optional, checked_predictor)
+    late: Any = param(checked_predictor)
+
+    _described: str = state(held_text, start=own(_described))  # the same before and after the hand-over
+
+    def derive(self) -> None:
+        """Compare the two; after the hand-over there is one."""
+        early, late = self.early, self.late
         parts = elementary([late])
         if not all(isinstance(part, Inductive) for part in parts):
             raise TypeError(f"late must be an inductive predictor, such as InductiveVennAbers, got {late!r}")
-        if any(part.schedule.next_training(0) is None for part in parts):
+        if not all(part.trains for part in parts):
             raise ValueError(f"late must have a schedule that trains, got {late!r}")
-        if tuple(early.classes) != tuple(late.classes):
+        self.space = label_space(tuple(late.classes))
+        if early is None:
+            return
+        if tuple(early.classes) != self.classes:
             raise ValueError(f"early and late must have the same classes, got {early.classes!r} and {late.classes!r}")
         says = [said_by(early), said_by(late)]
         if None not in says and says[0] is not says[1]:
@@ -72,30 +85,9 @@ class HandOver(HasLabels, Combined[Any]):
             raise TypeError(
                 f"early and late must say the same kind of thing, got {first} of {early!r} and {second} of {late!r}"
             )
-        self.space = label_space(tuple(late.classes))
-        self._described = f"HandOver({described(early)}, {described(late)})"  # the same before and after the hand-over
 
     def __repr__(self) -> str:
         return self._described
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """How it was described when it was made."""
-        return {"described": self._described}
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return a hand-over of these predictors; without an early one it is over."""
-        checked_keys("parameters", parameters, ("early", "late"))
-        early, late = parameters["early"], parameters["late"]
-        made = cls(late if early is None else early, late)
-        made.early = early
-        return made
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over the description."""
-        super().restore(state)
-        self._described = held_text("described", state["described"])
 
     @property
     def _trained(self) -> bool:

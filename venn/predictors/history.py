@@ -20,6 +20,7 @@ class History:
     """The examples so far, for later trainings. The first example's objects decide whether all are kept sparse."""
 
     def __init__(self, space: LabelSpace) -> None:
+        self.space = space
         self.n = 0
         self._X = np.zeros((0, 0))
         self._sparse: SparsePool | None = None
@@ -31,23 +32,21 @@ class History:
         """The examples so far."""
         return dict(zip(("X", "codes", "calibrates"), self.examples, strict=True))
 
-    @classmethod
-    def restored(cls, state: Any, n: int, space: LabelSpace) -> History:
-        """Return a history of n examples with these labels from its `state`, or raise a ValueError."""
+    def restore(self, state: Any) -> None:
+        """Take over the examples of a `state`, having none, or raise a ValueError."""
         checked_keys("history", state, ("X", "codes", "calibrates"))
         X, codes, calibrates = state["X"], state["codes"], state["calibrates"]
-        history = cls(space)
+        n = held_rows("codes", codes)
         if n:
             d = np.shape(X)[-1]
             held_int("number of features", d, 1)
             if not (isinstance(X, SparseRows) and X.shape == (n, d)):  # SparseRows are checked when made
                 held_finite("X", X, (n, d))
-            if not space.holds(held_array("codes", codes, (n,), space.kept)):
-                raise ValueError(f"codes must be those of {space.told}")
-            history.append(X, codes, held_array("calibrates", calibrates, (n,), np.bool_))
+            if not self.space.holds(held_array("codes", codes, (n,), self.space.kept)):
+                raise ValueError(f"codes must be those of {self.space.told}")
+            self.append(X, codes, held_array("calibrates", calibrates, (n,), np.bool_))
         elif any(held_rows(name, value) for name, value in state.items()):
             raise ValueError("history must hold the examples learned, got some of none")
-        return history
 
     def append(self, X: frozen.ObjectRows, codes: Integers, calibrates: Bools) -> None:
         """Keep examples, and whether each calibrated when it came."""
@@ -75,3 +74,19 @@ class History:
         """(n, d) objects, `SparseRows` where they are sparse, (n,) class codes, (n,) whether they calibrated."""
         X = self._X[: self.n] if self._sparse is None else self._sparse.held(self.n)
         return X, self._codes[: self.n], self._calibrates[: self.n]
+
+
+def held_history(name: str, state: Any, n: int) -> Any:
+    """Return the state of a history of n examples, or None where there is none any more; or say what it must be."""
+    if state is not None and held_rows("codes", dict(state).get("codes")) != n:
+        raise ValueError(f"{name} must hold the {n} examples learned, got {len(state['codes'])}")
+    return state
+
+
+def held_features(name: str, features: Any, n: int, known: int | None = None) -> int | None:
+    """Return the number of features, None before the first of n examples where it is not `known`; or say what it is."""
+    if n and known is None:
+        return held_int(name, features, 1)
+    if features != known:
+        raise ValueError(f"{name} must be {known!r}, got {features!r}")
+    return known

@@ -6,29 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from venn.prediction import NOTHING, CategoryClass, Multiprobability, RowMean, Rule, checked_rule
+from venn.prediction import NOTHING, Multiprobability, Rule, fitting_rule
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
-from venn.predictors.inductive_base import Inductive, schedule_of_classes
+from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
+from venn.predictors.merging import MergingReader
 from venn.priors import PriorShift, checked_ratios
-from venn.saved import saved
+from venn.saved import component, own, param
 from venn.schedules import NoTraining, Schedule
 from venn.taxonomies import Argmax, ByScores
 
 CALIBEATING = "calibeating"
 
 
-def checked_taxonomy(taxonomy: Any, c: int) -> ByScores:
+def checked_taxonomy(name: str, taxonomy: Any, c: int) -> ByScores:
     """Return the taxonomy, by default `Argmax()`, or say what is wrong with it for `c` classes."""
     if taxonomy is None:
         return Argmax()
     if not isinstance(taxonomy, ByScores):
-        raise TypeError(f"taxonomy must be a function of the scores alone, such as Argmax(), got {taxonomy!r}")
+        raise TypeError(f"{name} must be a function of the scores alone, such as Argmax(), got {taxonomy!r}")
     taxonomy.categories(np.zeros((1, c)))  # raises now, not later, if it is not for c classes
     return taxonomy
 
 
-@saved
+@component
 class InductiveVenn(Inductive[ManyMultiprobabilities]):
     """Venn predictor by categories of a scorer that is not trained on the examples it counts.
 
@@ -106,29 +107,18 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
 
     unnamed = 2
 
-    def __init__(
-        self,
-        machine: Any,
-        taxonomy: ByScores | None = None,
-        *,
-        schedule: Schedule | None = None,
-        rule: Rule | None = None,
-        shift: PriorShift | None = None,
-    ) -> None:
-        schedule = schedule_of_classes(machine, schedule)
-        self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))
-        if rule is not None:
-            checked_rule(rule)
-        if isinstance(rule, CategoryClass) and not self.taxonomy.determines_class:
-            raise ValueError(
-                f"rule must be RowMean() or Maximin() for {self.taxonomy!r}, whose categories stand for no class, "
-                f"got {rule!r}"
-            )
-        self.rule: Rule = rule or (CategoryClass() if self.taxonomy.determines_class else RowMean())
-        self.shift = shift
-        ratios = checked_ratios(shift, machine.classes)
-        self._counter = counter(self.taxonomy, tuple(machine.classes), self.rule, ratios)
-        super().__init__(machine, self._counter, schedule)
+    machine: Any = param(scorer_of_classes, kept_as="given")
+    taxonomy: ByScores = param(checked_taxonomy, own(lambda m: len(m.given.classes)), default=None)
+    schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
+    rule: Rule = param(
+        fitting_rule, own(lambda m: m.taxonomy), own(lambda m: m.taxonomy.determines_class), default=None, kw_only=True
+    )
+    shift: PriorShift | None = param(default=None, kw_only=True)
+
+    def new_reader(self) -> MergingReader:
+        """Return what counts the labels in each category."""
+        classes = tuple(self.given.classes)
+        return counter(self.taxonomy, classes, self.rule, checked_ratios(self.shift, classes))
 
     @property
     def on_any_sequence(self) -> str:
@@ -152,4 +142,5 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
         x : (d,) finite numbers
         """
         scores = self.scores_of(self._row(x))
-        return self._counter.nothing(1)[0] if self.scorer is None else self._counter.predict_one(scores)
+        reader = self._reader
+        return reader.nothing(1)[0] if self.scorer is None else reader.predict_one(scores)

@@ -10,13 +10,13 @@ from venn._compiled.classwise import weighed_rate
 from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.grid import mirror, on_grid_within
 from venn.covariates import CovariateShift, checked_covariates
-from venn.machines.frozen import FrozenScorer
 from venn.maps import VennAbers
+from venn.parameters import has_methods
 from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals
-from venn.predictors.inductive_base import Inductive, schedule_of_classes
-from venn.predictors.merging import Mergeable
-from venn.saved import held_finite, held_rows, saved
+from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
+from venn.predictors.merging import Mergeable, MergingReader
+from venn.saved import component, held_finite, held_rows, param
 from venn.schedules import Schedule
 
 LARGEST = 1e300  # of scores that can be distinguished: larger ones are off the grid
@@ -176,7 +176,13 @@ class WeighedAbers(ClasswiseAbers):
         return ManyClassIntervals(pairs, self.classes)
 
 
-@saved
+def _of_probabilities(name: str, machine: Any) -> Any:
+    """Return the machine, a scorer that has probabilities as the scorer by these; or say what is wrong with it."""
+    scorer_of_classes(name, machine)
+    return machine.by_probabilities() if has_methods(machine, "by_probabilities") else machine
+
+
+@component
 class InductiveVennAbers(Inductive[ManyClassIntervals]):
     """Venn-Abers predictor of every class, by a scorer that is not trained on the examples it calibrates on.
 
@@ -237,20 +243,19 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
            [0.5, 1. ]])
     """
 
-    def __init__(self, machine: Any, *, schedule: Schedule | None = None, shift: CovariateShift | None = None) -> None:
-        schedule = schedule_of_classes(machine, schedule)
-        if isinstance(machine, FrozenScorer):
-            machine = machine.by_probabilities()
-        self.shift = checked_covariates(shift)
-        classes = tuple(machine.classes)
-        self._abers = ClasswiseAbers(classes) if shift is None else WeighedAbers(classes)
-        super().__init__(machine, self._abers, schedule)
+    machine: Any = param(_of_probabilities, kept_as="given")
+    schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
+    shift: CovariateShift | None = param(checked_covariates, default=None, kw_only=True)
+
+    def new_reader(self) -> MergingReader:
+        """Return a calibrator for each class."""
+        return (ClasswiseAbers if self.shift is None else WeighedAbers)(tuple(self.given.classes))
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> InductiveVennAbers:
         """Return a predictor; in files written when all scorers were read as they are a scorer is still read so."""
-        machine = parameters.get("machine")
-        kept = {"machine": machine.as_before()} if isinstance(machine, FrozenScorer) else {}
+        machine: Any = parameters.get("machine")
+        kept = {"machine": machine.as_before()} if has_methods(machine, "as_before") else {}
         return super().made_of(parameters | kept)
 
     def predict_one(self, x: Any) -> ClassIntervals:
@@ -261,4 +266,5 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         x : (d,) finite numbers
         """
         scores = self.scores_of(self._row(x))
-        return self._abers.nothing(1)[0] if self.scorer is None else self._abers.predict_one(scores)
+        reader = self._reader
+        return reader.nothing(1)[0] if self.scorer is None else reader.predict_one(scores)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from operator import attrgetter
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
+from numpy.random import default_rng
 
 from venn.covariates import CovariateShift
 from venn.labels import HasLabels, space_of
@@ -15,10 +17,10 @@ from venn.machines.checks import check_names
 from venn.machines.frozen import clean_row, clean_rows
 from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
-from venn.predictors.history import History
+from venn.predictors.history import History, held_features, held_history
 from venn.predictors.learning import Predictor, of_classes
-from venn.predictors.merging import Calibration, Reader, checked_parts
-from venn.saved import held_bool, held_codes, held_int, held_rows, is_saved
+from venn.predictors.merging import Calibration, MergingReader, checked_parts
+from venn.saved import base, held_codes, held_int, held_rows, is_saved, own, param, state
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 from venn.turns import turn_of
 
@@ -41,19 +43,107 @@ def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     return scores
 
 
-class Inductive(HasLabels, Predictor, Generic[Many]):
+def checked_scorer(name: str, machine: Any) -> Any:
+    """Return a scorer fitted elsewhere, or a machine that has learned nothing; or say what is wrong with it."""
+    if not has_methods(machine, "scores"):
+        raise TypeError(
+            f"{name} must be a machine or a FrozenScorer, with a method 'scores', got {machine!r}; a fitted "
+            "scikit-learn classifier is wrapped as FrozenScorer(classifier), a regressor as FrozenRegressor(regressor)"
+        )
+    if learns(machine) and not callable(getattr(machine, "fresh", None)):
+        raise TypeError(f"{name} must have a method 'fresh', to be trained anew, got {machine!r}")
+    if learns(machine) and learned_by(machine) != 0:
+        raise ValueError(
+            f"{name} must have learned nothing, as the schedule says what it learns, got one of "
+            f"{learned_by(machine)} examples"
+        )
+    return machine
+
+
+def scorer_of_classes(name: str, machine: Any) -> Any:
+    """Return a scorer of classes, or a machine that has learned nothing; or say what is wrong with it."""
+    return of_classes(checked_scorer(name, machine), "InductiveDistribution")
+
+
+def learns(machine: Any) -> bool:
+    """Whether what gives scores is trained by a schedule."""
+    return any(callable(getattr(machine, name, None)) for name in ("learn_one", "fit_rows"))
+
+
+def fitting_schedule(name: str, schedule: Any, machine: Any) -> Schedule:
+    """Return the schedule, by default the one that suits the machine; or say what is wrong with it."""
+    if schedule is None:
+        return PrefixRestart() if learns(machine) else NoTraining()
+    if checked_schedule(name, schedule).trains != learns(machine):
+        wanted = "that trains the machine" if learns(machine) else "without training for a scorer that does not learn"
+        raise ValueError(f"{name} must be one {wanted}, got {schedule!r} for {type(machine).__name__}")
+    return schedule
+
+
+GIVEN = own(lambda model: model.given)  # for the check of a schedule
+
+
+def to_train(machine: Any) -> Any:
+    """Return a machine like this one to be trained."""
+    fresh = machine.fresh()
+    expect = getattr(fresh, "expect_training", None)  # of a machine whose scale spends examples otherwise
+    if expect is not None:
+        expect()
+    return fresh
+
+
+def _held_places(name: str, places: Any, n: int) -> Any:
+    return held_codes(name, places, (held_rows(name, places),), 0, n)
+
+
+def _held_draws(name: str, draws: Any, pattern: Any) -> Any:
+    if not isinstance(draws, np.random.Generator) or type(draws.bit_generator) is not type(pattern.bit_generator):
+        raise ValueError(f"{name} must be a generator as of a new predictor, got {draws!r}")
+    return draws
+
+
+def _held_trained(name: str, machine: Any, given: Any, trains: bool) -> Any:
+    # The repr of a user's own machine may hold an address.
+    alike = type(machine) is type(given) and (not is_saved(machine) or repr(machine) == repr(given))
+    if not alike if trains else machine is not None:
+        raise ValueError(f"{name} must be {f'one like {given!r}' if trains else 'None'}, got {machine!r}")
+    return machine
+
+
+class OnGiven(HasLabels, Predictor):
+    """What is made with a scorer, or a machine that it does not teach itself but copies of it."""
+
+    given: Any
+    shift: Any = None
+
+    @property
+    def tuning(self) -> Any:
+        """How the machine's kernel and C were chosen, if `tune` chose them."""
+        return getattr(self.given, "tuning", None)
+
+
+class OnScores(OnGiven):
+    """What inductive predictors have besides what they learn."""
+
+    schedule: Schedule
+
+    def new_reader(self) -> MergingReader:
+        """Return a reader that has no calibration examples."""
+        raise NotImplementedError
+
+    @property
+    def trains(self) -> bool:
+        """Whether the schedule ever trains the machine."""
+        return self.schedule.next_training(0) is not None
+
+
+@base
+class Inductive(OnScores, Generic[Many]):
     """Base of inductive predictors: a scorer, a schedule that says when it is trained, a reader of its scores.
 
     The schedule decides which examples train and which calibrate; the reader turns calibration scores into
     predictions. If a training set contains the last one, only the rest is learned; otherwise a fresh machine
     learns all of it.
-
-    Parameters
-    ----------
-    machine : Machine or FrozenScorer
-        A machine that has learned nothing; it is never taught, only its `fresh()` copies are.
-    reader : Reader
-    schedule : Schedule
 
     Attributes
     ----------
@@ -67,95 +157,32 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         What scores objects now; None before the first training. Do not teach it.
     """
 
-    held_as: ClassVar[tuple[tuple[str, str], ...]] = (("machine", "given"),)
-    shift: Any = None
+    n: int = state(held_int, start=0)
+    _features: int | None = state(
+        held_features, own(lambda m: m.n), own(lambda m: getattr(m.given, "features", None)),
+        start=own(lambda m: getattr(m.given, "features", None)),
+    )  # fmt: skip
+    _draws: Any = state(_held_draws, own(attrgetter("_draws")), start=own(lambda m: default_rng(m.schedule.seed)))
+    _history: History | None = state(
+        held_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m.given)) if m.trains else None),
+        within=True,
+    )  # fmt: skip
+    _trained_on: Integers = state(_held_places, own(lambda m: m.n), start=own(lambda _: np.zeros(0, np.int64)))
+    _trained: Any = state(
+        _held_trained, GIVEN, own(lambda m: m.trains),
+        start=own(lambda m: to_train(m.given) if m.trains else None),
+    )  # fmt: skip
+    _reader: Any = state(None, start=own(lambda m: m.new_reader()), within=True)
 
-    def __init__(self, machine: Any, reader: Reader, schedule: Schedule) -> None:
-        self.given = machine
-        self.schedule = schedule
-        self._reader = reader
-        self.space = space_of(machine)
-        self._features: int | None = getattr(machine, "features", None)
-        self.feature_names: tuple[str, ...] | None = getattr(machine, "feature_names", None)
-        self._missing: bool = getattr(machine, "missing", False)  # whether NaN is the scorer's to take or to refuse
-        self._rng = np.random.default_rng(schedule.seed)
-        self.n = 0
-        self._next = schedule.next_training(0)
-        self._history = None if self._next is None else History(self.space)
-        self._training_set = np.zeros(0, np.int64)  # examples that `_machine` has learned
-        self._machine = machine if self._next is None else self._fresh()
-        self.scorer = machine if self._next is None else None
+    def derive(self) -> None:
+        """Look at the scorer, and at when it is trained next."""
+        self.space = space_of(self.given)
+        self.feature_names: tuple[str, ...] | None = getattr(self.given, "feature_names", None)
+        self._missing: bool = getattr(self.given, "missing", False)  # whether NaN is the scorer's to take or to refuse
+        self._next = None if self._history is None else self.schedule.next_training(self.n)
+        self._machine = self.given if self._trained is None else self._trained
+        self.scorer = self._machine if self._trained is None or len(self._trained_on) else None
         self._asked: tuple[bytes, Floats] | None = None  # the last object and its scores by `_machine`
-
-    @property
-    def tuning(self) -> Any:
-        """How the machine's kernel and C were chosen, if `tune` chose them."""
-        return getattr(self.given, "tuning", None)
-
-    # -------------------------------------------------------------------- state
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """What was learned: the examples that are still of use, the trained machine, the calibration examples."""
-        trains = self._history is not None
-        return {
-            "n": self.n,
-            "features": self._features,
-            "draws": self._rng,
-            "history": None if self._history is None else self._history.state,
-            "trained_on": self._training_set if trains else None,
-            "machine": None if self._machine is self.given else self._machine,
-            "scores": self.scorer is not None,
-            "reader": self._reader.state,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it has not the form of one."""
-        super().restore(state)
-        n, features = held_int("n", state["n"]), state["features"]
-        if (n == 0 or self._features is not None) and features != self._features:
-            raise ValueError(f"features must be {self._features!r}, got {features!r}")
-        if n:
-            held_int("features", features, 1)
-        draws = state["draws"]
-        if not isinstance(draws, np.random.Generator) or type(draws.bit_generator) is not type(self._rng.bit_generator):
-            raise ValueError(f"draws must be a generator as of a new predictor, got {draws!r}")
-        trains = self._next is not None
-        self._restore_history(state, n)
-        machine, scores = state["machine"], held_bool("scores", state["scores"])
-        self._restore_machine(machine, trains)
-        self.n, self._features, self._rng = n, features, draws
-        self.scorer = self._machine if scores else None
-        self._asked = None
-        self._reader.restore(state["reader"])
-
-    def _restore_history(self, state: dict[str, Any], n: int) -> None:
-        if state["history"] is None:
-            self._history = self._next = None
-            return
-        if self._next is None:
-            raise ValueError(f"history must be None by {self.schedule!r}, got one")
-        self._history = History.restored(state["history"], n, self.space)
-        self._next = self.schedule.next_training(n)
-        if n and np.shape(state["history"]["X"])[1] != state["features"]:
-            raise ValueError(f"history must be of {state['features']} features")
-        m = held_rows("trained_on", state["trained_on"])
-        self._training_set = held_codes("trained_on", state["trained_on"], (m,), 0, n).copy()
-
-    def _restore_machine(self, machine: Any, trains: bool) -> None:
-        if machine is None:
-            if trains:
-                raise ValueError("machine must be one that the schedule trains, got none")
-            return
-        # The repr of a user's own machine may hold an address.
-        alike = not is_saved(machine) or repr(machine) == repr(self.given)
-        if not trains or type(machine) is not type(self.given) or not alike:
-            raise ValueError(f"machine must be one like {self.given!r}, got {machine!r}")
-        if self._history is not None and learned_by(machine) != len(self._training_set):
-            raise ValueError(
-                f"machine must have learned {len(self._training_set)} examples, got one of {learned_by(machine)}"
-            )
-        self._machine = machine
 
     @property
     def calibration(self) -> Calibration:
@@ -166,9 +193,8 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         """Return a predictor with the same parameters and this calibration, by default none."""
         new = type(self).made_of(self.parameters)
         if calibration is not None:
-            new.restore(
-                new.state | {"n": calibration.n, "features": calibration.features, "reader": calibration.reader.state}
-            )
+            read = {"n": calibration.n, "features": calibration.features, "reader": calibration.reader.state}
+            new.restore(new.state | read)
         return new
 
     def _row(self, x: Any) -> frozen.ObjectRows:
@@ -313,7 +339,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         if self._history is not None:
             self._advance(rows, codes, predict=False)
             return
-        scores, calibrates = self.scores_of(rows), self.schedule.calibrates(self.n, 1, self._rng)
+        scores, calibrates = self.scores_of(rows), self.schedule.calibrates(self.n, 1, self._draws)
         if self.scorer is not None and calibrates[0]:
             self._reader.add(scores, codes)
         self._features = rows.shape[1]
@@ -385,7 +411,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
             part = slice(start, stop)
             if trained:
                 scores[part] = self._read(rows[part])
-            calibrates = self.schedule.calibrates(self.n, stop - start, self._rng)
+            calibrates = self.schedule.calibrates(self.n, stop - start, self._draws)
             if self.scorer is None:
                 blocks.append(self._reader.nothing(stop - start))
             elif predict:
@@ -404,7 +430,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
 
     def _train(self, X: frozen.ObjectRows, codes: Integers, calibrated: Bools) -> None:
         """Train the scorer and calibrate it, each on the examples that the schedule chooses."""
-        calibrates = self.schedule.split(calibrated, self._rng)
+        calibrates = self.schedule.split(calibrated, self._draws)
         self._next = self.schedule.next_training(self.n)
         if self._next is None:
             self._history = None
@@ -412,10 +438,10 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self._asked = None
         self._reader.clear()
         at_once = has_methods(self._machine, "fit_rows")
-        if at_once or calibrates[self._training_set].any():  # or an example was learned that now calibrates
+        if at_once or calibrates[self._trained_on].any():  # or an example was learned that now calibrates
             self._forget()
         news = ~calibrates
-        news[self._training_set] = False
+        news[self._trained_on] = False
         try:
             if at_once and news.any():
                 self._machine.fit_rows(X[news], codes[news])
@@ -425,22 +451,27 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         except BaseException:
             self._forget()
             raise
-        self._training_set = np.flatnonzero(~calibrates)
-        if len(self._training_set):
+        self._trained_on = np.flatnonzero(~calibrates)
+        if len(self._trained_on):
             self.scorer = self._machine
             self._reader.add(scores, codes[calibrates])
 
-    def _fresh(self) -> Any:
-        """Return a machine to be trained."""
-        machine = self.given.fresh()
-        expect = getattr(machine, "expect_training", None)  # of a machine that spends examples otherwise, as `Scaled`
-        if expect is not None:
-            expect()
-        return machine
-
     def _forget(self) -> None:
-        self._machine = self._fresh()
-        self._training_set = np.zeros(0, np.int64)
+        self._trained = self._machine = to_train(self.given)
+        self._trained_on = np.zeros(0, np.int64)
+
+
+@base
+class InductivePart(Inductive[Many]):
+    """An inductive predictor with a reader of another one, of which it is a part."""
+
+    machine: Any = param(scorer_of_classes, kept_as="given")
+    reader: MergingReader = param()
+    schedule: Schedule = param(fitting_schedule, GIVEN, default=None)
+
+    def new_reader(self) -> MergingReader:
+        """Return the reader that it was given."""
+        return self.reader
 
 
 def check_stream(stream: Any, names: tuple[str, ...] | None) -> None:
@@ -463,33 +494,3 @@ def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
     if not (isinstance(codes, np.ndarray) and isinstance(classes, tuple) and hasattr(X, "X")):
         raise TypeError(f"y must be given, or a stream of `streams` for X, which has labels, got {X!r} alone")
     return X.X, [classes[code] for code in codes.tolist()] if classes else codes.tolist()
-
-
-def schedule_of_classes(machine: Any, schedule: Schedule | None) -> Schedule:
-    """Return the schedule for a machine of classes, or say what is wrong with either."""
-    schedule = schedule_for(machine, schedule)
-    of_classes(machine, "InductiveDistribution")
-    return schedule
-
-
-def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
-    """Return the schedule, by default the one that suits the machine; or say what is wrong with either."""
-    if not has_methods(machine, "scores"):
-        raise TypeError(
-            f"machine must be a machine or a FrozenScorer, with a method 'scores', got {machine!r}; a fitted "
-            "scikit-learn classifier is wrapped as FrozenScorer(classifier), a regressor as FrozenRegressor(regressor)"
-        )
-    learns = any(callable(getattr(machine, name, None)) for name in ("learn_one", "fit_rows"))
-    if learns and not callable(getattr(machine, "fresh", None)):
-        raise TypeError(f"machine must have a method 'fresh', to be trained anew, got {machine!r}")
-    if learns and learned_by(machine) != 0:
-        raise ValueError(
-            "machine must have learned nothing, as the schedule says what it learns, got one of "
-            f"{learned_by(machine)} examples"
-        )
-    if schedule is None:
-        return PrefixRestart() if learns else NoTraining()
-    if checked_schedule("schedule", schedule).trains != learns:
-        wanted = "that trains the machine" if learns else "without training for a scorer that does not learn"
-        raise ValueError(f"schedule must be one {wanted}, got {schedule!r} for {type(machine).__name__}")
-    return schedule

@@ -11,15 +11,15 @@ from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, re
 from venn.covariates import CovariateShift
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows
-from venn.nonconformity import ByScores, Margin
+from venn.nonconformity import Margin, ScoreMeasure
 from venn.nonconformity.scores import checked_measure
-from venn.parameters import flag
+from venn.parameters import flag, integer
 from venn.prediction import Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
-from venn.predictors.inductive_base import Inductive, schedule_of_classes
+from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
 from venn.predictors.merging import Mergeable
 from venn.priors import PriorShift, checked_ratios
-from venn.saved import held_array, held_rows, saved
+from venn.saved import component, held_array, held_rows, param
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
@@ -39,13 +39,13 @@ class Ranked(NamedTuple):
         return Ranked(*(part[order] for part in self))
 
 
-class Ranking(Mergeable):
+class SortedValues(Mergeable):
     """Reader of calibration scores: nonconformity on the grid, kept in ascending order.
 
     A new example with label j is compared with all calibration examples, or with those of class j.
     """
 
-    def __init__(self, measure: ByScores, c: int, label_conditional: bool) -> None:
+    def __init__(self, measure: ScoreMeasure, c: int, label_conditional: bool) -> None:
         self.measure = measure
         self.c = c
         self.label_conditional = label_conditional
@@ -150,13 +150,13 @@ class Ranking(Mergeable):
         return Ranked(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
 
 
-class WeightedRanking(Ranking):
+class WeightedRanking(SortedValues):
     """Reader of calibration scores weighed by class: an object is ranked among the examples of every class in turn.
 
     With c classes a prediction costs c times as much.
     """
 
-    def __init__(self, measure: ByScores, ratios: Floats) -> None:
+    def __init__(self, measure: ScoreMeasure, ratios: Floats) -> None:
         super().__init__(measure, len(ratios), label_conditional=True)
         self.ratios = ratios
 
@@ -186,7 +186,7 @@ class WeightedRanking(Ranking):
         return Ranked(np.zeros((n, self.c)), *np.full((2, n, self.c), self.ratios))
 
 
-class ByObject(Ranking):
+class ByObject(SortedValues):
     """Reader of calibration scores weighed by object: the last column of what is read is the weight.
 
     A prediction costs O(m) after an example was added, O(log m) otherwise.
@@ -253,23 +253,23 @@ class ByObject(Ranking):
         return self._rank(self._with_each_label(scores[:, :-1]), scores[:, -1])
 
 
-def pointwise_measure(measure: Any, c: int) -> ByScores:
-    """Return the measure, by default the margin, or say what is wrong with it for `c` classes."""
-    if measure is None:
-        return Margin(deleted=False)
+def pointwise_measure(name: str, measure: Any, machine: Any) -> ScoreMeasure:
+    """Return the measure, by default the margin, or say what is wrong with it for a scorer."""
+    measure = Margin(deleted=False) if measure is None else measure
     checked_measure(measure)
-    if not (isinstance(measure, ByScores) and measure.pointwise):
+    if not (isinstance(measure, ScoreMeasure) and measure.pointwise):
         raise ValueError(
-            "measure must be a pointwise function of the scores, such as Margin(), for calibration examples are "
+            f"{name} must be a pointwise function of the scores, such as Margin(), for calibration examples are "
             f"measured once, each by itself; got {measure!r}"
         )
     # Raises now if the measure is not for c classes. Its value does not matter: these scores need not occur.
     with np.errstate(all="ignore"):
-        measure.checked_values(np.zeros((1, c)), np.zeros(1, np.int64))
+        measure.checked_values(np.zeros((1, len(machine.classes))), np.zeros(1, np.int64))
+    measure.check_machine(machine)
     return measure
 
 
-@saved
+@component
 class InductiveConformal(Inductive[Any]):
     """Conformal predictor by a scorer that is not trained on the examples it calibrates on.
 
@@ -363,37 +363,33 @@ class InductiveConformal(Inductive[Any]):
 
     unnamed = 2
 
-    def __init__(
-        self,
-        machine: Any,
-        measure: ByScores | None = None,
-        *,
-        schedule: Schedule | None = None,
-        label_conditional: bool = False,
-        smoothed: bool = True,
-        seed: int = 0,
-        shift: PriorShift | CovariateShift | None = None,
-    ) -> None:
-        schedule = schedule_of_classes(machine, schedule)
-        c = len(machine.classes)
-        self.measure = pointwise_measure(measure, c)
-        self.measure.check_machine(machine)
-        self.label_conditional = flag("label_conditional", label_conditional)
-        self.smoothed = flag("smoothed", smoothed)
-        self._smoothing = Smoothing(seed)
-        self.seed = self._smoothing.seed
-        self.shift = shift
-        self._by_object = isinstance(shift, CovariateShift)
-        ratios = None if self._by_object else checked_ratios(shift, machine.classes)
+    machine: Any = param(scorer_of_classes, kept_as="given")
+    measure: ScoreMeasure = param(pointwise_measure, GIVEN, default=None)
+    schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
+    label_conditional: bool = param(flag, default=False, kw_only=True)
+    smoothed: bool = param(flag, default=True, kw_only=True)
+    seed: int = param(integer, 0, default=0, kw_only=True)
+    shift: PriorShift | CovariateShift | None = param(default=None, kw_only=True)
+
+    def new_reader(self) -> SortedValues:
+        """Return what ranks an object among the calibration examples, weighed by the shift."""
+        c = len(self.given.classes)
+        if isinstance(self.shift, CovariateShift):
+            return ByObject(self.measure, c, self.label_conditional)
+        ratios = checked_ratios(self.shift, self.given.classes)
+        if ratios is None or self.label_conditional:  # examples of one class weigh alike: weights cancel
+            return SortedValues(self.measure, c, self.label_conditional)
+        return WeightedRanking(self.measure, ratios)
+
+    def derive(self) -> None:
+        """Say how ranks become p-values."""
+        super().derive()
+        self._smoothing = Smoothing(self.seed)
+        self._by_object = isinstance(self.shift, CovariateShift)
+        ratios = None if self._by_object else checked_ratios(self.shift, self.classes)
         self._possible = None if ratios is None else ratios > 0
-        if self._by_object:
-            reader: Ranking = ByObject(self.measure, c, self.label_conditional)
-        elif ratios is None or self.label_conditional:  # examples of one class weigh alike: weights cancel
-            reader = Ranking(self.measure, c, self.label_conditional)
-        else:
-            reader = WeightedRanking(self.measure, ratios)
-        self._ranking = reader if type(reader) is Ranking and not self.label_conditional else None
-        super().__init__(machine, reader, schedule)
+        plain = type(self._reader) is SortedValues and not self.label_conditional
+        self._ranking: SortedValues | None = self._reader if plain else None
 
     def under(self, shift: PriorShift | CovariateShift | None) -> InductiveConformal:
         """Return the same predictor under a prior shift, or none, having learned nothing."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Generic, NoReturn, Self, TypeVar, get_type_hints
 
 from venn.labels import Real
-from venn.machines.around import inside
+from venn.machines.machine import checked_machine
+from venn.machines.window import inside
 from venn.parameters import has_methods, with_methods
 from venn.prediction import Label
 from venn.saved import Saved
@@ -45,6 +46,7 @@ class Predictor(TakesTurns, Saved):
     0.6666666666666666
     """
 
+    learns = True
     #: The machine that a panel teaches and shares; None for a predictor with machines of its own, or none.
     machine: Any = None
     #: The labels, in class order.
@@ -102,7 +104,7 @@ class Predictor(TakesTurns, Saved):
         self.after_learning(x, y, noted)
 
 
-def checked_predictor(predictor: Any, name: str = "predictor") -> Any:
+def checked_predictor(name: str, predictor: Any) -> Any:
     """Return the predictor, or say what is wrong with it."""
     methods = ("predict_one", "note", "learn_one", "after_learning")
     wanted = f"a predictor, with machine, classes, {', '.join(methods)}"
@@ -177,7 +179,7 @@ class AroundPredictor(Predictor):
 
 def copied_predictor(name: str, predictor: Any) -> Any:
     """Return a copy of a predictor, with all it has learned; its machine is shared."""
-    machine = checked_predictor(predictor, name).machine
+    machine = checked_predictor(name, predictor).machine
     return copy.deepcopy(predictor, {} if machine is None else {id(machine): machine})
 
 
@@ -283,6 +285,11 @@ def of_classes(machine: Any, instead: str = "ConformalDistribution") -> Any:
     if isinstance(getattr(inside(machine), "space", None), Real):
         raise TypeError(f"machine must have classes for this predictor, got one of numbers, {machine!r}: use {instead}")
     return machine
+
+
+def machine_of_classes(name: str, machine: Any) -> Any:
+    """Return a machine that answers for every hypothesis about a class, or say what is wrong with it."""
+    return of_classes(checked_machine(machine))
 
 
 def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> None:

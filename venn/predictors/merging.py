@@ -37,7 +37,7 @@ def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> No
             raise ValueError(f"other must have the {name} {own!r}, to be merged, got {others!r}")
 
 
-class Reader(ABC):
+class MergingReader(ABC):
     """Base of what makes predictions from the scores of calibration examples, all by one scorer."""
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Reader(ABC):
         """Hold the calibration examples of a `state`, or raise a ValueError if it is not one."""
 
 
-class Mergeable(Reader):
+class Mergeable(MergingReader):
     """Base of readers whose parts can be merged into the whole.
 
     Merging makes a new reader and changes neither part. It answers like one that has received the examples of both, to

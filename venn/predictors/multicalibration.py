@@ -10,18 +10,18 @@ from scipy.special import expit
 
 from venn._compiled.multicalibration import add_many, fit_bag, replay_multicalibration
 from venn.labels import LARGEST
-from venn.machines.around import inside
 from venn.machines.frozen import FrozenScorer, ObjectRows
-from venn.machines.machine import Machine, NotConverged, checked_machine, only_table
+from venn.machines.machine import Machine, NotConverged, only_table
+from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
-from venn.predictors.inductive_base import Inductive, schedule_of_classes
-from venn.predictors.learning import OnMachine, of_classes
-from venn.predictors.merging import Reader
-from venn.saved import checked_keys, held_finite, saved
+from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
+from venn.predictors.learning import OnMachine, machine_of_classes
+from venn.predictors.merging import MergingReader
+from venn.saved import checked_keys, component, held_finite, param
 from venn.schedules import Schedule
-from venn.taxonomies.groups import checked_by
+from venn.taxonomies.groups import Clean, checked_by
 
 Of: TypeAlias = int | Sequence[int] | Callable[[Floats], Any]  #: what names the functions g
 
@@ -48,13 +48,12 @@ class Functions:
 
     Parameters
     ----------
-    groups : int, sequence of int, or callable
-        As for `InductiveMulticalibration`.
+    groups : int, tuple of int, or callable
+        As `checked_by` returns it.
     """
 
-    def __init__(self, groups: Of) -> None:
-        clean = checked_by("groups", groups)
-        self.groups: Any = (clean,) if isinstance(clean, int) else clean
+    def __init__(self, groups: Clean) -> None:
+        self.groups: Any = (groups,) if isinstance(groups, int) else groups
         self.m: int | None = None if callable(self.groups) else 1 + len(self.groups)
 
     def of(self, rows: Floats) -> Floats:
@@ -121,7 +120,7 @@ def from_zero(coefficients: Floats, origin: Floats) -> Floats:
     return moved
 
 
-class Sums(Reader):
+class GroupSums(MergingReader):
     """Reader of calibration scores with g beside them: it keeps the sums of the normal equations, no example.
 
     They are sums of g less that of the first calibration example, the origin.
@@ -216,7 +215,7 @@ class Sums(Reader):
         return ManyGroupIntervals(np.tile([0.0, 1.0], (n, len(self.classes), 1)), self.classes)
 
 
-@saved
+@component
 class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     """Venn multicalibration by a scorer that is not trained on the examples it calibrates on.
 
@@ -231,7 +230,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     There is no ridge and nothing is clipped, as both break the identity: a value may lie outside [0, 1], see
     `GroupIntervals`. The two values of a class differ by the leverage of g(x), about m / n.
 
-    Sums over a stream: the departures g (1{y = k} - value) are martingale differences in reversed time where the
+    GroupSums over a stream: the departures g (1{y = k} - value) are martingale differences in reversed time where the
     schedule is exact "online", as for `InductiveVenn`.
 
     With m functions, learning costs O(m^2 + m c) and predicting O(m^3 + m c), whatever the number of examples; memory
@@ -285,23 +284,23 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     array([0.75, 0.75])
     """
 
-    def __init__(self, machine: Any, groups: Of, *, schedule: Schedule | None = None) -> None:
-        schedule = schedule_of_classes(machine, schedule)
-        self._functions = Functions(groups)
-        self.groups = checked_by("groups", groups)
-        sums = Sums(tuple(machine.classes), self._functions.m, meaning_of(machine))
-        self._sums = sums
-        super().__init__(machine, sums, schedule)
+    machine: Any = param(scorer_of_classes, kept_as="given")
+    groups: Clean = param(checked_by)
+    schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
+
+    def new_reader(self) -> MergingReader:
+        """Return what sums for the normal equations."""
+        return GroupSums(tuple(self.given.classes), Functions(self.groups).m, meaning_of(self.given))
+
+    def derive(self) -> None:
+        """Know how many functions there are, if the first example has said so."""
+        super().derive()
+        self._functions = Functions(self.groups)
+        self._functions.m = self._functions.m or len(self._reader.state["R"]) or None
 
     def _read(self, rows: ObjectRows) -> Floats:
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         return np.column_stack([super()._read(rows), self._functions.of(dense)])
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it has not the form of one."""
-        super().restore(state)
-        if len(state["reader"]["R"]):
-            self._functions.m = len(state["reader"]["R"])
 
     def _advance(self, rows: ObjectRows, codes: Integers, predict: bool) -> list[ManyGroupIntervals]:
         blocks = super()._advance(rows, codes, predict)
@@ -329,14 +328,15 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
             For class k, if x is not of it and if it is: the value of any example of the bag is its score plus
             g . coefficients. The constant comes first.
         """
-        return self._sums.coefficients(self.scores_of(self._row(x)))
+        coefficients: Floats = self._reader.coefficients(self.scores_of(self._row(x)))
+        return coefficients
 
     def merge(self, other: Any) -> NoReturn:
         """Raise: sums in floating point depend on the order of the parts in their last bits."""
         raise TypeError(f"{type(self).__name__} does not merge: teach one predictor the examples of all parts")
 
 
-@saved
+@component
 class TransductiveMulticalibration(OnMachine):
     """Venn multicalibration over the whole augmented bag.
 
@@ -375,13 +375,15 @@ class TransductiveMulticalibration(OnMachine):
     ('yes', (2, 2, 2))
     """
 
-    def __init__(self, machine: Machine, groups: Of, deleted: bool = True) -> None:
-        self.machine = of_classes(checked_machine(machine))
-        self._functions = Functions(groups)
-        self.groups = checked_by("groups", groups)
-        self.deleted = flag("deleted", deleted)
+    machine: Machine = param(machine_of_classes)
+    groups: Clean = param(checked_by)
+    deleted: bool = param(flag, default=True)
+
+    def derive(self) -> None:
+        """Say which scores are read."""
+        self._functions = Functions(self.groups)
         if self.deleted:
-            machine.expect_deleted()
+            self.machine.expect_deleted()
 
     def _bag(self, x: Any) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
         """Return the column of x, g (n, m) less the origin (m,), scores (2, c, n), sums R (m, m) and b (2, c, m)."""
@@ -394,10 +396,12 @@ class TransductiveMulticalibration(OnMachine):
         functions = functions - origin
         scores = np.array([table.negative[:, :columns], table.positive[:, :columns]])
         s = shares_of(scores, meaning_of(self.machine))
-        weights = table.weights.astype(np.float64)
-        R = (functions * weights[:, None]).T @ functions
-        is_class = table.labels == np.arange(len(self.classes))[:, None]
-        b = ((is_class - s) * weights) @ functions
+        counted = table.weights > 0
+        counted[table.test] = True
+        each, weights = functions[counted], table.weights[counted].astype(np.float64)
+        R = (each * weights[:, None]).T @ each
+        is_class = table.labels[counted] == np.arange(len(self.classes))[:, None]
+        b = ((is_class - s[..., counted]) * weights) @ each
         return table.test, functions, origin, s, R, b
 
     def coefficients(self, x: Any) -> Floats:

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from venn.labels import HasLabels, label_space
+from venn.labels import HasLabels, checked_labels, label_space
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.learners import KINDS, Learners
 from venn.parameters import above_one, integer
 from venn.prediction import Floats, Integers, Label
-from venn.predictors.history import History
+from venn.predictors.history import History, held_features, held_history
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import Predictor
-from venn.saved import held_int, saved
-from venn.schedules import PrefixRestart
+from venn.saved import component, held_int, own, param, state
+from venn.schedules import FIRST, PrefixRestart
 
 
-@saved
-class Refits(HasLabels, Predictor):
+def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners | None:
+    if not isinstance(learners, Learners | None):
+        raise ValueError(f"{name} must be Learners or None, got {learners!r}")
+    if learners is not None and (learners.c, learners.scale.shape[1]) != (c, d):
+        raise ValueError(f"{name} must be of {c} classes and {d} features")
+    return learners
+
+
+@component
+class Refits(Predictor):
     """A forest, boosted trees and a logistic regression, fitted anew to all examples so far: experts for a mixture.
 
     For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit.
@@ -60,38 +68,25 @@ class Refits(HasLabels, Predictor):
 
     experts_inside = KINDS
 
-    def __init__(self, classes: Sequence[Label], first: int = 50, growth: float = 1.4, last: int = 100_000) -> None:
-        self.space = label_space(tuple(classes))
-        self.first, self.growth = integer("first", first, 1), above_one("growth", growth)
-        self.last = integer("last", last, self.first)
+    classes: tuple[Label, ...] = param(checked_labels)
+    first: int = param(integer, 1, default=50)
+    growth: float = param(above_one, default=1.4)
+    last: int = param(integer, FIRST, default=100_000)
+
+    n: int = state(held_int, start=0)
+    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
+    _history: History | None = state(
+        held_history, own(lambda m: m.n), start=own(lambda m: History(label_space(m.classes))), within=True
+    )
+    learners: Learners | None = state(
+        _held_learners, own(lambda m: len(m.classes)), own(attrgetter("_features")), start=None
+    )
+
+    def derive(self) -> None:
+        """Look at when it fits next."""
+        self.space = label_space(self.classes)
         self._schedule = PrefixRestart(self.first, self.growth, self.last)
-        self.n = 0
-        self._features: int | None = None
-        self._next = self._schedule.next_training(0)
-        self._history: History | None = History(self.space)
-        self.learners: Learners | None = None
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """What was fitted, and the examples for later fits."""
-        history = None if self._history is None else self._history.state
-        return {"n": self.n, "features": self._features, "history": history, "learners": self.learners}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it has not the form of one."""
-        super().restore(state)
-        self.n, self.learners = held_int("n", state["n"]), state["learners"]
-        self._features = None if not self.n else held_int("features", state["features"], 1)
-        self._next = self._schedule.next_training(self.n)
-        if (state["history"] is None) != (self._next is None):
-            raise ValueError("history must be there as long as fits are to come, and no longer")
-        self._history = None if self._next is None else History.restored(state["history"], self.n, self.space)
-        if not isinstance(self.learners, Learners | None):
-            raise ValueError(f"learners must be Learners or None, got {self.learners!r}")
-        if self.learners is not None and (self.learners.c, self.learners.scale.shape[1]) != (
-            len(self.classes), self._features,
-        ):  # fmt: skip
-            raise ValueError(f"learners must be of {len(self.classes)} classes and {self._features} features")
+        self._next = None if self._history is None else self._schedule.next_training(self.n)
 
     def predict_one(self, x: Any) -> Floats:
         """Return the (3, c) probabilities for one object; NaN before the first fit."""
@@ -126,7 +121,14 @@ class Refits(HasLabels, Predictor):
                 self._history = None
 
 
-@saved
+def _with_probabilities(name: str, predictor: Any) -> Any:
+    given = getattr(predictor, "given", None)
+    if not isinstance(predictor, Inductive) or not (log_odds(given) or getattr(given, "probabilities", False)):
+        raise TypeError(f"{name} must be an inductive one with a scorer of probabilities, got {predictor!r}")
+    return predictor
+
+
+@component
 class ScorerForecast(HasLabels, Predictor):
     """What the scorer of an inductive predictor says by itself, not calibrated: an expert for a mixture.
 
@@ -152,12 +154,11 @@ class ScorerForecast(HasLabels, Predictor):
     (1, 2)
     """
 
-    def __init__(self, predictor: Any) -> None:
-        given = getattr(predictor, "given", None)
-        if not isinstance(predictor, Inductive) or not (log_odds(given) or getattr(given, "probabilities", False)):
-            raise TypeError(f"predictor must be an inductive one with a scorer of probabilities, got {predictor!r}")
-        self.predictor = predictor
-        self.space = predictor.space
+    predictor: Any = param(_with_probabilities)
+
+    def derive(self) -> None:
+        """Say what labels may be."""
+        self.space = self.predictor.space
 
     def around(self, predictor: Any) -> ScorerForecast:
         """Return the same of another predictor, as when two are merged."""

@@ -8,18 +8,34 @@ from typing import Any
 
 import numpy as np
 
-from venn.labels import Classes, HasLabels
+from venn.labels import Classes, checked_labels, label_space
 from venn.machines.checks import clean_object
-from venn.parameters import with_methods
+from venn.parameters import optional, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
-from venn.predictors.history import History
+from venn.predictors.history import History, held_features, held_history
 from venn.predictors.learning import Predictor
-from venn.saved import held_bool, held_codes, held_finite, held_int, held_rows, saved
+from venn.saved import component, held_bool, held_codes, held_finite, held_int, held_rows, own, param, state
 from venn.schedules import PrefixRestart, Schedule, checked_schedule
 
 
-@saved
-class Refitted(HasLabels, Predictor):
+def _unfitted(name: str, estimator: Any) -> Any:
+    wanted = "a classifier object with methods fit and predict_proba"
+    return fresh(with_methods(name, estimator, wanted, "fit", "predict_proba"))
+
+
+def _that_trains(name: str, schedule: Any) -> Schedule:
+    schedule = PrefixRestart() if schedule is None else checked_schedule(name, schedule)
+    if not schedule.trains:
+        raise ValueError(f"{name} must be one that trains, got {schedule!r}")
+    return schedule
+
+
+def _held_columns(name: str, columns: Any, c: int) -> Any:
+    return held_codes(name, columns, (held_rows(name, columns),), 0, c)
+
+
+@component
+class Refitted(Predictor):
     """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
 
     So estimators that do not learn online can join those that do, in a `Panel` or a replay. Between two fits
@@ -70,67 +86,36 @@ class Refitted(HasLabels, Predictor):
     'no'
     """
 
-    held_as = (("estimator", "_given"),)
+    estimator: Any = param(_unfitted, foreign=True)
+    classes: tuple[Label, ...] = param(checked_labels, 2)
+    schedule: Schedule = param(_that_trains, default=None, kw_only=True)
 
-    def __init__(self, estimator: Any, classes: Sequence[Label], *, schedule: Schedule | None = None) -> None:
-        wanted = "a classifier object with methods fit and predict_proba"
-        with_methods("estimator", estimator, wanted, "fit", "predict_proba")
-        self.space = Classes(classes)
-        self.schedule = checked_schedule("schedule", PrefixRestart() if schedule is None else schedule)
-        if not self.schedule.trains:
-            raise ValueError(f"schedule must be one that trains, got {schedule!r}")
-        self._given = fresh(estimator)
-        self._next = self.schedule.next_training(0)
-        self._history: History | None = History(self.space)
-        self._features: int | None = None
-        self._proba = np.full(len(self.classes), 1 / len(self.classes))  # used when no estimator is asked
-        self._columns: Integers | None = None  # of the estimator's classes
-        self.fitted: Any = None
-        self.fitted_to = 0
-        self.n = 0
+    n: int = state(held_int, start=0)
+    fitted_to: int = state(held_int, 0, own(lambda m: m.n), start=0)
+    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
+    _history: History | None = state(
+        held_history, own(lambda m: m.n), start=own(lambda m: History(label_space(m.classes))), within=True
+    )
+    _proba: Floats = state(  # used when no estimator is asked
+        held_finite, own(lambda m: (len(m.classes),)), start=own(lambda m: np.full(len(m.classes), 1 / len(m.classes)))
+    )
+    _columns: Integers | None = state(optional, _held_columns, own(lambda m: len(m.classes)), start=None)
+    fits: bool = state(held_bool, start=False)  # whether `fitted` is a classifier
+    fitted: Any = state(None, start=None, foreign=True)
 
-    foreign = frozenset({"estimator", "fitted"})
+    def derive(self) -> None:
+        """Fit again where a file has the examples and not what was fitted to them."""
+        self.space = Classes(self.classes)
+        self._next = None if self._history is None else self.schedule.next_training(self.n)
+        if self.fits and self.fitted is None:
+            if self._history is None or self._columns is None:
+                raise ValueError("fitted must be one of the models, got none")
+            self._fit_again(self.fitted_to)
 
     @property
     def state(self) -> dict[str, Any]:
         """The examples, and the fitted estimator if they are gone."""
-        return {
-            "n": self.n,
-            "features": self._features,
-            "history": None if self._history is None else self._history.state,
-            "proba": self._proba,
-            "columns": self._columns,
-            "fits": self.fitted is not None,
-            "fitted_to": self.fitted_to,
-            "fitted": self.fitted if self._history is None else None,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it has not the form of one."""
-        super().restore(state)
-        c, n = len(self.classes), held_int("n", state["n"])
-        to = held_int("fitted_to", state["fitted_to"], 0, n)
-        features = state["features"]
-        if n or features is not None:
-            held_int("features", features, 1)
-        self._proba = held_finite("proba", state["proba"], (c,)).copy()
-        columns = state["columns"]
-        if columns is not None:
-            self._columns = held_codes("columns", columns, (held_rows("columns", columns),), 0, c).copy()
-        if state["history"] is None:
-            self._history = self._next = None
-        else:
-            self._history = History.restored(state["history"], n, self.space)
-            self._next = self.schedule.next_training(n)
-        self.n, self._features = n, features
-        if held_bool("fits", state["fits"]):
-            if self._history is not None:
-                self._fit_again(to)
-            elif state["fitted"] is None or columns is None:
-                raise ValueError("fitted must be one of the models, got none")
-            else:
-                self.fitted = state["fitted"]
-        self.fitted_to = to
+        return super().state | ({"fitted": None} if self._history is not None else {})
 
     def _fit_again(self, to: int) -> None:
         """Fit to the first examples; the fit is the same, as the estimator starts from its own seed each time."""
@@ -142,7 +127,7 @@ class Refitted(HasLabels, Predictor):
         try:
             self._fit()
         finally:
-            self._history, self._next, self.n = whole, then, n
+            self._history, self._next, self.n, self.fitted_to = whole, then, n, to
 
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
@@ -192,15 +177,15 @@ class Refitted(HasLabels, Predictor):
         present = np.unique(codes)
         if len(present) == 1:
             self._proba = (np.arange(len(self.classes)) == present[0]).astype(np.float64)
-            self.fitted, self.fitted_to = None, self.n
+            self.fits, self.fitted, self.fitted_to = False, None, self.n
             return
-        estimator = fresh(self._given)
+        estimator = fresh(self.estimator)
         estimator.fit(X.copy(), label_array(self.classes)[codes])
         found = np.asarray(estimator.classes_).tolist()
         if any(label not in self.classes for label in found):
             raise ValueError(f"estimator must have classes_ among {list(self.classes)!r}, got {found!r}")
         self._columns = self.space.encode_many(found)
-        self.fitted, self.fitted_to = estimator, self.n
+        self.fits, self.fitted, self.fitted_to = True, estimator, self.n
 
     def _distribution(self, given: Any) -> Floats:
         """Return (c,) probabilities from those of the estimator's classes, (1, m), or say what is wrong with them."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from venn.labels import HasLabels, space_of
-from venn.machines.views import taught
+from venn.machines.window import taught
 from venn.parameters import has_methods, integer, with_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.learning import AroundPredictor, copied_predictor
@@ -32,7 +32,9 @@ def checked_monitor(name: str, monitor: Any) -> Watcher:
 
 def held_starts(name: str, starts: Any) -> list[tuple[int, tuple[Any, ...]]]:
     """Return the steps at which something started anew, each with the alarms that rang; or say what they must be."""
-    if not isinstance(starts, list) or not all(isinstance(one, tuple) and len(one) == 2 for one in starts):
+    if not isinstance(starts, list) or not all(
+        isinstance(one, tuple) and list(map(type, one)) == [int, tuple] for one in starts
+    ):
         raise ValueError(f"{name} must be steps and alarms, got {starts!r}")
     return starts
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from venn.maps.contract import Follower, ScoreMap, checked_map
 from venn.maps.followers import follower_of
+from venn.parameters import optional
 from venn.prediction import Forecast, Label
 from venn.predictors.learning import Predictor
 from venn.predictors.score_sources import ScoreSource, checked_source
-from venn.saved import checked_keys, held_bool, held_int, held_text, saved
+from venn.saved import checked_keys, component, held_bool, held_int, held_text, param, state
 
 
-@saved
+@component
 class Scaler(Predictor):
     """Probabilities by a map from scores, fitted anew after every example.
 
@@ -74,31 +75,28 @@ class Scaler(Predictor):
     Forecast('no': 0.750)
     """
 
-    held_as = (("machine", "_given"),)
+    machine: Any = param(kept_as="_given")
+    map: ScoreMap = param(checked_map)
+    source: ScoreSource = param(checked_source, default=None)
 
-    def __init__(self, machine: Any, map: ScoreMap, source: ScoreSource | None = None) -> None:
-        self.map = checked_map("map", map)
-        self.source = checked_source(source)
-        self._feed = self.source.feed(machine)
-        self._given = machine
+    _fitted_to: int = state(held_int, -1, start=-1)
+    _failure: str = state(held_text, start="")  # of the last fit that failed
+    _held_then: int | None = state(optional, held_int, start=None)
+    _ready: bool = state(held_bool, start=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._feed = self.source.feed(self._given)
+        self.machine = self._feed.machine  # what a panel teaches and shares; None if the source has only its own
         self.fitted = follower_of(self.map, self._feed.classes)
-        self._ready = False
-        self._held_then: int | None = None
         self._interim: tuple[int | None, Follower, bool] | None = None
-        self._failure = ""  # of the last fit that failed
         self._refit(None)
 
     @property
     def state(self) -> dict[str, Any]:
         """The last fitted maps, and the state of a source's own machines."""
-        return {
-            "fitted_to": self._fitted_to,
-            "failure": self._failure,
-            "held": self._held_then,
-            "ready": self._ready,
-            "maps": getattr(self.fitted, "state", self.fitted),  # a user's own follower may have no state
-            "parts": [part.state for part in self._feed.parts],
-        }
+        maps = getattr(self.fitted, "state", self.fitted)  # a user's own follower may have no state
+        return super().state | {"maps": maps, "parts": [part.state for part in self._feed.parts]}
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
@@ -112,17 +110,14 @@ class Scaler(Predictor):
     def _stand_on(self, machine: Any) -> None:
         self._given = machine
         self._feed.stand_on(machine)
+        self.machine = self._feed.machine
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         for part, held in zip(self._feed.parts, state["parts"], strict=True):
             part.restore(held)
-        self._fitted_to = held_int("fitted_to", state["fitted_to"], -1)
-        self._failure = held_text("failure", state["failure"])
-        self._held_then = None if state["held"] is None else held_int("held", state["held"])
         self._interim = None
-        self._ready = held_bool("ready", state["ready"])
         if hasattr(self.fitted, "restore"):
             self.fitted.restore(state["maps"], len(self.classes))
         else:
@@ -134,11 +129,6 @@ class Scaler(Predictor):
                 raise ValueError(f"maps must be there after a fit, got none: {error}") from error
             if shape != (len(self.classes),):
                 raise ValueError("maps must be of all classes")
-
-    @property
-    def machine(self) -> Any:
-        """The machine that a panel teaches and shares; None if the source has only machines of its own."""
-        return self._feed.machine
 
     @property
     def classes(self) -> tuple[Label, ...]:

@@ -14,12 +14,11 @@ import numpy as np
 
 from venn._compiled.scaling import totals_of
 from venn.machines.machine import Machine, checked_machine
-from venn.machines.window import SlidingWindow
-from venn.parameters import Parameters, above_one, integer, optional, with_methods
+from venn.parameters import Parameters, above_one, has_methods, integer, optional, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.counts import ScoredExamples
 from venn.predictors.cross import Fold
-from venn.predictors.inductive_base import Inductive, schedule_of_classes
+from venn.predictors.inductive_base import InductivePart, scorer_of_classes
 from venn.predictors.learning import of_classes, teach_all
 from venn.saved import component, param
 from venn.schedules import FIRST, Schedule, checked_schedule
@@ -36,14 +35,14 @@ class Examples(NamedTuple):
 class ScoreSource(Protocol):
     """Where a scaler's scores come from."""
 
-    def feed(self, machine: Any) -> Feed:
+    def feed(self, machine: Any) -> ScoreFeed:
         """Attach to a machine, or say what is wrong with it."""
 
 
-def checked_source(source: Any) -> ScoreSource:
+def checked_source(name: str, source: Any) -> ScoreSource:
     """Return the source, by default `TrainingScores()`, or say what is wrong with it."""
     source = TrainingScores() if source is None else source
-    return with_methods("source", source, "an object with a method 'feed', such as TrainingScores()", "feed")
+    return with_methods(name, source, "an object with a method 'feed', such as TrainingScores()", "feed")
 
 
 class Kept(ScoredExamples):
@@ -79,7 +78,7 @@ def checked_examples(scores: Floats, positives: Integers) -> Examples:
     return Examples(scores, positives, totals)
 
 
-class Feed(ABC):
+class ScoreFeed(ABC):
     """A source attached to a machine: scored examples to fit maps to, and scores of new objects.
 
     Each of its `parts` trains a machine of its own on some examples, as a schedule says, and keeps scores of others.
@@ -87,11 +86,11 @@ class Feed(ABC):
 
     machine: Any = None  #: what a panel teaches and shares; None if there is none
 
-    def __init__(self, machine: Any, schedules: Sequence[Schedule] = ()) -> None:
+    def __init__(self, machine: Any, schedules: Sequence[Any] = ()) -> None:
         self.classes: tuple[Label, ...] = tuple(machine.classes)
         self._kept = [Kept(len(self.classes)) for _ in schedules]
-        self.parts: list[Inductive[Floats]] = [
-            Inductive(machine, kept, schedule) for kept, schedule in zip(self._kept, schedules, strict=True)
+        self.parts: list[InductivePart[Floats]] = [
+            InductivePart(machine, kept, schedule) for kept, schedule in zip(self._kept, schedules, strict=True)
         ]
 
     @property
@@ -144,10 +143,10 @@ class _Read(NamedTuple):
 _last_read: WeakKeyDictionary[Any, dict[bool, _Read]] = WeakKeyDictionary()
 
 
-class MachineFeed(Feed):
+class MachineFeed(ScoreFeed):
     """The scores of the examples that a machine has learned, by that machine."""
 
-    def __init__(self, machine: Machine, deleted: bool, schedules: Sequence[Schedule] = ()) -> None:
+    def __init__(self, machine: Machine, deleted: bool, schedules: Sequence[Any] = ()) -> None:
         super().__init__(machine, schedules)
         self.machine = machine
         self._deleted = deleted
@@ -254,7 +253,7 @@ class DeletedScores(Parameters):
 # Of machines that have not learned the example -------------------------------------------------------------------
 
 
-class HeldOutFeed(Feed):
+class HeldOutFeed(ScoreFeed):
     """Scores of calibration examples by a machine that trains on others."""
 
     @property
@@ -301,7 +300,7 @@ class HeldOutScores(Parameters):
 
     def feed(self, machine: Any) -> HeldOutFeed:
         """Attach to a machine that has learned nothing, or a `FrozenScorer`; its `fresh()` copies are taught."""
-        return HeldOutFeed(machine, [schedule_of_classes(machine, self.schedule)])
+        return HeldOutFeed(scorer_of_classes("machine", machine), [self.schedule])
 
 
 class CrossFittedFeed(MachineFeed):
@@ -314,7 +313,7 @@ class CrossFittedFeed(MachineFeed):
                 f"CrossFittedScores must learn all {self.machine.n} examples of its machine, got "
                 f"{self.parts[0].n}: share a machine in a Panel"
             )
-        return Feed.examples(self, reader)
+        return ScoreFeed.examples(self, reader)
 
 
 @component
@@ -361,9 +360,7 @@ class CrossFittedScores(Parameters):
     ((2,), 'nothing')
     """
 
-    sized = frozenset({"folds"})
-
-    folds: int = param(integer, 2, default=3)
+    folds: int = param(integer, 2, default=3, sized=True)
     seed: int = param(integer, 0, default=0)
     first: int = param(integer, 1, default=32)
     growth: float = param(above_one, default=2.0)
@@ -380,8 +377,8 @@ class CrossFittedScores(Parameters):
             The machine has learned something already.
         """
         folds = [Fold(k, self.folds, self.seed, self.first, self.growth, self.last) for k in range(self.folds)]
-        schedule_of_classes(machine, folds[0])
-        if isinstance(machine, SlidingWindow):
+        scorer_of_classes("machine", machine)
+        if has_methods(machine, "restart"):
             raise TypeError(
                 f"machine must hold all that it learns, as the folds do, for {self!r}, got {machine!r}: "
                 "DeletedScores() works with a window"

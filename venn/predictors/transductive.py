@@ -5,19 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from venn.covariates import CovariateShift
-from venn.machines.machine import Machine, checked_machine
+from venn.machines.machine import Machine
 from venn.parameters import with_methods
-from venn.prediction import CategoryClass, Integers, Multiprobability, RowMean, Rule, checked_rule
+from venn.prediction import Integers, Multiprobability, Rule, fitting_rule
 from venn.predictors.blocks import shares
-from venn.predictors.learning import OnMachine, of_classes
+from venn.predictors.learning import OnMachine, machine_of_classes
 from venn.priors import PriorShift, checked_ratios
-from venn.saved import saved
+from venn.saved import component, own, param
 from venn.taxonomies import AdaptiveMarginBins, Deleted
 from venn.taxonomies.base import Taxonomy
 from venn.taxonomies.weighed import weighable, weighed_labels
 
 
-@saved
+def _counting(name: str, taxonomy: Any) -> Taxonomy:
+    """Return the taxonomy, by default the one of least log loss, or say what is wrong with it."""
+    taxonomy = Deleted(AdaptiveMarginBins()) if taxonomy is None else taxonomy
+    wanted = "a taxonomy object, with methods 'count' and 'fixes_class' and an attribute 'deleted'"
+    return with_methods(name, taxonomy, wanted, "count", "fixes_class", has=["deleted"])
+
+
+@component
 class TransductiveVenn(OnMachine):
     """Venn predictor over the whole augmented bag.
 
@@ -75,35 +82,23 @@ class TransductiveVenn(OnMachine):
 
     unnamed = 2
 
-    def __init__(
-        self,
-        machine: Machine,
-        taxonomy: Taxonomy | None = None,
-        rule: Rule | None = None,
-        shift: PriorShift | CovariateShift | None = None,
-    ) -> None:
-        taxonomy = Deleted(AdaptiveMarginBins()) if taxonomy is None else taxonomy
-        wanted = "a taxonomy object, with methods 'count' and 'fixes_class' and an attribute 'deleted'"
-        with_methods("taxonomy", taxonomy, wanted, "count", "fixes_class", has=["deleted"])
-        if rule is not None:
-            checked_rule(rule)
-        self.machine = of_classes(checked_machine(machine))
-        self.taxonomy: Taxonomy = taxonomy
+    machine: Machine = param(machine_of_classes)
+    taxonomy: Any = param(_counting, default=None)
+    rule: Rule = param(
+        fitting_rule, own(lambda m: m.taxonomy), own(lambda m: m.taxonomy.fixes_class(m.machine)), default=None
+    )
+    shift: PriorShift | CovariateShift | None = param(default=None)
+
+    def derive(self) -> None:
+        """Say which scores are read, and how examples weigh."""
+        self._fixed = self.taxonomy.fixes_class(self.machine)
         if self.taxonomy.deleted:
-            machine.expect_deleted()
-        self._fixed = self.taxonomy.fixes_class(machine)
-        if isinstance(rule, CategoryClass) and not self._fixed:
-            raise ValueError(
-                f"rule must be RowMean() or Maximin() for {self.taxonomy!r} on {type(machine).__name__}, got {rule!r}: "
-                "the new example's category may depend on the supposed label, or stands for no class"
-            )
-        self.rule: Rule = rule or (CategoryClass() if self._fixed else RowMean())
-        self.shift = shift
-        if isinstance(shift, CovariateShift):
-            weighable(taxonomy)
-            self._ratios = None
+            self.machine.expect_deleted()
+        self._ratios = None
+        if isinstance(self.shift, CovariateShift):
+            weighable(self.taxonomy)
         else:
-            self._ratios = checked_ratios(shift, machine.classes)
+            self._ratios = checked_ratios(self.shift, self.machine.classes)
 
     def under(self, shift: PriorShift | CovariateShift | None) -> TransductiveVenn:
         """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""

@@ -8,14 +8,14 @@ import numpy as np
 
 from venn._compiled.classwise import classwise_pairs
 from venn.covariates import CovariateShift, checked_covariates
-from venn.machines.around import inside
-from venn.machines.machine import Machine, ScoreTable, checked_machine, only_table
+from venn.machines.machine import Machine, ScoreTable, only_table
 from venn.machines.weighed import weights_of
+from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import ClassIntervals, Floats
 from venn.predictors.inductive_abers import steps, weighed, weighed_pair
-from venn.predictors.learning import OnMachine, of_classes
-from venn.saved import saved
+from venn.predictors.learning import OnMachine, machine_of_classes
+from venn.saved import component, param
 
 
 def weighed_pairs(table: ScoreTable, shift: CovariateShift) -> Floats:
@@ -30,7 +30,18 @@ def weighed_pairs(table: ScoreTable, shift: CovariateShift) -> Floats:
     return pairs
 
 
-@saved
+def one_against_all(name: str, machine: Any) -> Any:
+    """Return a machine that scores each class against all others, whichever these are; or say what is wrong with it."""
+    alone = inside(machine_of_classes(name, machine))
+    if len(set(getattr(alone, "class_weights", ()))) > 1:
+        raise ValueError(
+            f"class_weights must be equal for one against all, got {alone.class_weights.tolist()!r}: scores if the "
+            "label is not k depend on which other label it is"
+        )
+    return machine
+
+
+@component
 class TransductiveVennAbers(OnMachine):
     """Venn-Abers predictor of every class, over the whole augmented bag.
 
@@ -80,19 +91,15 @@ class TransductiveVennAbers(OnMachine):
     ClassIntervals('no': [0.667, 1.000])
     """
 
-    def __init__(self, machine: Machine, deleted: bool = True, shift: CovariateShift | None = None) -> None:
-        self.machine = of_classes(checked_machine(machine))
-        alone = inside(machine)
-        if len(set(getattr(alone, "class_weights", ()))) > 1:
-            raise ValueError(
-                f"class_weights must be equal for {type(self).__name__}, got {alone.class_weights.tolist()!r}: scores "
-                "if the label is not k depend on which other label it is"
-            )
-        self.deleted = flag("deleted", deleted)
-        self.shift = checked_covariates(shift)
+    machine: Machine = param(one_against_all)
+    deleted: bool = param(flag, default=True)
+    shift: CovariateShift | None = param(checked_covariates, default=None)
+
+    def derive(self) -> None:
+        """No example is in order yet."""
         if self.deleted:
-            machine.expect_deleted()
-        self._order = np.zeros((2, len(machine.classes), 0), np.int64)
+            self.machine.expect_deleted()
+        self._order = np.zeros((2, len(self.machine.classes), 0), np.int64)
 
     def predict_one(self, x: Any) -> ClassIntervals:
         """Return a pair of probabilities for each class; it changes no later answer.
