@@ -2,8 +2,8 @@
 
     python benchmarks/page.py [--steps 1000000] [--journal FILE]
 
-Writes the journal in SQL, with points of the curves as the loop spaces them, then reads it and lays out the page of two
-viewers. Prints one JSON line, in milliseconds of processor time.
+Writes the journal in SQL, with points of the curves as the loop spaces them, then reads it and makes the page's
+document. Prints one JSON line, in milliseconds of processor time and in bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 
 import click
 import numpy as np
-from bokeh.document import Document
 
 from venn.monitors.monitor import Monitor
 from venn.online.bulletin import spacing
@@ -24,7 +23,7 @@ from venn.online.journal import Journal
 from venn.online.watch import Watch
 from venn.prediction import Forecast, Multiprobability, PredictionSet
 from venn.show.page.feed import Feed, Point
-from venn.show.page.server import Page
+from venn.show.page.page import document
 
 CLASSES = ("no", "yes", "perhaps")
 NAMES = ("venn", "deleted", "conformal", "platt")
@@ -104,9 +103,9 @@ def main(steps, journal):
         found["first look"] = milliseconds(feed.look)
         run = feed.run
         found["in a figure"] = len(run.points)
-        viewers = []
-        for _ in range(2):
-            found["page"] = milliseconds(lambda: viewers.append(Page(Document(), feed)))
+        made = {}
+        found["page"] = milliseconds(lambda: made.update(document(feed)))
+        found["bytes"] = len(json.dumps(made))
 
         def look():
             feed._next = 0.0
@@ -114,14 +113,14 @@ def main(steps, journal):
 
         found["look"] = milliseconds(look, 20)
         feed._next = float("inf")  # what comes now is made up
-        took = {0: [], 1: []}
+        took = []
         for _ in range(20):
             run.points.append(Point(run.points[-1].step + 1, run.points[-1].figures))
             run.version += 1
-            run._made.clear()
-            for place, viewer in enumerate(viewers):
-                took[place].append(milliseconds(viewer.update))
-        found["update"], found["update of the next viewer"] = (float(np.median(one)) for one in took.values())
+            run._standings.clear()
+            took.append(milliseconds(lambda: made.update(document(feed, made["of"], made["seen"]))))
+        found["update"] = float(np.median(took))
+        found["bytes of an update"] = len(json.dumps(made))
         feed.close()
     print(json.dumps(found))
 

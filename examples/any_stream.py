@@ -29,7 +29,7 @@ import streams
 import venn
 from venn.machines.window import SlidingWindow
 from venn.predictors import Adaptive, Restarting
-from venn.show.plot import panels
+from venn.show import plot
 
 LEVEL, SIZE, FLIP = 0.05, 300, 400
 STEPS = 500 if "--quick" in sys.argv else 45_312 if "--elec2" in sys.argv else 2500
@@ -118,19 +118,19 @@ if "--quick" in sys.argv:
     shown.pop(1)  # to read a file of half a million rows takes longer than all else
 found = {title: replayed(title, STREAMS[title]()) for title in shown}
 try:
-    figure = panels.blank(9.0, 6.6)
+    figure = plot.blank(9.0, 6.6)
     axes = np.ravel(figure.subplots(2, 2) if len(found) > 1 else figure.subplots()).tolist()[: len(found)]
-    colours = dict(zip(NAMES, (panels.GREY, panels.BAND, "#56B4E9", panels.CLAIM, panels.INK), strict=True))
+    colours = dict(zip(NAMES, (plot.GREY, plot.BAND, "#56B4E9", plot.CLAIM, plot.INK), strict=True))
     for axis, (title, missed) in zip(axes, found.items(), strict=True):
         for name in NAMES:
             at, share = recent(missed[name])
             some = slice(None, None, max(1, len(at) // 1500))
             axis.plot(at[some], share[some], color=colours[name], linewidth=1.0, label=name)
-        axis.axhline(LEVEL, color=panels.INK, linewidth=0.8, dashes=(4, 3), label=f"level {LEVEL}")
+        axis.axhline(LEVEL, color=plot.INK, linewidth=0.8, dashes=(4, 3), label=f"level {LEVEL}")
         axis.set_ylim(0, max(0.2, axis.get_ylim()[1]))
-        panels.dress(axis, title, "")
-    panels.label(axes, 2 if len(found) > 1 else 1, "examples", "share of errors, latest twentieth")
-    panels.finish(figure, panels.handles_of(axes), "Sets at level .05 on streams that drift", "runs/any_stream.png")
+        plot.dress(axis, title, "")
+    plot.label(axes, 2 if len(found) > 1 else 1, "examples", "share of errors, latest twentieth")
+    plot.finish(figure, plot.handles_of(axes), "Sets at level .05 on streams that drift", "runs/any_stream.png")
     print("figure: runs/any_stream.png")
 except ImportError as error:
     print(f"no figure: {error}")

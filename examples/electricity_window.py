@@ -22,7 +22,7 @@ import streams
 import venn
 from venn.machines.window import SlidingWindow
 from venn.predictors.restarting import Restarting
-from venn.show.plot import panels
+from venn.show import plot
 
 STEPS = 1600 if "--quick" in sys.argv else 45312 if "--all" in sys.argv else 12000
 SIZE, LEVEL, RUN_LENGTH = 500, 1e-4, 1e7
@@ -72,37 +72,37 @@ def recent(hits: np.ndarray) -> np.ndarray:
 right, evidence, restarts = replayed("in order of time", streams.load("elec2").take(STEPS))
 replayed("shuffled", streams.load("elec2", shuffle=0).take(STEPS))
 try:
-    figure = panels.blank(9.0, 6.4)
+    figure = plot.blank(9.0, 6.4)
     above, below = figure.subplots(2, 1)
     at = np.arange(RECENT, STEPS + 1)
     shown = slice(None, None, max(1, STEPS // 4000))
-    for (name, hits), colour in zip(right.items(), (panels.GREY, panels.BAND), strict=True):
+    for (name, hits), colour in zip(right.items(), (plot.GREY, plot.BAND), strict=True):
         above.plot(
             at[shown], recent(hits)[shown], color=colour, linewidth=1.4, label=f"{name}: {hits.mean():.1%} right"
         )
     foot = above.get_ylim()[0]
-    above.plot(restarts, np.full(len(restarts), foot), "|", color=panels.CLAIM, markersize=7)
-    panels.dress(above, f"Accuracy over the latest {RECENT} half-hours", f"{len(restarts)} restarts")
+    above.plot(restarts, np.full(len(restarts), foot), "|", color=plot.CLAIM, markersize=7)
+    plot.dress(above, f"Accuracy over the latest {RECENT} half-hours", f"{len(restarts)} restarts")
     above.set_xlim(0, STEPS)
     begins = [0, *(step for step in restarts if step <= CLOSE)]
     for first, last in zip(begins, [*begins[1:], CLOSE], strict=True):
-        below.plot(np.arange(first, last + 1), np.append(0.0, evidence[first:last]), color=panels.INK, linewidth=1.2)
+        below.plot(np.arange(first, last + 1), np.append(0.0, evidence[first:last]), color=plot.INK, linewidth=1.2)
     rung = np.array(begins[1:], int)
     below.plot(
         rung,
         evidence[rung - 1],
         "v",
-        color=panels.CLAIM,
+        color=plot.CLAIM,
         markersize=8,
         markeredgecolor="white",
         label="alarm and restart",
     )
-    below.axhline(-math.log10(LEVEL), color=panels.GREY, linewidth=0.8, dashes=(4, 3), label="10,000 to 1")
-    panels.dress(below, f"log10 of the odds since the last start, first {CLOSE} half-hours", "")
+    below.axhline(-math.log10(LEVEL), color=plot.GREY, linewidth=0.8, dashes=(4, 3), label="10,000 to 1")
+    plot.dress(below, f"log10 of the odds since the last start, first {CLOSE} half-hours", "")
     below.set_xlim(0, CLOSE)
-    panels.label([above, below], 1, "half-hours", "")
+    plot.label([above, below], 1, "half-hours", "")
     title = "elec2: a window that slides, and one that starts anew when an alarm rings"
-    panels.finish(figure, panels.handles_of([above, below]), title, "runs/electricity_window.png")
+    plot.finish(figure, plot.handles_of([above, below]), title, "runs/electricity_window.png")
     print("figure: runs/electricity_window.png")
 except ImportError as error:
     print(f"no figure: {error}")

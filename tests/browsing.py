@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from types import SimpleNamespace
 
@@ -11,6 +10,8 @@ import pytest
 
 from venn.online.watch import Watch
 from venn.show.page.feed import Feed
+from venn.show.page.page import Page
+from venn.show.server import serving
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE = 60_000  # milliseconds, for a machine with much else to do
@@ -19,7 +20,6 @@ RULES = "--host-resolver-rules=MAP *.example 127.0.0.1"  # names of strangers st
 
 @pytest.fixture(scope="module")
 def chromium():
-    pytest.importorskip("bokeh", reason="bokeh is not installed")
     sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
@@ -41,29 +41,14 @@ def browser(chromium):
 @pytest.fixture
 def served(tmp_path):
     """The address of a page of a journal that is not there yet, and the journal."""
-    from venn.show.page.server import serve
-
-    path, ready, stop = tmp_path / "run.db", threading.Event(), threading.Event()
-    address = []
-
-    def started(host, port):
-        address.append(f"http://{host}:{port}")
-        ready.set()
-
-    watched = Feed(lambda: Watch(path), path)
-    thread = threading.Thread(target=serve, args=(watched, "127.0.0.1", 0, started, stop))
-    thread.start()
-    assert ready.wait(30)
-    yield SimpleNamespace(url=address[0], path=path)
-    stop.set()
-    thread.join(30)
-    assert not thread.is_alive()
+    path = tmp_path / "run.db"
+    feed = Feed(lambda: Watch(path), path)
+    with serving(Page(feed).routes(), "127.0.0.1", 0) as port:
+        yield SimpleNamespace(url=f"http://127.0.0.1:{port}", path=path)
+    feed.close()
 
 
-LAST = (
-    "Math.max(0, ...Bokeh.documents.flatMap(d => [...d._all_models.values()])"
-    ".filter(m => m.data && m.data.step && m.data.accuracy).map(m => Number(m.data.step.at(-1) ?? 0)))"
-)
+LAST = "Math.max(0, ...[...document.querySelectorAll('[data-last]')].map(one => Number(one.dataset.last)))"
 
 
 class Viewer:
@@ -76,7 +61,6 @@ class Viewer:
         self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("websocket", lambda socket: self.asked.append(socket.url))
         self.page.goto(url)
 
     def waits_for(self, text):
@@ -110,5 +94,5 @@ class Viewer:
     def is_clean(self, url):
         __tracebackhide__ = True
         assert self.complaints == []
-        strange = [to for to in self.asked if not to.startswith((url, url.replace("http", "ws"), "data:", "blob:"))]
+        strange = [to for to in self.asked if not to.startswith((url, "data:"))]
         assert strange == []

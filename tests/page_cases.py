@@ -11,7 +11,7 @@ from venn.monitors.alarms import Alarm
 from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
 from venn.online.codec import encode
-from venn.online.journal import Journal, Question
+from venn.online.journal import Journal, QuestionRow
 from venn.online.watch import ENDED
 from venn.prediction import ClassIntervals, Forecast, Multiprobability, Prediction, PredictionSet
 
@@ -68,7 +68,7 @@ def write(
             y = 0 if rng.random() < 0.7 else 1
             if flip is not None and step > flip:
                 y = 2
-            journal.ask(Question(event + 1, f"{HOSTILE}{step}", step - 1, b"", encode(made), created + event + 1))
+            journal.ask(QuestionRow(event + 1, f"{HOSTILE}{step}", step - 1, b"", encode(made), created + event + 1))
             journal.answer(step, event + 2, event + 1, created + event + 2, y)
             event += 2
             for name, monitor in told.items():
@@ -81,7 +81,7 @@ def write(
         for number in range(pending + expired):
             event += 1
             made = dict(zip(names, predictions(rng, kinds).values(), strict=True))
-            question = Question(event, number, n, b"", encode(made), created + event)
+            question = QuestionRow(event, number, n, b"", encode(made), created + event)
             journal.ask(question)
             if number < expired:
                 event += 1
@@ -151,7 +151,7 @@ def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: 
             event += 1
             asked.append((event, made, y))
             step = max(number - late, 1) - 1
-            journal.ask(Question(event, f"order-{10_000 + number}", step, b"", encode(made), now))
+            journal.ask(QuestionRow(event, f"order-{10_000 + number}", step, b"", encode(made), now))
             if number <= late:
                 continue
             step, event = number - late, event + 1

@@ -47,7 +47,6 @@ def test_a_comparison_reads_its_data_again_and_again():
 
 
 def test_a_report_goes_to_standard_output(tmp_path):
-    pytest.importorskip("bokeh", reason="bokeh is not installed")
     write(tmp_path / "run.db", 60, "abers")
     found = run("report", tmp_path / "run.db", "--out", "-")
     assert found.stdout.lstrip().startswith("<!DOCTYPE html>")

@@ -273,35 +273,6 @@ def test_ascii_pipes_take_names_they_cannot_spell():
 # ------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"names": "venn"}, "names must be a sequence of str, such as a panel, got 'venn'"),
-        ({"names": []}, r"names must be different, at least one, got \[\]"),
-        ({"names": ["a", 3]}, r"names must be a sequence of str, such as a panel, got \['a', 3\]"),
-        ({"total": 0}, "total must be an integer >= 1, got 0"),
-        ({"total": True}, "total must be an integer >= 1, got True"),
-        ({"total": 1.5}, "total must be an integer >= 1, got 1.5"),
-        ({"interval": -1.0}, "interval must be at least 0 seconds, got -1.0"),
-        ({"interval": float("nan")}, "interval must be at least 0 seconds, got nan"),
-    ],
-)
-def test_bad_parameters(change, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        Live(**{"title": "car", "total": 10, "names": ["a"]} | change)
-
-
-def test_a_refused_snapshot_leaves_no_trace():
-    file = io.StringIO()
-    with Live("car", None, ["a", "b"], Console(file=file, force_terminal=False)) as live:
-        live.show({"a": {"step": 5}})
-        with pytest.raises(ValueError, match=r"snapshots must be of \['a', 'b'\], got 'c'"):
-            live.show({"b": {"step": 6}, "c": {"step": 6}})
-        with pytest.raises(ValueError, match="snapshots must be of step 5 or later, got step 4"):
-            live.show({"b": {"step": 4}})
-    assert file.getvalue() == "car: step 5\na: no alarm\n"
-
-
 def test_due():
     with Live("car", None, ["a"], Console(file=io.StringIO(), force_terminal=False), interval=1e9) as live:
         assert live.due()

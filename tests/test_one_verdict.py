@@ -18,8 +18,8 @@ from venn.online.watch import Watch
 from venn.show import metrics
 from venn.show.page import first, words
 from venn.show.page.feed import Feed, Run
-from venn.show.page.report import render
-from venn.show.snapshots import counting
+from venn.show.page.page import render
+from venn.show.view import counting
 
 CLASSES = ("no", "yes")
 RANKED = venn.monitors.AmongAll(size=100)

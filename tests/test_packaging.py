@@ -14,7 +14,7 @@ import pytest
 import streams
 import venn
 
-HEAVY = ("numba", "scipy", "sklearn", "pandas", "polars", "pyarrow", "narwhals", "matplotlib", "bokeh", "dask", "river")
+HEAVY = ("numba", "scipy", "sklearn", "pandas", "polars", "pyarrow", "narwhals", "matplotlib", "dask", "river")
 
 
 def run(code, **environment):

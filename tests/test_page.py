@@ -12,7 +12,6 @@ import subprocess
 import sys
 from contextlib import closing
 from itertools import pairwise
-from math import isnan, nan
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,7 +26,7 @@ from venn.monitors.verdict import Verdict
 from venn.online import Online, lock
 from venn.online.watch import Watch
 from venn.predictors import ConformalIntervals
-from venn.show.page import columns, feed, first, words
+from venn.show.page import charts, feed, first, words
 from venn.show.page.feed import Feed, Run
 from venn.show.telling import storms
 
@@ -132,10 +131,11 @@ def test_what_is_made_once_is_made_again_when_the_run_changes():
     made = Scripted()
     made.steps, made.answered = [1, 2], 2
     run = Run(made)
-    assert run.once(columns.accuracy, "one") is run.once(columns.accuracy, "one")
+    assert run.standing("one") is run.standing("one")
     made.steps, made.answered = [1, 2, 3], 3
     run.read(made)
-    assert run.once(columns.accuracy, "one")["step"] == [1, 2, 3]
+    assert run.standing("one").step == 3
+    assert charts.table(run, "one", 1)["step"] == [2, 3]
 
 
 def test_silence_is_measured_by_the_usual_gap():
@@ -218,28 +218,22 @@ def test_columns_of_a_run(tmp_path):
     with Watch(tmp_path / "run.db") as watch:
         run = Run(watch)
     hits = [one["venn"].label == y for one, y in zip(made.said, made.truths, strict=True)]
-    found = columns.accuracy(run, "venn")
+    found = charts.table(run, "venn")
     assert found["step"] == [8, 16, 24, 32, 40]
-    assert found["accuracy"] == pytest.approx([sum(hits[:n]) / n for n in found["step"]])
-    sets = columns.accuracy(run, "conformal")
-    assert all(isnan(value) for value in sets["lower"] + sets["upper"])
-    assert columns.levels(run.snapshots["conformal"]) == ["0.01", "0.05", "0.1", "0.2"]
-    assert columns.levels(run.snapshots["venn"]) == []
-    sizes = columns.sets(run, "conformal")["size_0.2"]
-    assert sizes[-1] == pytest.approx(sum(len(one["conformal"].set(0.2)) for one in made.said) / 40)
-    bins = columns.reliability(run.snapshots["platt"])
-    assert sum(bins["count"]) == 40
-    assert columns.compared(run)["0"] == found["accuracy"]
-    keys = [one.key for one in columns.detectors(run.snapshots["abers"])]
+    assert found["accuracy"] == pytest.approx([sum(hits[:n]) / n for n in found["step"]], abs=1e-6)
+    sets = charts.table(run, "conformal")
+    assert sets["lower"] == sets["upper"] == [None] * 5
+    assert list(run.standing("conformal").errors) == ["0.01", "0.05", "0.1", "0.2"]
+    assert run.standing("venn").errors == {}
+    assert sets["size_0.2"][-1] == pytest.approx(
+        sum(len(one["conformal"].set(0.2)) for one in made.said) / 40, abs=1e-6
+    )
+    assert sum(one["count"] for one in run.standing("platt").bins) == 40
+    assert charts.compared(run)["0"] == found["accuracy"]
+    keys = [one.key for one in run.standing("abers").evidence]
     assert len(keys) == 2 * 2 * len(CLASSES)  # of each how sure it is, and its share
-    assert set(columns.evidence(run, "abers")) == {"step", *keys}
-
-
-def test_ranges_leave_out_the_start_and_what_is_not_known():
-    assert columns.span([1, 10, 100], [[1.0, 0.5, 0.7], [nan, nan, nan]], (0.0, 1.0)) == pytest.approx((0.484, 0.716))
-    assert columns.span([1], [[nan]], (0.0, 1.0)) == (0.0, 1.0)
-    assert columns.span([], [], (0.0, 1.0)) == (0.0, 1.0)
-    assert columns.span([5], [[1.0]], (0.0, 1.0)) == pytest.approx((0.995, 1.0))
+    assert set(keys) < set(charts.table(run, "abers"))
+    assert charts.table(run, "venn", 3)["accuracy"] == found["accuracy"][3:]
 
 
 def test_a_run_of_numbers_is_told_in_words_of_numbers(tmp_path):
@@ -252,7 +246,7 @@ def test_a_run_of_numbers_is_told_in_words_of_numbers(tmp_path):
     with Watch(tmp_path / "run.db") as watch:
         run = Run(watch)
     (name,) = run.names
-    assert columns.right(run) == "inside at 0.05"
+    assert run.right == "inside at 0.05"
     assert "abs. error" in words.numbers(run, name)
     assert "accuracy" not in words.numbers(run, name) + words.summary(run)
     assert "<th>lower</th>" not in words.summary(run)
@@ -519,7 +513,6 @@ def test_damaged_journals_and_taken_ports_are_one_line(command, tmp_path):
     assert result.exit_code == 1
     assert result.output.startswith("Error: ")
     assert result.output.count("\n") == 1
-    pytest.importorskip("bokeh", reason="bokeh is not installed")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -527,15 +520,6 @@ def test_damaged_journals_and_taken_ports_are_one_line(command, tmp_path):
         result = command(tmp_path / "bad.db", "--serve", "--port", port)
     assert result.exit_code == 1
     assert f"port {port} of 127.0.0.1 is taken by another program: give another" in result.output
-
-
-def test_without_bokeh_one_line_says_what_to_install(command, tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "venn.show.page.server", raising=False)
-    monkeypatch.setitem(sys.modules, "bokeh", None)
-    monkeypatch.setitem(sys.modules, "bokeh.application", None)
-    result = command(tmp_path / "run.db", "--serve")
-    assert result.exit_code == 1
-    assert result.output.strip() == "Error: the page needs bokeh: pip install bokeh"
 
 
 @pytest.mark.parametrize("how", ["until its run has ended", "once", "until ctrl-c"])

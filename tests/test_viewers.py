@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
+import json
 import signal
 import socket
+import subprocess
+import sys
 import threading
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 
 import pytest
 from page_cases import write
-from test_doors import asked, metrics, pages, upgrade  # noqa: F401
+from test_doors import asked, metrics, pages  # noqa: F401
 
-from venn.online.watch import Watch
-from venn.show.page.feed import Feed
+from venn.show import server
 
-# ruff: noqa: F811, SLF001
+# ruff: noqa: F811
 
 MANY = 150
 
@@ -38,61 +39,68 @@ def is_ended(connection):
         return True
 
 
-def test_the_metrics_have_few_threads_however_many_connect(metrics, monkeypatch, capfd):
-    from venn.show.metrics import Threads
+@pytest.fixture(params=["the page", "the metrics"])
+def port(request, pages, metrics):
+    """The port of a server, whichever it is."""
+    if request.param == "the page":
+        yield pages().port
+        return
+    with metrics() as found:
+        yield found
 
-    monkeypatch.setattr(Threads, "most", 8)
+
+def is_served(port):
+    path = "/metrics" if asked(port, "/metrics", [("Host", f"localhost:{port}")]).status == 200 else "/run.json"
+    return asked(port, path, [("Host", f"localhost:{port}")]).status == 200
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /metrics HT"])
+def test_few_connections_are_held_in_one_thread_however_many_connect(port, monkeypatch, capfd, sent):
+    monkeypatch.setattr(server, "CONNECTIONS", 10)
     before = threading.active_count()
-    with metrics() as port, ExitStack() as stack:
-        opened = half_open(port, stack)
-        assert asked(port, "/metrics", [("Host", f"localhost:{port}")]).status == 200
-        assert threading.active_count() <= before + 1 + 8
-        assert all(map(is_ended, opened[: MANY - 8]))
+    with ExitStack() as stack:
+        opened = half_open(port, stack, sent)
+        assert is_served(port)
+        assert threading.active_count() == before
+        assert all(map(is_ended, opened[: MANY - 10]))
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n"])
-def test_the_metrics_wait_for_nobody_long(metrics, monkeypatch, capfd, sent):
-    from venn.show.metrics import Threads
-
-    monkeypatch.setattr(Threads, "seconds", 0.2)
-    with metrics() as port, socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
-        slow.sendall(sent)
+@pytest.mark.parametrize("sent", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\n"])
+def test_nobody_is_awaited_long(port, monkeypatch, capfd, sent):
+    monkeypatch.setattr(server, "SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
+        slow.sendall(sent.encode())
         assert is_ended(slow)
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_metrics_read_no_body(metrics):
-    with metrics() as port:
-        length = ("Content-Length", "90000000")
-        for host, status in (("localhost", 200), ("evil.example", 403)):
-            answer = asked(port, "/metrics", [("Host", f"{host}:{port}"), length])
-            assert answer.status == status, "answered although no body came"
-
-
-@pytest.mark.parametrize("sent", [b"", b"GET / HT"])
-def test_the_page_holds_few_connections_however_many_connect(pages, monkeypatch, sent):
-    from venn.show.page import web
-
-    monkeypatch.setattr(web, "CONNECTIONS", 10)
-    server = pages()
+def test_who_does_not_read_holds_nobody_up(monkeypatch):
+    monkeypatch.setattr(server, "SECONDS", 0.5)
+    large = server.Answer("text/plain", b"x" * 50_000_000)
     with ExitStack() as stack:
-        opened = half_open(server.port, stack, sent)
-        assert asked(server.port, "/page.js", [("Host", f"localhost:{server.port}")]).status == 200
-        assert all(map(is_ended, opened[: MANY - 10]))
-    assert server.lines == []
+        routes = {"/": lambda _: large, "/a": lambda _: server.Answer("text/plain", b"a")}
+        port = stack.enter_context(server.serving(routes, "127.0.0.1", 0))
+        slow = half_open(port, stack, f"GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode(), 4)[0]
+        assert asked(port, "/a", [("Host", f"localhost:{port}")]).text == "a"
+        time.sleep(0.6)
+        got = 0
+        with suppress(ConnectionResetError):
+            while part := slow.recv(1_000_000):
+                got += len(part)
+        assert got < len(large.body)
 
 
-def test_the_page_waits_for_no_request_long(pages, monkeypatch):
-    from venn.show.page import web
-
-    monkeypatch.setattr(web, "SECONDS", 0.2)
-    server = pages()
-    host = f"Host: localhost:{server.port}\r\n"
-    for sent in ("", "GET / HT", f"GET / HTTP/1.1\r\n{host}", f"POST / HTTP/1.1\r\n{host}Content-Length: 9\r\n\r\n"):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
-            slow.sendall(sent.encode())
-            assert is_ended(slow), sent
+@pytest.mark.parametrize(("host", "status"), [("evil.example", 403), ("localhost", 405)])
+def test_no_body_is_read(port, host, status):
+    path = "/metrics" if asked(port, "/metrics", [("Host", f"localhost:{port}")]).status == 200 else "/"
+    headers = [("Host", f"{host}:{port}"), ("Content-Length", "90000000")]
+    assert asked(port, path, headers, method="POST").status == status, "answered although no body came"
+    for length in ("Content-Length: 90000000", "Transfer-Encoding: chunked"):
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\n{length}\r\n\r\n".encode())
+            with pytest.raises(OSError, match=r"reset|pipe"):
+                send_for_ever(connection)
 
 
 def send_for_ever(connection):
@@ -100,107 +108,57 @@ def send_for_ever(connection):
         connection.sendall(b"ffff\r\n" + b"x" * 0xFFFF + b"\r\n")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost"])
-def test_the_page_takes_no_large_body(pages, host):
-    server = pages()
-    lengths = ["Content-Length: 90000000", "Transfer-Encoding: chunked"]
-    for length in lengths:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-            head = f"POST / HTTP/1.1\r\nHost: {host}:{server.port}\r\n{length}\r\n\r\n"
-            connection.sendall(head.encode())
-            with pytest.raises(OSError, match=r"reset|pipe"):
-                send_for_ever(connection)
+def test_fifty_viewers_share_one_reading_and_one_document(tmp_path):
+    from venn.online.watch import Watch
+    from venn.show.page import feed, page
 
+    write(tmp_path / "run.db", 96)
+    read, made = [], []
 
-def test_viewers_are_counted_and_a_page_too_many_is_refused(pages, monkeypatch):
-    from venn.show.page import web
+    class Counted(feed.Run):
+        def read(self, watched):
+            read.append(1)
+            super().read(watched)
 
-    monkeypatch.setattr(web, "VIEWERS", 2)
-    server = pages()
-    host = [("Host", f"localhost:{server.port}")]
-    assert [asked(server.port, "/", host).status for _ in range(3)] == [200, 200, 503]
-    assert asked(server.port, "/page.js", host).status == 200
-    assert "refused 503" in server.lines[0]
-    monkeypatch.setattr(web, "VIEWERS", 0)
-    assert upgrade(server.port) == 503
+    def document(*of):
+        made.append(of)
+        return page_document(*of)
 
-
-@pytest.fixture
-def web_of_pages(tmp_path):
-    """Return the web server of a page, without a socket."""
-    pytest.importorskip("bokeh", reason="bokeh is not installed")
-    from bokeh.application import Application
-    from bokeh.application.handlers.function import FunctionHandler
-
-    from venn.show.door import Door
-    from venn.show.page.server import Page
-    from venn.show.page.web import Web
-
-    write(tmp_path / "run.db", 16, "abers")
-    feed = Feed(lambda: Watch(tmp_path / "run.db"), tmp_path / "run.db")
-    yield lambda: Web(Application(FunctionHandler(lambda doc: Page(doc, feed))), Door("127.0.0.1", 5006), print)
-    feed.close()
-
-
-def test_of_all_viewers_who_have_left_garbage_is_collected_once(web_of_pages):
-    from tornado.ioloop import IOLoop
-
-    from venn.show.page.web import ROOT, collected_together
-
-    collections = []
-
-    def count(phase, info):
-        if phase == "start" and info["generation"] == 2:
-            collections.append(info)
-
-    async def come_and_go():
-        web = web_of_pages()
-        web.initialize(IOLoop.current())
-        with collected_together():
-            web._unused_session_lifetime_milliseconds = -1
-            context = web.applications[ROOT]
-            for number in range(4):
-                await context.create_session_if_needed(f"s{number}", None)
-            assert len(web.get_sessions(ROOT)) == 4
-            gc.disable()
-            gc.callbacks.append(count)
-            try:
-                await web._cleanup_sessions()
-                assert web.get_sessions(ROOT) == []
-                assert len(collections) == 1
-                await web._cleanup_sessions()
-                assert len(collections) == 1
-            finally:
-                gc.callbacks.remove(count)
-                gc.enable()
-
-    asyncio.run(come_and_go())
-    import bokeh.document.document
-
-    assert bokeh.document.document.gc is gc
+    page_document = page.document
+    watched = feed.Feed(lambda: Watch(tmp_path / "run.db"), tmp_path / "run.db")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(feed, "Run", Counted)
+        patch.setattr(feed, "OFTEN", 1000.0)
+        patch.setattr(page, "document", document)
+        with server.serving(page.Page(watched).routes(), "127.0.0.1", 0) as port:
+            host, first = [("Host", f"localhost:{port}")], []
+            threads = [
+                threading.Thread(target=lambda: first.append(asked(port, "/run.json", host).text)) for _ in range(50)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+            seen = {json.loads(text)["seen"] for text in first}
+            assert len(first) == 50
+            assert len(seen) == 1
+            short = asked(port, f"/run.json?seen={seen.pop()}", host).text
+    watched.close()
+    assert (len(read), len(made)) == (1, 2)
+    assert len(short) < len(first[0]) / 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_page_that_is_told_to_end_makes_no_more_pages_for_those_who_wait(tmp_path, number, monkeypatch):
-    pytest.importorskip("bokeh", reason="bokeh is not installed")
-    from venn.show.page import server
-
-    made, before = [], signal.getsignal(number)
-
-    class Counted(server.Page):
-        def __init__(self, doc, feed):
-            super().__init__(doc, feed)
-            made.append(doc)
-            if len(made) == 3:
-                signal.raise_signal(number)
-
-    monkeypatch.setattr(server, "Page", Counted)
+def test_a_page_that_is_told_to_end_ends_though_viewers_wait(tmp_path, number):
     write(tmp_path / "run.db", 16, "abers")
-    with ExitStack() as stack:
-
-        def started(host, port):
-            half_open(port, stack, f"GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode(), 12)
-
-        server.serve(Feed(lambda: Watch(tmp_path / "run.db"), tmp_path / "run.db"), "127.0.0.1", 0, started)
-    assert len(made) == 3
-    assert signal.getsignal(number) is before
+    program = [sys.executable, "-u", "-m", "venn", "monitor", "run.db", "--serve", "--port", "0"]
+    with subprocess.Popen(
+        program, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        port = int(process.stdout.readline().partition("/ (Ctrl-C")[0].rpartition(":")[2])
+        with ExitStack() as stack:
+            half_open(port, stack, b"GET / HT", 12)
+            assert asked(port, "/run.json", [("Host", f"localhost:{port}")]).status == 200
+            process.send_signal(number)
+            assert process.wait(30) == 0
+        assert process.stdout.read() == ""

@@ -21,7 +21,7 @@ from test_run import Server, produce
 
 MOST, CHANGE = 8000, 300  # questions; the labels of those after the change are the other ones
 PAUSE = 0.01  # seconds from one message to the next
-LOST = re.compile("WebSocket|websocket|Failed to connect to Bokeh server|ERR_CONNECTION_REFUSED|was not an ACK")
+LOST = re.compile("ERR_CONNECTION|ERR_EMPTY_RESPONSE")
 
 
 def changed(event):

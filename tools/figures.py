@@ -124,7 +124,7 @@ SAID = (
     Said("docs/running.md", "takes # times what it takes in memory; if each question and each answer is a "
          "transaction of its own, # times", "online.py --blocks 5",
          ("0.slower_than_memory.transactions", "0.slower_than_memory.journal")),
-    Said("docs/monitoring.md", "the first reading took # ms, the layout of a viewer's page # ms, and a new point # ms",
+    Said("docs/monitoring.md", "the first reading took # ms, what a viewer sees first # ms, and a new point # ms",
          "page.py --steps 100000", ("0.first look", "0.page", "0.update")),
     Said("docs/ten_billion_rows.md", "one process, no cluster | # million", "collection.py --rows 4000000",
          ("0.runs.here.rows_per_second / 1e6",)),

@@ -12,7 +12,6 @@ import argparse
 import shutil
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +25,8 @@ import page_cases
 
 from venn.online.watch import Watch
 from venn.show.page.feed import Feed
+from venn.show.page.page import Page
+from venn.show.server import serving
 
 STATES = ("as claimed", "too early to say", "doubtful", "changed", "silent")
 SIZES = {"narrow": (400, 800), "wide": (1400, 900)}
@@ -36,23 +37,10 @@ DOCS = Path(__file__).parents[1] / "docs"
 @contextmanager
 def served(path: Path) -> Iterator[str]:
     """Serve the page of a journal; give its address."""
-    from venn.show.page.server import serve
-
-    ready, stop, at = threading.Event(), threading.Event(), []
-
-    def started(host: str, port: int) -> None:
-        at.append(f"http://{host}:{port}")
-        ready.set()
-
     feed = Feed(lambda: Watch(path), path)
-    thread = threading.Thread(target=serve, args=(feed, "127.0.0.1", 0, started, stop))
-    thread.start()
-    ready.wait(60)
-    try:
-        yield at[0]
-    finally:
-        stop.set()
-        thread.join()
+    with serving(Page(feed).routes(), "127.0.0.1", 0) as port:
+        yield f"http://127.0.0.1:{port}"
+    feed.close()
 
 
 def take(browser: Any, folder: Path, state: str) -> None:
@@ -65,12 +53,12 @@ def take(browser: Any, folder: Path, state: str) -> None:
             page.set_default_timeout(120_000)
             page.goto(address)
             page.locator(f".status.{state.replace(' ', '-')}").wait_for()
-            page.locator("canvas").first.wait_for()
+            page.locator(".chart svg").first.wait_for()
             for size, (width, height) in SIZES.items():
                 page.set_viewport_size({"width": width, "height": height})
                 for theme in ("light", "dark"):
                     page.emulate_media(color_scheme=theme)
-                    page.wait_for_timeout(1500)
+                    page.wait_for_timeout(300)
                     page.screenshot(path=folder / f"{state.replace(' ', '-')}_{size}_{theme}.png")
             page.close()
 

@@ -7,9 +7,11 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import sleep
 from types import FrameType
 from typing import Any, Self
 
+NAP = 0.1  # seconds
 INTERRUPTED, TERMINATED = 130, 143  # exit codes of programs ended by SIGINT and by SIGTERM
 
 
@@ -53,6 +55,11 @@ class Interrupt:
     def __exit__(self, *_: object) -> None:
         while self._before:
             signal.signal(*self._before.popitem())
+
+    def wait(self) -> None:
+        """Wait until either of them comes."""
+        while not self.pressed:
+            sleep(NAP)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.pressed:

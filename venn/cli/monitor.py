@@ -27,7 +27,7 @@ from venn.monitors.together import trainings_of
 from venn.online.forecaster import watched
 from venn.online.record import Record
 from venn.online.replaying import advance, length
-from venn.show.snapshots import overall
+from venn.show.view import overall
 
 if TYPE_CHECKING:
     from venn.show.live import Live

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from venn.cli.errors import one_line_errors, spared, writing
-from venn.cli.serve import holds_journal, holds_record, no_page
+from venn.cli.serve import holds_journal, holds_record
 from venn.cli.words import conclude, monitors_of, watch_record
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
@@ -17,7 +17,7 @@ from venn.online.record import Record
 from venn.online.salvage import verify
 from venn.online.watch import CurvePoint, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, Run, Watched
-from venn.show.snapshots import Counts, figures_of
+from venn.show.view import Counts, figures_of
 
 STDOUT = "-"
 ROUND = 1000  # approximate number of points of a record's curves
@@ -139,10 +139,8 @@ def report(run: str, out: Path, title: str | None) -> None:
 
 
 def _write(watched: Watched, out: Path, title: str, data: str) -> Verdict | None:
-    try:
-        from venn.show.page.report import render, write_report
-    except ImportError as error:
-        raise no_page(error) from error
+    from venn.show.page.page import render, write_report
+
     read = Run(watched)
     if str(out) == STDOUT:
         click.echo(render(read, title, data), nl=False)

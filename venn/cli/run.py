@@ -44,7 +44,7 @@ from venn.online.watch import Watch
 from venn.show.door import Door
 from venn.show.notify import Command as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
-from venn.show.snapshots import Counts
+from venn.show.view import Counts
 
 
 @configured("run")
@@ -283,11 +283,12 @@ def _check_source(config: Config, plan: Plan, source: Reader) -> None:
 
 
 def _serve_metrics(path: Path, config: Config, voice: Voice, stack: ExitStack) -> None:
-    from venn.show.metrics import serving
+    from venn.show.metrics import of_metrics
+    from venn.show.server import serving
 
     host, port = config.access.host, config.run.metrics_port or 0
     try:
-        at = stack.enter_context(serving(lambda: Watch(path), host, port, **guard(config)))
+        at = stack.enter_context(serving(of_metrics(lambda: Watch(path)), host, port, **guard(config)))
     except OSError as error:
         raise click.ClickException(f"metrics cannot be served at {host}:{port}: {error.strerror or error}") from error
     voice.say(f"metrics: http://{host}:{at}/metrics")

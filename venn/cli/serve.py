@@ -25,8 +25,6 @@ from venn.show.page.feed import Feed
 
 MAGIC = b"SQLite format 3\0"
 PAGE, METRICS = 5006, 9477  # ports
-EXTRA = ("bokeh", "tornado", "jinja2")
-NO_PAGE = "the page needs bokeh: pip install bokeh"
 NAP = 0.1  # seconds
 OFTEN = 0.5  # seconds between two updates
 
@@ -73,20 +71,25 @@ def guard(config: Config) -> dict[str, Any]:
 def serve_page(run: str, host: str, at: int, guard: dict[str, Any]) -> None:
     """Serve the page of a run until Ctrl-C, to those whom `guard` names."""
     refuse_other(run)
-    try:
-        from venn.show.page.server import serve
-    except ImportError as error:
-        raise no_page(error) from error
+    from venn.show.page.page import Page
+    from venn.show.server import serving
+
     feed = Feed(lambda: Watch(run), run)
 
-    def started(where: str, port: int) -> None:
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    with (
+        Interrupt() as interrupt,
+        listening(host, at),
+        serving(Page(feed).routes(), host, at, say=say, **guard) as found,
+    ):
         asks = "?token=..." if guard["token"] is not None else ""
-        click.echo(f"the page of {run}: {_address(where, port)}/{asks} (Ctrl-C ends it)")
+        click.echo(f"the page of {run}: {_address(host, found)}/{asks} (Ctrl-C ends it)")
         if not Path(run).exists():
             click.echo(f"{run} is not there yet: the page waits for it", err=True)
-
-    with listening(host, at):
-        serve(feed, host, at, started, **guard)
+        interrupt.wait()
+    feed.close()
 
 
 def follow(run: str, as_json: bool, once: bool = False) -> None:
@@ -146,7 +149,8 @@ def metrics(run: str, config: Config) -> None:
     They are read from the journal at each request, at http://ADDRESS:PORT/metrics. While there is no
     journal, `venn_up` is 0. Ctrl-C ends it. Beyond the loopback address a token is needed, or --no-token.
     """
-    from venn.show.metrics import serving, text_of
+    from venn.show.metrics import exposition, of_metrics
+    from venn.show.server import serving
 
     host, at = config.access.host, METRICS if config.access.port is None else config.access.port
 
@@ -155,25 +159,19 @@ def metrics(run: str, config: Config) -> None:
 
     with one_line_errors():
         refuse_other(run)
-        try:
-            if config.view.once:
-                click.echo(text_of(opened), nl=False)
-                return
-            with listening(host, at), serving(opened, host, at, **guard(config)) as found:
-                click.echo(f"the metrics of {run}: {_address(host, found)}/metrics (Ctrl-C ends it)")
-                if not Path(run).exists():
-                    click.echo(f"{run} is not there yet: until then venn_up is 0", err=True)
-                with Interrupt() as interrupt:
-                    while not interrupt.pressed:
-                        sleep(NAP)
-        except ImportError as error:
-            raise click.ClickException(str(error)) from error
+        if config.view.once:
+            click.echo(exposition(opened), nl=False)
+            return
+        with (
+            Interrupt() as interrupt,
+            listening(host, at),
+            serving(of_metrics(opened), host, at, **guard(config)) as found,
+        ):
+            click.echo(f"the metrics of {run}: {_address(host, found)}/metrics (Ctrl-C ends it)")
+            if not Path(run).exists():
+                click.echo(f"{run} is not there yet: until then venn_up is 0", err=True)
+            interrupt.wait()
 
 
 def _address(host: str, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def no_page(error: ImportError) -> Exception:
-    """Return the error to raise when the page's imports fail: one line, if what is missing is an extra."""
-    return click.ClickException(NO_PAGE) if (error.name or "").split(".")[0] in EXTRA else error

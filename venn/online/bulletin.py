@@ -8,7 +8,7 @@ from typing import Any
 from venn.monitors.alarms import Alarm
 from venn.online.journal import Journal
 from venn.online.run import Run, Rung
-from venn.show.snapshots import figures_of
+from venn.show.view import figures_of
 
 FINEST, OCTAVE = 8, 512  # the curves have a point every FINEST steps, after OCTAVE of them half as many, and so on
 FRESH = 0.5  # least seconds between two writes of the latest figures, where points of the curves are rarer

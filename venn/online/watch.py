@@ -19,7 +19,7 @@ from venn.online.lock import held
 from venn.online.record import Record
 from venn.parameters import integer, path_of
 from venn.prediction import Label, Prediction
-from venn.show.snapshots import Counts, overall
+from venn.show.view import Counts, overall
 
 ENDED = "venn run ended"  # beside the positions of sources in a journal
 RECENT = 1000  # answers over which the rate is measured

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 from textwrap import wrap
 from time import perf_counter
-from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -15,14 +13,12 @@ from rich.live import Live as RichLive
 from rich.text import Text
 
 from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
-from venn.parameters import integer, several_names
 from venn.show.complaints import plain
-from venn.show.snapshots import Snapshot, overall, verdicts
 from venn.show.telling import Crier, Telling, bursts
 from venn.show.terminal import FIRST_STEPS, aligned
+from venn.show.view import Snapshot, Standing, overall, standing
 
 LEVEL = "0.05"
-ERROR, SIZE, WIDTH = (f"{what}_{LEVEL}" for what in ("error", "size", "width"))
 MOST_ALARMS = 64  # kept for the view, for all predictors together
 BESIDE = 8  # lines for the verdict and the alarms
 RATE_OVER = 20  # drawings
@@ -58,11 +54,6 @@ class Live:
     waiting : str
         Shown in a terminal until the first `show`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not what it must be.
-
     Examples
     --------
     >>> snapshot = {"step": 40, "curves": {"accuracy": 0.9, "lower": 0.85, "upper": 0.95}}
@@ -81,11 +72,6 @@ class Live:
         interval: float = 0.1,
         waiting: str = FIRST_STEPS,
     ) -> None:
-        several_names("names", names)
-        if total is not None:
-            integer("total", total, 1)
-        if not interval >= 0:
-            raise ValueError(f"interval must be at least 0 seconds, got {interval!r}")
         self._console = Console() if console is None else console
         self._waiting = waiting
         self._title, self._total, self._names, self._interval = title, total, tuple(names), interval
@@ -129,18 +115,8 @@ class Live:
         ----------
         snapshots : mapping of name to dict
             Results of `Monitor.snapshot`, for some or all of the predictors.
-
-        Raises
-        ------
-        ValueError
-            A name that was not announced, or a step before the last call's.
         """
-        for name in snapshots:
-            if name not in self._counts:
-                raise ValueError(f"snapshots must be of {list(self._names)}, got {name!r}")
         step = max((int(snapshot["step"]) for snapshot in snapshots.values()), default=self._step)
-        if step < self._step:
-            raise ValueError(f"snapshots must be of step {self._step} or later, got step {step}")
         self._step = step
         self._snapshots.update(snapshots)
         self._times.append((perf_counter(), step))
@@ -226,23 +202,25 @@ class Live:
             yield Text(f"and {len(self._names) - len(shown)} more", "dim")
 
     def _cells(self, name: str) -> dict[str, str]:
-        snapshot = self._snapshots.get(name, {})
-        curves, window = snapshot.get("curves", {}), snapshot.get("window", {})
-        near = closest(snapshot)
-        count = snapshot.get("alarms", {}).get("count", 0)
+        one = standing(self._snapshots.get(name, {}))
+        near, spread, (size, width) = one.closest, "", (one.by_level(what) for what in ("size_", "width_"))
+        if LEVEL in size:
+            spread = f"{size[LEVEL]:.2f}"
+        elif LEVEL in width:
+            spread = f"{width[LEVEL]:.3g}"
         plain = self._plain(name)
         return {
             "name": plain if cell_len(plain) <= WIDEST_NAME else set_cell_size(plain, WIDEST_NAME - 1) + "~",
-            "accuracy": _short(curves.get("accuracy")),
-            "claimed": _claimed(curves.get("lower"), curves.get("upper")),
-            "last": _short(window.get("accuracy")),
-            "log loss": _short(curves.get("log_loss")),
-            "ECE": _short(snapshot.get("calibration", {}).get("ece")),
-            "error": _short(curves.get(ERROR)),
-            "set": f"{curves[SIZE]:.2f}" if SIZE in curves else f"{curves[WIDTH]:.3g}" if WIDTH in curves else "",
-            "evidence": "" if near is None else f"{near['log10']:.1f}/{near['threshold']:.1f}",
-            "detector": "" if near is None else self._plain(str(near["detector"])),
-            "alarms": str(count) if count else "",
+            "accuracy": _short(one.means.get("accuracy")),
+            "claimed": _claimed(one.claim),
+            "last": _short(one.lately.get("accuracy")),
+            "log loss": _short(one.means.get("log_loss")),
+            "ECE": _short(one.ece),
+            "error": _short(one.errors.get(LEVEL)),
+            "set": spread,
+            "evidence": "" if near is None else f"{near.log10:.1f}/{near.threshold:.1f}",
+            "detector": "" if near is None else self._plain(near.detector),
+            "alarms": str(one.alarms or ""),
         }
 
     def _last_alarms(self, width: int) -> Iterator[Text]:
@@ -265,16 +243,6 @@ def printable(text: str, encoding: str) -> str:
     return plain(text).encode(encoding, "replace").decode(encoding)
 
 
-def closest(snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return the evidence that is closest to its threshold; JSON, which has no infinities, has None for log 0."""
-    entries = [
-        {**entry, "log10": -inf if entry["log10"] is None else float(entry["log10"])}
-        for entry in snapshot.get("evidence", ())
-        if "log10" in entry and "threshold" in entry
-    ]
-    return max(entries, key=lambda entry: entry["log10"] - entry["threshold"], default=None)
-
-
 def _short(value: float | None) -> str:
     """Return three decimals without the zero before the point; empty for an unknown value."""
     if value is None:
@@ -282,8 +250,11 @@ def _short(value: float | None) -> str:
     return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 0.9995 else f"{value:.2f}"
 
 
-def _claimed(lower: float | None, upper: float | None) -> str:
-    return f"[{_short(lower)}, {_short(upper)}]" if lower != upper else _short(lower)
+def _claimed(claim: tuple[float, float] | None) -> str:
+    if claim is None:
+        return ""
+    lower, upper = map(_short, claim)
+    return f"[{lower}, {upper}]" if claim[0] != claim[1] else lower
 
 
 def lines(snapshots: Mapping[str, Snapshot], telling: Telling | None = None) -> list[str]:
@@ -304,35 +275,29 @@ def lines(snapshots: Mapping[str, Snapshot], telling: Telling | None = None) -> 
     platt: accuracy 0.900, claimed 0.900; log loss 0.250; evidence 10^0.30 (ForwardEProcess), alarm at 10^2.00; no alarm
     """
     telling = telling or Telling()
-    return [f"{name}: {'; '.join(_words(snapshot, telling))}" for name, snapshot in snapshots.items()]
+    return [f"{name}: {'; '.join(_words(standing(snapshot), telling))}" for name, snapshot in snapshots.items()]
 
 
-def _words(snapshot: Snapshot, telling: Telling) -> list[str]:
-    curves = snapshot.get("curves", {})
-    words = [verdict.sentence for verdict in verdicts({"": snapshot}).values()]
-    if "accuracy" in curves and WIDTH not in curves:  # of numbers it would be 1 - the errors that follow
-        lower, upper = curves.get("lower"), curves.get("upper")
-        claim = "" if lower is None else f", claimed {lower:.3f}"
-        if lower != upper:
-            claim = f", claimed [{lower:.3f}, {upper:.3f}]"
-        words.append(f"accuracy {curves['accuracy']:.3f}{claim}")
-    if ERROR in curves:
-        size, width = curves.get(SIZE), curves.get(WIDTH)
-        spread = f"sets of {size:.2f} labels" if width is None else f"mean width {width:.4g}"
-        words.append(f"errors at {LEVEL} {curves[ERROR]:.3f}, {spread}")
-    if "log_loss" in curves:
-        words.append(f"log loss {curves['log_loss']:.3f}")
-    if "calibration" in snapshot:
-        words.append(f"ECE {snapshot['calibration']['ece']:.3f}")
-    near = closest(snapshot)
-    if near is not None:
-        reached = f"10^{near['log10']:.2f} ({near['detector']})"
-        words.append(f"evidence {reached}, alarm at 10^{near['threshold']:.2f}")
-    alarms = snapshot.get("alarms", {})
-    count = alarms.get("count", 0)
-    if count:
-        rang = "1 alarm" if count == 1 else f"{count} alarms, the last"
-        words.append(f"{rang}: {telling.tell(alarms['last'][-1])}")
-    else:
-        words.append("no alarm")
-    return words
+def _words(one: Standing, telling: Telling) -> list[str]:
+    means, width = one.means, one.by_level("width_").get(LEVEL)
+    words = [] if one.verdict is None else [one.verdict.sentence]
+    if "accuracy" in means and width is None:  # of numbers it would be 1 - the errors that follow
+        claim = ""
+        if one.claim is not None:
+            lower, upper = one.claim
+            claim = f", claimed {lower:.3f}" if lower == upper else f", claimed [{lower:.3f}, {upper:.3f}]"
+        words.append(f"accuracy {means['accuracy']:.3f}{claim}")
+    if LEVEL in one.errors:
+        spread = f"sets of {one.by_level('size_')[LEVEL]:.2f} labels" if width is None else f"mean width {width:.4g}"
+        words.append(f"errors at {LEVEL} {one.errors[LEVEL]:.3f}, {spread}")
+    if "log_loss" in means:
+        words.append(f"log loss {means['log_loss']:.3f}")
+    if one.ece is not None:
+        words.append(f"ECE {one.ece:.3f}")
+    if one.closest is not None:
+        near = one.closest
+        words.append(f"evidence 10^{near.log10:.2f} ({near.detector}), alarm at 10^{near.threshold:.2f}")
+    if one.alarms:
+        rang = "1 alarm" if one.alarms == 1 else f"{one.alarms} alarms, the last"
+        return [*words, f"{rang}: {telling.tell(one.rang[-1])}"]
+    return [*words, "no alarm"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from venn.monitors.alarms import PER_DECADE
 from venn.monitors.drift import ABOUT
-from venn.show.snapshots import Snapshot
+from venn.show.view import Snapshot
 
 APART = 1000  # steps: alarms of one detector that are less apart belong together
 THEOREM = " Theorem"  # from here on the sentence is the same for every alarm of a detector
@@ -47,12 +48,12 @@ class Telling:
 
 @dataclass
 class Burst:
-    """Alarms of one detector about one predictor, each soon after the one before.
+    """Alarms that belong together, such as those of one detector about one predictor, each soon after the one before.
 
     Attributes
     ----------
     name : str
-        The predictor.
+        The predictor of the first.
     first, last : mapping
         Alarms, with "step", "detector", "about", "log_evidence" and "sentence".
     count : int
@@ -63,10 +64,9 @@ class Burst:
     last: Snapshot
     count: int = 1
 
-    def takes(self, name: str, alarm: Snapshot) -> bool:
-        """Take in an alarm that belongs to this burst; return whether it does."""
-        of = [name, alarm["detector"], alarm["about"]] == [self.name, self.first["detector"], self.first["about"]]
-        if not of or alarm["step"] - self.last["step"] >= APART:
+    def takes(self, alarm: Snapshot) -> bool:
+        """Take in an alarm of the same kind if it is soon after the last one; return whether it is."""
+        if alarm["step"] - self.last["step"] >= APART:
             return False
         self.last, self.count = alarm, self.count + 1
         return True
@@ -87,10 +87,16 @@ def bursts(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
     >>> [(one.first["step"], one.more) for one in bursts(("abers", alarm | {"step": n}) for n in (7, 9, 30, 5000))]
     [(7, '2 more until step 30'), (5000, '')]
     """
-    found: list[Burst] = []
+    return _together(alarms, lambda name, alarm: (name, alarm["detector"], alarm["about"]))
+
+
+def _together(alarms: Iterable[tuple[str, Snapshot]], key: Callable[[str, Snapshot], Any]) -> list[Burst]:
+    found, latest = [], dict[Any, Burst]()
     for name, alarm in alarms:
-        if not any(burst.takes(name, alarm) for burst in reversed(found)):
-            found.append(Burst(name, alarm, alarm))
+        of = key(name, alarm)
+        if of not in latest or not latest[of].takes(alarm):
+            latest[of] = Burst(name, alarm, alarm)
+            found.append(latest[of])
     return found
 
 
@@ -106,14 +112,7 @@ def storms(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
     >>> [(one.name, one.first["step"], one.more) for one in storms(rung)]
     [('sets', 7, '1 more until step 9'), ('abers', 5000, '')]
     """
-    found: dict[bool, list[Burst]] = {False: [], True: []}
-    for name, alarm in sorted(alarms, key=lambda one: int(one[1]["step"])):
-        of = found[alarm["about"] == ABOUT]
-        if of and alarm["step"] - of[-1].last["step"] < APART:
-            of[-1].last, of[-1].count = alarm, of[-1].count + 1
-        else:
-            of.append(Burst(name, alarm, alarm))
-    return [*found[False], *found[True]]
+    return _together(sorted(alarms, key=lambda one: int(one[1]["step"])), lambda name, alarm: alarm["about"] == ABOUT)
 
 
 class Crier:
@@ -144,7 +143,7 @@ class Crier:
             return [f"{name}: {alarm['sentence']}"]
         key = name, str(alarm["detector"]), str(alarm["about"])
         burst = self._now.get(key)
-        if burst is None or not burst.takes(name, alarm):
+        if burst is None or not burst.takes(alarm):
             before = self._again(key)
             self._now[key] = Burst(name, alarm, alarm)
             return [*before, f"{name}: {self.telling.tell(alarm)}"]

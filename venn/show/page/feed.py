@@ -6,14 +6,14 @@ import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from secrets import token_hex
 from time import monotonic, time
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
-from venn.labels import LabelSpace
+from venn.labels import LabelSpace, Real
+from venn.monitors.kind import LEVEL
 from venn.monitors.verdict import Verdict
-from venn.show.snapshots import UNSEEN, Counts, Snapshot, figures_of, overall
-
-Made = TypeVar("Made")
+from venn.show.view import UNSEEN, Counts, Snapshot, Standing, figures_of, overall, standing
 
 MOST_POINTS = 2000
 LATEST = 20  # questions in a table
@@ -80,6 +80,8 @@ class Run:
         When the run came to its end, in seconds since 1970.
     version : int
         Changes whenever any of this changes.
+    key : str
+        Of this object alone.
     """
 
     def __init__(self, watched: Watched) -> None:
@@ -90,9 +92,9 @@ class Run:
         self._apart = 1
         self._drawn = 0  # last step of the run's own points that was read
         self._times: deque[tuple[float, int]] = deque()
-        self._made: dict[Any, Any] = {}
+        self._standings: dict[str, Standing] = {}
         self._seen: Any = None
-        self.version = 0
+        self.version, self.key = 0, token_hex(4)
         self.verdict: Verdict | None = None
         self.since: float | None = None
         self.snapshots: dict[str, Snapshot] = {}  # of predictors
@@ -122,7 +124,7 @@ class Run:
         seen = (tuple(self.counts), self.ended, len(self.points), self.thinned, steps, rung)
         if seen != self._seen:
             self._seen, self.version = seen, self.version + 1
-            self._made.clear()
+            self._standings.clear()
         now = monotonic()
         self._times.append((now, self.counts.answered))
         while now - self._times[0][0] > RATE_OVER:
@@ -147,6 +149,17 @@ class Run:
         """Return the latest figures of a predictor; before the first, what shows none."""
         return self.snapshots.get(name, UNSEEN)
 
+    def standing(self, name: str) -> Standing:
+        """Return how a predictor stands."""
+        if name not in self._standings:
+            self._standings[name] = standing(self.snapshot(name))
+        return self._standings[name]
+
+    @property
+    def right(self) -> str:
+        """What it is to be right: of numbers, the label lies inside the interval."""
+        return f"inside at {LEVEL}" if isinstance(self.space, Real) else "accuracy"
+
     @property
     def worst(self) -> str:
         """The predictor on which the verdict is, or would be if nobody watched objects; at first the first one."""
@@ -168,19 +181,12 @@ class Run:
         if not self.points or point.step // self._apart > self.points[-1].step // self._apart:
             self.points.append(point)
 
-    def once(self, make: Callable[..., Made], *arguments: Any) -> Made:
-        """Return `make` of the run and these arguments; computed once for all viewers until the run changes."""
-        key = (make, *arguments)
-        if key not in self._made:
-            self._made[key] = make(self, *arguments)
-        return self._made[key]
-
     def finish(self) -> None:
         """Let the curves end where the run ends, however near the last point is."""
         step = max((one["told"]["step"] for one in self.snapshots.values()), default=0)
         if self.points and step > self.points[-1].step:
             self.points.append(Point(step, self._figures()))
-            self._made.clear()
+            self._standings.clear()
 
     @property
     def rate(self) -> float:
@@ -215,6 +221,8 @@ class Feed:
         The run as last read; another object for another run; None before it is there.
     complaint : str or None
         Why it cannot be read at present.
+    looks : int
+        How often it was read.
     """
 
     def __init__(
@@ -227,6 +235,7 @@ class Feed:
         self.path = Path(path)
         self.run: Run | None = None
         self.complaint: str | None = None
+        self.looks = 0
         self._watched: Watched | None = None
         self._file: tuple[int, int] | None = None
         self._next = 0.0
@@ -241,6 +250,7 @@ class Feed:
             except self._errors as error:
                 self.complaint = " ".join(str(error).split()) or type(error).__name__
                 self.close()
+            self.looks += 1
             self._next = monotonic() + OFTEN
         return self.run
 

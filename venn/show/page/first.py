@@ -13,8 +13,8 @@ from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS, Ve
 from venn.show.page import words
 from venn.show.page.feed import Feed, Run
 from venn.show.page.words import ago, clock, text
-from venn.show.snapshots import Recent, counting, recent
 from venn.show.telling import storms
+from venn.show.view import Recent, counting, recent
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early", USELESS: "guesses"}  # in a table

@@ -1,42 +1,290 @@
-// The theme: that of the system until the button is pressed; canvases are painted anew.
+// Shows one document of a run: its words, and its curves, drawn here. A report holds the document; the page asks its
+// server for it again and again. Texts of the run come as text, or as HTML in which the server has escaped them.
 (() => {
-  const root = document.documentElement;
-  const dark = () => getComputedStyle(root).colorScheme === "dark";
-  const keep = (theme) => { try { localStorage.setItem("venn-theme", theme); } catch { /* no storage: for this page only */ } };
-  const kept = () => { try { return localStorage.getItem("venn-theme"); } catch { return null; } };
-  const paint = () => {
-    if (window.Bokeh) for (const view of Bokeh.index.query((view) => view.request_repaint)) view.request_repaint();
+  "use strict";
+  const root = document.documentElement, SVG = "http://www.w3.org/2000/svg";
+  const LEFT = 58, RIGHT = 24, TOP = 8, BELOW = 42, NEAR = 14; // pixels
+  const EVERY = 1000, HIDDEN = 10000, PATIENCE = 20000; // milliseconds
+  const tables = {}, drawn = new Map(), written = new Map(); // columns by name; charts by element; words by place
+  let zoom = null; // range of steps that the viewer has chosen
+
+  const make = (parent, name, attributes = {}, text = "") => {
+    const made = parent.namespaceURI === SVG || name === "svg"
+      ? document.createElementNS(SVG, name) : document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text) made.textContent = text;
+    parent.append(made);
+    return made;
+  };
+
+  // ---------------------------------------------------------------- numbers
+  const plain = (value, digits = 0) =>
+    value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const said = (value) => value === null || value === undefined ? "–" : Number.isInteger(value) ? plain(value)
+    : plain(value, Math.abs(value) < 10 ? 4 : 2);
+  const ticks = (low, high, most) => {
+    const least = Math.max((high - low) / most, 1e-12), power = 10 ** Math.floor(Math.log10(least));
+    const apart = power * [1, 2, 5, 10].find((one) => one * power >= least * 0.999);
+    const digits = Math.max(0, -Math.floor(Math.log10(apart) + 1e-9));
+    const found = [];
+    for (let i = Math.ceil(low / apart - 1e-9); i * apart <= high + apart * 1e-9; i++) found.push([i * apart || 0, plain(i * apart || 0, digits)]);
+    return found;
+  };
+
+  // ----------------------------------------------------------------- charts
+  const range = (chart) => {
+    if (chart.x) return chart.x;
+    const steps = tables[chart.of]?.step ?? [];
+    return zoom ?? [0, Math.max(steps.at(-1) ?? 2, 2)];
+  };
+  const height = (chart, [from, to]) => { // what is drawn, but for the first tenth, which varies widely; and what must be seen
+    if (chart.y) return chart.y;
+    const { step = [], ...columns } = tables[chart.of] ?? {}, start = zoom ? from : 0.1 * to, [least, most] = chart.within;
+    let low = Infinity, high = -Infinity;
+    for (const { column, to: other } of chart.items) for (const key of [column, other]) {
+      for (const [i, value] of (columns[key] ?? []).entries()) {
+        if (value !== null && step[i] >= start && step[i] <= to) { low = Math.min(low, value); high = Math.max(high, value); }
+      }
+    }
+    if (low > high) [low, high] = [least ?? 0, most ?? 1];
+    const room = Math.max(0.08 * (high - low), 0.005), also = zoom ? [] : chart.also;
+    return [Math.min(Math.max(low - room, least ?? -Infinity), ...also), Math.max(Math.min(high + room, most ?? Infinity), ...also)];
+  };
+  const path = (xs, ys) => {
+    let text = "", gap = true;
+    for (let i = 0; i < xs.length; i++) {
+      if (ys[i] === null) { gap = true; continue; }
+      text += `${gap ? "M" : "L"}${xs[i].toFixed(1)} ${ys[i].toFixed(1)}`;
+      gap = false;
+    }
+    return text;
+  };
+  const clamp = (value) => Math.max(-1e4, Math.min(1e4, value));
+
+  const PENS = {
+    line: (inner, item, { x, y, table }) => {
+      const values = (table[item.column] ?? []).map((value) => value === null ? null : clamp(y(value)));
+      make(inner, "path", { d: path(table.step.map(x), values), class: `line ${item.c}`, "stroke-width": item.width, "stroke-dasharray": item.dash });
+      if (values.filter((value) => value !== null).length === 1) { // a line through one point would be invisible
+        const i = values.findIndex((value) => value !== null);
+        make(inner, "circle", { cx: x(table.step[i]), cy: values[i], r: 3, class: `fill ${item.c}` });
+      }
+    },
+    band: (inner, item, { x, y, table }) => {
+      const ends = [item.column, item.to].map((key) => table[key] ?? []);
+      const known = table.step.map((step, i) => i).filter((i) => ends[0][i] !== null && ends[1][i] !== null);
+      const [low, high] = ends.map((values) => known.map((i) => `${x(table.step[i]).toFixed(1)} ${clamp(y(values[i])).toFixed(1)}`));
+      if (known.length) make(inner, "path", { d: `M${low.join("L")}L${high.reverse().join("L")}Z`, class: `band ${item.c}` });
+    },
+    across: (inner, item, { y, right }) => {
+      if (item.at !== null) make(inner, "path", { d: `M0 ${y(item.at)}H${right}`, class: `line ${item.c}`, "stroke-width": 1.5, "stroke-dasharray": item.dash, opacity: 0.8 });
+    },
+    rung: (inner, item, { x, bottom }) => {
+      make(inner, "path", { d: item.x.map((at) => `M${x(at).toFixed(1)} 0V${bottom}`).join(""), class: `line ${item.c}`, "stroke-width": 1.2, opacity: 0.7 });
+    },
+    marks: (inner, item, { x, y }) => {
+      make(inner, "path", { d: item.x.map((at, i) => `M${(x(at) - 6).toFixed(1)} ${(y(item.y[i]) - 5).toFixed(1)}h12l-6 10z`).join(""), class: `fill ${item.c}` });
+    },
+    even: (inner, item, { x, y }) => {
+      make(inner, "path", { d: `M${x(0)} ${y(0)}L${x(1)} ${y(1)}`, class: `line ${item.c}`, "stroke-width": 1.2, "stroke-dasharray": item.dash });
+    },
+    dots: (inner, item, { x, y }) => {
+      const most = Math.max(1, ...item.count);
+      make(inner, "path", { d: path(item.confidence.map(x), item.accuracy.map(y)), class: `line ${item.c}`, "stroke-width": 1, opacity: 0.5 });
+      for (const [i, at] of item.confidence.entries()) {
+        make(inner, "circle", { cx: x(at), cy: y(item.accuracy[i]), r: 2.5 + 6.5 * Math.sqrt(item.count[i] / most), class: `fill ${item.c}` });
+      }
+    },
+    bars: (inner, item, { x, y, bottom }) => {
+      for (const [i, count] of item.count.entries()) {
+        make(inner, "rect", { x: x(item.lower[i]), width: Math.max(x(item.upper[i]) - x(item.lower[i]) - 1, 1), y: y(count), height: Math.max(bottom - y(count), 0), class: `fill ${item.c}`, opacity: 0.5 });
+      }
+    },
+  };
+
+  const draw = (place, chart) => {
+    const width = Math.max(place.clientWidth, 200), right = width - LEFT - RIGHT;
+    const below = chart.below ? BELOW : BELOW - 18, bottom = chart.height - TOP - below;
+    const xs = range(chart), ys = height(chart, xs), table = tables[chart.of] ?? { step: [] };
+    const x = (value) => (value - xs[0]) / (xs[1] - xs[0]) * right;
+    const y = (value) => bottom - (value - ys[0]) / (ys[1] - ys[0] || 1) * bottom;
+    const svg = make(place, "svg", { width, height: chart.height, viewBox: `0 0 ${width} ${chart.height}`, role: "img", "aria-label": `${chart.beside} against ${chart.below || "probability"}` });
+    if (table.step.length) svg.dataset.last = table.step.at(-1);
+    const area = make(svg, "g", { transform: `translate(${LEFT} ${TOP})` });
+    for (const [at, text] of ticks(...ys, Math.max(2, bottom / 45))) {
+      make(area, "path", { d: `M0 ${y(at).toFixed(1)}H${right}`, class: "grid" });
+      make(area, "text", { x: -7, y: y(at) + 4, class: "end" }, text);
+    }
+    for (const [at, text] of ticks(...xs, Math.max(2, right / 110))) {
+      make(area, "path", { d: `M${x(at).toFixed(1)} 0V${bottom}`, class: "grid" });
+      make(area, "text", { x: x(at), y: bottom + 17, class: "middle" }, text);
+    }
+    make(area, "text", { x: right / 2, y: bottom + 35, class: "middle name" }, chart.below);
+    make(area, "text", { transform: `translate(-46 ${bottom / 2}) rotate(-90)`, class: "middle name" }, chart.beside);
+    const inner = make(area, "svg", { width: right, height: bottom }); // it cuts off what lies outside
+    const scale = { x, y, table, right, bottom };
+    for (const item of chart.items) PENS[item.draw](inner, item, scale);
+    const over = make(inner, "g");
+    return { chart, svg, over, scale, back: (at) => xs[0] + at / right * (xs[1] - xs[0]) };
+  };
+
+  const swatch = (item) => item.draw === "band" ? "band" : item.draw === "marks" ? "mark"
+    : item.dash === "2 4" ? "dots" : item.dash ? "dash" : item.width < 2 || item.draw === "rung" ? "thin" : "line";
+
+  const paint = (place) => {
+    const { charts } = drawn.get(place);
+    if (typeof charts === "string") return void place.replaceChildren(Object.assign(document.createElement("p"), { textContent: charts }));
+    place.replaceChildren();
+    const entries = new Map(), shown = [];
+    for (const chart of charts) {
+      if (chart.note) { make(place, "p", { class: "fine" }, chart.note); continue; }
+      shown.push(draw(place, chart));
+      for (const item of chart.items) if (item.say) entries.set(item.say, item);
+    }
+    const legend = make(place, "p", { class: "legend" });
+    for (const [text, item] of entries) {
+      const entry = make(legend, "span");
+      make(entry, "i", { class: `${swatch(item)} ${item.c}` });
+      entry.append(text);
+    }
+    drawn.get(place).shown = shown;
+    tell(place);
+  };
+
+  // ------------------------------------------------------- under the pointer
+  const lines = ({ chart, scale: { x, y, table } }, at, down) => {
+    const of = chart.items.find((item) => item.count);
+    if (of) {
+      const i = nearest(of.confidence.map(x), at);
+      return i < 0 ? null : [x(of.confidence[i]), ["probability", said(of.confidence[i])], ["right", said(of.accuracy[i])], ["steps", said(of.count[i])]];
+    }
+    const i = nearest(table.step.map(x), at);
+    if (i < 0) return null;
+    const found = [x(table.step[i]), ["answers", said(table.step[i])]];
+    for (const item of chart.items) {
+      if (item.draw === "line") found.push([item.say, said(table[item.column]?.[i])]);
+      if (item.draw === "band") found.push([item.say, `${said(table[item.column]?.[i])} to ${said(table[item.to]?.[i])}`]);
+      for (const [k, mark] of item.draw === "marks" ? item.x.entries() : []) {
+        if (Math.hypot(x(mark) - at, y(item.y[k]) - down) < NEAR) found.push([`alarm at ${said(mark)}`, item.what[k]]);
+      }
+    }
+    return found;
+  };
+  const nearest = (xs, at) => xs.reduce((best, x, i) => best < 0 || Math.abs(x - at) < Math.abs(xs[best] - at) ? i : best, -1);
+  const tell = (place) => {
+    const { pointer, shown = [], start } = drawn.get(place);
+    place.querySelector(".tip")?.remove();
+    for (const one of shown) one.over.replaceChildren();
+    if (!pointer) return;
+    for (const one of shown) {
+      const box = one.svg.getBoundingClientRect(), at = pointer.x - box.left - LEFT, down = pointer.y - box.top - TOP;
+      if (down < -TOP || pointer.y > box.bottom || at < 0 || at > one.scale.right) continue;
+      const found = lines(one, at, down);
+      if (!found) continue;
+      const [across, ...entries] = found;
+      make(one.over, "path", { d: `M${across.toFixed(1)} 0V${one.scale.bottom}`, class: "grid strong" });
+      if (start !== undefined && !one.chart.x) make(one.over, "rect", { x: Math.min(start, at), width: Math.abs(at - start), height: one.scale.bottom, class: "chosen" });
+      const tip = make(place, "dl", { class: "tip" });
+      for (const [name, value] of entries) { make(tip, "dt", {}, name); make(tip, "dd", {}, value); }
+      tip.style.top = `${box.top - place.getBoundingClientRect().top + TOP}px`;
+      tip.style[across > one.scale.right / 2 ? "left" : "right"] = `${across > one.scale.right / 2 ? LEFT + 6 : RIGHT + 6}px`;
+    }
+  };
+  const chosen = (place, event) => { // the steps between the places where the pointer went down and up
+    const one = drawn.get(place).shown?.find(({ chart, svg }) => !chart.x && svg.contains(event.target));
+    return one ? [one, event.clientX - one.svg.getBoundingClientRect().left - LEFT] : [null, 0];
+  };
+  const listen = (place) => {
+    const state = drawn.get(place);
+    const point = (event) => { state.pointer = event && { x: event.clientX, y: event.clientY }; tell(place); };
+    place.addEventListener("pointermove", point);
+    place.addEventListener("pointerleave", () => { state.start = undefined; point(null); });
+    place.addEventListener("pointerdown", (event) => { if (event.pointerType === "mouse") state.start = chosen(place, event)[0] ? chosen(place, event)[1] : undefined; });
+    place.addEventListener("pointerup", (event) => {
+      const [one, at] = chosen(place, event);
+      const ends = [state.start ?? at, at].sort((a, b) => a - b);
+      state.start = undefined;
+      if (one && ends[1] - ends[0] > NEAR) { zoom = ends.map(one.back); again(); }
+    });
+    place.addEventListener("dblclick", () => { zoom = null; again(); });
+    new ResizeObserver(() => { if (place.clientWidth !== state.width) { state.width = place.clientWidth; paint(place); } }).observe(place);
+  };
+  const again = () => { for (const place of drawn.keys()) paint(place); };
+
+  // ------------------------------------------------------------ the document
+  const show = (found) => {
+    for (const [place, html] of Object.entries(found.words ?? {})) {
+      const at = document.querySelector(`[data-words="${place}"]`);
+      if (at && written.get(place) !== html) { at.innerHTML = html; written.set(place, html); }
+    }
+    for (const [name, { after, columns }] of Object.entries(found.tables ?? {})) {
+      if (after) for (const [key, values] of Object.entries(columns)) tables[name][key].push(...values);
+      else tables[name] = columns;
+    }
+    for (const place of document.querySelectorAll("[data-chart]")) {
+      const charts = found.charts?.[place.dataset.chart];
+      if (charts === undefined) continue;
+      if (drawn.has(place)) drawn.get(place).charts = charts;
+      else { drawn.set(place, { charts, width: place.clientWidth }); listen(place); }
+      paint(place);
+    }
+  };
+
+  // -------------------------------------------------------------- the server
+  const asking = () => {
+    const chooser = document.getElementById("chooser");
+    let seen = "", page = null, failed = 0, wait = 0;
+    const ask = async () => {
+      clearTimeout(wait);
+      const of = chooser.value, sent = seen;
+      try {
+        const query = new URLSearchParams({ of, seen: sent });
+        const answer = await fetch(`run.json?${query}`, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+        if (answer.status === 401 || answer.status === 403) return void location.reload();
+        if (!answer.ok) throw new Error(answer.status);
+        const found = await answer.json();
+        if (page !== null && page !== found.page) return void location.reload(); // a newer version of it
+        page = found.page;
+        failed = 0;
+        delete root.dataset.lost;
+        document.title = found.title;
+        if (of === chooser.value && sent === seen) {
+          seen = found.seen;
+          if (found.names) choose(found.names, found.of);
+          show(found);
+        }
+      } catch {
+        if (++failed > 1) root.dataset.lost = "";
+      }
+      clearTimeout(wait);
+      wait = setTimeout(ask, document.hidden ? HIDDEN : EVERY);
+    };
+    const choose = (names, of) => {
+      if (JSON.stringify(names) !== chooser.dataset.names) {
+        chooser.dataset.names = JSON.stringify(names);
+        chooser.replaceChildren(...names.map((name) => new Option(name, name)));
+        chooser.parentElement.hidden = names.length < 2;
+        zoom = null;
+      }
+      chooser.value = of;
+    };
+    chooser.addEventListener("change", ask);
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
+    ask();
+  };
+
+  // The theme: that of the system until the button is pressed.
+  const kept = (theme) => {
+    try { return theme ? localStorage.setItem("venn-theme", theme) : localStorage.getItem("venn-theme"); } catch { return null; }
   };
   if (kept()) root.dataset.theme = kept();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   addEventListener("DOMContentLoaded", () => {
-    const button = document.getElementById("theme");
-    button.addEventListener("click", () => {
-      root.dataset.theme = dark() ? "light" : "dark";
-      keep(root.dataset.theme);
-      paint();
+    document.getElementById("theme").addEventListener("click", () => {
+      root.dataset.theme = getComputedStyle(root).colorScheme === "dark" ? "light" : "dark";
+      kept(root.dataset.theme);
     });
+    const held = document.getElementById("document");
+    if (held) show(JSON.parse(held.textContent));
+    else asking();
   });
-})();
-
-// A server that has gone: Bokeh gives up after half a minute, and its token after five; here the page asks on until
-// somebody answers, then it is opened anew.
-(() => {
-  const root = document.documentElement;
-  let asking = null;
-  const found = () => { clearInterval(asking); asking = null; delete root.dataset.lost; };
-  const ask = async () => {
-    try {
-      const answer = await fetch(location.href, { cache: "no-store" });
-      if (answer.ok && asking !== null) location.reload();
-    } catch { /* not yet */ }
-  };
-  const lost = () => { root.dataset.lost = ""; asking ??= setInterval(ask, 2000); };
-  const listen = () => {
-    const shown = Bokeh.documents[0];
-    if (!shown) return void setTimeout(listen, 200);
-    shown.on_event("connection_lost", lost);
-    shown.on_event("client_reconnected", found);
-  };
-  addEventListener("DOMContentLoaded", () => { if (window.Bokeh) listen(); });
 })();

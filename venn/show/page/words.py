@@ -22,13 +22,11 @@ from venn.prediction import (
     REALISED_ROW,
 )
 from venn.show.complaints import plain
-from venn.show.page import columns
 from venn.show.page.feed import LATEST, Run
-from venn.show.snapshots import Counts, verdicts
 from venn.show.telling import Burst, Telling, bursts
+from venn.show.view import Counts, standing
 
 LONGEST = 60  # letters of an id or a label
-SERIES = ("#2f86c5", "#d9660a", "#1a9e77", "#c05fa0", "#a88700", "#7b74d6", "#8a8a8a", "#a0522d")
 EXCHANGEABLE = "<b>Guaranteed while nothing has changed</b> (on exchangeable data): "
 GUARANTEES = {
     PREDICTED_LABEL: EXCHANGEABLE
@@ -77,8 +75,13 @@ def text(value: Any, longest: int = LONGEST) -> str:
     >>> text("<b>")
     '&lt;b&gt;'
     """
+    return escape(short(value, longest))
+
+
+def short(value: Any, longest: int = LONGEST) -> str:
+    """Return a text of the run on one line, cut where it is too long."""
     shown = plain(str(value))
-    return escape(shown if len(shown) <= longest else shown[: longest - 1] + "…")
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 def label(value: Any, longest: int = LONGEST) -> str:
@@ -174,40 +177,31 @@ def tiles(shown: Mapping[str, str], of: str = "tiles") -> str:
 
 def numbers(run: Run, name: str) -> str:
     """Return the figures of one predictor."""
-    snapshot = run.snapshot(name)
-    told, curves, window = snapshot["told"], snapshot["told"]["curves"], snapshot["told"]["window"]
-    if not curves:
+    one = run.standing(name)
+    if not one.means:
         return f"<p>{UNSEEN}</p>"
-    shown = {columns.right(run): share(curves["accuracy"]), f"last {window['size']:,}": share(window["accuracy"])}
-    if "lower" in curves:
-        lower, upper = share(curves["lower"]), share(curves["upper"])
+    shown = {run.right: share(one.means["accuracy"]), f"last {one.lately['size']:,}": share(one.lately["accuracy"])}
+    if one.claim is not None:
+        lower, upper = map(share, one.claim)
         shown["claimed"] = lower if lower == upper else f"{lower} to {upper}"
-        shown |= {"log loss": share(curves["log_loss"]), "Brier": share(curves["brier"])}
-        if "calibration" in told:
-            shown["ECE"] = share(told["calibration"]["ece"])
-    for level in columns.levels(snapshot):
-        shown[f"errors at {level}"] = share(curves[columns.ERROR + level])
-    shown |= {title: f"{curves[key]:.4g}" for key, title in OF_NUMBERS.items() if key in curves}
+        shown |= {"log loss": share(one.means["log_loss"]), "Brier": share(one.means["brier"])}
+        if one.ece is not None:
+            shown["ECE"] = share(one.ece)
+    shown |= {f"errors at {level}": share(value) for level, value in one.errors.items()}
+    shown |= {title: f"{one.means[key]:.4g}" for key, title in OF_NUMBERS.items() if key in one.means}
     return tiles(shown)
 
 
 def promise(run: Run, name: str) -> str:
     """Return the theorem about the predictions of a predictor, and what is not guaranteed."""
-    guaranteed = run.snapshot(name)["told"]["guaranteed"]
+    guaranteed, found = run.standing(name).guaranteed, run.standing(name).verdict
     said = UNSEEN if guaranteed is None else GUARANTEES.get(guaranteed, MIXED)
-    found = verdicts({name: run.snapshot(name)}).get(name)
     if found is not None and found.state == CHANGED:
         said = f"<b class='alarm'>It does not hold now: {text(found.sentence, 1000)}.</b></p><p>{said}"
     late = "" if guaranteed in (None, NOTHING) else f"<p class='fine'>{LATE}</p>"
     watched = EVIDENCE if name in run.monitors else "Nothing bets against these claims: it has no monitor."
     made = f"<p class='fine'><b>{text(name)}</b> is <code>{text(run.predictors.get(name, '?'), 400)}</code></p>"
     return f"<p>{said}</p>{late}<p class='fine'>{watched}</p>{made}"
-
-
-def legend(entries: Sequence[tuple[str, str, str]]) -> str:
-    """Return a legend that wraps on a narrow screen: (colour, "line", "dash", "band" or "mark", words)."""
-    items = "".join(f'<span><i class="{kind}" style="--c:{colour}"></i>{said}</span>' for colour, kind, said in entries)
-    return f'<p class="legend">{items}</p>'
 
 
 def rung(run: Run, together: Callable[[Iterable[tuple[str, Any]]], list[Burst]] = bursts) -> list[Burst]:
@@ -218,9 +212,8 @@ def rung(run: Run, together: Callable[[Iterable[tuple[str, Any]]], list[Burst]] 
 
 def alarm_count(run: Run) -> int:
     """Return the number of alarms of all predictors so far."""
-    of = (*run.snapshots.values(), *run.drifts.values())
-    told = sum(one["monitor"]["alarms"]["count"] for one in of if one["monitor"] is not None)
-    return max(int(told), sum(map(len, run.alarms.values())))
+    told = sum(standing(one).alarms for one in (*run.snapshots.values(), *run.drifts.values()))
+    return max(told, sum(map(len, run.alarms.values())))
 
 
 def _at(when: float) -> str:
@@ -258,20 +251,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def summary(run: Run) -> str:
     """Return one line for each predictor."""
-    numbers = [key for key in OF_NUMBERS if any(key in one["told"]["curves"] for one in run.snapshots.values())]
+    found = {name: run.standing(name) for name in run.snapshots}
+    numbers = [key for key in OF_NUMBERS if any(key in one.means for one in found.values())]
     keys = ("accuracy",) if numbers else ("accuracy", "lower", "upper", "log_loss", "brier")
-    of = sorted({level for one in run.snapshots.values() for level in columns.levels(one)}, key=float)
-    headings = [columns.right(run), *(key.replace("_", " ") for key in keys[1:]), *(() if numbers else ("ECE",))]
-    headings += [*(OF_NUMBERS[key] for key in numbers), *(f"errors at {e}" for e in of)]
+    levels = sorted({level for one in found.values() for level in one.errors}, key=float)
+    headings = [run.right, *(key.replace("_", " ") for key in keys[1:]), *(() if numbers else ("ECE",))]
+    headings += [*(OF_NUMBERS[key] for key in numbers), *(f"errors at {level}" for level in levels)]
     rows = []
-    for name, snapshot in run.snapshots.items():
-        told = snapshot["told"]
-        ece = told.get("calibration", {}).get("ece")
-        rung = "–" if snapshot["monitor"] is None else f"{snapshot['monitor']['alarms']['count']:,}"
-        own = [f"{told['curves'][key]:.4g}" if key in told["curves"] else "–" for key in numbers]
+    for name, one in found.items():
+        own = [f"{one.means[key]:.4g}" if key in one.means else "–" for key in numbers] or [share(one.ece)]
         rows.append([
-            text(name), *(share(told["curves"].get(key)) for key in keys), *(own if numbers else (share(ece),)),
-            *(share(told["curves"].get(columns.ERROR + e)) for e in of), rung,
+            text(name), *(share(one.means.get(key)) for key in keys), *own,
+            *(share(one.errors.get(level)) for level in levels), f"{one.alarms:,}" if one.watched else "–",
         ])  # fmt: skip
     return table(("predictor", *headings, "alarms"), rows)
 

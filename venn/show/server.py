@@ -1,0 +1,183 @@
+"""A small web server in a thread: a few addresses behind a door, answered one by one, and nobody is awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPException, parse_headers
+from io import BytesIO
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+
+from venn.show.complaints import Seldom, plain
+from venn.show.door import HEADERS, Door, Refusal
+
+HEAD = 2**14  # bytes of a request; its body is never read
+CONNECTIONS = 128  # at most, at once
+SECONDS = 20.0  # that a connection may last
+LONGEST = 200  # letters of a line of the log
+TEXT, HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
+ENTERED = b'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>venn</title>\n'
+NO_REQUEST = Refusal(400, "400: this is no request that can be read")
+ONLY_GET = Refusal(405, "405: there is nothing to do here but to read, by GET")
+FAILED = Refusal(500, "500: this cannot be answered now")
+
+
+class Answer(NamedTuple):
+    """What is sent to whom the door lets in."""
+
+    kind: str  #: media type
+    body: bytes
+    headers: Mapping[str, str] = {}
+
+
+Routes = Mapping[str, Callable[[Mapping[str, list[str]]], Answer]]  # by path; of the parts of the query
+Say = Callable[[str], Any]
+
+
+class Web:
+    """Answers at some addresses; whatever else is asked, or asked wrongly, gets one line.
+
+    For one connection more than `CONNECTIONS` that which has lasted longest is ended; none lasts longer than `SECONDS`.
+
+    Parameters
+    ----------
+    routes : mapping
+        Functions by path. They are called in the server's thread, one at a time.
+    door : Door
+        At the path "/" the token may come in the address: the browser then keeps a cookie.
+    say : callable, optional
+        Takes lines for the log; by default there is none.
+    """
+
+    def __init__(self, routes: Routes, door: Door, say: Say | None) -> None:
+        self._routes, self._door, self._say, self._seldom = routes, door, say, Seldom()
+        self._open: dict[asyncio.Task[Any], None] = {}  # oldest first
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request, and close the connection."""
+        if len(self._open) >= CONNECTIONS:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            oldest.cancel()
+        task = asyncio.current_task()
+        assert task is not None
+        self._open[task] = None
+        writer.transport.set_write_buffer_limits(0)  # it is sent when `drain` returns
+        try:
+            async with asyncio.timeout(SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+                writer.write(self.answer(head, str((writer.get_extra_info("peername") or "?")[0])))
+                await writer.drain()
+            writer.close()
+        except (OSError, EOFError, asyncio.LimitOverrunError, asyncio.CancelledError):
+            writer.transport.abort()
+        finally:
+            self._open.pop(task, None)
+
+    async def end(self) -> None:
+        """End all connections."""
+        left = list(self._open)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, asyncio.sleep(0), return_exceptions=True)
+
+    def answer(self, head: bytes, peer: str) -> bytes:
+        """Return what is sent to a request."""
+        line, _, fields = head.partition(b"\r\n")
+        try:
+            method, target, _ = line.decode("latin1").split(" ")
+            found = parse_headers(BytesIO(fields))
+            path, _, query = target.partition("?")  # as written: what a path could mean besides is no address here
+            asked = parse_qs(query, keep_blank_values=True)
+        except (ValueError, HTTPException):
+            return _written(NO_REQUEST)
+        headers = {name: ",".join(found.get_all(name, [])) for name in ("Host", "Origin", "Authorization", "Cookie")
+                   if name in found}  # fmt: skip
+        tokens = asked.get("token", []) if path == "/" and path in self._routes else []
+        refused = self._door.refusal(headers)
+        if refused is not None and not (refused.status == 401 and len(tokens) == 1 and self._door.opens(tokens[0])):
+            asker = f"{peer} asked as {headers.get('Host')!r}, origin {headers.get('Origin')!r}"
+            self._complain(f"refused {refused.status}", asker)
+            return _written(refused)
+        if path not in self._routes:
+            return _written(Refusal(404, f"404: there is nothing here; it is at {next(iter(self._routes))}"))
+        if method != "GET":
+            return _written(ONLY_GET)
+        if tokens and self._door.cookie is not None:  # by a page: after a redirect a strict cookie may be kept back
+            cookie = f"{'='.join(self._door.cookie)}; Max-Age=31536000; Path=/; HttpOnly; SameSite=Strict"
+            return _written(Answer(HTML, ENTERED, {"Set-Cookie": cookie}))
+        try:
+            return _written(self._routes[path](asked))
+        except Exception as error:  # whatever it is, the others are served
+            self._complain("a request that cannot be answered", f"{type(error).__name__}: {error}")
+            return _written(FAILED)
+
+    def _complain(self, kind: str, text: str) -> None:
+        """Say in a line of plain letters what went wrong, seldom enough to be read."""
+        heading = self._seldom.heading(kind)
+        if heading and self._say is not None:
+            line = " ".join(f"page: {heading}: {plain(text)}".split())
+            self._say(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
+
+
+def _written(answer: Answer | Refusal) -> bytes:
+    status = 200
+    if isinstance(answer, Refusal):
+        status = answer.status
+        also = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Allow": "GET"} if status == 405 else {}
+        answer = Answer(TEXT, f"{answer.line}\n".encode(), also)
+    headers = {"Content-Type": answer.kind, "Content-Length": str(len(answer.body)), "Connection": "close",
+               "Cache-Control": "no-store"} | HEADERS | dict(answer.headers)  # fmt: skip
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *map(": ".join, headers.items()), "", ""]
+    return "\r\n".join(lines).encode("latin1") + answer.body
+
+
+@contextmanager
+def serving(
+    routes: Routes, host: str, port: int,
+    *, allowed: Iterable[str] = (), token: str | None = None, unguarded: bool = False, say: Say | None = None,
+) -> Iterator[int]:  # fmt: skip
+    """Serve at ``http://host:port`` from a thread while the block lasts; give the port.
+
+    Parameters
+    ----------
+    routes : mapping
+        See `Web`.
+    host : str
+        Address to listen at.
+    port : int
+        0: any that is free.
+    allowed, token, unguarded
+        Who may read, see `venn.show.door.Door`.
+    say : callable, optional
+        Takes the lines of the log.
+
+    Raises
+    ------
+    OSError
+        The address cannot be listened at.
+    ValueError
+        `allowed` or `token` is not what it must be; nobody has listened then.
+    """
+    Door(host, port, allowed, token, unguarded)  # an error before anybody listens
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    listening = socket.create_server((str(address[0]), port), family=family, backlog=128)
+    found = int(listening.getsockname()[1])
+    web, loop = Web(routes, Door(host, found, allowed, token, unguarded), say), asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="venn web", daemon=True)
+    thread.start()
+    starting = asyncio.start_server(web.serve, sock=listening, limit=HEAD)
+    server = asyncio.run_coroutine_threadsafe(starting, loop).result()
+    try:
+        yield found
+    finally:
+        loop.call_soon_threadsafe(server.close)
+        asyncio.run_coroutine_threadsafe(web.end(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
