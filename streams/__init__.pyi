@@ -22,7 +22,7 @@ from .loaded import load as load
 from .messages import BadMessage as BadMessage
 from .messages import Message as Message
 from .messages import MessagesLost as MessagesLost
-from .messages import Source as Source
+from .messages import MessageSource as MessageSource
 from .messages import Tally as Tally
 from .redis_stream import RedisStream as RedisStream
 from .schema import Nominal as Nominal

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from streams.fetched import Fetched, offline
 from streams.files import DataFile, Progress, address
-from streams.schema import Kind, Nominal, Numeric, Skip
-from streams.tables import Table, read_csv
+from streams.schema import ColumnKind, Nominal, Numeric, Skip
+from streams.tables import CsvTable, read_csv
 
 Where = Literal["generated", "packaged", "local", "cached", "download", "absent"]
 
@@ -60,7 +60,7 @@ class Published:
     known: DatasetInfo
     classes: tuple[str, ...]
     file: DataFile
-    schema: Mapping[str, Kind]
+    schema: Mapping[str, ColumnKind]
     fetched: Fetched | None
 
     @property
@@ -72,7 +72,7 @@ class Published:
         """Return the description, without loading the set."""
         return replace(self.known, where=self.where())
 
-    def read(self, base_url: str | None, progress: Progress | None) -> Table:
+    def read(self, base_url: str | None, progress: Progress | None) -> CsvTable:
         """Return the encoded table of the checked file."""
         return read_csv(self._find(base_url, progress), "label", self.schema, self.classes, ",")
 
@@ -97,7 +97,7 @@ KINDS: dict[str, type[Numeric | Nominal | Skip]] = {"numeric": Numeric, "nominal
 
 
 def _published(name: str, known: dict[str, Any]) -> Published:
-    schema: dict[str, Kind] = {}
+    schema: dict[str, ColumnKind] = {}
     for described in known.pop("columns", ()):
         kind = KINDS[described.pop("kind")]
         schema |= dict.fromkeys(described.pop("names"), kind(**described))

@@ -25,7 +25,7 @@ from streams.checks import (
     label_set,
     shown,
 )
-from streams.schema import DECIMAL_COMMA, PLAIN, Kind, Nominal, Refused, Skip, is_number, kinds_of, with_point
+from streams.schema import DECIMAL_COMMA, PLAIN, ColumnKind, Nominal, Refused, Skip, is_number, kinds_of, with_point
 from streams.texts import doubt_names, lacks_label, merged, plain
 
 #: The place of a cell in words, for messages: of column j and row i; of the whole column where i is None.
@@ -295,7 +295,7 @@ class Encoder:
         return numbers if self.plain else self._encoded([*numbers[:, None]], where)[0]
 
 
-def described(features: Sequence[str], schema: Mapping[str, Kind] | None, **written: Any) -> list[Column]:
+def described(features: Sequence[str], schema: Mapping[str, ColumnKind] | None, **written: Any) -> list[Column]:
     """Return the columns of features that a schema describes, all written alike: see `Column`."""
     return [Column(name, kind, **written) for name, kind in kinds_of(features, schema).items()]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from streams.checks import Floats
 from streams.files import DataFile, Progress
-from streams.schema import Kind, Numeric, is_number
+from streams.schema import ColumnKind, Numeric, is_number
 
 BLOCK = 20_000  # rows written at once
 
@@ -97,7 +97,7 @@ class Fetched:
         """The name of the source, for messages."""
         return f"OpenML (data set {self.openml})" if self.openml else "scikit-learn's fetch_covtype"
 
-    def find(self, name: str, remedy: str, schema: Mapping[str, Kind], progress: Progress | None = None) -> Path:
+    def find(self, name: str, remedy: str, schema: Mapping[str, ColumnKind], progress: Progress | None = None) -> Path:
         """Return the path of the checked table, fetched if it is not in the cache yet.
 
         Raises
@@ -136,7 +136,7 @@ class Fetched:
                 f"try again with a network, or {remedy}"
             ) from error
 
-    def write(self, found: Decoded, schema: Mapping[str, Kind], output: IO[bytes]) -> str:
+    def write(self, found: Decoded, schema: Mapping[str, ColumnKind], output: IO[bytes]) -> str:
         """Write a table in our spelling and return its checksum."""
         kept = [j for j, name in enumerate(found.names) if name not in self.drop]
         if len(kept) != len(self.names):
@@ -160,7 +160,7 @@ class Fetched:
             line_up([*columns, _spelled(found.y[rows], label)])
         return digest.hexdigest()
 
-    def _speller(self, name: str, kind: Kind | None, words: Sequence[str] | None) -> Callable[[Any], str]:
+    def _speller(self, name: str, kind: ColumnKind | None, words: Sequence[str] | None) -> Callable[[Any], str]:
         """Return what spells a value of a column in our way."""
         ours = self.values.get(name, {})
 

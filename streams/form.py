@@ -14,7 +14,7 @@ import numpy as np
 from streams.checks import Floats, Label, are_numbers, distinct_names, label_set, python_label, same_text, shown
 from streams.encoder import Column, Encoder, Labels, described
 from streams.example import Scaling
-from streams.schema import PLAIN, Kind, Nominal, Numeric, Refused, checked_schema, kinds_of
+from streams.schema import PLAIN, ColumnKind, Nominal, Numeric, Refused, checked_schema, kinds_of
 
 Identity = int | str
 #: Id, object and label of a message; see `Message`.
@@ -65,7 +65,7 @@ class Form:
 
     features: Sequence[str] | None = None
     classes: Sequence[Label] | Literal["numbers"] | None = None
-    schema: Mapping[str, Kind] | None = None
+    schema: Mapping[str, ColumnKind] | None = None
     scaling: Scaling | None = None
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class Form:
             raise TypeError(f"scaling must be a Scaling, got {self.scaling!r}")
 
 
-def _check_declared(name: str, kind: Kind) -> None:
+def _check_declared(name: str, kind: ColumnKind) -> None:
     """Refuse a kind that only a whole stream would settle."""
     if isinstance(kind, Nominal) and kind.values is None:
         raise ValueError(

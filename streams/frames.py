@@ -13,7 +13,7 @@ from streams.checks import Floats, Label, are_numbers, distinct_names, flag, imp
 from streams.encoder import Column, Encoder, Labels, described, encoded, places_in
 from streams.example import Scaling
 from streams.form import Form
-from streams.schema import Kind, Numeric, Skip
+from streams.schema import ColumnKind, Numeric, Skip
 
 #: Rows turned into numbers at a time, so that they share a frame's overhead: at 1024 rows it is half the time.
 BLOCK = 4096
@@ -149,7 +149,7 @@ def _pyarrow() -> Any:
     return imported("pyarrow", "Arrow and Parquet need pyarrow")
 
 
-def whole_frame(X: Any, names: Sequence[str], schema: Mapping[str, Kind]) -> tuple[Floats, tuple[str, ...]]:
+def whole_frame(X: Any, names: Sequence[str], schema: Mapping[str, ColumnKind]) -> tuple[Floats, tuple[str, ...]]:
     """Return the numbers of a frame in memory (n, d) and their names; `names` are those of its columns."""
     frame = eager(X, "X")
     if 0 in frame.shape:
@@ -295,7 +295,7 @@ def from_frames(
     *,
     classes: Sequence[Label] | Literal["numbers"],
     features: Sequence[str] | None = None,
-    schema: Mapping[str, Kind] | None = None,
+    schema: Mapping[str, ColumnKind] | None = None,
     scaling: Scaling | None = None,
     name: str = "frames",
     drop_unlabelled: bool = False,

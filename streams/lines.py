@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Place:
+class LinePlace:
     """Where reading stands in which file: bytes and lines read, the file's number, a checksum of its start."""
 
     offset: int
@@ -53,7 +53,7 @@ class Place:
         return f"{self.offset}:{self.line}:{self.inode}:{self.head:08x}"
 
     @classmethod
-    def parse(cls, text: Position) -> Place:
+    def parse(cls, text: Position) -> LinePlace:
         """Return the place written by `str`."""
         if not isinstance(text, str):
             raise TypeError(f"position must be text that this source gave, got {text!r}")
@@ -134,13 +134,13 @@ class LineReader(Reader):
         if self.path is None:
             whole_number("position", position, 0)
         else:
-            Place.parse(position)
+            LinePlace.parse(position)
 
     def _messages(self, position: Position | None) -> Generator[Message | None, None, None]:
         if self.path is None:
             lines = self._standard_input(0 if position is None else int(position))
         else:
-            lines = self._files(self.path, None if position is None else Place.parse(position))
+            lines = self._files(self.path, None if position is None else LinePlace.parse(position))
         for line in lines:
             if line is None:
                 yield None
@@ -183,7 +183,7 @@ class LineReader(Reader):
 
     # Files -----------------------------------------------------------------------------------------------------------
 
-    def _files(self, path: Path, place: Place | None) -> Generator[Line | None, None, None]:
+    def _files(self, path: Path, place: LinePlace | None) -> Generator[Line | None, None, None]:
         said = False
         while True:
             file = self._open(path, place)
@@ -202,7 +202,7 @@ class LineReader(Reader):
                     return
             said, place = False, None
 
-    def _open(self, path: Path, place: Place | None) -> FileIO | None:
+    def _open(self, path: Path, place: LinePlace | None) -> FileIO | None:
         """Return the file to read, at its start: the one at the path, or the one that stood there before it."""
         try:
             file = path.open("rb", buffering=0)
@@ -221,7 +221,7 @@ class LineReader(Reader):
             old.close()
         return file
 
-    def _same(self, file: FileIO, place: Place) -> str | None:
+    def _same(self, file: FileIO, place: LinePlace) -> str | None:
         """Return None if `place` was taken from this file, otherwise why not."""
         status = os.fstat(file.fileno())
         if status.st_ino != place.inode:
@@ -236,7 +236,7 @@ class LineReader(Reader):
         gone = f"{self._shown} {why}; what came after line {line} may be lost"
         self._refuse(MessagesLost(f"{gone}. Without a position it is read from its start"))
 
-    def _one(self, file: FileIO, path: Path, place: Place | None) -> Generator[Line | None, None, None]:
+    def _one(self, file: FileIO, path: Path, place: LinePlace | None) -> Generator[Line | None, None, None]:
         """Yield the lines of one file, until it ends or another one has taken its place."""
         if place is not None and (why := self._same(file, place)):
             self._lose(why, place.line)
@@ -288,7 +288,7 @@ class LineReader(Reader):
                     headed = True
                     if self.heading(raw, number):
                         continue
-                yield Line(raw, number, str(Place(offset, number, inode, zlib.crc32(head))))
+                yield Line(raw, number, str(LinePlace(offset, number, inode, zlib.crc32(head))))
             if not chunk:
                 if self.follow:
                     logger.info("another file has taken the place of %s: reading it", self._shown)

@@ -17,7 +17,7 @@ from streams.checks import python_label
 from streams.example import Scaling, Stream
 from streams.files import Progress
 from streams.sources import finish
-from streams.tables import Table
+from streams.tables import CsvTable
 
 
 def load(
@@ -138,19 +138,19 @@ def _comfort(doors: int, persons: int, boot: int) -> int:
     return 2 if boot == 2 or (boot == 1 and roomy) else 1
 
 
-def _car() -> Table:
+def _car() -> CsvTable:
     codes = [
         [values.index(value) for values, value in zip((*CAR.values(), CAR_CLASSES), row, strict=True)]
         for row in car_rows()
     ]
     numbers = np.array(codes, dtype=np.int64)
-    return Table(numbers[:, :-1].astype(np.float64), numbers[:, -1].copy(), CAR_CLASSES, tuple(CAR))
+    return CsvTable(numbers[:, :-1].astype(np.float64), numbers[:, -1].copy(), CAR_CLASSES, tuple(CAR))
 
 
 # Packaged with scikit-learn -------------------------------------------------------------------------
 
 
-def _packaged(name: str, **options: Any) -> Table:
+def _packaged(name: str, **options: Any) -> CsvTable:
     """Return a set of scikit-learn's; of several numbers to predict the first is taken."""
     from sklearn import datasets as held
 
@@ -160,7 +160,7 @@ def _packaged(name: str, **options: Any) -> Table:
     classes = () if numbers else tuple(map(python_label, bunch.target_names))
     features = tuple(feature.lower() for feature in bunch.feature_names)
     X = np.array(bunch.data, dtype=np.float64, order="C")
-    return Table(X, y.astype(np.float64 if numbers else np.int64), classes, tuple(map(str, features)))
+    return CsvTable(X, y.astype(np.float64 if numbers else np.int64), classes, tuple(map(str, features)))
 
 
 @dataclass(frozen=True)
@@ -168,16 +168,16 @@ class _Made:
     """A set that needs no file."""
 
     known: DatasetInfo
-    make: Callable[[], Table]
+    make: Callable[[], CsvTable]
 
     def info(self) -> DatasetInfo:
         return self.known
 
-    def read(self, base_url: str | None, progress: Progress | None) -> Table:
+    def read(self, base_url: str | None, progress: Progress | None) -> CsvTable:
         return self.make()
 
 
-_MAKERS: dict[str, Callable[[], Table]] = {
+_MAKERS: dict[str, Callable[[], CsvTable]] = {
     "car": _car,
     **{name: partial(_packaged, name) for name in ("digits", "breast_cancer", "linnerud")},
     "diabetes": partial(_packaged, "diabetes", scaled=False),

@@ -43,7 +43,7 @@ class Message(NamedTuple):
 
 
 @runtime_checkable
-class Source(Protocol):
+class MessageSource(Protocol):
     """Where messages come from: the protocol of a live source, endless or not.
 
     The consumer commits `position` in the same transaction as the effects of the message, and passes the last
@@ -227,7 +227,7 @@ class Reader(ABC):
         self._running: Generator[Message | None, None, None] | None = None
 
     def messages(self, position: Position | None = None) -> Iterator[Message | None]:
-        """Return the messages after `position`, see `Source`.
+        """Return the messages after `position`, see `MessageSource`.
 
         Raises
         ------

@@ -31,7 +31,7 @@ class State(NamedTuple):
     added: int | None
 
 
-class Place(NamedTuple):
+class RedisPlace(NamedTuple):
     """The last entry that was read, and its number among all entries ever added (None: unknown)."""
 
     entry: Entry
@@ -41,7 +41,7 @@ class Place(NamedTuple):
         return f"{self.entry[0]}-{self.entry[1]}" + ("" if self.number is None else f"/{self.number}")
 
     @classmethod
-    def parse(cls, position: Position) -> Place:
+    def parse(cls, position: Position) -> RedisPlace:
         """Return the place written by `str`; the id of an entry is a place too."""
         wrong = (
             f"position must be the id of an entry, such as '1795311820838-0' or '1795311820838-0/7', got {position!r}"
@@ -153,10 +153,10 @@ class RedisStream(Reader):
 
     def _check(self, position: Position | None) -> None:
         if position is not None:
-            Place.parse(position)
+            RedisPlace.parse(position)
 
     def _messages(self, position: Position | None) -> Generator[Message | None, None, None]:
-        place = None if position is None else Place.parse(position)
+        place = None if position is None else RedisPlace.parse(position)
         pause, away = BACKOFF[0], False
         while True:
             try:
@@ -180,12 +180,12 @@ class RedisStream(Reader):
                 asked = f"{self.stream!r} on {self._shown} {why}"
                 self._refuse(MessagesLost(f"{asked}. Without a position it is read from the oldest entry"))
                 # The ids of a stream begun anew may be smaller: then it is read from its first entry.
-                place = Place(place.entry, None) if state is not None and state.last >= place.entry else None
+                place = RedisPlace(place.entry, None) if state is not None and state.last >= place.entry else None
                 continue
             number = _first_number(place, state, len(entries))
             for i, (raw, fields) in enumerate(entries):
                 entry = raw.decode()
-                place = Place(Place.parse(entry).entry, None if number is None else number + i)
+                place = RedisPlace(RedisPlace.parse(entry).entry, None if number is None else number + i)
                 yield self._read(partial(self._entry_parts, entry, fields), f"{self._shown}, entry {entry}", str(place))
             if not entries:
                 yield None
@@ -193,7 +193,7 @@ class RedisStream(Reader):
     def _refused(self, error: Exception) -> OSError:
         return OSError(f"{self._shown} refuses to read {self.stream!r}: {error}")
 
-    def _next(self, place: Place | None) -> tuple[State | None, list[Any]]:
+    def _next(self, place: RedisPlace | None) -> tuple[State | None, list[Any]]:
         """Return what the server says about the stream, and the entries after `place`, once there are some."""
         after = "0-0" if place is None else f"{place.entry[0]}-{place.entry[1]}"
         state, entries = self._look(after)
@@ -217,8 +217,8 @@ class RedisStream(Reader):
             return None, []
         first, last = info.get("first-entry"), info["last-generated-id"]
         state = State(
-            Place.parse(first[0].decode()).entry if first else None,
-            Place.parse(last.decode() if isinstance(last, bytes) else last).entry,
+            RedisPlace.parse(first[0].decode()).entry if first else None,
+            RedisPlace.parse(last.decode() if isinstance(last, bytes) else last).entry,
             info["length"],
             info.get("entries-added"),  # Redis 7
         )
@@ -245,7 +245,7 @@ class RedisStream(Reader):
         return entry if identity is None else identity, x, y
 
 
-def _lost(place: Place, state: State | None) -> str | None:
+def _lost(place: RedisPlace, state: State | None) -> str | None:
     """Return why entries after `place` are gone unread, or None."""
     if state is None:
         return None if place.entry == (0, 0) else f"is gone; entries up to {place} were read"
@@ -257,7 +257,7 @@ def _lost(place: Place, state: State | None) -> str | None:
     return f"has lost {gone} entries after {place}, the last one that was read: it was trimmed" if gone > 0 else None
 
 
-def _first_number(place: Place | None, state: State | None, n: int) -> int | None:
+def _first_number(place: RedisPlace | None, state: State | None, n: int) -> int | None:
     """Return the number, among all entries ever added, of the first of the n after `place`, ignoring deletions.
 
     The last entry there is counts as the last one added, so deletions by XDEL are forgotten whenever a reader has

@@ -41,7 +41,7 @@ class Refused(ValueError):
         return error if isinstance(error, Refused) else cls(str(error))
 
 
-class Kind(ABC):
+class ColumnKind(ABC):
     """What a column holds: from a cell to a number, and from the numbers of a column to features."""
 
     gaps: ClassVar[str] = ""  #: how to declare missing values, for messages
@@ -64,7 +64,7 @@ class Kind(ABC):
 
 
 @dataclass(frozen=True)
-class Numeric(Kind):
+class Numeric(ColumnKind):
     """A column of finite numbers: one feature.
 
     Parameters
@@ -158,7 +158,7 @@ class Numeric(Kind):
 
 
 @dataclass(frozen=True)
-class Nominal(Kind):
+class Nominal(ColumnKind):
     """A column of names without order: one 0/1 feature for each value (one-hot).
 
     Parameters
@@ -257,7 +257,7 @@ class Nominal(Kind):
 
 
 @dataclass(frozen=True)
-class Ordinal(Kind):
+class Ordinal(ColumnKind):
     """A column of names in order: one feature, 0 for the first value, 1 for the second, ...
 
     Parameters
@@ -290,7 +290,7 @@ class Ordinal(Kind):
 
 
 @dataclass(frozen=True)
-class Skip(Kind):
+class Skip(ColumnKind):
     """A column that is not a feature; its content is ignored.
 
     Examples
@@ -357,17 +357,17 @@ def with_point(text: str, kind: object = None) -> str:
     return text
 
 
-def checked_schema(schema: Any) -> dict[str, Kind]:
+def checked_schema(schema: Any) -> dict[str, ColumnKind]:
     """Return a schema, empty for None, or say what is wrong with it."""
     if not isinstance(schema, Mapping | None):
         raise TypeError(f"schema must be a mapping from name to kind, got {schema!r}")
     for name, kind in (schema or {}).items():
-        if not isinstance(kind, Kind):
+        if not isinstance(kind, ColumnKind):
             raise TypeError(f"schema[{name!r}] must be Numeric, Nominal, Ordinal or Skip, got {kind!r}")
     return dict(schema or {})
 
 
-def merging(schema: dict[str, Kind], merge_alike: bool) -> dict[str, Kind]:
+def merging(schema: dict[str, ColumnKind], merge_alike: bool) -> dict[str, ColumnKind]:
     """Return a schema whose every Nominal merges values that are the same written differently, if so told."""
     if not merge_alike:
         return schema
@@ -376,7 +376,7 @@ def merging(schema: dict[str, Kind], merge_alike: bool) -> dict[str, Kind]:
     }
 
 
-def kinds_of(features: Sequence[str], schema: Mapping[str, Kind] | None) -> dict[str, Kind]:
+def kinds_of(features: Sequence[str], schema: Mapping[str, ColumnKind] | None) -> dict[str, ColumnKind]:
     """Return the kind of each feature, in order: Numeric where the schema says nothing."""
     for name in schema or {}:
         if name not in features:
@@ -390,14 +390,14 @@ def missing_texts(kind: object) -> tuple[str, ...]:
     return () if missing is None else (missing,) if isinstance(missing, str) else tuple(missing)
 
 
-def _absent(kind: Kind, cell: object) -> str:
+def _absent(kind: ColumnKind, cell: object) -> str:
     """Return the text that stands for a missing value, or raise unless one is declared."""
     for text in missing_texts(kind):
         return text
     raise Refused(f"is missing, got {shown(cell)}", f": drop the row{kind.gaps}")
 
 
-def _named(kind: Kind, cell: Any) -> str:
+def _named(kind: ColumnKind, cell: Any) -> str:
     """Return the text of a cell in a column of names."""
     if is_missing(cell):
         return _absent(kind, cell)

@@ -17,8 +17,8 @@ from streams.encoder import Labels, described, encoded, places_in
 from streams.example import Scaling, Stream
 from streams.form import in_order
 from streams.frames import columns_of, whole_frame
-from streams.schema import Kind, checked_schema, merging
-from streams.tables import Table, read_csv
+from streams.schema import ColumnKind, checked_schema, merging
+from streams.tables import CsvTable, read_csv
 
 
 def from_arrays(
@@ -27,7 +27,7 @@ def from_arrays(
     *,
     classes: Sequence[Label] | Literal["numbers"] | None = None,
     features: Sequence[str] | None = None,
-    schema: Mapping[str, Kind] | None = None,
+    schema: Mapping[str, ColumnKind] | None = None,
     name: str = "arrays",
     shuffle: int | None = None,
     scale: bool | Scaling = False,
@@ -130,7 +130,7 @@ def labelled(
         kind = kind.settled("y", Counter(labels))
         codes = kind.encode(labels, "y, row {}".format, rows)
     y = codes if kind.numbers else codes.astype(np.int64)
-    return finish(Table(X, y, kind.classes or (), features), name, shuffle, scale)
+    return finish(CsvTable(X, y, kind.classes or (), features), name, shuffle, scale)
 
 
 def from_csv(
@@ -138,7 +138,7 @@ def from_csv(
     label: str | int,
     *,
     name: str | None = None,
-    schema: Mapping[str, Kind] | None = None,
+    schema: Mapping[str, ColumnKind] | None = None,
     classes: Sequence[str] | Literal["numbers"] | None = None,
     shuffle: int | None = None,
     scale: bool | Scaling = True,
@@ -222,7 +222,7 @@ def from_csv(
     return finish(table, name or bare.name.removesuffix(".csv"), shuffle, scale)
 
 
-def finish(table: Table, name: str, shuffle: int | None, scale: bool | Scaling) -> Stream:
+def finish(table: CsvTable, name: str, shuffle: int | None, scale: bool | Scaling) -> Stream:
     """Return the stream of a table, scaled and in order; takes over the table's arrays."""
     scaling: Scaling | None
     if isinstance(scale, bool | np.bool_):
@@ -314,7 +314,7 @@ def from_river(
     *,
     classes: Sequence[Label] | Literal["numbers"] | None = None,
     features: Sequence[str] | None = None,
-    schema: Mapping[str, Kind] | None = None,
+    schema: Mapping[str, ColumnKind] | None = None,
     name: str | None = None,
     shuffle: int | None = None,
     scale: bool | Scaling = False,

@@ -20,7 +20,7 @@ from streams.encoder import Column, Labels, also_in
 from streams.opened import check_size, opened
 from streams.schema import (
     PLAIN,
-    Kind,
+    ColumnKind,
     Nominal,
     Numeric,
     Refused,
@@ -38,7 +38,7 @@ SEPARATORS = (",", ";", "\t", "|")  # or else a blank
 UNNAMED = ""  # a column of a file that has no name
 
 
-class Rows(Protocol):
+class TableLines(Protocol):
     """What csv.reader returns."""
 
     line_num: int
@@ -48,7 +48,7 @@ class Rows(Protocol):
 
 
 @dataclass
-class Table:
+class CsvTable:
     """Checked data, not yet scaled: X (n, d), codes y (n,) into classes or numbers, names of the d features."""
 
     X: Floats
@@ -65,7 +65,7 @@ class Trouble:
     row: int  #: line of the file, from 1
     what: str
     remedy: str  #: for a program, after `what`; may be empty
-    kind: Kind | None  #: None for the label
+    kind: ColumnKind | None  #: None for the label
     values: int  #: distinct texts, those beyond `MANY` not counted further
     strange: tuple[str, ...]  #: those that are not finite numbers
     unlabelled: bool = False  #: of the label: whether nothing is wrong with it but that it is missing in rows
@@ -78,7 +78,7 @@ class BadColumns(ValueError):
     ----------
     path : Path
     rows : int
-        Rows of the file, without the header.
+        TableLines of the file, without the header.
     troubles : tuple of Trouble
         In the order of their rows.
     """
@@ -112,14 +112,14 @@ class OtherDelimiter(Refused):
 def read_csv(
     path: Path,
     label: str | int,
-    schema: Mapping[str, Kind] | None,
+    schema: Mapping[str, ColumnKind] | None,
     classes: Sequence[str] | str | None,
     delimiter: str,
     decimal: str = ".",
     missing: Sequence[str] = (),
     drop_unlabelled: bool = False,
     merge_alike: bool = False,
-) -> Table:
+) -> CsvTable:
     """Return the encoded table of a CSV file; parameters as in `from_csv`."""
     check_decimal(decimal)
     of_label = Labels.of(classes, drop_unlabelled, merge_alike)
@@ -161,7 +161,7 @@ def read_csv(
     if not features:
         raise ValueError(f"{path} has no feature: every column but the label is skipped")
     y = codes.copy() if of_label.numbers else codes.astype(np.int64)
-    return Table(np.hstack(blocks), y, of_label.classes or (), distinct_names("features", features))
+    return CsvTable(np.hstack(blocks), y, of_label.classes or (), distinct_names("features", features))
 
 
 class _Texts(dict[str, float]):
@@ -172,7 +172,7 @@ class _Texts(dict[str, float]):
         return code
 
 
-class _Read:
+class _ReadCells:
     """A file: for each field a number, or the number of its text among `texts`, None for a column of numbers.
 
     `bad` has the first text that a column cannot hold, by its number, and why.
@@ -212,7 +212,9 @@ class _Read:
         return column, self.numbers(j)
 
 
-def _read(path: Path, columns: list[Column], delimiter: str, parse: Callable[..., _Read | None]) -> _Read | None:
+def _read(
+    path: Path, columns: list[Column], delimiter: str, parse: Callable[..., _ReadCells | None]
+) -> _ReadCells | None:
     """Return what stands in a file below its header."""
     with opened(path) as lines:
         rows = csv.reader(lines, delimiter=delimiter)
@@ -312,7 +314,7 @@ def _doubt_identifier(path: Path, column: Column, values: Floats) -> None:
         warn(Doubtful(said, "; declare Skip() to leave it out", "identifier", column.name))
 
 
-def _header(path: Path, rows: Rows, delimiter: str) -> list[str]:
+def _header(path: Path, rows: TableLines, delimiter: str) -> list[str]:
     try:
         names = next((row for row in rows if row and row != ["sep=", ""]), None)
     except csv.Error as error:
@@ -358,7 +360,7 @@ def _columns(
     path: Path,
     names: list[str],
     label: str | int,
-    schema: Mapping[str, Kind],
+    schema: Mapping[str, ColumnKind],
     of_label: Labels,
     decimal: str,
     gaps: tuple[str, ...],
@@ -394,7 +396,7 @@ def some_of(names: list[str]) -> str:
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
 
 
-def _parse(path: Path, lines: TextIO, rows: Rows, columns: list[Column], delimiter: str) -> _Read | None:
+def _parse(path: Path, lines: TextIO, rows: TableLines, columns: list[Column], delimiter: str) -> _ReadCells | None:
     """Return what stands in a file by numpy's reader: 7 s for the 75 MB of covtype; None if it fails."""
     plain = np.array([column == Column(column.name, PLAIN, True) for column in columns])
     texts = [None if one else _Texts() for one in plain]
@@ -417,10 +419,10 @@ def _parse(path: Path, lines: TextIO, rows: Rows, columns: list[Column], delimit
     values = values if len(values) else values.reshape(0, len(columns))
     if values.shape[1] != len(columns) or not (np.isfinite(values).all(axis=0) | ~plain).all():
         return None
-    return _Read(columns, values, texts)
+    return _ReadCells(columns, values, texts)
 
 
-def _parse_rows(path: Path, lines: TextIO, rows: Rows, columns: list[Column], delimiter: str) -> _Read:
+def _parse_rows(path: Path, lines: TextIO, rows: TableLines, columns: list[Column], delimiter: str) -> _ReadCells:
     """Return what `_parse` returns, field by field, or raise the error that says where."""
     texts = [_Texts() for _ in columns]
     codes, at = array("d"), array("q")  # of each field; the line of each row
@@ -437,7 +439,7 @@ def _parse_rows(path: Path, lines: TextIO, rows: Rows, columns: list[Column], de
         stopped = ValueError(f"{path}, row {row}: {error}")
     except ValueError as error:
         stopped = error
-    read = _Read(columns, np.array(codes).reshape(-1, len(columns)), texts)
+    read = _ReadCells(columns, np.array(codes).reshape(-1, len(columns)), texts)
     if read.bad:
         raise _troubles(path, read, np.array(at))
     if stopped is not None:  # the first error of the file is reported
@@ -445,7 +447,7 @@ def _parse_rows(path: Path, lines: TextIO, rows: Rows, columns: list[Column], de
     return read
 
 
-def _troubles(path: Path, read: _Read, lines: Integers) -> BadColumns:
+def _troubles(path: Path, read: _ReadCells, lines: Integers) -> BadColumns:
     """Return the troubles, with summaries of the bad columns."""
     troubles = []
     for j, (first, error) in read.bad.items():

@@ -25,7 +25,7 @@ from venn.online.checkpoint import pack, unpack
 from venn.predictors import InductiveDistribution
 from venn.predictors.blocks import ManyForecasts
 from venn.predictors.calibeating import regret_bound
-from venn.show.notify import Command
+from venn.show.notify import AlarmCommand
 
 SQUARES = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, [0, 1])
 WINDOW = venn.Conformal(venn.SlidingWindow(SQUARES, 10))
@@ -78,7 +78,7 @@ def test_no_regret_without_examples():
 
 
 def test_the_program_of_a_command_is_its_name():
-    assert Command(["program"]).name == Command(["program", "argument"]).name == "program"
+    assert AlarmCommand(["program"]).name == AlarmCommand(["program", "argument"]).name == "program"
 
 
 def test_quantiles_are_the_points_in_order():
@@ -180,7 +180,7 @@ def test_alarms_of_a_state_are_steps_and_alarms():
 
 
 def test_a_command_that_was_stopped_starts_no_more(tmp_path):
-    command = Command([sys.executable, "-c", f"open({str(tmp_path / 'ran')!r}, 'w')"])
+    command = AlarmCommand([sys.executable, "-c", f"open({str(tmp_path / 'ran')!r}, 'w')"])
     command.stop()
     with pytest.raises(OSError, match="the run has ended"):
         command.send({})

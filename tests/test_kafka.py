@@ -13,7 +13,7 @@ import pytest
 
 from streams.form import Form
 from streams.kafka_topic import KafkaTopic
-from streams.messages import BadMessage, MessagesLost, Source, Tally
+from streams.messages import BadMessage, MessagesLost, MessageSource, Tally
 
 kafka = pytest.importorskip("confluent_kafka", reason="the package confluent-kafka is not installed")
 
@@ -67,7 +67,7 @@ def take(messages, n):
 
 def test_what_is_sent_is_read(topic):
     with source(topic) as both:
-        assert isinstance(both, Source)
+        assert isinstance(both, MessageSource)
         messages = both.messages()
         assert next(messages) is None
         both.send("k", np.array([1, 2.5]))

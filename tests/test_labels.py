@@ -17,7 +17,7 @@ from scipy import stats
 
 import streams
 from streams.labels import Answer, Delayed, Immediate, Lazy, Question, RandomDelay, teach
-from streams.messages import Source
+from streams.messages import MessageSource
 
 LEVEL = 1e-3
 TEACHERS = [
@@ -164,7 +164,7 @@ def test_teachers_are_values(teacher):
 def test_lessons_are_a_live_source():
     lessons = teach([(i, i % 2) for i in range(20)], Lazy(0.3, teacher=Delayed(3)))
     events = list(lessons)
-    assert isinstance(lessons, Source)
+    assert isinstance(lessons, MessageSource)
     with lessons as source:
         messages = list(source.messages())
         assert len(messages) == len(events)

@@ -22,7 +22,7 @@ from venn.monitors.alarms import Alarm
 from venn.monitors.verdict import Verdict
 from venn.online.watch import Watch
 from venn.show import notify
-from venn.show.notify import Command, Notifier, Receiver, Webhook, message
+from venn.show.notify import AlarmCommand, Notifier, Receiver, Webhook, message
 
 VERDICT = Verdict(
     "changed", 901, None, "p-values", "Ville", 'changed since about 901: "it errs" in .47; $(touch x) `x`'
@@ -100,7 +100,7 @@ print("thrown away")
 
 def test_a_command_gets_the_alarm_as_json_and_as_variables(tmp_path, capfd):
     kept = tmp_path / "kept"
-    Command([sys.executable, "-c", KEEP, str(kept), "$HOME; `ls`"]).send(told())
+    AlarmCommand([sys.executable, "-c", KEEP, str(kept), "$HOME; `ls`"]).send(told())
     sent, environment, arguments = json.loads(kept.read_text())
     assert sent == told()
     assert arguments == ["$HOME; `ls`"], "no shell has touched it"
@@ -116,20 +116,20 @@ def test_a_command_gets_the_alarm_as_json_and_as_variables(tmp_path, capfd):
 @pytest.mark.parametrize("name", ["nul\0nul", "\ud800", "x" * 1_000_000])
 def test_names_that_an_environment_does_not_take(name, tmp_path):
     kept = tmp_path / "kept"
-    Command([sys.executable, "-c", KEEP, str(kept)]).send(told(name))
+    AlarmCommand([sys.executable, "-c", KEEP, str(kept)]).send(told(name))
     assert json.loads(kept.read_text())[0]["predictor"] == name
 
 
 def test_a_command_that_fails_is_missing_or_hangs(tmp_path):
     with pytest.raises(OSError, match="ended with code 3"):
-        Command([sys.executable, "-c", "raise SystemExit(3)"]).send(told())
+        AlarmCommand([sys.executable, "-c", "raise SystemExit(3)"]).send(told())
     with pytest.raises(OSError, match="No such file"):
-        Command([str(tmp_path / "none")]).send(told())
+        AlarmCommand([str(tmp_path / "none")]).send(told())
     # It ignores what it is asked politely, and has a child of its own.
     pid = tmp_path / "pid"
     hangs = ["sh", "-c", 'trap "" TERM; sleep 600 & echo $! > "$0"; wait', str(pid)]
     with pytest.raises(TimeoutError, match="longer than 2 seconds"):
-        Command(hangs, patience=2.0).send(told())
+        AlarmCommand(hangs, patience=2.0).send(told())
     child = int(pid.read_text())
     until(lambda: _dead(child))
 
@@ -183,7 +183,7 @@ def test_addresses_that_are_none(url):
 @pytest.mark.parametrize("arguments", ["mail", [], [1]])
 def test_commands_that_are_none(arguments):
     with pytest.raises(TypeError, match="arguments must be a program"):
-        Command(arguments)
+        AlarmCommand(arguments)
 
 
 # -------------------------------------------------------------------------- notifier
@@ -237,7 +237,7 @@ def test_a_slow_receiver_fills_a_bounded_queue_and_nobody_waits(monkeypatch):
 
 def test_the_end_gives_up_what_hangs(tmp_path):
     said = []
-    notifier = Notifier([Command([sys.executable, "-c", "import time; time.sleep(600)"])], said.append, 0.0)
+    notifier = Notifier([AlarmCommand([sys.executable, "-c", "import time; time.sleep(600)"])], said.append, 0.0)
     notifier.tell(told())
     notifier.tell(told())
     notifier.close(0.3)

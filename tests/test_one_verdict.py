@@ -17,7 +17,7 @@ from venn.monitors.verdict import STATES
 from venn.online.watch import Watch
 from venn.show import metrics
 from venn.show.page import first, words
-from venn.show.page.feed import Feed, Run
+from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.page import render
 from venn.show.view import counting
 
@@ -66,7 +66,7 @@ def test_all_doors_say_the_same_of_a_forecaster(run):
     said = [verdict]
     with Watch(path) as watch:
         said.append(watch.verdict())
-        read = Run(watch)
+        read = FollowedRun(watch)
         said.append(read.verdict)
         assert words.text(verdict, 1000) in render(read, "title", "data")
         told = {labels for metric, labels, value in metrics.samples(watch) if metric is metrics.VERDICT and value}
@@ -134,7 +134,7 @@ def test_what_a_forecaster_learned_before_shifts_no_time_of_the_run(tmp_path, sc
             online.ask(x)
             online.answer(online.asked, "no" if label == "yes" else "yes")
     with Watch(path) as watch:
-        read = Run(watch)
+        read = FollowedRun(watch)
         assert read.verdict.state == "changed"
         assert read.since == watch.answered_at(read.verdict.since - 300) is not None
 

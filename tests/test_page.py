@@ -27,7 +27,7 @@ from venn.online import Online, lock
 from venn.online.watch import Watch
 from venn.predictors import ConformalIntervals
 from venn.show.page import charts, feed, first, words
-from venn.show.page.feed import Feed, Run
+from venn.show.page.feed import Feed, FollowedRun
 from venn.show.telling import storms
 
 # -------------------------------------------------------------------- what is read
@@ -97,7 +97,7 @@ def curves(step):
 def test_points_are_bounded_and_even(last):
     made = Scripted()
     made.steps, made.answered = list(range(1, last + 1)), last
-    run = Run(made)
+    run = FollowedRun(made)
     run.finish()
     steps = [point.step for point in run.points]
     assert len(steps) <= feed.MOST_POINTS + 2
@@ -111,7 +111,7 @@ def test_points_are_bounded_and_even(last):
 
 def test_while_nothing_is_dropped_points_only_grow():
     made = Scripted()
-    run = Run(made)
+    run = FollowedRun(made)
     before, thinned, version = [], run.thinned, run.version
     for last in range(500, 12_000, 500):
         made.steps, made.answered = list(range(5, last + 1, 5)), last
@@ -130,7 +130,7 @@ def test_while_nothing_is_dropped_points_only_grow():
 def test_what_is_made_once_is_made_again_when_the_run_changes():
     made = Scripted()
     made.steps, made.answered = [1, 2], 2
-    run = Run(made)
+    run = FollowedRun(made)
     assert run.standing("one") is run.standing("one")
     made.steps, made.answered = [1, 2, 3], 3
     run.read(made)
@@ -141,7 +141,7 @@ def test_what_is_made_once_is_made_again_when_the_run_changes():
 def test_silence_is_measured_by_the_usual_gap():
     made = Scripted()
     made.answered, made.time = 5, 1000.0
-    run = Run(made)
+    run = FollowedRun(made)
     assert not run.silent(1004.0)
     assert run.silent(1006.0)
     run.counts.rate = 0.1
@@ -216,7 +216,7 @@ def test_looks_are_shared_by_viewers():
 def test_columns_of_a_run(tmp_path):
     made = write(tmp_path / "run.db", 40)
     with Watch(tmp_path / "run.db") as watch:
-        run = Run(watch)
+        run = FollowedRun(watch)
     hits = [one["venn"].label == y for one, y in zip(made.said, made.truths, strict=True)]
     found = charts.table(run, "venn")
     assert found["step"] == [8, 16, 24, 32, 40]
@@ -244,7 +244,7 @@ def test_a_run_of_numbers_is_told_in_words_of_numbers(tmp_path):
             online.ask(rng.normal(size=2), id=number)
             online.answer(number, 83.0)
     with Watch(tmp_path / "run.db") as watch:
-        run = Run(watch)
+        run = FollowedRun(watch)
     (name,) = run.names
     assert run.right == "inside at 0.05"
     assert "abs. error" in words.numbers(run, name)
@@ -258,7 +258,7 @@ def test_a_run_of_numbers_is_told_in_words_of_numbers(tmp_path):
 def test_words_escape_what_a_run_says(tmp_path):
     write(tmp_path / "run.db", 60, flip=20)
     with Watch(tmp_path / "run.db") as watch:
-        run = Run(watch)
+        run = FollowedRun(watch)
     for name in run.names:
         said = words.latest(run, name) + words.alarms(run) + words.promise(run, name) + words.parameters(run)
         said += words.outcomes(run, name) + first.outcomes(run) + first.lately(run) + first.alarms(run)
@@ -270,7 +270,7 @@ def test_words_escape_what_a_run_says(tmp_path):
 def test_words_say_what_is_guaranteed_and_what_came_of_it(tmp_path):
     made = write(tmp_path / "run.db", 120, flip=60)
     with Watch(tmp_path / "run.db") as watch:
-        run = Run(watch)
+        run = FollowedRun(watch)
     for name in run.names:
         for place in ("Guaranteed", "guaranteed"):
             for after in words.promise(run, name).split(place)[1:]:
@@ -446,7 +446,7 @@ def test_alarms_in_one_line_each(tmp_path):
 def test_a_rate_of_few_answers_is_that_of_the_latest():
     made = Scripted()
     made.answered, made.time = 5, math.inf  # an event of just now, whenever that is
-    run = Run(made)
+    run = FollowedRun(made)
     run.counts.rate = 0.2
     for answers, rate in ((1, 0.2), (16, 2.0)):  # of the last eight seconds
         run._times.clear()

@@ -15,7 +15,7 @@ import pytest
 from ports import free_port
 
 from streams.form import Form
-from streams.messages import BadMessage, MessagesLost, Source, Tally
+from streams.messages import BadMessage, MessagesLost, MessageSource, Tally
 from streams.redis_stream import RedisStream
 
 redis = pytest.importorskip("redis", reason="the package redis is not installed")
@@ -112,7 +112,7 @@ def test_what_is_sent_is_read(source):
 def test_both_protocols(server, source, protocol):
     source.send(1, [1])
     with RedisStream(f"{server.url}?protocol={protocol}", source.stream, wait=QUICK) as reader:
-        assert isinstance(reader, Source)
+        assert isinstance(reader, MessageSource)
         assert [message.id for message in take(reader.messages())] == [1]
         assert take(reader.messages("0-1")) != []
 

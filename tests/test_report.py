@@ -14,7 +14,7 @@ from venn import cli
 from venn.cli.report import Recorded
 from venn.online.record import Record
 from venn.online.watch import Watch
-from venn.show.page.feed import Run
+from venn.show.page.feed import FollowedRun
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def recorded(n, flip=None, names="venn abers conformal platt"):
 
 def test_a_record_is_a_run_that_has_ended():
     record = recorded(2100)
-    run = Run(Recorded(record))
+    run = FollowedRun(Recorded(record))
     run.finish()
     assert (run.counts.asked, run.counts.answered, run.counts.pending) == (2100, 2100, 0)
     steps = [point.step for point in run.points]
@@ -57,7 +57,7 @@ def test_a_record_is_a_run_that_has_ended():
 
 def test_alarms_of_a_record_are_those_of_its_monitor():
     record = recorded(200, flip=100)
-    run = Run(Recorded(record))
+    run = FollowedRun(Recorded(record))
     for name in run.names:
         known = record.monitor(name, level=0.01 / 5, run_length=500_000).alarms  # one share is that of the objects
         assert [alarm["step"] for alarm in run.alarms[name]] == [alarm.step for alarm in known]
@@ -178,5 +178,5 @@ def test_a_run_without_answers_has_a_report(command, tmp_path):
     result = command("run.db")
     assert result.exit_code == 0, result.output
     with Watch(tmp_path / "run.db") as watch:
-        assert Run(watch).counts.pending == 2
+        assert FollowedRun(watch).counts.pending == 2
     assert "No prediction has met its label yet." in (tmp_path / "report.html").read_text("utf-8")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from streams import lines
 from streams.form import Form, to_json
 from streams.lines import CSVRows, JSONLines
-from streams.messages import BadMessage, MessagesLost, Source, Tally
+from streams.messages import BadMessage, MessagesLost, MessageSource, Tally
 
 QUICK = 1e-3
 
@@ -196,7 +196,7 @@ def test_each_message_exactly_once(kind, steps, ends):
                 source.close()
                 source = start()
                 messages = source.messages(position)
-            elif position is not None and lines.Place.parse(position).inode == path.stat().st_ino:
+            elif position is not None and lines.LinePlace.parse(position).inode == path.stat().st_ino:
                 # A file that nobody has begun to read when another takes its place cannot be found again.
                 append(path, pending)
                 files += 1
@@ -444,7 +444,7 @@ def test_names_tell_sources_apart(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert JSONLines("in").name == JSONLines(tmp_path / "in").name != JSONLines("on").name
     assert JSONLines("in", name="mine").name == "mine"
-    assert isinstance(JSONLines("in"), Source)
+    assert isinstance(JSONLines("in"), MessageSource)
     assert repr(CSVRows("-", "y")).startswith("CSVRows('-', 'y', id=None")
 
 

@@ -77,9 +77,9 @@ def test_nobody_is_awaited_long(port, monkeypatch, capfd, sent):
 
 def test_who_does_not_read_holds_nobody_up(monkeypatch):
     monkeypatch.setattr(server, "SECONDS", 0.5)
-    large = server.Answer("text/plain", b"x" * 50_000_000)
+    large = server.Reply("text/plain", b"x" * 50_000_000)
     with ExitStack() as stack:
-        routes = {"/": lambda _: large, "/a": lambda _: server.Answer("text/plain", b"a")}
+        routes = {"/": lambda _: large, "/a": lambda _: server.Reply("text/plain", b"a")}
         port = stack.enter_context(server.serving(routes, "127.0.0.1", 0))
         slow = half_open(port, stack, f"GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode(), 4)[0]
         assert asked(port, "/a", [("Host", f"localhost:{port}")]).text == "a"
@@ -115,7 +115,7 @@ def test_fifty_viewers_share_one_reading_and_one_document(tmp_path):
     write(tmp_path / "run.db", 96)
     read, made = [], []
 
-    class Counted(feed.Run):
+    class Counted(feed.FollowedRun):
         def read(self, watched):
             read.append(1)
             super().read(watched)

@@ -84,7 +84,7 @@ def read_toml(path: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- the command line
 
 
-class Command(click.Command):
+class ConfiguredCommand(click.Command):
     """A command that says how what it does not know is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -106,13 +106,13 @@ class Command(click.Command):
             raise
 
 
-def configured(command: str) -> Callable[[Callable[..., None]], Command]:
+def configured(command: str) -> Callable[[Callable[..., None]], ConfiguredCommand]:
     """Make a command of a function, which gets its options as a `Config`, the argument `config`."""
     known = [one for keys in offered(command).values() for one in keys.values()]
     flags = {f"{one.table}_{one.key}": one for one in known if not one.flag(command).startswith("--set")}
     rare = [f"{one.table}.{one.key}" for one in known if one not in flags.values()]
 
-    def add(function: Callable[..., None]) -> Command:
+    def add(function: Callable[..., None]) -> ConfiguredCommand:
         @wraps(function)
         def called(
             *args: Any, given: dict[tuple[str, str], tuple[str, Any]], toml: str | None = None, **others: Any
@@ -140,7 +140,7 @@ def configured(command: str) -> Callable[[Callable[..., None]], Command]:
                 flag += "" if one.default is False else f"/--no-{flag.removeprefix('--')}"
                 kind = {"is_flag": True}
             made = click.option(flag, name, default=None, help=one.help, callback=partial(_checked, one), **kind)(made)
-        return click.command(cls=Command)(made)
+        return click.command(cls=ConfiguredCommand)(made)
 
     return add
 

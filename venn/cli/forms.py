@@ -29,7 +29,7 @@ class Option(NamedTuple):
     of: str = ""  #: kinds of sources that it belongs to; empty: all
 
 
-class Form(NamedTuple):
+class OptionForm(NamedTuple):
     """How a value is written, where its type does not say it; it stands beside the type."""
 
     must: str  #: after "must be"
@@ -49,7 +49,7 @@ class Declared(NamedTuple):
     type: Any
     default: Any
     option: Option
-    form: Form
+    form: OptionForm
 
     def flag(self, command: str = "") -> str:
         """Return how a command line names it."""
@@ -85,24 +85,24 @@ def declared(table: str, struct: type[Struct]) -> dict[str, Declared]:
             (plain,) = (member for member in get_args(plain) if member is not NoneType)
         kind: Any = Annotated[(plain, *beside)]
         option = next(each for each in beside if isinstance(each, Option))
-        form = next((each for each in kind.__metadata__ if isinstance(each, Form)), None) or _plain(kind)
+        form = next((each for each in kind.__metadata__ if isinstance(each, OptionForm)), None) or _plain(kind)
         found[one.name] = Declared(table, one.name, kind, one.default, option, form)
     return found
 
 
-def _plain(kind: Any) -> Form:
+def _plain(kind: Any) -> OptionForm:
     """Return how a value of a plain type is written."""
     match type_info(kind):
         case BoolType():
-            return Form("true or false", lambda text: {"true": True, "false": False}.get(text, text))
+            return OptionForm("true or false", lambda text: {"true": True, "false": False}.get(text, text))
         case LiteralType():
             values = get_args(kind.__origin__)
-            return Form(f"one of {', '.join(values)}", str, metavar="|".join(values))
+            return OptionForm(f"one of {', '.join(values)}", str, metavar="|".join(values))
         case IntType() as found:
-            return Form(f"an integer {_bounds(found)}", read_whole, metavar="INTEGER")
+            return OptionForm(f"an integer {_bounds(found)}", read_whole, metavar="INTEGER")
         case FloatType() as found:
-            return Form(f"a number {_bounds(found)}", read_number, finite, "NUMBER")
-    return Form("text that is not empty", str)
+            return OptionForm(f"a number {_bounds(found)}", read_number, finite, "NUMBER")
+    return OptionForm("text that is not empty", str)
 
 
 def _bounds(of: Any) -> str:

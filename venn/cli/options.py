@@ -16,7 +16,7 @@ from msgspec.structs import asdict, fields
 from streams.checks import same_text
 from streams.texts import MISSING
 from venn.cli.errors import did_you_mean
-from venn.cli.forms import Form, Option, by_column, declared, distinct, read_number, read_whole, require, split
+from venn.cli.forms import Option, OptionForm, by_column, declared, distinct, read_number, read_whole, require, split
 from venn.cli.numbers import MOST_CLASSES
 from venn.cli.numbers import PREDICTORS as OF_NUMBERS
 from venn.cli.predictors import FORECASTER, PREDICTORS
@@ -112,47 +112,47 @@ Count = Annotated[int, Meta(ge=0)]
 AtLeast1 = Annotated[int, Meta(ge=1)]
 Window = Annotated[int, Meta(ge=1, le=1_000_000)]
 Port = Annotated[int, Meta(ge=0, le=65535)]
-Seed = Annotated[Count | Literal["none"], Form("an integer >= 0 or none", read_whole, metavar="SEED")]
+Seed = Annotated[Count | Literal["none"], OptionForm("an integer >= 0 or none", read_whole, metavar="SEED")]
 
 _TEXT, _TEXTS = "text that is not empty", "distinct texts that are not empty"
 Text = Annotated[str, Meta(pattern="^[^\0\ud800-\udfff]+$")]
-File = Annotated[Text, Form(_TEXT, str, metavar="FILE")]
-Folder = Annotated[Text, Form(_TEXT, str, metavar="FOLDER")]
-Column = Annotated[Text, Form(_TEXT, str, metavar="COLUMN")]
-Address = Annotated[Text, Form("http://HOST/... or https://HOST/...", str, _address, "URL")]
-Delimiter = Annotated[Text, Form('one character, neither " nor a line end, or tab', str, _delimiter, "CHARACTER")]
-Texts = Annotated[tuple[Text, ...], Form(_TEXTS, split, distinct, "NAMES")]
-Names = Annotated[tuple[Text, ...], Form(f"distinct names of {', '.join(KNOWN)}", split, _known, "NAMES")]
-Labels = Annotated[tuple[Text | int | bool, ...], Meta(min_length=2), Form(
+File = Annotated[Text, OptionForm(_TEXT, str, metavar="FILE")]
+Folder = Annotated[Text, OptionForm(_TEXT, str, metavar="FOLDER")]
+Column = Annotated[Text, OptionForm(_TEXT, str, metavar="COLUMN")]
+Address = Annotated[Text, OptionForm("http://HOST/... or https://HOST/...", str, _address, "URL")]
+Delimiter = Annotated[Text, OptionForm('one character, neither " nor a line end, or tab', str, _delimiter, "CHARACTER")]
+Texts = Annotated[tuple[Text, ...], OptionForm(_TEXTS, split, distinct, "NAMES")]
+Names = Annotated[tuple[Text, ...], OptionForm(f"distinct names of {', '.join(KNOWN)}", split, _known, "NAMES")]
+Labels = Annotated[tuple[Text | int | bool, ...], Meta(min_length=2), OptionForm(
     "at least two labels, text, integers or truth values, that differ as text", _split_labels, _labels, "A,B")]
-Words = Annotated[tuple[str, ...], Form(
+Words = Annotated[tuple[str, ...], OptionForm(
     "a program and its arguments, as text or as a list of texts", str, _command, "COMMAND", str | tuple[str, ...])]
 
 _Empty = Annotated[str, Meta(pattern="^[^\0\ud800-\udfff]*$")]  # a text that may be empty
-Columns = Annotated[tuple[Text, ...], Form(
+Columns = Annotated[tuple[Text, ...], OptionForm(
     _TEXTS, lambda texts: list(by_column(texts, _read_column)), distinct, "COLUMN", typed="a column, each once",
     repeated=True)]
-Values = Annotated[Mapping[str, tuple[str, ...] | None], Form(
+Values = Annotated[Mapping[str, tuple[str, ...] | None], OptionForm(
     "a table from column to a list of its values", lambda texts: by_column(texts, _read_values), _values,
     "COLUMN[=A,B]", dict[Text, tuple[_Empty, ...] | None] | tuple[Text, ...],
     "COLUMN or COLUMN=A,B, each column and each of its values once", True)]
 Fill = Literal["median"] | Finite
-Fills = Annotated[Mapping[str, float | str], Form(
+Fills = Annotated[Mapping[str, float | str], OptionForm(
     "a table from column to median or a finite number", lambda texts: by_column(texts, _read_fill), None,
     "COLUMN=median|NUMBER", dict[Text, Fill], "COLUMN=median or COLUMN=NUMBER, each column once", True)]
-Settings = Annotated[Mapping[str, str | int | float | bool], Form("a table of settings", metavar="")]
-Scale = Annotated[Mapping[str, tuple[float, ...]], Form(
+Settings = Annotated[Mapping[str, str | int | float | bool], OptionForm("a table of settings", metavar="")]
+Scale = Annotated[Mapping[str, tuple[float, ...]], OptionForm(
     "a table of mean and deviation, lists of as many numbers, the latter > 0", None, _affine, "", Affine)]
 
 
 # ---------------------------------------------------------------- the options
 
 
-class Table(Struct, frozen=True, kw_only=True):
+class OptionTable(Struct, frozen=True, kw_only=True):
     """A table of options."""
 
 
-class RunTable(Table, frozen=True, kw_only=True):
+class RunTable(OptionTable, frozen=True, kw_only=True):
     """How the loop runs."""
 
     out: Annotated[File, Option("Where predictions go as JSON lines, appended; - is stdout.")] = "-"
@@ -168,7 +168,7 @@ class RunTable(Table, frozen=True, kw_only=True):
         "Serve metrics to Prometheus at this port.")] = None
 
 
-class SourceTable(Table, frozen=True, kw_only=True):
+class SourceTable(OptionTable, frozen=True, kw_only=True):
     """Where examples or messages come from, and their form."""
 
     url: Annotated[Text | None, Option("Where messages come from, see above.", RUN, "source")] = None
@@ -218,7 +218,7 @@ class SourceTable(Table, frozen=True, kw_only=True):
         "Stop after so many examples of a data set or file.", of="file data")] = None
 
 
-class PredictorTable(Table, frozen=True, kw_only=True):
+class PredictorTable(OptionTable, frozen=True, kw_only=True):
     """Who predicts."""
 
     names: Annotated[Names | None, Option(
@@ -232,7 +232,7 @@ class PredictorTable(Table, frozen=True, kw_only=True):
         "group. For conformal, Venn and Venn-Abers predictors.")] = None
 
 
-class MachineTable(Table, frozen=True, kw_only=True):
+class MachineTable(OptionTable, frozen=True, kw_only=True):
     """What the predictors read."""
 
     kernel: Annotated[Literal["rbf", "linear", "poly"], Option("By default of several widths for numbers.")] = "rbf"
@@ -254,7 +254,7 @@ class MachineTable(Table, frozen=True, kw_only=True):
         "Number of latest examples that a machine holds.  [default: all]", RUN)] = None
 
 
-class MonitorTable(Table, frozen=True, kw_only=True):
+class MonitorTable(OptionTable, frozen=True, kw_only=True):
     """When an alarm rings, and what it does."""
 
     level: Annotated[float, Meta(gt=0, lt=1), Option(
@@ -279,7 +279,7 @@ class MonitorTable(Table, frozen=True, kw_only=True):
         needs=("monitor.restart_on_alarm",))] = None
 
 
-class JournalTable(Table, frozen=True, kw_only=True):
+class JournalTable(OptionTable, frozen=True, kw_only=True):
     """What is kept."""
 
     path: Annotated[File | None, Option("The journal; a run that it holds is continued.", name="journal")] = None
@@ -289,7 +289,7 @@ class JournalTable(Table, frozen=True, kw_only=True):
     patience_seconds: Annotated[Positive | None, Option("Give up a question after so many seconds.", rare=RUN)] = None
 
 
-class ViewTable(Table, frozen=True, kw_only=True):
+class ViewTable(OptionTable, frozen=True, kw_only=True):
     """What a command shows and writes."""
 
     shuffles: Annotated[AtLeast1, Option("Orders of each data set: seeds 0, 1, ...", ("compare",))] = 3
@@ -306,7 +306,7 @@ class ViewTable(Table, frozen=True, kw_only=True):
     serve: Annotated[bool, Option("Serve a page that shows a journal, which may come later.", MONITOR)] = False
 
 
-class AccessTable(Table, frozen=True, kw_only=True):
+class AccessTable(OptionTable, frozen=True, kw_only=True):
     """Where a page or metrics are served, and who may read them."""
 
     port: Annotated[Port | None, Option(
@@ -357,7 +357,7 @@ class Config(Struct, frozen=True):
 _TABLES = [(one.name, one.type) for one in fields(Config) if one.name != "origin"]
 #: All options, by table and key.
 DECLARED = {name: declared(name, kind.__origin__) for name, kind in _TABLES}
-TABLES: dict[str, type[Table]] = {name: kind.__origin__ for name, kind in _TABLES}
+TABLES: dict[str, type[OptionTable]] = {name: kind.__origin__ for name, kind in _TABLES}
 
 
 def offered(command: str) -> dict[str, dict[str, Any]]:

@@ -22,7 +22,7 @@ FORMS = "redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE, cs
 SHORTEST = 0.2  # seconds that Kafka's client needs for an answer
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """A source and what is known about it beforehand."""
 
     source: Reader
@@ -46,7 +46,7 @@ def _raise(error: Exception) -> object:
     raise error
 
 
-def open_place(config: Config) -> Place:
+def open_place(config: Config) -> SourcePlace:
     """Return the source that a configuration names; a live one is not read yet.
 
     Raises
@@ -71,7 +71,7 @@ def open_place(config: Config) -> Place:
     return _live(config, kind, path)
 
 
-def _live(config: Config, kind: str, path: str) -> Place:
+def _live(config: Config, kind: str, path: str) -> SourcePlace:
     """Return a source of messages; `path` is what stands after the scheme."""
     given, numbers = config.source, config.where("source", "numbers")
     if given.classes is None and not given.numbers:
@@ -103,7 +103,7 @@ def _live(config: Config, kind: str, path: str) -> Place:
             path, given.label, id=given.id, follow=not given.end, delimiter=given.delimiter,
             decimal=given.decimal, **common,
         )  # fmt: skip
-    return Place(source, True, given.classes or (), _width(given), _features(given), "", handlers)
+    return SourcePlace(source, True, given.classes or (), _width(given), _features(given), "", handlers)
 
 
 def check_source(config: Config, kind: str, name: str) -> None:
@@ -117,7 +117,7 @@ def check_source(config: Config, kind: str, name: str) -> None:
             raise click.UsageError(f"{config.where('source', key)} does not go with {name}{meant}")
 
 
-def _data(config: Config, data: str) -> Place:
+def _data(config: Config, data: str) -> SourcePlace:
     given = config.source
     scale = config.machine.scale
     stream = open_stream(data, config, seed_of(config))
@@ -131,7 +131,7 @@ def _data(config: Config, data: str) -> Place:
         source.name += ", columns as they are"  # a run goes on with the same objects only
     if given.name is not None:
         source.name = given.name
-    return Place(source, False, stream.classes, len(stream.features), tuple(stream.features), data, Handlers())
+    return SourcePlace(source, False, stream.classes, len(stream.features), tuple(stream.features), data, Handlers())
 
 
 def _form(config: Config) -> streams.Form:

@@ -16,8 +16,8 @@ from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.online.salvage import verify
 from venn.online.watch import CurvePoint, Seen, Watch
-from venn.show.page.feed import MOST_POINTS, Run, Watched
-from venn.show.view import Counts, figures_of
+from venn.show.page.feed import MOST_POINTS, FollowedRun, Watched
+from venn.show.view import SeenCounts, figures_of
 
 STDOUT = "-"
 ROUND = 1000  # approximate number of points of a record's curves
@@ -48,9 +48,9 @@ class Recorded:
             figures = {name: figures_of(seen, self._watched(name)) for name, seen in self._last.items()}
             self._points.append(CurvePoint(step, 0.0, figures))
 
-    def counts(self) -> Counts:
+    def counts(self) -> SeenCounts:
         """Return the number of steps; each question had its answer."""
-        return Counts(len(self._record), len(self._record), 0, 0, 0.0, 0.0)
+        return SeenCounts(len(self._record), len(self._record), 0, 0, 0.0, 0.0)
 
     def ended(self) -> None:
         """Return None: a record knows no times."""
@@ -141,7 +141,7 @@ def report(run: str, out: Path, title: str | None) -> None:
 def _write(watched: Watched, out: Path, title: str, data: str) -> Verdict | None:
     from venn.show.page.page import render, write_report
 
-    read = Run(watched)
+    read = FollowedRun(watched)
     if str(out) == STDOUT:
         click.echo(render(read, title, data), nl=False)
         return read.verdict

@@ -31,7 +31,7 @@ from venn.cli.panels import (
     refuse_choices,
     usual_choices,
 )
-from venn.cli.places import Place, open_place
+from venn.cli.places import SourcePlace, open_place
 from venn.cli.predictors import INDUCTIVE, WINDOWED, default_predictors, with_adaptive, with_conformal
 from venn.cli.serve import guard, holds_journal
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
@@ -42,9 +42,9 @@ from venn.online.loop import Online
 from venn.online.panel import Panel
 from venn.online.watch import Watch
 from venn.show.door import Door
-from venn.show.notify import Command as AlarmCommand
+from venn.show.notify import AlarmCommand as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
-from venn.show.view import Counts
+from venn.show.view import SeenCounts
 
 
 @configured("run")
@@ -87,7 +87,7 @@ def run(config: Config, check: bool) -> None:
 class Plan(NamedTuple):
     """What a configuration produces."""
 
-    place: Place
+    place: SourcePlace
     panel: Panel
     monitors: Watching
     journal: Journal
@@ -179,7 +179,7 @@ def is_blank(path: Path) -> bool:
     return blank
 
 
-def compared(plan: Plan) -> Counts:
+def compared(plan: Plan) -> SeenCounts:
     """Return the counts of the journal's run, or say how it differs from this one, more briefly than `Online` would."""
     path = plan.journal.path
     with Watch(path) as watch:

@@ -19,7 +19,7 @@ from venn.online.lock import held
 from venn.online.record import Record
 from venn.parameters import integer, path_of
 from venn.prediction import Label, Prediction
-from venn.show.view import Counts, overall
+from venn.show.view import SeenCounts, overall
 
 ENDED = "venn run ended"  # beside the positions of sources in a journal
 RECENT = 1000  # answers over which the rate is measured
@@ -143,7 +143,7 @@ class Watch(HasLabels):
         except (TypeError, ValueError, LookupError) as error:
             raise JournalError(f"{self.path} cannot be read: {error!r}") from error
 
-    def counts(self) -> Counts:
+    def counts(self) -> SeenCounts:
         """Return the progress of the run."""
         question = self._rows("SELECT event, time FROM questions ORDER BY event DESC LIMIT 1")
         answer = self._rows("SELECT event, time, step FROM answers ORDER BY step DESC LIMIT 1")
@@ -159,7 +159,7 @@ class Watch(HasLabels):
                 first = max(1, answered - RECENT)
                 ((start,),) = self._rows("SELECT time FROM answers WHERE step = ?", (first,))
                 rate = (answered - first) / max(answer[0][1] - start, 1e-9)
-            return Counts(asked, answered, expired, asked - answered - expired, rate, last)
+            return SeenCounts(asked, answered, expired, asked - answered - expired, rate, last)
 
     def ended(self) -> float | None:
         """Return when the run came to its end, in seconds since 1970; None while it goes on, and if it was killed.

@@ -19,7 +19,7 @@ from venn.online.journal import JournalError
 from venn.online.record import Record
 from venn.online.watch import Watch
 from venn.parameters import integer, is_number
-from venn.scale.shard import PREFIX, Event, Refused, Shard, Taken, checked, checked_source, key_of
+from venn.scale.shard import PREFIX, KeyedEvent, Refused, Shard, Taken, checked, checked_source, key_of
 
 FORMAT, VERSION = "vennstream.shards", 1
 TURN = 100  # messages of one shard before the next shard's turn
@@ -193,7 +193,7 @@ class Shards:
         key: Callable[[Any], str] = key_of,
         refused: Refused | None = None,
         wait: float = 1.0,
-    ) -> Iterator[Event | None]:
+    ) -> Iterator[KeyedEvent | None]:
         """Follow the sources of several shards in turn; shards owned by others are taken over when they become free.
 
         Parameters
@@ -208,14 +208,14 @@ class Shards:
 
         Yields
         ------
-        Event or None
+        KeyedEvent or None
             None: nothing right now; a chance to stop the loop. The loop ends when all sources have ended.
         """
         if not callable(source):
             raise TypeError(f"source must be a callable that gives the source of a shard, got {source!r}")
         with ExitStack() as all_of_them:
             free = dict.fromkeys(numbers, 0.0)
-            running: dict[int, tuple[Shard, Iterator[Event | None]]] = {}
+            running: dict[int, tuple[Shard, Iterator[KeyedEvent | None]]] = {}
             while free or running:
                 for number in [n for n, again in free.items() if time.monotonic() >= again]:
                     try:

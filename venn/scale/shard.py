@@ -37,12 +37,12 @@ def checked_source(source: Any) -> Any:
     return source
 
 
-class Event(NamedTuple):
+class KeyedEvent(NamedTuple):
     """What a message has caused.
 
     Examples
     --------
-    >>> Event(3, "shop-7", "shop-7/1042", None, ()).key
+    >>> KeyedEvent(3, "shop-7", "shop-7/1042", None, ()).key
     'shop-7'
     """
 
@@ -262,7 +262,7 @@ class Shard:
 
     def follow(
         self, source: Any, key: Callable[[Any], str] = key_of, refused: Refused | None = None
-    ) -> Iterator[Event | None]:
+    ) -> Iterator[KeyedEvent | None]:
         """Ask and answer what a source says; nothing is lost, and nothing learned twice, even if processes die.
 
         The effects of a message and its position in the source are one transaction of its key's journal. The position
@@ -283,7 +283,7 @@ class Shard:
 
         Yields
         ------
-        Event or None
+        KeyedEvent or None
             None: nothing right now.
 
         Raises
@@ -301,7 +301,7 @@ class Shard:
                 yield None
                 continue
             number += 1
-            event: Event | None = None
+            event: KeyedEvent | None = None
             try:
                 event = self._happen(message, number, reading, key, refused)
             except REFUSED as error:
@@ -321,7 +321,7 @@ class Shard:
 
     def _happen(
         self, message: Any, number: int, reading: Reading, key_of: Callable[[Any], str], refused: Refused | None
-    ) -> Event | None:
+    ) -> KeyedEvent | None:
         """Process a message; return None if that was done before."""
         key = key_of(message)
         with self._using(key) as online:
@@ -348,7 +348,7 @@ class Shard:
             reading.current.add(key)
         if failure is not None:
             raise failure
-        return Event(self.number, key, *told)
+        return KeyedEvent(self.number, key, *told)
 
     def _read_positions(self) -> dict[str, list[Any]]:
         path = self.folder / "positions.json"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from venn.monitors.verdict import CHANGED, STATES, Verdict
 from venn.show.page.feed import Watched
-from venn.show.server import Answer, Routes
+from venn.show.server import Reply, Routes
 from venn.show.view import Standing, counting, standing
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
@@ -155,4 +155,4 @@ def _line(metric: Metric, values: tuple[str, ...], value: float) -> str:
 
 def of_metrics(opened: Callable[[], Watched]) -> Routes:
     """Return the address of the metrics, for `venn.show.server.serving`: read from the run at each request."""
-    return {"/metrics": lambda _: Answer(KIND, exposition(opened))}
+    return {"/metrics": lambda _: Reply(KIND, exposition(opened))}

@@ -93,7 +93,7 @@ class Receiver(ABC):
         """Give up what is being sent, if that can be done."""
 
 
-class Command(Receiver):
+class AlarmCommand(Receiver):
     """A command that is run for each message, without a shell: JSON on its standard input, the main parts as variables.
 
     Its standard output is thrown away; what it writes to standard error goes to that of the run.

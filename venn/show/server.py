@@ -27,7 +27,7 @@ ONLY_GET = Refusal(405, "405: there is nothing to do here but to read, by GET")
 FAILED = Refusal(500, "500: this cannot be answered now")
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What is sent to whom the door lets in."""
 
     kind: str  #: media type
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-Routes = Mapping[str, Callable[[Mapping[str, list[str]]], Answer]]  # by path; of the parts of the query
+Routes = Mapping[str, Callable[[Mapping[str, list[str]]], Reply]]  # by path; of the parts of the query
 Say = Callable[[str], Any]
 
 
@@ -110,7 +110,7 @@ class Web:
             return _written(ONLY_GET)
         if tokens and self._door.cookie is not None:  # by a page: after a redirect a strict cookie may be kept back
             cookie = f"{'='.join(self._door.cookie)}; Max-Age=31536000; Path=/; HttpOnly; SameSite=Strict"
-            return _written(Answer(HTML, ENTERED, {"Set-Cookie": cookie}))
+            return _written(Reply(HTML, ENTERED, {"Set-Cookie": cookie}))
         try:
             return _written(self._routes[path](asked))
         except Exception as error:  # whatever it is, the others are served
@@ -125,12 +125,12 @@ class Web:
             self._say(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
 
 
-def _written(answer: Answer | Refusal) -> bytes:
+def _written(answer: Reply | Refusal) -> bytes:
     status = 200
     if isinstance(answer, Refusal):
         status = answer.status
         also = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Allow": "GET"} if status == 405 else {}
-        answer = Answer(TEXT, f"{answer.line}\n".encode(), also)
+        answer = Reply(TEXT, f"{answer.line}\n".encode(), also)
     headers = {"Content-Type": answer.kind, "Content-Length": str(len(answer.body)), "Connection": "close",
                "Cache-Control": "no-store"} | HEADERS | dict(answer.headers)  # fmt: skip
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *map(": ".join, headers.items()), "", ""]

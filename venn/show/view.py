@@ -23,7 +23,7 @@ UNSEEN: Snapshot = {
 }
 
 
-class Counts(NamedTuple):
+class SeenCounts(NamedTuple):
     """Progress of a run."""
 
     asked: int
@@ -52,7 +52,7 @@ def figures_of(told: Snapshot, monitor: Snapshot | None) -> dict[str, Any]:
     }
 
 
-class Evidence(NamedTuple):
+class ShownEvidence(NamedTuple):
     """What one detector has gathered against one claim: base 10 logarithms."""
 
     detector: str
@@ -83,7 +83,7 @@ class Standing(NamedTuple):
     lately: Mapping[str, float]  #: over the latest ones, and their number `size`
     ece: float | None  #: expected calibration error
     bins: Sequence[Snapshot]  #: of a reliability diagram, those that hold predictions
-    evidence: Sequence[Evidence]
+    evidence: Sequence[ShownEvidence]
     alarms: int
     rang: Sequence[Snapshot]  #: the last alarms
     verdict: Verdict | None
@@ -116,7 +116,7 @@ class Standing(NamedTuple):
         return dict(sorted(found.items(), key=lambda one: float(one[0])))
 
     @property
-    def closest(self) -> Evidence | None:
+    def closest(self) -> ShownEvidence | None:
         """The evidence that is closest to its threshold."""
         return max(self.evidence, key=lambda one: one.log10 - one.threshold, default=None)
 
@@ -135,7 +135,9 @@ def standing(snapshot: Snapshot) -> Standing:
         [one for one in calibration.get("bins", ()) if one["count"]],
         [
             # JSON has no infinities: the logarithm of 0 is None.
-            Evidence(one["detector"], one["name"], -inf if one["log10"] is None else one["log10"], one["threshold"])
+            ShownEvidence(
+                one["detector"], one["name"], -inf if one["log10"] is None else one["log10"], one["threshold"]
+            )
             for one in seen.get("evidence", ())
             if "log10" in one and "threshold" in one
         ],

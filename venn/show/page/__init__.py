@@ -1,5 +1,5 @@
 """A run as a page in the browser: live from its journal, or as one HTML file."""
 
-from venn.show.page.feed import Feed, Run, Watched
+from venn.show.page.feed import Feed, FollowedRun, Watched
 
-__all__ = ["Feed", "Run", "Watched"]
+__all__ = ["Feed", "FollowedRun", "Watched"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from venn.monitors.alarms import PER_DECADE
 from venn.prediction import NOTHING
-from venn.show.page.feed import Run
+from venn.show.page.feed import FollowedRun
 from venn.show.page.words import short
 
 Chart = dict[str, Any]
@@ -32,7 +32,7 @@ NO_EVIDENCE = "No evidence is gathered here: there is no monitor, or nothing it 
 # ------------------------------------------------------------------------ columns
 
 
-def table(run: Run, name: str, after: int = 0) -> Columns:
+def table(run: FollowedRun, name: str, after: int = 0) -> Columns:
     """Return `step` and all that is drawn of a predictor at the points after so many, as JSON takes it.
 
     These are `accuracy`, `window`, `lower` and `upper`; for each level the `error_...` and the `size_...` of sets or
@@ -49,17 +49,17 @@ def table(run: Run, name: str, after: int = 0) -> Columns:
     return found
 
 
-def compared(run: Run, after: int = 0) -> Columns:
+def compared(run: FollowedRun, after: int = 0) -> Columns:
     """Return `step` and the accuracy of every predictor, named by its position."""
     accuracies = (_column(run, name, "curves", "accuracy", after) for name in run.names)
     return _steps(run, after) | {str(place): values for place, values in enumerate(accuracies)}
 
 
-def _steps(run: Run, after: int) -> Columns:
+def _steps(run: FollowedRun, after: int) -> Columns:
     return {"step": [step for step, _ in run.points[after:]]}
 
 
-def _column(run: Run, name: str, part: str, key: str, after: int) -> list[float | None]:
+def _column(run: FollowedRun, name: str, part: str, key: str, after: int) -> list[float | None]:
     found = (figures.get(name, {}).get(part, {}).get(key) for _, figures in run.points[after:])
     return [None if value is None else float(f"{value:.6g}") for value in found]
 
@@ -84,12 +84,12 @@ def _colour(place: int) -> str:
     return f"c{place % COLOURS}"
 
 
-def of_predictor(run: Run, name: str, of: str) -> dict[str, Any]:
+def of_predictor(run: FollowedRun, name: str, of: str) -> dict[str, Any]:
     """Return the charts of a predictor by place, "accuracy", "evidence" and "calibration"; a text where there is none.
 
     Parameters
     ----------
-    run : Run
+    run : FollowedRun
     name : str
     of : str
         What its table is called.
@@ -108,7 +108,7 @@ def of_predictor(run: Run, name: str, of: str) -> dict[str, Any]:
     }
 
 
-def _evidence(run: Run, name: str, of: str) -> Chart:
+def _evidence(run: FollowedRun, name: str, of: str) -> Chart:
     """Return martingales and other evidence, with the thresholds at which alarms ring."""
     paths = run.standing(name).evidence
     sources = list(dict.fromkeys(path.about for path in paths))
@@ -133,7 +133,7 @@ def _evidence(run: Run, name: str, of: str) -> Chart:
     return _chart("log10 of the evidence", items, of, None, (-0.5, top + HEADROOM * max(top, 1.0)))
 
 
-def _levels(run: Run, name: str, of: str) -> list[Chart]:
+def _levels(run: FollowedRun, name: str, of: str) -> list[Chart]:
     """Return error rates of prediction sets at each level, and the sizes of the sets."""
     one, most = run.standing(name), float(len(run.space.labels)) or None
     spread, title = one.kind.spread
@@ -151,7 +151,7 @@ def _levels(run: Run, name: str, of: str) -> list[Chart]:
     ]
 
 
-def _reliability(run: Run, name: str, colour: str) -> list[Chart]:
+def _reliability(run: FollowedRun, name: str, colour: str) -> list[Chart]:
     """Return how often labels of each probability were right, and the numbers of predictions."""
     one = run.standing(name)
     bins = {key: [each[key] for each in one.bins] for key in ("confidence", "accuracy", "count", "lower", "upper")}
@@ -167,7 +167,7 @@ def _reliability(run: Run, name: str, colour: str) -> list[Chart]:
     return found if one.guaranteed == NOTHING else [*found, {"note": BESIDE}]
 
 
-def of_all(run: Run, of: str) -> Any:
+def of_all(run: FollowedRun, of: str) -> Any:
     """Return the accuracies of all predictors in one chart; a text where there is one only."""
     if len(run.names) == 1:
         return "One predictor: see below."

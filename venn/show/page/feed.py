@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from venn.labels import LabelSpace, Real
 from venn.monitors.kind import LEVEL
 from venn.monitors.verdict import Verdict
-from venn.show.view import UNSEEN, Counts, Snapshot, Standing, figures_of, overall, standing
+from venn.show.view import UNSEEN, SeenCounts, Snapshot, Standing, figures_of, overall, standing
 
 MOST_POINTS = 2000
 LATEST = 20  # questions in a table
@@ -34,7 +34,7 @@ class Watched(Protocol):
     objects: tuple[str, ...]  #: the names of monitors that watch the objects, and no predictor
     created: float
 
-    def counts(self) -> Counts: ...
+    def counts(self) -> SeenCounts: ...
     def ended(self) -> float | None:
         """Return when the run came to its end, in seconds since 1970; None if it goes on, or that is not known."""
 
@@ -63,7 +63,7 @@ class Point(NamedTuple):
     figures: Mapping[str, Any]  #: by name: "curves", "window", "evidence"
 
 
-class Run:
+class FollowedRun:
     """One run in the state in which it was last read.
 
     Attributes
@@ -217,7 +217,7 @@ class Feed:
 
     Attributes
     ----------
-    run : Run or None
+    run : FollowedRun or None
         The run as last read; another object for another run; None before it is there.
     complaint : str or None
         Why it cannot be read at present.
@@ -233,14 +233,14 @@ class Feed:
     ) -> None:
         self._open, self._errors = opened, errors
         self.path = Path(path)
-        self.run: Run | None = None
+        self.run: FollowedRun | None = None
         self.complaint: str | None = None
         self.looks = 0
         self._watched: Watched | None = None
         self._file: tuple[int, int] | None = None
         self._next = 0.0
 
-    def look(self) -> Run | None:
+    def look(self) -> FollowedRun | None:
         """Read what is new, unless that was done a moment ago; return the run."""
         now = monotonic()
         if now >= self._next:
@@ -264,13 +264,13 @@ class Feed:
         if self._watched is None:
             self._watched, self._file = self._open(), file
             if self.run is None or not self._goes_on(self.run, self._watched):
-                self.run = Run(self._watched)
+                self.run = FollowedRun(self._watched)
                 return
         assert self.run is not None
         self.run.read(self._watched)
 
     @staticmethod
-    def _goes_on(run: Run, watched: Watched) -> bool:
+    def _goes_on(run: FollowedRun, watched: Watched) -> bool:
         """Whether the opened run continues the one seen before, and is not a copy of an earlier state."""
         return run.created == watched.created and run.counts.answered <= watched.counts().answered
 

@@ -11,7 +11,7 @@ from venn.monitors.evidence import against
 from venn.monitors.kinds import kind_of
 from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS, Verdict
 from venn.show.page import words
-from venn.show.page.feed import Feed, Run
+from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.words import ago, clock, text
 from venn.show.telling import storms
 from venn.show.view import Recent, counting, recent
@@ -106,12 +106,12 @@ def status(feed: Feed, now: float | None = None) -> Status:
     return Status(SILENT, quiet, "", f"before that: {found.sentence}")
 
 
-def _named(run: Run, verdict: Verdict) -> Verdict | str:
+def _named(run: FollowedRun, verdict: Verdict) -> Verdict | str:
     """Return the verdict, with the name of its predictor where there are several."""
     return verdict if len(run.names) > 1 else verdict.sentence
 
 
-def _since(run: Run, verdict: Verdict, now: float) -> str:
+def _since(run: FollowedRun, verdict: Verdict, now: float) -> str:
     if verdict.since is None:
         calm = verdict.state == CLAIMED and run.monitors and run.created and not words.alarm_count(run)
         return f"no alarm since it began, {clock(run.created)}, {ago(now - run.created)} ago" if calm else ""
@@ -164,7 +164,7 @@ def banner(found: Status, name: str) -> str:
     )
 
 
-def concluded(run: Run) -> str:
+def concluded(run: FollowedRun) -> str:
     """Return the verdict at the end of what was read, for a report; nothing before the first."""
     verdict = run.verdict
     if verdict is None:
@@ -173,7 +173,7 @@ def concluded(run: Run) -> str:
     return banner(found, "") + lately(run)
 
 
-def lately(run: Run) -> str:
+def lately(run: FollowedRun) -> str:
     """Return what came true lately beside what was claimed: in large of the verdict's predictor, then of each."""
     name, verdict = run.worst, run.verdict
     found = recent(run.snapshot(name))
@@ -214,7 +214,7 @@ def bar(found: Recent, bad: bool) -> str:
     )
 
 
-def each(run: Run) -> str:
+def each(run: FollowedRun) -> str:
     """Return one line for each predictor and for the objects, if there are several."""
     if len(run.names) + len(run.objects) == 1:
         return ""
@@ -241,7 +241,7 @@ def _at(when: float) -> str:
     return f"{clock(when, zone=False)} " if when else ""
 
 
-def alarms(run: Run) -> str:
+def alarms(run: FollowedRun) -> str:
     """Return the last alarms, in one line those that follow one another."""
     found = words.rung(run, storms)
     if not found:
@@ -260,7 +260,7 @@ def alarms(run: Run) -> str:
     return f'<section class="card rung"><h2>Alarms: {count:,}{more}</h2><ul class="short">{lines}</ul></section>'
 
 
-def outcomes(run: Run) -> str:
+def outcomes(run: FollowedRun) -> str:
     """Return what came of the latest predictions whose labels have come, of the verdict's predictor."""
     name = run.worst
     judged = list(_judged(run.outcomes[:OUTCOMES], name))

@@ -13,8 +13,8 @@ from time import time
 from typing import Any
 
 from venn.show.page import charts, first, words
-from venn.show.page.feed import Feed, Run
-from venn.show.server import HTML, Answer, Routes
+from venn.show.page.feed import Feed, FollowedRun
+from venn.show.server import HTML, Reply, Routes
 
 HERE = Path(__file__).parent
 SCRIPT, STYLE = ((HERE / file).read_text("utf-8") for file in ("page.js", "page.css"))
@@ -43,13 +43,13 @@ class Page:
     def routes(self) -> Routes:
         """Return the addresses of the page."""
         return {
-            "/": lambda _: Answer(HTML, PAGE.encode(), {"Content-Security-Policy": POLICY}),
-            "/page.js": lambda _: Answer("text/javascript; charset=utf-8", SCRIPT.encode()),
-            "/page.css": lambda _: Answer("text/css; charset=utf-8", STYLE.encode()),
+            "/": lambda _: Reply(HTML, PAGE.encode(), {"Content-Security-Policy": POLICY}),
+            "/page.js": lambda _: Reply("text/javascript; charset=utf-8", SCRIPT.encode()),
+            "/page.css": lambda _: Reply("text/css; charset=utf-8", STYLE.encode()),
             "/run.json": self._document,
         }
 
-    def _document(self, asked: Mapping[str, list[str]]) -> Answer:
+    def _document(self, asked: Mapping[str, list[str]]) -> Reply:
         """Return the run; viewers who have seen the same share what is made."""
         key = asked.get("of", [""])[0], asked.get("seen", [""])[0]
         self._feed.look()
@@ -57,7 +57,7 @@ class Page:
             self._looks, self._made = self._feed.looks, {}
         if key not in self._made:
             self._made[key] = json.dumps(document(self._feed, *key), allow_nan=False, separators=(",", ":")).encode()
-        return Answer(JSON, self._made[key])
+        return Reply(JSON, self._made[key])
 
 
 def document(feed: Feed, of: str = "", seen: str = "") -> dict[str, Any]:
@@ -175,12 +175,12 @@ PAGE = _whole(
 # ------------------------------------------------------------------------- report
 
 
-def write_report(run: Run, path: str | os.PathLike[str], title: str, data: str) -> None:
+def write_report(run: FollowedRun, path: str | os.PathLike[str], title: str, data: str) -> None:
     """Write the figures, tables and words of a run to one file, which appears whole or not at all.
 
     Parameters
     ----------
-    run : Run
+    run : FollowedRun
     path : str or path
         Missing folders are made.
     title : str
@@ -203,7 +203,7 @@ def write_report(run: Run, path: str | os.PathLike[str], title: str, data: str) 
         temporary.unlink(missing_ok=True)
 
 
-def render(run: Run, title: str, data: str) -> str:
+def render(run: FollowedRun, title: str, data: str) -> str:
     """Return the report as HTML: the page of every predictor, whose document stands in it."""
     run.finish()
     drawn, tables = {COMPARED: charts.of_all(run, COMPARED)}, {COMPARED: charts.compared(run)}

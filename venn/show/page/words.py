@@ -22,9 +22,9 @@ from venn.prediction import (
     REALISED_ROW,
 )
 from venn.show.complaints import plain
-from venn.show.page.feed import LATEST, Run
+from venn.show.page.feed import LATEST, FollowedRun
 from venn.show.telling import Burst, Telling, bursts
-from venn.show.view import Counts, standing
+from venn.show.view import SeenCounts, standing
 
 LONGEST = 60  # letters of an id or a label
 EXCHANGEABLE = "<b>Guaranteed while nothing has changed</b> (on exchangeable data): "
@@ -152,7 +152,7 @@ def rate(value: float) -> tuple[str, str]:
 # ----------------------------------------------------------------------- progress
 
 
-def facts(counts: Counts, throughput: float | None) -> str:
+def facts(counts: SeenCounts, throughput: float | None) -> str:
     """Return the progress of a run."""
     shown = {"asked": f"{counts.asked:,}", "answered": f"{counts.answered:,}", "pending": f"{counts.pending:,}"}
     if counts.expired:
@@ -175,7 +175,7 @@ def tiles(shown: Mapping[str, str], of: str = "tiles") -> str:
 # --------------------------------------------------------------------- predictors
 
 
-def numbers(run: Run, name: str) -> str:
+def numbers(run: FollowedRun, name: str) -> str:
     """Return the figures of one predictor."""
     one = run.standing(name)
     if not one.means:
@@ -192,7 +192,7 @@ def numbers(run: Run, name: str) -> str:
     return tiles(shown)
 
 
-def promise(run: Run, name: str) -> str:
+def promise(run: FollowedRun, name: str) -> str:
     """Return the theorem about the predictions of a predictor, and what is not guaranteed."""
     guaranteed, found = run.standing(name).guaranteed, run.standing(name).verdict
     said = UNSEEN if guaranteed is None else GUARANTEES.get(guaranteed, MIXED)
@@ -204,13 +204,13 @@ def promise(run: Run, name: str) -> str:
     return f"<p>{said}</p>{late}<p class='fine'>{watched}</p>{made}"
 
 
-def rung(run: Run, together: Callable[[Iterable[tuple[str, Any]]], list[Burst]] = bursts) -> list[Burst]:
+def rung(run: FollowedRun, together: Callable[[Iterable[tuple[str, Any]]], list[Burst]] = bursts) -> list[Burst]:
     """Return the alarms of all predictors that were read, `together` those that follow one another, newest first."""
     found = together((name, alarm) for name, of in run.alarms.items() for alarm in of)
     return sorted(found, key=lambda one: (one.last["time"], one.last["step"], one.name), reverse=True)
 
 
-def alarm_count(run: Run) -> int:
+def alarm_count(run: FollowedRun) -> int:
     """Return the number of alarms of all predictors so far."""
     told = sum(standing(one).alarms for one in (*run.snapshots.values(), *run.drifts.values()))
     return max(told, sum(map(len, run.alarms.values())))
@@ -220,7 +220,7 @@ def _at(when: float) -> str:
     return f" · {clock(when)}" if when else ""
 
 
-def alarms(run: Run, most: int = 20) -> str:
+def alarms(run: FollowedRun, most: int = 20) -> str:
     """Return the latest alarms of all predictors in words, newest first."""
     count, found = alarm_count(run), rung(run)[:most]
     if not found:
@@ -249,7 +249,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="table"><table><thead>{_row(header, "th")}</thead><tbody>{body}</tbody></table></div>'
 
 
-def summary(run: Run) -> str:
+def summary(run: FollowedRun) -> str:
     """Return one line for each predictor."""
     found = {name: run.standing(name) for name in run.snapshots}
     numbers = [key for key in OF_NUMBERS if any(key in one.means for one in found.values())]
@@ -289,7 +289,7 @@ def _when(seconds: float) -> str:
     return clock(seconds, zone=False) if seconds else "–"
 
 
-def outcomes(run: Run, name: str) -> str:
+def outcomes(run: FollowedRun, name: str) -> str:
     """Return the latest questions whose labels have come: what was said, and what came true."""
     more = ("true label", "{}", "answers late")
     found = run.outcomes[:LATEST]
@@ -297,7 +297,7 @@ def outcomes(run: Run, name: str) -> str:
     return said or "<p>No label has come yet.</p>"
 
 
-def latest(run: Run, name: str) -> str:
+def latest(run: FollowedRun, name: str) -> str:
     """Return the latest questions, whether or not their labels have come."""
 
     def state(one: Any, right: str) -> tuple[str, ...]:
@@ -330,7 +330,7 @@ def _asked(
     return table(header, rows) + note
 
 
-def parameters(run: Run) -> str:
+def parameters(run: FollowedRun) -> str:
     """Return the parameters of the predictors and their monitors."""
     rows = [
         (text(name), f"<code>{text(run.predictors.get(name, '–'), 2000)}</code>",
