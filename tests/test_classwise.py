@@ -88,5 +88,5 @@ def test_what_is_no_truth():
 
 def test_machines_with_a_table_for_every_label_are_refused_at_once():
     weighted = venn.OneVsAllSVM(venn.RBF(1.0), 1.0, range(3), class_weights=(1, 2, 1))
-    with pytest.raises(ValueError, match=r"class_weights must be equal for TransductiveVennAbers, got \[1\.0, 2\.0"):
+    with pytest.raises(ValueError, match=r"class_weights must be equal for one against all, got \[1\.0, 2\.0"):
         venn.TransductiveVennAbers(weighted)

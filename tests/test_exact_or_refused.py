@@ -159,16 +159,3 @@ def test_a_column_that_is_large_and_constant_changes_no_score():
             again.restore(one.state)  # with its reference
             assert np.array_equal(again.scores(X[3]), one.scores(X[3]))
             assert np.array_equal(again.hypotheses(X[4] + 1).deleted(0), one.hypotheses(X[4] + 1).deleted(0))
-
-
-def test_a_state_written_before_there_was_a_reference_is_restored():
-    for machine in (venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, [0, 1]), Bank(venn.RBF(1.0), [0, 1])):
-        for i in range(5):
-            machine.learn_one([i / 5], i % 2)
-        state = dict(machine.state)
-        state.pop("reference", None)
-        if "systems" in state:
-            state["systems"] = [{k: v for k, v in one.items() if k != "reference"} for one in state["systems"]]
-        again = machine.fresh()
-        again.restore(state)
-        assert np.array_equal(again.scores([0.3]), machine.scores([0.3]))

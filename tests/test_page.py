@@ -467,9 +467,9 @@ def test_options_that_do_not_go_together(command, tmp_path):
     for arguments, said in (
         ((tmp_path / "run.db", "--serve", "--C", "1"), "--C does not go with a journal"),
         ((tmp_path / "run.db", "--shuffle", "1"), "--shuffle does not go with a journal"),
-        (("car", "--port", "1234"), "--port belongs to --serve"),
+        (("car", "--port", "1234"), "--port needs --serve"),
         (("car", "--serve", "--C", "1"), "--C does not go with --serve, which shows a journal"),
-        ((tmp_path / "run.db", "--port", "1234"), "--port belongs to --serve"),
+        ((tmp_path / "run.db", "--port", "1234"), "--port needs --serve"),
         ((tmp_path / "run.db", "--serve", "--once"), "--once does not go with --serve"),
         ((tmp_path / "run.db", "--serve", "--json"), "--json does not go with --serve"),
         ((tmp_path / "run.db", "--serve", "--port", "70000"), "70000"),

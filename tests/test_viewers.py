@@ -127,7 +127,7 @@ def test_fifty_viewers_share_one_reading_and_one_document(tmp_path):
     page_document = page.document
     watched = feed.Feed(lambda: Watch(tmp_path / "run.db"), tmp_path / "run.db")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(feed, "Run", Counted)
+        patch.setattr(feed, "FollowedRun", Counted)
         patch.setattr(feed, "OFTEN", 1000.0)
         patch.setattr(page, "document", document)
         with server.serving(page.Page(watched).routes(), "127.0.0.1", 0) as port:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy, deepcopy
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, ForwardRef, Literal, NamedTuple, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -280,6 +280,10 @@ def base(kind: type[Made]) -> type[Made]:
     for field in dataclasses.fields(made):  # type: ignore[arg-type]
         about: Field = field.metadata.get("declared", Field("", "", None, (), None, False, False, False, False))
         fields.append(about._replace(attribute=about.attribute or field.name, name=field.name.lstrip("_")))
+        (owner, *_) = (one for one in made.__mro__ if field.name in vars(one).get("__annotations__", ()))
+        if owner.__module__ != made.__module__ and isinstance(field.type, str) and field.init:
+            # Names in the type are those of the module where it was written.
+            made.__init__.__annotations__[field.name] = ForwardRef(field.type, module=owner.__module__)
     made.declared = tuple(field for field in fields if not field.learned)
     made.learned_as = tuple(field for field in fields if field.learned)
     made.learns = made.learns or bool(made.learned_as)
@@ -334,7 +338,7 @@ def _taken(name: str, own: Any, held: Any) -> Any:
         return [_taken(name, one, state) for one, state in zip(own, held, strict=True)]
     if not isinstance(held, Mapping) or not hasattr(own, "restore"):
         raise ValueError(f"{name} must be the state of {own!r}, got {held!r}")
-    own.restore(held)
+    own.restore(Given(held))
     return own
 
 

@@ -244,7 +244,7 @@ def replay(data: str, config: Config) -> None:
     verdicts = verdicts_of(record)
     if as_json:
         summary = _summary(record, stream.name, tuning, verdicts)
-        click.echo(json.dumps(summary | {"verdict": verdict_on(panel, verdicts).plain()}, allow_nan=False))
+        click.echo(json.dumps(finite(summary | {"verdict": verdict_on(panel, verdicts).plain()}), allow_nan=False))
     else:
         click.echo(record.table())
     for line in plain_words(record):
@@ -369,7 +369,7 @@ def compare(data: tuple[str, ...], config: Config) -> None:
         except KeyboardInterrupt:
             ended = True
     if view.json:
-        click.echo(json.dumps({"rows": rows}, allow_nan=False))
+        click.echo(json.dumps(finite({"rows": rows}), allow_nan=False))
     elif rows:
         click.echo(table(rows, shuffles))
     click.echo(f"records: {out}/", err=True)

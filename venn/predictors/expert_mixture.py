@@ -15,7 +15,7 @@ from venn.parameters import fraction, integer, optional, real_array
 from venn.prediction import Floats, Label, MixedForecast
 from venn.predictors.blocks import ManyMixedForecasts
 from venn.predictors.learning import Combined, Predictor, checked_predictor
-from venn.saved import component, held_codes, held_finite, held_float, held_int, held_rows, own, param, state
+from venn.saved import Given, component, held_codes, held_finite, held_float, held_int, held_rows, own, param, state
 
 FLOOR = 1e-4  # share of the uniform distribution in what an expert says: none is excluded by one zero
 POOLED = 0.8  # weight of the pool before the first example; the experts have the rest in equal parts
@@ -215,7 +215,8 @@ class ExpertMixture(_OfExperts):
         weights = one["weights"] + two["weights"] - np.log(self._prior)
         both = {name: one[name] + two[name] for name in ("seen", "loss", "losses", "allowance")}
         latest = {name: np.concatenate([one[name], two[name]])[-KEPT:] for name in ("logs", "codes")}
-        made.restore(one | both | latest | {"weights": weights - np.logaddexp.reduce(weights), "due": both["seen"] + 1})
+        weighed = {"weights": weights - np.logaddexp.reduce(weights), "due": both["seen"] + 1}
+        made.restore(Given(one | both | latest | weighed))
         if both["seen"]:
             made.fit_pool()
         return made

@@ -20,7 +20,7 @@ from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History, held_features, held_history
 from venn.predictors.learning import Predictor, of_classes
 from venn.predictors.merging import Calibration, MergingReader, checked_parts
-from venn.saved import base, held_codes, held_int, held_rows, is_saved, own, param, state
+from venn.saved import Given, base, held_codes, held_int, held_rows, is_saved, own, param, state
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 from venn.turns import turn_of
 
@@ -194,7 +194,7 @@ class Inductive(OnScores, Generic[Many]):
         new = type(self).made_of(self.parameters)
         if calibration is not None:
             read = {"n": calibration.n, "features": calibration.features, "reader": calibration.reader.state}
-            new.restore(new.state | read)
+            new.restore(Given(new.state | read))
         return new
 
     def _row(self, x: Any) -> frozen.ObjectRows:

@@ -116,7 +116,7 @@ class Scaler(Predictor):
         """Take over a `state`, or raise a ValueError if it has not the form of one."""
         super().restore(state)
         for part, held in zip(self._feed.parts, state["parts"], strict=True):
-            part.restore(held)
+            part.restore(type(state)(held))  # what nobody else holds is taken over, else copied
         self._interim = None
         if hasattr(self.fitted, "restore"):
             self.fitted.restore(state["maps"], len(self.classes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from venn.monitors.alarms import PER_DECADE
@@ -61,7 +62,8 @@ def _steps(run: FollowedRun, after: int) -> Columns:
 
 def _column(run: FollowedRun, name: str, part: str, key: str, after: int) -> list[float | None]:
     found = (figures.get(name, {}).get(part, {}).get(key) for _, figures in run.points[after:])
-    return [None if value is None else float(f"{value:.6g}") for value in found]
+    # A width is infinite while an interval is: it is not drawn.
+    return [None if value is None or not isfinite(value) else float(f"{value:.6g}") for value in found]
 
 
 # ------------------------------------------------------------------------- charts
