@@ -3,7 +3,7 @@
     python -m tools.lines
     python -m tools.lines --since v0.1.0
 
-The second command sets an earlier commit's counts beside those of the files as they are.
+Below are modules and classes of both packages, and the lines of all Python files in the repository. The second command sets an earlier commit's counts beside those of the files as they are.
 """
 
 from __future__ import annotations
@@ -78,6 +78,11 @@ def main() -> None:
     for room in sorted(now.keys() | (before or now).keys()):
         print(row(room, now[room], None if before is None else before[room]))
     print(row("all", now.total(), None if before is None else before.total()))
+    sources = [path.read_text("utf-8") for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    classes = sum(isinstance(node, ast.ClassDef) for source in sources for node in ast.parse(source).body)
+    tracked = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    whole = sum(code_lines((ROOT / name).read_text("utf-8")) for name in tracked.split())
+    print(f"{len(sources)} modules, {classes} classes; {whole} lines in all of the repository")
 
 
 def row(room: str, now: int, before: int | None) -> str:
