@@ -3,7 +3,8 @@
     python -m tools.lines
     python -m tools.lines --since v0.1.0
 
-Below are modules and classes of both packages, and the lines of all Python files in the repository. The second command sets an earlier commit's counts beside those of the files as they are.
+Below are the modules and classes of both packages, and the lines of all Python files of the repository. The second
+command sets an earlier commit's counts beside those of the files as they are.
 """
 
 from __future__ import annotations
