@@ -188,3 +188,34 @@ def test_a_run_goes_on_with_the_settings_that_it_began_with(run):
     longer = run(*options, "--steps", 30)
     assert longer.exit_code == 1
     assert "if it is the same source, give --steps, --shuffle, --delay and --missing as then" in longer.stderr
+
+
+def test_a_run_goes_on_only_with_columns_read_as_then(run, tmp_path):
+    """Else what was learned would be of other columns, without a word."""
+    rows = [f"{i}.5,{'SM'[i % 2]},{'no' if i % 3 else 'yes'}" for i in range(60)]
+    file = tmp_path / "w.csv"
+    file.write_text("\n".join(["a,s,y", *rows]) + "\n")
+    live = (
+        "--source",
+        "csv:w.csv",
+        "--end",
+        "--label",
+        "y",
+        "--classes",
+        "no,yes",
+        "--journal",
+        "live.db",
+        "--out",
+        "o",
+    )
+    assert run(*live, "--nominal", "s=S,M", "--fill", "a=0").exit_code == 0
+    for other in (("--nominal", "s=M,S", "--fill", "a=0"), ("--nominal", "s=S,M", "--fill", "a=9")):
+        found = run(*live, *other)
+        assert found.exit_code == 1
+        assert "live.db holds a run whose columns were read by nominal={'s': ('S', 'M')}, fill={'a': " in found.stderr
+    assert run(*live, "--nominal", "s=S,M", "--fill", "a=0").exit_code == 0
+    whole = ("--source", "w.csv", "--label", "y", "--nominal", "s", "--journal", "whole.db", "--out", "p")
+    assert run(*whole).exit_code == 0
+    assert run(*whole).exit_code == 0
+    file.write_text("\n".join(["a,s,y", *rows[::-1]]) + "\n")
+    assert "has read other rows from" in run(*whole).stderr

@@ -21,6 +21,7 @@ from venn.online.loop import Online
 from venn.prediction import Label, Prediction
 
 KEY = "output"  # beside the positions of sources in the journal
+COLUMNS = "columns of "  # and a source's name: how its columns are read, also there
 STDOUT = "-"
 BEGIN = b'{"id": '  # of each line
 

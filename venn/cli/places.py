@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import click
+import numpy as np
 
 import streams
 from streams.messages import ErrorHandler, Reader
@@ -32,6 +34,7 @@ class SourcePlace(NamedTuple):
     features: tuple[str, ...] | None  #: their names, if these are
     data: str  #: name of the data set, if it is one
     handlers: Handlers
+    columns: str  #: how they are read; of a data set also what stands in them
 
 
 class Handlers:
@@ -103,7 +106,9 @@ def _live(config: Config, kind: str, path: str) -> SourcePlace:
             path, given.label, id=given.id, follow=not given.end, delimiter=given.delimiter,
             decimal=given.decimal, **common,
         )  # fmt: skip
-    return SourcePlace(source, True, given.classes or (), _width(given), _features(given), "", handlers)
+    settings = ("features", "nominal", "ordinal", "skip", "fill", "merge_alike", "decimal", "scaling")
+    columns = ", ".join(f"{name}={getattr(given, name)!r}" for name in settings if name in config.given("source"))
+    return SourcePlace(source, True, given.classes or (), _width(given), _features(given), "", handlers, columns)
 
 
 def check_source(config: Config, kind: str, name: str) -> None:
@@ -131,7 +136,17 @@ def _data(config: Config, data: str) -> SourcePlace:
         source.name += ", columns as they are"  # a run goes on with the same objects only
     if given.name is not None:
         source.name = given.name
-    return SourcePlace(source, False, stream.classes, len(stream.features), tuple(stream.features), data, Handlers())
+    names, columns = tuple(stream.features), _fingerprint(stream)
+    return SourcePlace(source, False, stream.classes, len(names), names, data, Handlers(), columns)
+
+
+def _fingerprint(stream: streams.Stream) -> str:
+    """Return a checksum of names, objects and labels in order."""
+    X: Any = stream.X
+    found = zlib.crc32(repr((list(stream.features), list(stream.classes))).encode())
+    for array in (*((X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (X,)), stream.y):
+        found = zlib.crc32(np.ascontiguousarray(array).tobytes(), found)
+    return f"{found:08x}"
 
 
 def _form(config: Config) -> streams.Form:

@@ -21,7 +21,7 @@ from venn.cli.config import configured
 from venn.cli.errors import one_line_errors, spared
 from venn.cli.interrupt import INTERRUPTED, Ending
 from venn.cli.options import Config
-from venn.cli.output import only_predictions
+from venn.cli.output import COLUMNS, only_predictions
 from venn.cli.panels import (
     Choices,
     check_kernel,
@@ -235,6 +235,7 @@ def serve(config: Config, voice: Voice) -> int:
         notifier = stack.enter_context(notifying(config, voice))
         online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=config.journal.patience))
         _check_source(config, plan, source)
+        _check_columns(plan, online, source)
         if config.run.metrics_port is not None:
             _serve_metrics(plan.journal.path, config, voice, stack)
         service = Service(config, online, plan.journal, source, voice, notifier)
@@ -279,6 +280,23 @@ def _check_source(config: Config, plan: Plan, source: Reader) -> None:
             f"{plan.journal.path} has read {', '.join(map(repr, known))} and goes on with that, got the source "
             f"{source.name!r}: if it is the same source, {way}; to add a source, use --new-source"
             "; a file that grows is read by --source csv:FILE"
+        )
+
+
+def _check_columns(plan: Plan, online: Online, source: Reader) -> None:
+    """Refuse a source whose columns are read otherwise than before: what was learned would not be about them."""
+    key, path, now = COLUMNS + source.name, plan.journal.path, plan.place.columns
+    then = online.position(key)
+    if then is None:
+        online.reach(key, now)
+    elif then != now and plan.place.live:
+        raise click.ClickException(
+            f"{path} holds a run whose columns were read by {then or 'no declarations'}, not by {now or 'none'}"
+        )
+    elif then != now:
+        raise click.ClickException(
+            f"{path} has read other rows from {source.name!r}: since then the file, or how its columns are read "
+            "(--fill, --nominal, ...), has changed; a file that grows is read by --source csv:FILE"
         )
 
 

@@ -19,7 +19,7 @@ from venn.cli.columns import live_advice
 from venn.cli.errors import warned
 from venn.cli.interrupt import Ending
 from venn.cli.options import Config
-from venn.cli.output import KEY, Output, prediction_line
+from venn.cli.output import COLUMNS, KEY, Output, prediction_line
 from venn.machines.machine import NotConverged
 from venn.monitors.alarms import Alarm
 from venn.online.journal import Journal
@@ -381,7 +381,8 @@ END: Any = object()
 
 def known_sources(journal: Journal) -> list[str]:
     """Return the names of the sources that a journal has read."""
-    return [name for (name,) in journal.connection.execute("SELECT source FROM positions") if name not in (KEY, ENDED)]
+    names = [name for (name,) in journal.connection.execute("SELECT source FROM positions")]
+    return [name for name in names if name not in (KEY, ENDED) and not name.startswith(COLUMNS)]
 
 
 def owns_terminal(out: str) -> bool:

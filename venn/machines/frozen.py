@@ -37,6 +37,10 @@ ROW_BY_ROW = {
     "lightgbm": {"LGBMClassifier"},
     "xgboost": {"XGBClassifier"},
 }  # fmt: skip
+LOG_ODDS = frozenset({
+    "LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis", "SGDClassifier",
+    "GradientBoostingClassifier", "HistGradientBoostingClassifier",
+})  # fmt: skip
 ROUNDED = 1e-3  # how far from 1 the sum of probabilities may be that were computed in single precision, or rounded
 FEW = 1024  # rows that are scored by one thread
 ObjectRows: TypeAlias = Floats | SparseRows | TableRows  #: n objects: rows (n, d)
@@ -283,6 +287,11 @@ class FrozenScorer(Saved):
     def probabilities(self) -> bool:
         """Whether scores are probabilities, by `predict_proba`."""
         return self._method == "predict_proba"
+
+    @property
+    def log_odds(self) -> bool:
+        """Whether scores are, of two classes, the logarithms of the odds of the estimator's own probabilities."""
+        return len(self.classes) == 2 and not self.probabilities and _of_log_odds(self._estimator)
 
     def _linear_map(self) -> tuple[Floats, Floats] | None:
         """Return weights (c, d) and bias (c,) where these give the scores exactly."""
@@ -560,6 +569,19 @@ def _softmax(estimator: Any) -> bool:
     """Whether the probabilities of more than two classes are the softmax of the decision values."""
     one_against_all = getattr(estimator, "multi_class", "") == "ovr" or getattr(estimator, "solver", "") == "liblinear"
     return _scikit_learns(estimator, "predict_proba", "LogisticRegression") and not one_against_all
+
+
+def _of_log_odds(estimator: Any) -> bool:
+    """Whether the decision values of two classes are known to be the log odds of the probabilities."""
+    while True:
+        if type(estimator).__module__.startswith("sklearn.") and isinstance(getattr(estimator, "steps", None), list):
+            estimator = estimator.steps[-1][1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            break
+    known = type(estimator).__module__.startswith("sklearn.") and type(estimator).__name__ in LOG_ODDS
+    return known and getattr(estimator, "loss", "log_loss") == "log_loss"
 
 
 def _row_by_row(estimator: Any) -> bool:

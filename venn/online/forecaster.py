@@ -27,7 +27,7 @@ from venn.predictors.hand_over import HandOver
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor, elementary, names_among
-from venn.predictors.refits import Refits, ScorerForecast
+from venn.predictors.refits import Refits, ScorerForecast, log_odds
 from venn.predictors.transductive_abers import TransductiveVennAbers
 from venn.saved import checked_keys, held_int, saved
 from venn.schedules import Prefix
@@ -550,7 +550,7 @@ def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     """Return the predictors that calibrate a scorer."""
     intervals = InductiveVennAbers(scorer)
     forecast = ExpertMixture([intervals])
-    if getattr(intervals.given, "probabilities", False):
+    if getattr(intervals.given, "probabilities", False) or log_odds(intervals.given):
         forecast = ExpertMixture([intervals, ScorerForecast(intervals)], OWN_FIRST)
     # Sets compare the classes of one object, for which decision values are sharper.
     return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(scorer)}
