@@ -57,7 +57,9 @@ def _read_column(text: str) -> tuple[str, None]:
 
 def _read_values(text: str) -> tuple[str, tuple[str, ...] | None]:
     column, equals, values = text.partition("=")
-    return convert(column, Text), distinct(convert(split(values), tuple[Text, ...])) if equals else None
+    # One of several values may be the empty field.
+    one = tuple[_Empty, ...] if "," in values else tuple[Text, ...]
+    return convert(column, Text), distinct(convert(split(values), one)) if equals else None
 
 
 def _read_fill(text: str) -> tuple[str, float | str]:
