@@ -52,7 +52,7 @@ def replayed(order: str, stream: streams.Stream) -> tuple[dict[str, np.ndarray],
         if restarting.restarts[-1:] == (step + 1,):
             evidence[step] = restarting.alarms[-1][0].log_evidence / math.log(10)
         else:
-            evidence[step] = restarting.monitor.snapshot()["evidence"][0]["log10"]
+            evidence[step] = restarting.watching.snapshot()["evidence"][0]["log10"]
     restarts = restarting.restarts
     accuracy = ", ".join(f"{name} {hits.mean():.3f}" for name, hits in right.items())
     print(f"{order}: {len(restarts)} restarts; accuracy {accuracy}; {perf_counter() - start:.0f} s")
