@@ -450,3 +450,24 @@ def test_a_forecast_of_a_number_is_made_once_a_step():
         model.predict_one(x)
         model.learn_one(x, float(x[0]))
     assert asked == [1] * 20
+
+
+@pytest.mark.parametrize(
+    ("classifier", "heard"),
+    [
+        (LogisticRegression(), True),
+        (make_pipeline(StandardScaler(), HistGradientBoostingClassifier(max_iter=5)), True),
+        (GradientBoostingClassifier(n_estimators=5), True),
+        (GradientBoostingClassifier(n_estimators=5, loss="exponential"), False),  # its odds are of twice the value
+    ],
+    ids=repr,
+)
+def test_a_forecaster_hears_what_a_classifier_of_two_classes_says_itself(classifier, heard):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    classifier.fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+    experts = venn.Forecaster(scorer=classifier)["forecast"].experts
+    assert len(experts) == 1 + heard
+    if heard:
+        for x in X[:5]:
+            np.testing.assert_allclose(experts[1].predict_one(x)[0], classifier.predict_proba([x])[0], rtol=1e-12)

@@ -18,7 +18,6 @@ from venn.machines.frozen import FrozenScorer
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers, WeighedAbers
-from venn.saved import made_again
 from venn.schedules import NoTraining, PrefixRestart
 
 
@@ -127,20 +126,6 @@ def test_two_scores_that_do_not_mirror_each_other_are_read_each_for_itself():
         expected = pairs_by_definition(X, y, X[i], (range(0), range(i)), 2, lambda train, codes, rows, c: rows)
         assert np.allclose(model.predict_one(X[i]).pairs, expected, atol=1e-9, rtol=0)
         model.learn_one(X[i], ("no", "yes")[y[i]])
-
-
-def test_a_file_from_when_decision_values_were_read_goes_on_with_them():
-    X = np.random.default_rng(1).normal(size=(90, 2))
-    y = np.digitize(X[:, 0], [-0.5, 0.5])
-    fitted = LogisticRegression().fit(X[:30], y[:30])
-    before = InductiveVennAbers(FrozenScorer(fitted, method="decision_function"))
-    before.learn_many(X[30:60], y[30:60])
-    model = made_again(InductiveVennAbers, before.parameters | {"machine": FrozenScorer(fitted)}, before.state)
-    copy = pickle.loads(pickle.dumps(model))
-    for one in (before, model, copy):
-        one.learn_many(X[60:], y[60:])
-    np.testing.assert_array_equal(model.predict_many(X).pairs, before.predict_many(X).pairs)
-    np.testing.assert_array_equal(copy.predict_many(X).pairs, before.predict_many(X).pairs)
 
 
 def log_merge(p0, p1):

@@ -172,7 +172,7 @@ def test_what_is_no_row_of_the_table_is_named(x, kind, said):
 def test_text_is_for_estimators_that_see_it():
     frame, y = table()
     named = LogisticRegression().fit(frame[["kids"]], y)  # its scores are computed from its coefficients
-    for scorer in (FrozenScorer(named), FrozenScorer(named).as_before()):
+    for scorer in (FrozenScorer(named), FrozenScorer(named, method="decision_function")):
         with pytest.raises(TypeError, match="'two' at feature 0: encode text first"):
             scorer.scores({"kids": "two"})
     tree = FrozenScorer(DecisionTreeClassifier().fit(frame[["kids"]], y))

@@ -274,10 +274,6 @@ class FrozenScorer(Saved):
         """
         return self._by(read_alone(self._estimator, len(self.classes)))
 
-    def as_before(self) -> FrozenScorer:
-        """Return the scorer whose `by_probabilities` gives the same scores as this one: it names its method."""
-        return self if self.by_probabilities() is self else self._by(self._method)
-
     def _by(self, method: str | None) -> FrozenScorer:
         if type(self) is not FrozenScorer or self._wanted or method is None or self.probabilities:
             return self

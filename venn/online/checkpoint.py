@@ -339,9 +339,6 @@ class Packer:
 
     def _model(self, estimator: Any) -> dict[str, int]:
         """Return JSON for a user's own estimator, which is not saved."""
-        for number, one in enumerate(self.estimators):
-            if one is estimator:
-                return {"model": number}
         owner = type(estimator)
         self.estimators.append(estimator)
         self.models.append([f"{owner.__module__}.{owner.__qualname__}", described(estimator)])

@@ -251,13 +251,6 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         """Return a calibrator for each class."""
         return (ClasswiseAbers if self.shift is None else WeighedAbers)(tuple(self.given.classes))
 
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> InductiveVennAbers:
-        """Return a predictor; in files written when all scorers were read as they are a scorer is still read so."""
-        machine: Any = parameters.get("machine")
-        kept = {"machine": machine.as_before()} if has_methods(machine, "as_before") else {}
-        return super().made_of(parameters | kept)
-
     def predict_one(self, x: Any) -> ClassIntervals:
         """Return the intervals of every class for `x`; leaves no trace.
 
