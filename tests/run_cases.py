@@ -80,9 +80,12 @@ class Life:
         LIVING.append(self)
         self.out, self.err = folder / "stdout", folder / "stderr"
         gc.freeze()  # the run need not look for garbage among what this process has
+        # A Ctrl-C sent at once must not find the child still on its way out of the test that forked it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self.pid = os.fork()
         if self.pid == 0:
             self._live(folder, arguments, stdin, stdout)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _live(self, folder, arguments, stdin, stdout):
         code = 70
@@ -98,6 +101,7 @@ class Life:
                 for number, mode in ((0, "rb"), (1, "wb"), (2, "wb"))
             )
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             cli.main(["run", *map(str, arguments)], prog_name="venn")
         except SystemExit as error:
             code = 0 if error.code is None else error.code
