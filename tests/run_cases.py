@@ -11,6 +11,7 @@ import sqlite3
 import sys
 import time
 import traceback
+from contextlib import closing
 
 import streams
 from venn import cli
@@ -45,7 +46,7 @@ def line(event):
 
 def left(path):
     """Return all that a run leaves in its journal, but for times and positions."""
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         return {table: list(db.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2")) for table, columns in TABLES}
 
@@ -53,7 +54,7 @@ def left(path):
 def counts(path):
     """Return how many questions and answers a journal holds, 0 where there is none yet."""
     try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
             return tuple(
                 db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("questions", "answers")
             )

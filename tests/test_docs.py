@@ -354,5 +354,6 @@ def test_an_example_walks_as_the_page_says():
             record.update(said, y)
     finally:
         sys.setprofile(before)
-    missed = [function for file, function in walked() if (str(ROOT / file), function) not in called]
+    python = [(file, function) for file, function in walked() if not file.startswith("venn/_compiled/")]
+    missed = [function for file, function in python if (str(ROOT / file), function) not in called]
     assert set(missed) <= {"follow", "exchanged", "move_one"}

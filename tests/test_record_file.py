@@ -17,6 +17,7 @@ from test_record import assert_same, random_run, recorded
 
 import venn
 from venn.online.record import Record
+from venn.parameters import spelled
 from venn.prediction import Forecast
 
 # ------------------------------------------------------------------------------ file
@@ -52,7 +53,7 @@ def test_a_loaded_record_goes_on(tmp_path, n):
         ),
         min_size=1,
         max_size=5,
-        unique=True,
+        unique_by=(lambda label: label, spelled),
     ),
     st.text(max_size=10),
 )

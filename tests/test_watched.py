@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
 import pytest
@@ -137,7 +137,7 @@ def test_the_page_goes_on_whoever_is_killed(browser, tmp_path):  # noqa: F811
         assert [said for said in viewer.complaints if not LOST.search(said)] == []
         assert {urlsplit(to).netloc for to in viewer.asked if not to.startswith(("data:", "blob:"))} == {host}
     assert "Traceback" not in run.said + page.said
-    with sqlite3.connect(journal) as db:
+    with closing(sqlite3.connect(journal)) as db:
         assert [id for (id,) in db.execute("SELECT id FROM questions ORDER BY event")] == asked
         told = db.execute("SELECT id, truth FROM answers JOIN questions ON question = questions.event")
         assert {id: CLASSES[truth] for id, truth in told} == answers

@@ -22,6 +22,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,7 @@ def left(online: venn.Online, path: Path) -> dict[str, object]:
     state = checkpoint.pack(
         {name: part for name, part in online._state().items() if name not in ("run", "chain", "mark")}
     )
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db:
         tables = {
             table: list(db.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2"))
             for table, columns in (
