@@ -397,7 +397,6 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "RandomDelay": lambda: streams.RandomDelay(2.0),
     "Shards": lambda: scale.Shards("shards", GOOD["make"](), 4),
     "Shard": lambda: scale.Shards("shards", GOOD["make"](), 4).own(0),
-    "EfficiencyTotals": lambda: monitors.efficiency(P, CODES, 0.1).totals,
 }
 #: These keep scikit-learn's contract, and its own words and warnings for bad input.
 ESTIMATORS = {
@@ -503,7 +502,6 @@ NOT_CALLED = {
     "Question",
     "Message",
     "Task",
-    "EfficiencyTotals",
     "ClassShare",
     "OneClass",
     "key_of",

@@ -32,7 +32,6 @@ from .sequences import BettingBound as BettingBound
 from .sequences import EmpiricalBernstein as EmpiricalBernstein
 from .sequences import StitchedBound as StitchedBound
 from .set_efficiency import Efficiency as Efficiency
-from .set_efficiency import EfficiencyTotals as EfficiencyTotals
 from .set_efficiency import efficiency as efficiency
 from .sources import ClassShare as ClassShare
 from .sources import OneClass as OneClass

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from venn.monitors.checks import forecasts, number
-from venn.monitors.sums import held_whole, means, rounded, totals
+from venn.monitors.sums import Table, Tally, means, rounded, totals
 from venn.parameters import LARGEST, Parameters, integer, with_methods
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, component, mergeable, own, param, state
+from venn.saved import component, param
 
 WAITING = 512  # forecasts put into bins at once: one by one each takes a microsecond more
 
@@ -98,16 +98,8 @@ def calibration_error(counts: Integers, sums: Floats, events: Integers) -> float
     return float(np.abs(events - sums).sum() / counts.sum())
 
 
-def _size(card: CalibrationBins) -> int:
-    return card.bins
-
-
-def _zeros(card: CalibrationBins) -> list[int]:
-    return [0] * card.bins
-
-
 @component
-class CalibrationBins(Saved):
+class CalibrationBins(Tally):
     """The bins of a reliability diagram, of equal width, filled one forecast at a time in constant memory.
 
     Probabilities are added up without rounding: merged bins of parts are the bins of all forecasts, to the last bit.
@@ -137,15 +129,14 @@ class CalibrationBins(Saved):
     0.25
     >>> monitor.reliability[1]
     {'lower': 0.5, 'upper': 1.0, 'count': 2, 'confidence': 0.75, 'accuracy': 1.0}
+    >>> monitor.merge(monitor).n
+    8
     """
-
-    unnamed = 0
 
     bins: int = param(integer, 1, LARGEST, default=10, sized=True)
 
-    _counts: list[int] = state(held_whole, own(_size), 0, start=own(_zeros))
-    _sums: list[int] = state(held_whole, own(_size), start=own(_zeros))  # in units, see `venn.monitors.sums`
-    _hits: list[int] = state(held_whole, own(_size), 0, start=own(_zeros))
+    __eq__ = Tally.__eq__
+    __hash__ = None
 
     def derive(self) -> None:
         """Find the cuts."""
@@ -154,10 +145,26 @@ class CalibrationBins(Saved):
         self._came: list[bool] = []  # whether their events happened
 
     @property
+    def columns(self) -> dict[str, int]:
+        """Of each bin the forecasts, the sum of their probabilities, and the events that happened."""
+        return dict.fromkeys(("counts", "sums", "hits"), self.bins)
+
+    @property
     def state(self) -> dict[str, Any]:
         """What is in the bins, when those that wait have been put there."""
         self._settle()
         return super().state
+
+    @property
+    def table(self) -> Table:
+        """The same, by name."""
+        self._settle()
+        return self._table
+
+    @property
+    def n(self) -> int:
+        """Number of forecasts."""
+        return sum(self._table["counts"]) + len(self._waiting)
 
     def update(self, confidence: float, hit: Any) -> None:
         """Add one forecast: a probability in [0, 1], and whether the event happened (True, 1, False or 0)."""
@@ -180,10 +187,9 @@ class CalibrationBins(Saved):
             self._came.clear()
 
     def _put(self, p: Floats, y: Any) -> None:
-        size, places = len(self._counts), place(p, np.array(self._cuts))
-        self._sums = [one + more for one, more in zip(self._sums, totals(p, places, size), strict=True)]
-        self._counts = (np.bincount(places, minlength=size) + self._counts).tolist()
-        self._hits = (np.bincount(places[y == 1], minlength=size) + self._hits).tolist()
+        places = place(p, np.array(self._cuts))
+        counts, hits = (np.bincount(which, minlength=self.bins).tolist() for which in (places, places[y == 1]))
+        self.add({"counts": counts, "sums": totals(p, places, self.bins), "hits": hits})
 
     def update_many(self, confidence: Any, hit: Any) -> None:
         """Add (n,) forecasts, with the same result as one after another."""
@@ -194,61 +200,26 @@ class CalibrationBins(Saved):
             raise ValueError(f"confidence must have shape (n,), got {p.shape}")
         self._put(p, y)
 
-    def merge(self, other: CalibrationBins) -> CalibrationBins:
-        """Return the bins of the forecasts of both, which do not change.
-
-        Parameters
-        ----------
-        other : CalibrationBins
-            With as many bins.
-
-        Raises
-        ------
-        TypeError, ValueError
-            `other` is not as described.
-
-        Examples
-        --------
-        >>> one, other = CalibrationBins(), CalibrationBins()
-        >>> one.update(0.3, True)
-        >>> other.update_many([0.3, 0.1], [False, False])
-        >>> one.merge(other).n
-        3
-        """
-        mergeable(self, other)
-        self._settle()
-        other._settle()
-        both = self.fresh()
-        for name in ("_counts", "_sums", "_hits"):
-            setattr(both, name, [a + b for a, b in zip(getattr(self, name), getattr(other, name), strict=True)])
-        return both
-
-    @property
-    def n(self) -> int:
-        """Number of forecasts."""
-        return sum(self._counts) + len(self._waiting)
-
     @property
     def ece(self) -> float:
         """Expected calibration error; 0.0 before the first forecast."""
         if not self.n:
             return 0.0
-        self._settle()
-        return calibration_error(np.array(self._counts), means(self._sums, 1), np.array(self._hits))
+        counts, sums, hits = self.table.values()
+        return calibration_error(np.array(counts), means(sums, 1), np.array(hits))
 
     @property
     def reliability(self) -> list[dict[str, float]]:
         """The non-empty bins, as plain data: ends, count, mean confidence, share of events."""
-        self._settle()
         ends = [0.0, *self._cuts, 1.0]
         return [
             {
                 "lower": ends[i],
                 "upper": ends[i + 1],
-                "count": self._counts[i],
-                "confidence": rounded(self._sums[i]) / self._counts[i],
-                "accuracy": self._hits[i] / self._counts[i],
+                "count": count,
+                "confidence": rounded(sum_) / count,
+                "accuracy": hits / count,
             }
-            for i in range(len(self._counts))
-            if self._counts[i]
+            for i, (count, sum_, hits) in enumerate(zip(*self.table.values(), strict=True))
+            if count
         ]

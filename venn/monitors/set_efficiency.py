@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from venn.monitors.checks import class_codes, p_value_rows
 from venn.monitors.sums import rounded, total
-from venn.parameters import integer
 from venn.prediction import Floats, significance
-from venn.saved import checked_keys
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,88 +85,13 @@ class Efficiency:
         """
         if not len(self):
             raise ValueError("means are of at least one step, got 0")
-        return self.totals.means
-
-    @property
-    def totals(self) -> EfficiencyTotals:
-        """The sums over the steps, which can be merged with those of other steps."""
-        return EfficiencyTotals(self.epsilon, len(self), {name: total(getattr(self, name)) for name in CRITERIA})
+        return {name: rounded(total(getattr(self, name)), len(self)) for name in CRITERIA}
 
     def __repr__(self) -> str:
         return f"Efficiency({len(self)} steps, epsilon {self.epsilon:g})"
 
 
 CRITERIA = tuple(one.name for one in fields(Efficiency)[:-1])
-
-
-@dataclass(frozen=True, repr=False)
-class EfficiencyTotals:
-    """Sums over steps of the ten criteria of efficiency, kept without rounding.
-
-    Totals of parts merge to those of the whole, to the last bit, in any order and grouping.
-
-    Parameters
-    ----------
-    epsilon : float in [0, 1], default 0.05
-        Significance level of the sets.
-    n : int >= 0, default 0
-        Number of steps.
-    sums : dict of str to int, optional
-        Of the criteria, in units of 2^-1074; by default all 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not as described; by `merge`, totals of sets at another level.
-
-    Examples
-    --------
-    >>> first = efficiency([[0.75, 0.25], [0.5, 0.625]], truth=[0, 0]).totals
-    >>> then = efficiency([[0.125, 0.01]], truth=[1]).totals
-    >>> whole = EfficiencyTotals().merge(then).merge(first)
-    >>> whole.n, whole.means["size"]
-    (3, 1.6666666666666667)
-    """
-
-    epsilon: float = 0.05
-    n: int = 0
-    sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CRITERIA, 0))
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", significance(self.epsilon))
-        object.__setattr__(self, "n", integer("n", self.n, 0))
-        checked_keys("sums", self.sums, CRITERIA)
-
-    @property
-    def means(self) -> dict[str, float]:
-        """Mean over all steps of each criterion, by its name: rounded once.
-
-        Raises
-        ------
-        ValueError
-            There are no steps.
-        """
-        if not self.n:
-            raise ValueError("means are of at least one step, got 0")
-        return {name: rounded(one, self.n) for name, one in self.sums.items()}
-
-    def merge(self, other: EfficiencyTotals) -> EfficiencyTotals:
-        """Return the totals over the steps of both.
-
-        Raises
-        ------
-        TypeError, ValueError
-            `other` is of another type, or of sets at another level.
-        """
-        if not isinstance(other, EfficiencyTotals):
-            raise TypeError(f"other must be an EfficiencyTotals, to be merged with one, got {other!r}")
-        if other.epsilon != self.epsilon:
-            raise ValueError(f"other must be of sets at the level {self.epsilon}, to be merged, got {other.epsilon}")
-        sums = {name: one + other.sums[name] for name, one in self.sums.items()}
-        return EfficiencyTotals(self.epsilon, self.n + other.n, sums)
-
-    def __repr__(self) -> str:
-        return f"EfficiencyTotals({self.n} steps, epsilon {self.epsilon:g})"
 
 
 def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:

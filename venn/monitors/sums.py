@@ -4,18 +4,24 @@ Addition of floating-point numbers is not associative: in another order or group
 results cannot be compared exactly. Every floating-point number is a whole number of units of 2^-1074. So a sum is
 kept as that whole number, a Python integer; sums merge by `+`, and 0 is the empty sum. It is rounded once, when it
 is read.
+
+Counts and such sums by name are a table. Whatever counts and adds up predictions keeps one, and is a `Tally`.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from itertools import zip_longest
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.sums import LIMB, ROOM, SMALLEST, add_to_limbs, no_limbs
 from venn.prediction import Floats, Integers
+from venn.saved import Saved, checked_keys, component, mergeable, own, same, state, taken_apart
+
+Table = dict[str, list[int]]
 
 MOST = int(sys.float_info.max) << SMALLEST  # the largest finite number in units
 TOGETHER = 50  # numbers that count equally often: adding them up together takes as long as one by one
@@ -101,11 +107,93 @@ def means(sums: list[int], counts: Any) -> Floats:
     return np.array([rounded(s, int(n)) for s, n in zip(sums, each.tolist(), strict=True)], np.float64)
 
 
-def held_whole(name: str, values: Any, size: int, least: int = -MOST) -> list[int]:
-    """Return counts, or sums in units of 2^-1074, of a state; or say what they must be."""
-    if type(values) is not list or len(values) != size or any(type(one) is not int for one in values):
-        raise ValueError(f"{name} must be a list of {size} integers, got {values!r}")
-    bad = [one for one in values if not least <= one <= MOST]
-    if bad:
-        raise ValueError(f"{name} must be {'counts' if least == 0 else 'sums of finite numbers'}, got {bad[0]}")
-    return values
+def added(one: Table, other: Table) -> Table:
+    """Return the sums of two tables, name by name; what one of them lacks counts as 0.
+
+    Examples
+    --------
+    >>> added({"n": [2], "hits": [1, 0]}, {"hits": [1, 1, 1]})
+    {'n': [2], 'hits': [2, 1, 1]}
+    """
+    return {
+        name: [a + b for a, b in zip_longest(one.get(name, ()), other.get(name, ()), fillvalue=0)]
+        for name in one | other
+    }
+
+
+def _held_table(name: str, table: Any, columns: dict[str, int]) -> Table:
+    """Return the table of a state, or say what it must be."""
+    checked_keys(name, table, columns)
+    for one, size in columns.items():
+        values = table[one]
+        if type(values) is not list or len(values) != size or any(type(value) is not int for value in values):
+            raise ValueError(f"{one} of {name} must be a list of {size} integers, got {values!r}")
+        if values and not -MOST <= min(values) <= max(values) <= MOST:
+            raise ValueError(f"{one} of {name} must be counts, or sums of finite numbers, got {values!r}")
+    return {one: list(table[one]) for one in columns}
+
+
+@component
+class Tally(Saved):
+    """Base of what counts and adds up predictions in one table, and so merges exactly.
+
+    A subclass says how long the columns of its table are, and gives what some predictions add to them.
+    """
+
+    unnamed = 0
+
+    _table: Table = state(
+        _held_table, own(lambda one: one.columns),
+        start=own(lambda one: {name: [0] * size for name, size in one.columns.items()}),
+    )  # fmt: skip
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """How many counts or sums there are of each name."""
+        raise NotImplementedError
+
+    @property
+    def table(self) -> Table:
+        """Counts, and sums in units of 2^-1074, by name."""
+        return self._table
+
+    @property
+    def n(self) -> int:
+        """Number of predictions."""
+        return self._table["n"][0]
+
+    def add(self, table: Table) -> None:
+        """Add counts and sums."""
+        self._table = added(self._table, table)
+
+    def merge(self, other: Self) -> Self:
+        """Return one of the predictions of both, which do not change.
+
+        Merging is exact: parts give what the whole gives, to the last bit, whatever their order and grouping, and a
+        fresh one changes nothing.
+
+        Parameters
+        ----------
+        other : of the same class
+            With the same parameters.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `other` is not as described.
+        """
+        mergeable(self, other)
+        both = self.fresh()
+        for part in (self, other):
+            both.add(part.table)
+        return both
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and same(taken_apart(self), taken_apart(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _mean(self, sum_: int) -> float:
+        if not self.n:
+            raise ValueError("means are of at least one prediction, got 0")
+        return rounded(sum_, self.n)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
 from venn.monitors.curves import Curves, SetCurves
-from venn.monitors.sums import rounded, units
+from venn.monitors.sums import Table, added, rounded, units
 from venn.prediction import Floats, Integers
+
+COUNTS = ""  # first column of the table
 
 
 class PooledCurves:
@@ -31,8 +32,6 @@ class PooledCurves:
     ----------
     runs : int
         Number of runs.
-    counts : (n,) int64
-        For each step, the number of runs that have it.
     names : tuple of str
         Names of the curves: accuracy, lower, upper, width, log_loss, brier, realised_accuracy and realised; of
         prediction sets accuracy, credibility, confidence and, for the levels 0.01, 0.05, 0.1 and 0.2, ``error_0.05``
@@ -62,22 +61,27 @@ class PooledCurves:
 
     def __init__(self, *runs: Curves | SetCurves) -> None:
         self.runs = 0
-        self.counts: Integers = np.zeros(0, np.int64)
-        self.sums: dict[str, NDArray[Any]] = {}  # of each step over the runs, (n,) Python integers, in units
+        self.table: Table = {COUNTS: []}  # of each step the number of runs, and the sums over them
         for run in runs:
-            self._take_in(run)
+            if not isinstance(run, Curves | SetCurves):
+                raise TypeError(f"runs must be Curves or SetCurves, as a record gives them, got {run!r}")
+            steps: Table = {COUNTS: [1] * len(run)}
+            for name, column in run.columns.items():
+                if not np.isfinite(column).all():
+                    raise ValueError(f"runs must have finite steps, got {name} infinite: clip the loss above 0")
+                steps[name] = [units(float(value)) for value in column.tolist()]
+            self._add(1, steps)
 
-    def _take_in(self, run: Curves | SetCurves) -> None:
-        if not isinstance(run, Curves | SetCurves):
-            raise TypeError(f"runs must be Curves or SetCurves, as a record gives them, got {run!r}")
-        one = PooledCurves()
-        one.runs, one.counts = 1, np.ones(len(run), np.int64)
-        for name, column in run.columns.items():
-            if not np.isfinite(column).all():
-                raise ValueError(f"runs must have finite steps, got {name} infinite: clip the loss above 0")
-            one.sums[name] = _exact(column)
-        both = self.merge(one)
-        self.runs, self.counts, self.sums = both.runs, both.counts, both.sums
+    def _add(self, runs: int, table: Table) -> None:
+        names = tuple(table)[1:]
+        if self.runs and runs and self.names != names:
+            raise ValueError(f"other must be curves of {self.names}, to be merged with them, got {names}")
+        self.runs, self.table = self.runs + runs, added(self.table, table)
+
+    @property
+    def counts(self) -> Integers:
+        """(n,) number of runs that have each step."""
+        return np.array(self.table[COUNTS], np.int64)
 
     def merge(self, other: PooledCurves) -> PooledCurves:
         """Return the curves of the runs of both; neither changes.
@@ -89,19 +93,15 @@ class PooledCurves:
         """
         if not isinstance(other, PooledCurves):
             raise TypeError(f"other must be PooledCurves, to be merged with them, got {other!r}")
-        if self.runs and other.runs and self.names != other.names:
-            raise ValueError(f"other must be curves of {self.names}, to be merged with them, got {other.names}")
         both = PooledCurves()
-        both.runs = self.runs + other.runs
-        both.counts = _added(self.counts, other.counts)
-        for name in self.names or other.names:
-            both.sums[name] = _added(self.sums.get(name, _NONE), other.sums.get(name, _NONE))
+        for part in (self, other):
+            both._add(part.runs, part.table)
         return both
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the curves; none before the first run."""
-        return tuple(self.sums)
+        return tuple(self.table)[1:]
 
     def __getitem__(self, name: str) -> Floats:
         """Return (n,) one of the curves.
@@ -111,30 +111,13 @@ class PooledCurves:
         KeyError
             There is none of that name.
         """
-        if name not in self.sums:
+        if name not in self.names:
             raise KeyError(f"no curve {name!r}; there are {', '.join(self.names) or 'none, for want of a run'}")
-        so_far = zip(np.cumsum(self.sums[name]).tolist(), np.cumsum(self.counts).tolist(), strict=True)
+        so_far = zip(*(accumulate(self.table[one]) for one in (name, COUNTS)), strict=True)
         return np.array([rounded(sum_, count) for sum_, count in so_far], np.float64)
 
     def __len__(self) -> int:
-        return len(self.counts)
+        return len(self.table[COUNTS])
 
     def __repr__(self) -> str:
         return f"PooledCurves({self.runs} run{'s'[: self.runs != 1]} of up to {len(self)} steps)"
-
-
-_NONE: NDArray[Any] = np.zeros(0, object)
-
-
-def _exact(column: NDArray[Any]) -> NDArray[Any]:
-    exact = np.empty(len(column), object)
-    exact[:] = [units(float(value)) for value in column.tolist()]
-    return exact
-
-
-def _added(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-    """Return the sum of two arrays, the shorter one padded with zeros."""
-    long, short = (one, other) if len(one) >= len(other) else (other, one)
-    both = long.copy()
-    both[: len(short)] += short
-    return both
