@@ -95,6 +95,25 @@ class CovariateShift(Parameters):
         return clean
 
 
+def table_weights(table: Any, shift: CovariateShift) -> Floats:
+    """Return (n + 1,) weights of the examples in a machine's table, in the order of its `scores`: the new one is last.
+
+    Raises
+    ------
+    TypeError
+        The table holds no dense objects.
+    """
+    m = len(table.labels)
+    if table.objects.shape[1] <= max(m - 1, table.test):
+        raise TypeError(
+            f"table must hold the objects of all {m} columns, to weigh them, got {table.objects.shape}: sparse ones "
+            "are not weighed"
+        )
+    columns = np.append(np.arange(m), table.test)
+    distinct = shift.weights(np.ascontiguousarray(table.objects[:, columns].T))
+    return np.append(np.repeat(distinct[:-1], table.weights), distinct[-1])
+
+
 def checked_covariates(name: str, shift: Any) -> CovariateShift | None:
     """Return a shift of objects, or none, or say what is wrong with it."""
     if shift is not None and not isinstance(shift, CovariateShift):

@@ -10,6 +10,7 @@ import numpy as np
 from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.grid import margin_steps
 from venn._compiled.nonconformity import rank_beside_rivals, start_counts, tally
+from venn.covariates import CovariateShift, table_weights
 from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
 from venn.machines.window import inside
 from venn.parameters import Parameters, flag, with_methods
@@ -145,6 +146,31 @@ class ScoreMeasure(Parameters):
 
     def check_machine(self, machine: Machine) -> None:
         """Do nothing: every machine has scores."""
+
+    def weighed_ranks(
+        self, hypotheses: Hypotheses, shift: CovariateShift, label_conditional: bool
+    ) -> tuple[Floats, ...]:
+        """Return (c,) weights of examples of greater nonconformity, of equal, of all; the new one among the last two.
+
+        Raises
+        ------
+        TypeError
+            The machine's tables hold no dense objects.
+        """
+
+        def read(table: ScoreTable) -> tuple[Floats, ...]:
+            weights = table_weights(table, shift)
+            greater, equal, total = np.zeros((3, len(table.negative)))
+            for j in range(len(total)):
+                codes = table.codes(j)
+                steps = self.steps(table.scores(j), codes)
+                beside = weights[:-1] * (codes[:-1] == j) if label_conditional else weights[:-1]
+                greater[j] = beside[steps[:-1] > steps[-1]].sum()
+                equal[j] = beside[steps[:-1] == steps[-1]].sum() + weights[-1]
+                total[j] = beside.sum() + weights[-1]
+            return greater, equal, total
+
+        return under_each(hypotheses.tables(self.deleted), read)
 
     def rank(self, hypotheses: Hypotheses) -> Ranks:
         """Rank the new example among all, under every hypothesis about its label."""

@@ -12,7 +12,6 @@ from venn.machines.digests import digest_of
 from venn.machines.machine import Machine
 from venn.nonconformity import Margin
 from venn.nonconformity.scores import Measure, Ranks, ScoreMeasure, checked_measure
-from venn.nonconformity.weighed import weighed_ranks
 from venn.parameters import flag, integer, number
 from venn.prediction import Floats, PredictionSet
 from venn.predictors.learning import OnMachine, machine_of_classes
@@ -175,7 +174,7 @@ class Conformal(OnMachine):
         answer = self.machine.hypotheses(x)
         tau = self._smoothing.at(self.machine.learned, digest_of(x)) if self.smoothed else 1.0
         if isinstance(self.shift, CovariateShift) and isinstance(self.measure, ScoreMeasure):
-            greater, equal, total = weighed_ranks(self.measure, answer, self.shift, self.label_conditional)
+            greater, equal, total = self.measure.weighed_ranks(answer, self.shift, self.label_conditional)
             above = greater + tau * equal
             values = np.minimum(np.divide(above, total, out=np.full(len(total), 1.0), where=total > 0), 1.0)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from venn.covariates import CovariateShift
-from venn.machines.machine import Machine
+from venn.machines.machine import Machine, under_each
 from venn.parameters import with_methods
 from venn.prediction import Integers, Multiprobability, Rule, fitting_rule
 from venn.predictors.blocks import shares
@@ -13,8 +13,7 @@ from venn.predictors.learning import OnMachine, machine_of_classes
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import component, own, param
 from venn.taxonomies import AdaptiveMarginBins, Deleted
-from venn.taxonomies.base import Taxonomy
-from venn.taxonomies.weighed import weighable, weighed_labels
+from venn.taxonomies.base import Taxonomy, weighable
 
 
 def _counting(name: str, taxonomy: Any) -> Taxonomy:
@@ -96,7 +95,7 @@ class TransductiveVenn(OnMachine):
             self.machine.expect_deleted()
         self._ratios = None
         if isinstance(self.shift, CovariateShift):
-            weighable(self.taxonomy)
+            self._inside = weighable(self.taxonomy)
         else:
             self._ratios = checked_ratios(self.shift, self.machine.classes)
 
@@ -114,7 +113,8 @@ class TransductiveVenn(OnMachine):
         answer = self.machine.hypotheses(x)
         labels: Any
         if isinstance(self.shift, CovariateShift):
-            labels, categories = weighed_labels(self.taxonomy, answer, self.shift)
+            shift, tables = self.shift, answer.tables(self.taxonomy.deleted)
+            labels, categories = under_each(tables, lambda table: self._inside.weigh_table(table, shift))
         else:
             labels, categories = self.taxonomy.count(answer)
         category_class = self._class_of(categories) if self._fixed else None

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.classwise import classwise_pairs
-from venn.covariates import CovariateShift, checked_covariates
+from venn.covariates import CovariateShift, checked_covariates, table_weights
 from venn.machines.machine import Machine, ScoreTable, only_table
-from venn.machines.weighed import weights_of
 from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import ClassIntervals, Floats
@@ -20,7 +19,7 @@ from venn.saved import component, param
 
 def weighed_pairs(table: ScoreTable, shift: CovariateShift) -> Floats:
     """Return the (c, 2) Venn-Abers pairs of a table whose examples are weighed by their objects."""
-    c, weights = len(table.negative), weights_of(table, shift)
+    c, weights = len(table.negative), table_weights(table, shift)
     pairs = np.empty((c, 2))
     for k in range(c):
         for label, j in ((0, (k + 1) % c), (1, k)):  # supposed another class, or this one

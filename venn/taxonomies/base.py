@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from venn._compiled.categories import count_beside
+from venn.covariates import CovariateShift, table_weights
 from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
 from venn.parameters import Parameters, instance
 from venn.prediction import Floats, Integers
@@ -122,6 +123,19 @@ class ByScores(ByTable):
             )
         return categories.astype(np.int64, copy=False)
 
+    def weigh_table(self, table: ScoreTable, shift: CovariateShift) -> tuple[Floats, Integers]:
+        """Return (c, c) weights of the labels in the new example's category, and (c,) categories, from a table."""
+        c, weights = len(table.negative), table_weights(table, shift)
+        labels, categories = np.zeros((c, c)), np.empty(c, np.int64)
+        for j in range(c):
+            found = self.categories(table.scores(j))
+            beside = found == found[-1]
+            categories[j] = found[-1]
+            labels[j] = np.bincount(table.codes(j)[beside], weights[beside], c)
+            if labels[j].sum() == 0:  # an object that cannot come, among others that cannot
+                labels[j, j] = 1.0
+        return labels, categories
+
 
 @component
 class Deleted(Parameters):
@@ -173,3 +187,14 @@ class Deleted(Parameters):
     def count(self, hypotheses: Hypotheses) -> Counts:
         """Return the labels in the new example's category, under every hypothesis about its label."""
         return under_each(hypotheses.tables(True), self.taxonomy.count_table)
+
+
+def weighable(taxonomy: Any) -> ByScores:
+    """Return the map from scores to categories inside a taxonomy, or say that it has none."""
+    inside = taxonomy.taxonomy if isinstance(taxonomy, Deleted) else taxonomy
+    if not isinstance(inside, ByScores):
+        raise TypeError(
+            f"taxonomy must map scores to categories, as Argmax() does, deleted ones or not, for a CovariateShift, got "
+            f"{taxonomy!r}"
+        )
+    return inside
