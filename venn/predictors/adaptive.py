@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from venn._compiled.levels import move, on_levels
+from venn._compiled.levels import move_by_set, on_levels
 from venn.labels import label_space
 from venn.parameters import integer, members, optional
 from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
-from venn.predictors.learning import copied_predictor
-from venn.predictors.long_run import LEVELS, Certificate, ConstantSteps, LongRun, Noted, Steps, checked_steps, rising
+from venn.predictors.long_run import EVERYONE, Certificate, ConstantSteps, LongRun, Noted
 from venn.predictors.restarting import SEEDS, Watcher, checked_monitor, held_starts
-from venn.saved import component, held_finite, held_float, held_int, held_like, own, param, state
-
-EVERYONE = np.ones(1)
+from venn.saved import component, held_like, own, param, state
 
 Asked = tuple[PredictionSet, PredictionSet, Floats, int]  # told of an object, the predictor's, groups, restarts so far
 
@@ -29,20 +25,6 @@ def checked_groups(name: str, groups: Any) -> Any:
     if callable(groups):
         return groups
     return tuple(integer(name, place, 0) for place in members(name, groups, "features' positions"))
-
-
-def _new_books(model: Adaptive, m: int) -> Floats:
-    """Return the books of m groups, or of as many as are known; before the first object a function's are not."""
-    m = m if model.groups is None or callable(model.groups) else 1 + len(model.groups)
-    books = np.zeros((len(model.levels) + 1, 3 * m + 1))
-    books[:-1, 0] = books[:-1, -1] = model.levels
-    return books
-
-
-def _held_books(name: str, books: Any, model: Adaptive) -> Floats:
-    """Return books of a state, or say what they must be."""
-    m = books.shape[-1] // 3 if callable(model.groups) and isinstance(books, np.ndarray) and books.ndim else 1
-    return held_finite(name, books, _new_books(model, max(m, 1)).shape)
 
 
 @component
@@ -143,18 +125,10 @@ class Adaptive(LongRun):
 
     tells = PredictionSet
 
-    predictor: Any = param(copied_predictor)
-    levels: Sequence[float] = param(rising, default=LEVELS)
-    steps: Steps = param(checked_steps, default=ConstantSteps())
     monitor: Watcher | None = param(optional, checked_monitor, default=None)
     groups: Any = param(optional, checked_groups, default=None)
     seed: int = param(integer, 0, default=0)
 
-    n: int = state(held_int, start=0)
-    _late: int = state(held_int, start=0)
-    _clock: int = state(held_int, start=0)
-    _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
-    _books: Floats = state(_held_books, own(lambda model: model), start=own(lambda model: _new_books(model, 1)))
     _watching: Watcher | None = state(held_like, WATCHING, start=WATCHING)
     _rung: list[tuple[int, tuple[Any, ...]]] = state(held_starts, start=own(lambda _: []))
 
@@ -167,21 +141,14 @@ class Adaptive(LongRun):
         self.space = label_space(tuple(self.predictor.classes))
         self._may_restart = hasattr(self.predictor, "restarts")
         self._kept: tuple[Any, Asked] | None = None
-        self._open(self._books)
-
-    def _open(self, books: Floats) -> None:
-        """Name the parts of the books, which are one table so that a compiled step is cheap."""
-        m = books.shape[1] // 3
-        self._books = books
-        self._theta, self._errors, self._sizes = (self._books[:-1, i * m : (i + 1) * m] for i in range(3))  # (l, m)
-        self._counts = self._books[-1, :m]
-
-    # ------------------------------------------------------------- certificates
+        super().derive()
 
     @property
-    def certificates(self) -> tuple[Certificate, ...]:
-        """For each level the number of labels and errors so far, the bound, and the mean size of sets."""
-        return tuple(self._certificate(k, 0) for k in range(len(self.levels)))
+    def groups_known(self) -> int | None:
+        """Number of groups of objects; a function's are not known before the first object."""
+        return 1 if self.groups is None else None if callable(self.groups) else 1 + len(self.groups)
+
+    # ------------------------------------------------------------- certificates
 
     @property
     def group_certificates(self) -> tuple[Certificate, ...]:
@@ -204,25 +171,13 @@ class Adaptive(LongRun):
         return {one.level: one.size for one in self.certificates}
 
     @property
-    def thresholds(self) -> Floats:
-        """(l, m) threshold of each level, by group: the set has the labels whose p-value is above it."""
-        return self._theta.copy()
-
-    @property
     def alarms(self) -> tuple[tuple[int, tuple[Any, ...]], ...]:
         """The values of `n` at which a monitor rang, and its alarms."""
         return tuple(self._rung)
 
-    def _certificate(self, k: int, i: int) -> Certificate:
-        n, e = int(self._counts[i]), self.levels[k]
-        size = float(self._sizes[k, i]) / n if n else np.nan
-        return Certificate(e, n, int(self._errors[k, i]), self._bound(k), size)
-
     def _bound(self, k: int) -> float:
-        if self.n == 0:
-            return 0.0
-        if self.groups is None:
-            return self._within(k, self._spent + (1.0 / self.steps.at(self._clock) if self._clock else 0.0))
+        if self.n == 0 or self.groups is None:
+            return super()._bound(k)
         e, m, s = self.levels[k], len(self._counts), self.steps.at(1)
         grown = self.n * (2 * s * e + s * s * m * (1 + 2 * self._late))
         return float((e + np.sqrt(e * e + grown)) / s)
@@ -309,9 +264,8 @@ class Adaptive(LongRun):
     def _learn(self, said: Any, truth: int) -> None:
         told, now, g, restarts = said
         if len(g) != len(self._counts):  # the first object of a function of groups
-            self._open(_new_books(self, len(g)))
-        self._clock += 1
-        move(self._books, g, self.steps.at(self._clock), told.p_values, truth)
+            self._open(self.new_books(len(g)))
+        move_by_set(self._books, g, self.steps.at(self._clock), told.p_values, truth)
         if self._watching is not None or self._may_restart:
             self._hear(now, truth, restarts)
 

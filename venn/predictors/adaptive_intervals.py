@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from venn._compiled.levels import move
 from venn.distribution import HAIR, NestedIntervals, NumberPrediction
 from venn.labels import Real, space_of
 from venn.prediction import LONG_RUN, Floats
-from venn.predictors.learning import copied_predictor
-from venn.predictors.long_run import LEVELS, Certificate, ConstantSteps, LongRun, Steps, checked_steps, rising
-from venn.saved import component, held_array, held_finite, held_int, own, param, state
+from venn.predictors.long_run import EVERYONE, LongRun
+from venn.saved import component
 
 PARTS = 1_000_000  # levels are told apart down to one over this
-EACH = own(lambda model: (len(model.levels),))
-NONE = own(lambda model: np.zeros(len(model.levels)))
 
 
 @component
@@ -96,17 +93,6 @@ class AdaptiveIntervals(LongRun):
 
     tells = NestedIntervals
 
-    predictor: Any = param(copied_predictor)
-    levels: Sequence[float] = param(rising, default=LEVELS)
-    steps: Steps = param(checked_steps, default=ConstantSteps())
-
-    n: int = state(held_int, start=0)
-    _late: int = state(held_int, start=0)
-    _theta: Floats = state(held_finite, EACH, start=own(lambda model: np.array(model.levels)))
-    _errors: Floats = state(held_array, EACH, start=NONE)
-    _widths: Floats = state(held_array, EACH, start=NONE)
-    _finite: Floats = state(held_array, EACH, start=NONE)
-
     def derive(self) -> None:
         """Look at what the predictor predicts."""
         if not (np.diff([0, *map(_rank, self.levels), PARTS]) > 0).all():
@@ -114,23 +100,12 @@ class AdaptiveIntervals(LongRun):
         self.space = space_of(self.predictor)
         if not isinstance(self.space, Real):
             raise TypeError(f"predictor must predict numbers, as ConformalIntervals does, got {self.predictor!r}")
-
-    # ------------------------------------------------------------- certificates
-
-    @property
-    def certificates(self) -> tuple[Certificate, ...]:
-        """For each level the number of labels and errors so far, the bound, and the mean width of finite intervals."""
-        found = []
-        for k, level in enumerate(self.levels):
-            bound = self._within(k, 1.0 / self.steps.at(self.n)) if self.n else 0.0
-            width = float(self._widths[k] / self._finite[k]) if self._finite[k] else math.nan
-            found.append(Certificate(level, self.n, int(self._errors[k]), bound, width))
-        return tuple(found)
+        super().derive()
 
     @property
     def thresholds(self) -> Floats:
         """(l,) threshold of each level."""
-        return self._theta.copy()
+        return self._theta[:, 0].copy()
 
     # --------------------------------------------------------------- predicting
 
@@ -153,7 +128,7 @@ class AdaptiveIntervals(LongRun):
                 f"predictor must predict intervals for numbers, as ConformalIntervals does, got {type(now).__name__} "
                 f"by {self.predictor!r}"
             )
-        ends = np.array([_at(now, cut) for cut in np.maximum.accumulate(self._theta).tolist()])
+        ends = np.array([_at(now, cut) for cut in np.maximum.accumulate(self.thresholds).tolist()])
         ranks = [_rank(level) for level in self.levels]
         # Nested up to rounding; here to the last bit, and no lower end is above an upper one.
         highest = np.minimum.accumulate(ends[:, 1])
@@ -174,15 +149,11 @@ class AdaptiveIntervals(LongRun):
         return (self.predict_one(x),)
 
     def _learn(self, said: tuple[Any, ...], truth: float) -> None:
-        size = self.steps.at(self.n)
-        for k, level in enumerate(self.levels):
-            lower, upper = said[0].interval(level)
-            missed = not lower <= truth <= upper
-            self._theta[k] += size * (level - missed)
-            self._errors[k] += missed
-            if math.isfinite(upper - lower):
-                self._widths[k] += upper - lower
-                self._finite[k] += 1
+        lower, upper = np.array([said[0].interval(level) for level in self.levels]).T
+        missed = ~((lower <= truth) & (truth <= upper))
+        with np.errstate(invalid="ignore"):  # a line from minus infinity to minus infinity has no width
+            widths = upper - lower
+        move(self._books, EVERYONE, self.steps.at(self._clock), missed.astype(np.float64), widths)
 
 
 def _at(prediction: Any, cut: float) -> tuple[float, float]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
+
 from venn.labels import HasLabels
 from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, fraction, integer, members, positive, with_methods
-from venn.prediction import LONG_RUN, Label
-from venn.predictors.learning import AroundPredictor
-from venn.saved import component, param
+from venn.prediction import LONG_RUN, Floats, Label
+from venn.predictors.learning import AroundPredictor, copied_predictor
+from venn.saved import component, held_finite, held_float, held_int, own, param, state
 
 LEVELS = (0.01, 0.05, 0.1, 0.2)  # those at which records and monitors count errors
+EVERYONE = np.ones(1)  # of an object: it is in the group of all
 
 
 class Steps(Protocol):
@@ -108,24 +112,89 @@ class Certificate(NamedTuple):
     size: float  #: mean number of labels in a set; NaN before the first
 
 
+def rising(name: str, levels: Any) -> tuple[float, ...]:
+    """Return rising levels, at least one, or say what is wrong with them."""
+    given = tuple(fraction(name, level) for level in members(name, levels, "numbers in (0, 1)"))
+    if not given or any(one >= other for one, other in pairwise(given)):
+        raise ValueError(f"{name} must be rising numbers in (0, 1), at least one, got {levels!r}")
+    return given
+
+
+def checked_steps(name: str, steps: Any) -> Steps:
+    """Return the steps, or say what is wrong with them."""
+    return with_methods(name, steps, "ConstantSteps() or DecayingSteps()", "at")
+
+
+def _held_books(name: str, books: Any, model: LongRun) -> Floats:
+    """Return books of a state, or say what they must be."""
+    m = books.shape[-1] // 4 if isinstance(books, np.ndarray) and books.ndim else 1
+    return held_finite(name, books, model.new_books(max(m, 1)).shape)
+
+
 #: What was said of an object, first of all the prediction that was told; the label, encoded; how many labels came
 #: between question and answer; what the predictor noted. A plain tuple, since a step is a few microseconds.
 Noted = tuple[tuple[Any, ...], Any, int, Any]
 
 
+@component
 class LongRun(HasLabels, AroundPredictor):
     """Base of predictors whose thresholds, one for each level, move with the errors of another predictor's answers."""
 
-    #: What they predict.
-    tells: ClassVar[type[Any]]
+    tells: ClassVar[type[Any]]  # what they predict
 
-    levels: Sequence[float]
-    steps: Steps
-    n: int
-    _late: int
+    predictor: Any = param(copied_predictor)
+    levels: Sequence[float] = param(rising, default=LEVELS)
+    steps: Steps = param(checked_steps, default=ConstantSteps())
 
-    def _within(self, k: int, one_over_sizes: float) -> float:
+    n: int = state(held_int, start=0)
+    _late: int = state(held_int, start=0)
+    _clock: int = state(held_int, start=0)
+    _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
+    _books: Floats = state(_held_books, own(lambda model: model), start=own(lambda model: model.new_books(1)))
+
+    def derive(self) -> None:
+        """Name the parts of the books, which are one table so that a compiled step is cheap."""
+        self._open(self._books)
+
+    @property
+    def groups_known(self) -> int | None:
+        """Number of groups of objects, if they are known before the first object: all objects are one."""
+        return 1
+
+    def new_books(self, m: int) -> Floats:
+        """Return the books of as many groups as are known, or else of m."""
+        m = self.groups_known or m
+        books = np.zeros((len(self.levels) + 1, 4 * m + 1))
+        books[:-1, 0] = books[:-1, -1] = self.levels
+        return books
+
+    def _open(self, books: Floats) -> None:
+        m = books.shape[1] // 4
+        self._books, self._counts = books, books[-1, :m]
+        self._theta, self._errors, self._sizes, self._sized = (books[:-1, i * m : (i + 1) * m] for i in range(4))
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """For each level the number of labels and errors so far, the bound, and the mean size of what was told.
+
+        Of sets the size is the number of labels, of intervals the width; infinite widths are left out.
+        """
+        return tuple(self._certificate(k, 0) for k in range(len(self.levels)))
+
+    @property
+    def thresholds(self) -> Floats:
+        """(l, m) threshold of each level, by group of objects; without groups there is one."""
+        return self._theta.copy()
+
+    def _certificate(self, k: int, i: int) -> Certificate:
+        size = float(self._sizes[k, i] / self._sized[k, i]) if self._sized[k, i] else math.nan
+        return Certificate(self.levels[k], int(self._counts[i]), int(self._errors[k, i]), self._bound(k), size)
+
+    def _bound(self, k: int) -> float:
         """Return how far the errors at level k may be from their number; see `Adaptive`, "What is proved"."""
+        if self.n == 0:
+            return 0.0
+        one_over_sizes = self._spent + (1.0 / self.steps.at(self._clock) if self._clock else 0.0)
         return (1.0 + (k + 1) * self.steps.at(1) * (1 + self._late)) * one_over_sizes
 
     @abstractmethod
@@ -134,7 +203,7 @@ class LongRun(HasLabels, AroundPredictor):
 
     @abstractmethod
     def _learn(self, said: tuple[Any, ...], truth: Any) -> None:
-        """Move the thresholds, and count errors and sizes."""
+        """Move the thresholds by a step of size `steps.at(clock)`, and count errors and sizes."""
 
     def note(self, x: Any, y: Label) -> Noted:
         """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
@@ -179,6 +248,7 @@ class LongRun(HasLabels, AroundPredictor):
         finally:
             if not refused:
                 self.n += 1
+                self._clock += 1
                 if late > self._late:
                     self._late = late
                 self._learn(said, truth)
@@ -188,16 +258,3 @@ def _checked_noted(noted: Any) -> Noted:
     if not isinstance(noted, tuple) or len(noted) != 4 or not isinstance(noted[0], tuple):
         raise TypeError(f"noted must be what note(x, y) returned, got {noted!r}")
     return noted
-
-
-def rising(name: str, levels: Any) -> tuple[float, ...]:
-    """Return rising levels, at least one, or say what is wrong with them."""
-    given = tuple(fraction(name, level) for level in members(name, levels, "numbers in (0, 1)"))
-    if not given or any(one >= other for one, other in pairwise(given)):
-        raise ValueError(f"{name} must be rising numbers in (0, 1), at least one, got {levels!r}")
-    return given
-
-
-def checked_steps(name: str, steps: Any) -> Steps:
-    """Return the steps, or say what is wrong with them."""
-    return with_methods(name, steps, "ConstantSteps() or DecayingSteps()", "at")
