@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,20 +46,45 @@ class PerStep:
     #: All rows had the same most probable class; for class intervals, both hypotheses.
     unanimous: Bools
 
+
+class StepCurves(ABC):
+    """Base of curves: columns with a number of each of n steps, and for each curve the means of its column so far."""
+
+    means: ClassVar[tuple[str, ...]] = ()  # the curves that are attributes
+
     @property
+    @abstractmethod
     def columns(self) -> dict[str, NDArray[Any]]:
-        """What curves are means of, by the name of the curve."""
-        same = {name: getattr(self, name) for name in ("lower", "upper", "width", "log_loss", "brier")}
-        return {"accuracy": self.hit, **same, "realised_accuracy": self.realised_hit, "realised": self.realised}
+        """Of each step what the curves are means of, by the name of the curve."""
+
+    def __getattr__(self, name: str) -> Floats:
+        if name not in self.means:
+            raise AttributeError(f"no attribute {name!r} in {type(self).__name__}")
+        return _means_so_far(self.columns[name])
+
+
+def _means_so_far(values: NDArray[Any]) -> Floats:
+    return np.cumsum(values, dtype=np.float64) / np.arange(1, len(values) + 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curves:
+class Curves(StepCurves):
     """Cumulative curves of one predictor over n steps; arrays of length n.
 
     Entry N - 1 of a mean is the mean of the first N steps. The error form counts instead:
     ``lower = 1 - uep / N`` and ``upper = 1 - lep / N``.
+
+    Attributes
+    ----------
+    accuracy, lower, upper, width : (n,) float64
+        Means of the hits, of the bounds and of their widths.
+    log_loss, brier : (n,) float64
+        Mean losses, the first in nats.
+    realised_accuracy, realised : (n,) float64
+        Means of the realised-row hits and probabilities; the first must approach the second on exchangeable data.
     """
+
+    means = ("accuracy", "lower", "upper", "width", "log_loss", "brier", "realised_accuracy", "realised")
 
     #: The steps behind the curves.
     per_step: PerStep
@@ -66,33 +92,28 @@ class Curves:
     interval: bool
     #: Steps whose true label had a probability below `Record.clip`.
     clipped: int
-    #: Mean of the hits.
-    accuracy: Floats
-    #: Mean of the lower bounds.
-    lower: Floats
-    #: Mean of the upper bounds.
-    upper: Floats
-    #: Mean of the widths.
-    width: Floats
-    #: Mean log loss, natural logarithm.
-    log_loss: Floats
-    #: Mean Brier loss.
-    brier: Floats
-    #: Mean of the realised-row hits.
-    realised_accuracy: Floats
-    #: Mean realised-row probability, which `realised_accuracy` must approach on exchangeable data.
-    realised: Floats
-    #: Number of errors.
-    errors: Integers
-    #: Lower error probability: sum of (1 - upper).
-    lep: Floats
-    #: Upper error probability: sum of (1 - lower).
-    uep: Floats
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
         """Of each step what the curves are means of, by the name of the curve."""
-        return self.per_step.columns
+        steps = self.per_step
+        same = {name: getattr(steps, name) for name in ("lower", "upper", "width", "log_loss", "brier")}
+        return {"accuracy": steps.hit, **same, "realised_accuracy": steps.realised_hit, "realised": steps.realised}
+
+    @property
+    def errors(self) -> Integers:
+        """(n,) number of errors so far."""
+        return np.cumsum(~self.per_step.hit, dtype=np.int64)
+
+    @property
+    def lep(self) -> Floats:
+        """(n,) lower error probability: sum of (1 - upper)."""
+        return np.cumsum(1.0 - self.per_step.upper)
+
+    @property
+    def uep(self) -> Floats:
+        """(n,) upper error probability: sum of (1 - lower)."""
+        return np.cumsum(1.0 - self.per_step.lower)
 
     @property
     def inside(self) -> Bools:
@@ -100,7 +121,7 @@ class Curves:
         return (self.lower <= self.accuracy + 1e-12) & (self.accuracy <= self.upper + 1e-12)
 
     def __len__(self) -> int:
-        return len(self.accuracy)
+        return len(self.per_step.hit)
 
     def __repr__(self) -> str:
         if not len(self):
@@ -112,23 +133,24 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SetCurves:
+class SetCurves(StepCurves):
     """How the prediction sets of one predictor fared over n steps.
 
     At significance level epsilon the set holds the labels of p-value above epsilon; an error is a true
     label that is not in it.
+
+    Attributes
+    ----------
+    accuracy, credibility, confidence : (n,) float64
+        Means so far of the hits of the label of largest p-value, of that p-value, of one minus the second largest.
     """
+
+    means = ("accuracy", "credibility", "confidence")
 
     #: (n, c) p-values.
     p_values: Floats
     #: (n,) codes of the true labels.
     truth: Integers
-    #: (n,) mean so far of the hits of the label of largest p-value.
-    accuracy: Floats
-    #: (n,) mean so far of the largest p-values.
-    credibility: Floats
-    #: (n,) mean so far of one minus the second largest p-value.
-    confidence: Floats
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -169,21 +191,6 @@ class SetCurves:
         return f"SetCurves({len(self)} steps: at 0.05 error rate {rate:.3f}, {size:.2f} labels a set)"
 
 
-def _means_so_far(values: NDArray[Any]) -> Floats:
-    return np.cumsum(values, dtype=np.float64) / np.arange(1, len(values) + 1)
-
-
-def set_curves(o: Outcomes) -> SetCurves:
-    """Return the curves of prediction sets."""
-    return SetCurves(
-        p_values=o.row.T.copy(),
-        truth=np.array(o.truth, np.int64),
-        accuracy=_means_so_far(o.predicted == o.truth),
-        credibility=_means_so_far(o.own),
-        confidence=_means_so_far(o.confidence),
-    )
-
-
 def per_step(o: Outcomes, clip: float) -> PerStep:
     """Return the columns of steps, scored with the given clip."""
     with np.errstate(divide="ignore"):  # clip = 0 asks for infinite losses
@@ -195,18 +202,4 @@ def per_step(o: Outcomes, clip: float) -> PerStep:
         log_loss=log_loss,
         realised_hit=o.realised_class == o.truth,
         **{name: getattr(o, name).copy() for name in same},
-    )
-
-
-def cumulate(per_step: PerStep, interval: bool, clip: float) -> Curves:
-    """Return the cumulative curves of steps scored with the given clip."""
-    means = {name: _means_so_far(column) for name, column in per_step.columns.items()}
-    return Curves(
-        per_step=per_step,
-        interval=interval,
-        clipped=int((per_step.probability < clip).sum()),
-        **means,
-        errors=np.cumsum(~per_step.hit, dtype=np.int64),
-        lep=np.cumsum(1.0 - per_step.upper),
-        uep=np.cumsum(1.0 - per_step.lower),
     )
