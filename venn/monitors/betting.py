@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, Self
 
-from venn.monitors.checks import number, numbers
-from venn.monitors.running import Sums
+from venn.monitors.running import OfNumbers
 from venn.parameters import with_methods
 from venn.prediction import Floats
 
@@ -38,7 +37,7 @@ def pattern(name: str, value: Any) -> Martingale:
     return given.fresh() if given.n else given
 
 
-class Bettor(Sums):
+class Bettor(OfNumbers):
     """Base of the martingales: a compiled bet and its state, a fixed number of floats.
 
     The capital S starts at 1 and is multiplied by f(p) at each p-value. The bet f depends only on earlier p-values, is
@@ -53,25 +52,3 @@ class Bettor(Sums):
     def log(self) -> float:
         """ln S_n, the natural logarithm of the capital; 0 at the start."""
         return self._memory.item(1)
-
-    def update(self, p: float) -> None:
-        """Bet on one p-value.
-
-        Raises
-        ------
-        TypeError, ValueError
-            `p` is not a number in [0, 1]; nothing changes.
-        """
-        # The usual case first: two comparisons, both false for NaN.
-        self._one[0] = p if type(p) is float and 0.0 <= p <= 1.0 else number("p", p)
-        self._run(self._constants, self._memory, self._one, self._out)
-
-    def update_many(self, ps: Any) -> Floats:
-        """Bet on (m,) p-values in order; return the (m,) ln S after each, to the last bit as one by one.
-
-        Raises
-        ------
-        TypeError, ValueError
-            `ps` is not one-dimensional or not all are numbers in [0, 1]; nothing changes.
-        """
-        return self._many(numbers("ps", ps))

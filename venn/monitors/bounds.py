@@ -10,7 +10,7 @@ from scipy.special import bdtr
 
 from venn._compiled import bounds as compiled
 from venn.monitors.checks import number, numbers
-from venn.monitors.running import Sums
+from venn.monitors.running import OfNumbers, Sums
 from venn.parameters import fraction, integer
 from venn.prediction import Floats
 from venn.saved import component, param
@@ -71,7 +71,7 @@ def deviation_radius(n: int, delta: float = 0.05) -> float:
 
 
 @component
-class DeviationBand(Sums):
+class DeviationBand(OfNumbers):
     """A band that the sum of realised-row deviations ever leaves with probability at most `delta`.
 
     The deviation of step n for an event, such as "the label is class k", is d = 1{event} - P[y, event]: 1 if it
@@ -118,6 +118,7 @@ class DeviationBand(Sums):
 
     _run = staticmethod(compiled.deviation_steps)
     _width = (2,)
+    _named, _least = ("d", "d"), -1.0
     size = 3  # steps, total, radius
 
     delta: float = param(fraction, default=0.05)
@@ -135,15 +136,6 @@ class DeviationBand(Sums):
             "is transductive, or exact online, and forgets nothing leaves the band at any step with probability at "
             f"most {self.delta:g}."
         )
-
-    def update(self, d: float) -> None:
-        """Add the deviation `d` in [-1, 1]."""
-        self._one[0] = d if type(d) is float and -1.0 <= d <= 1.0 else number("d", d, -1.0)
-        self._run(self._constants, self._memory, self._one, self._out)
-
-    def update_many(self, d: Any) -> Floats:
-        """Add (n,) deviations; return (n, 2): the total and the radius after each."""
-        return self._many(numbers("d", d, -1.0))
 
     @property
     def total(self) -> float:
@@ -221,7 +213,7 @@ class ForwardEProcess(Sums):
         clean = number("hit", hit, 0.0, True), number("lower", lower), number("upper", upper)
         _check_hits(*clean)
         self._one[0, 0], self._one[1, 0], self._one[2, 0] = clean
-        self._run(self._constants, self._memory, self._one, self._out)
+        self._run(*self._step)
 
     def update_many(self, hits: Floats, lower: Floats, upper: Floats) -> Floats:
         """Bet on (n,) steps; return (n,) ln E after each.

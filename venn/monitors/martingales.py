@@ -116,11 +116,6 @@ class SimpleMixture(Bettor):
 
     _memory: Floats = state(_held_sums, own(lambda one: one.size), start=own(lambda one: one.begin()))
 
-    def _derive(self, memory: Floats) -> None:
-        kept, minus_log = memory[2:].tolist()
-        if min(kept, minus_log) < 0:  # the series would not end
-            raise ValueError(f"state['kept'] and state['minus_log'] must be >= 0, got {kept} and {minus_log}")
-
 
 def _held_cells(name: str, memory: Any, size: int) -> Floats:
     """Return the memory of a `PlugIn` in a state: those of its window are numbers of cells."""

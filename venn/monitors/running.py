@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from venn.monitors.checks import number, numbers
 from venn.parameters import LARGEST
 from venn.prediction import Floats
 from venn.saved import Saved, component, held_finite, own, state
@@ -52,6 +53,7 @@ class Sums(Saved):
         self._constants = np.array(self.constants, np.float64)
         self._one = np.empty(self._inputs)
         self._out = np.empty((1, *self._width))
+        self._step = self._constants, self._memory, self._one, self._out
 
     @property
     def n(self) -> int:
@@ -63,3 +65,36 @@ class Sums(Saved):
         out = np.empty((clean.shape[-1], *self._width))
         self._run(self._constants, self._memory, clean, out)
         return out
+
+
+class OfNumbers(Sums):
+    """Base of those that read one number at each step."""
+
+    _named: ClassVar[tuple[str, str]] = "p", "ps"  # one number of its input, and several
+    _least: ClassVar[float] = 0.0  # of its input; the largest is 1
+    _truth: ClassVar[bool] = False  # whether True and False are numbers as well
+
+    def update(self, x: Any) -> None:
+        """Take in one number, from 0 to 1, of a deviation from -1 to 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            It is not; nothing changes.
+        """
+        # The usual case first: two comparisons, both false for NaN.
+        usual = type(x) is float and self._least <= x <= 1.0
+        self._one[0] = x if usual else number(self._named[0], x, self._least, self._truth)
+        self._run(*self._step)
+
+    def update_many(self, xs: Any) -> Floats:
+        """Take in (m,) numbers in order; return (m, ...) what it says after each, to the last bit as one by one.
+
+        Of a martingale that is ln S, of a bound its lower and upper end, of a band the total and the radius.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `xs` is not one-dimensional, or not all are numbers from 0 to 1 (-1 to 1); nothing changes.
+        """
+        return self._many(numbers(self._named[1], xs, self._least, self._truth))

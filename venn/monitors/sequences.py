@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from venn._compiled import bounds as compiled
-from venn.monitors.checks import number, numbers
-from venn.monitors.running import Sums
+from venn.monitors.running import OfNumbers
 from venn.parameters import flag, fraction, integer
 from venn.prediction import Floats
 from venn.saved import component, param
 
 
-class _ConfidenceSequence(Sums):
+class _ConfidenceSequence(OfNumbers):
     """Bounds for a mean of [0, 1] variables; a subclass gives the loop."""
 
     _width = (2,)
+    _named, _truth = ("x", "x"), True
 
     level: float
 
@@ -41,15 +41,6 @@ class _ConfidenceSequence(Sums):
         memory = np.zeros(self.size)
         memory[2] = 1.0
         return memory
-
-    def update(self, x: float) -> None:
-        """Add the number `x` in [0, 1]; True counts as 1."""
-        self._one[0] = x if type(x) is float and 0.0 <= x <= 1.0 else number("x", x, 0.0, True)
-        self._run(self._constants, self._memory, self._one, self._out)
-
-    def update_many(self, x: Any) -> Floats:
-        """Add (n,) numbers; return (n, 2): the lower and the upper bound after each."""
-        return self._many(numbers("x", x, 0.0, True))
 
     @property
     def lower(self) -> float:

@@ -14,7 +14,7 @@ from venn.nonconformity import Margin
 from venn.nonconformity.scores import Measure, Ranks, ScoreMeasure, checked_measure
 from venn.parameters import flag, integer, number
 from venn.prediction import Floats, PredictionSet
-from venn.predictors.learning import OnMachine, machine_of_classes
+from venn.predictors.learning import OnMachine, WeighsClasses, machine_of_classes
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import component, param
 from venn.smoothing import Smoothing
@@ -72,7 +72,7 @@ def _measure(name: str, measure: Any) -> Measure:
 
 
 @component
-class Conformal(OnMachine):
+class Conformal(WeighsClasses, OnMachine):
     """Conformal predictor over the whole augmented bag.
 
     For each class j the new object joins the bag with label j, the machine is solved exactly, and the p-value of j is
@@ -158,11 +158,6 @@ class Conformal(OnMachine):
                 f"measure must be one on scores, such as Margin(), for {self.shift!r}, got {self.measure!r}"
             )
         self._ratios = None if by_object else checked_ratios(self.shift, self.machine.classes)
-
-    def under(self, shift: PriorShift | CovariateShift | None) -> Conformal:
-        """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""
-        machine, seed = self.machine.fresh(), self.seed
-        return Conformal(machine, self.measure, self.label_conditional, self.smoothed, seed, shift)
 
     def predict_one(self, x: Any) -> PredictionSet:
         """Return the p-values of all classes for `x`; leaves no trace.

@@ -13,7 +13,7 @@ from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.predictors.inductive_base import InductivePart, OnGiven, scorer_of_classes
-from venn.predictors.learning import teach_all
+from venn.predictors.learning import WeighsClasses, teach_all
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import component, own, param, saved, state
 from venn.schedules import FIRST, RandomAssignment
@@ -49,7 +49,7 @@ def _parts(model: CrossVenn) -> list[InductivePart[ManyMultiprobabilities]]:
 
 
 @component
-class CrossVenn(OnGiven):
+class CrossVenn(WeighsClasses, OnGiven):
     """Inductive Venn predictors on complementary parts, their counts averaged.
 
     Every example is assigned at random, for good, to one of K folds. Predictor k calibrates on fold k and
@@ -121,10 +121,6 @@ class CrossVenn(OnGiven):
         """Say how examples weigh."""
         self.space = space_of(self.given)
         self._ratios = checked_ratios(self.shift, self.classes)
-
-    def under(self, shift: PriorShift | None) -> CrossVenn:
-        """Return the same predictor under a prior shift, or none, having learned nothing."""
-        return CrossVenn(**self.parameters | {"shift": shift})
 
     @property
     def n(self) -> int:

@@ -10,6 +10,7 @@ from venn.prediction import NOTHING, Multiprobability, Rule, fitting_rule
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
+from venn.predictors.learning import WeighsClasses
 from venn.predictors.merging import MergingReader
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import component, own, param
@@ -30,7 +31,7 @@ def checked_taxonomy(name: str, taxonomy: Any, c: int) -> ByScores:
 
 
 @component
-class InductiveVenn(Inductive[ManyMultiprobabilities]):
+class InductiveVenn(WeighsClasses, Inductive[ManyMultiprobabilities]):
     """Venn predictor by categories of a scorer that is not trained on the examples it counts.
 
     Calibration examples and the new object are put into categories by their scores. With m calibration
@@ -129,10 +130,6 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
         """
         fixed = isinstance(self.schedule, NoTraining) and self.taxonomy.pointwise and self.shift is None
         return CALIBEATING if fixed else NOTHING
-
-    def under(self, shift: PriorShift | None) -> InductiveVenn:
-        """Return the same predictor under a prior shift, or none, having learned nothing."""
-        return InductiveVenn(self.given, self.taxonomy, schedule=self.schedule, rule=self.rule, shift=shift)
 
     def predict_one(self, x: Any) -> Multiprobability:
         """Return the multiprobability of `x`; leaves no trace.

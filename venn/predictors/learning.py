@@ -271,6 +271,15 @@ def elementary(predictors: Iterable[Any], *, asked: bool = False) -> list[Any]:
     return list(found.values())
 
 
+class WeighsClasses(Predictor):
+    """Base of predictors with a parameter `shift` that may be a `PriorShift`."""
+
+    def under(self, shift: Any) -> Self:
+        """Return the same predictor under a prior shift, or none, having learned nothing."""
+        own = {} if self.machine is None else {"machine": self.machine.fresh()}
+        return self.made_of(self.parameters | own | {"shift": shift})
+
+
 class OnMachine(Predictor):
     """Base of transductive predictors: everything learned is in the machine, which others may read too."""
 

@@ -9,7 +9,7 @@ from venn.machines.machine import Machine, under_each
 from venn.parameters import with_methods
 from venn.prediction import Integers, Multiprobability, Rule, fitting_rule
 from venn.predictors.blocks import shares
-from venn.predictors.learning import OnMachine, machine_of_classes
+from venn.predictors.learning import OnMachine, WeighsClasses, machine_of_classes
 from venn.priors import PriorShift, checked_ratios
 from venn.saved import component, own, param
 from venn.taxonomies import AdaptiveMarginBins, Deleted
@@ -24,7 +24,7 @@ def _counting(name: str, taxonomy: Any) -> Taxonomy:
 
 
 @component
-class TransductiveVenn(OnMachine):
+class TransductiveVenn(WeighsClasses, OnMachine):
     """Venn predictor over the whole augmented bag.
 
     For each class j the new object joins the bag with label j, the machine is solved exactly, and all
@@ -98,10 +98,6 @@ class TransductiveVenn(OnMachine):
             self._inside = weighable(self.taxonomy)
         else:
             self._ratios = checked_ratios(self.shift, self.machine.classes)
-
-    def under(self, shift: PriorShift | CovariateShift | None) -> TransductiveVenn:
-        """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""
-        return TransductiveVenn(self.machine.fresh(), self.taxonomy, self.rule, shift)
 
     def predict_one(self, x: Any) -> Multiprobability:
         """Return the multiprobability of `x`; leaves no trace.
