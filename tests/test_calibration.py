@@ -12,9 +12,17 @@ from naive import calibration as naive
 from scipy.stats import binom, binomtest, chi2, kstest
 from sklearn import metrics
 
-from venn.monitors.bins import CalibrationBins, MassBins, WidthBins
-from venn.monitors.calibration import classwise_ece, ece, hosmer_lemeshow, number_of_events, reliability
-from venn.monitors.losses import brier, log_loss, sharpness
+from venn.monitors.calibration import (
+    brier,
+    classwise_ece,
+    ece,
+    hosmer_lemeshow,
+    log_loss,
+    number_of_events,
+    reliability,
+    sharpness,
+)
+from venn.monitors.sums import CalibrationBins, MassBins, WidthBins
 
 BINS = {"width": (WidthBins, naive.in_width_bins), "mass": (MassBins, naive.in_mass_bins)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from venn.monitors.set_efficiency import Efficiency, efficiency
+from venn.monitors.curves import Efficiency, efficiency
 
 NAMES = (
     "sum_of_p_values", "size", "unconfidence", "fuzziness", "multiple", "excess",

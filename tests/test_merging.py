@@ -15,19 +15,16 @@ from naive import merging as naive
 from sklearn.linear_model import LogisticRegression
 
 import venn
-from venn.maps.abers import VennAbers
-from venn.maps.abers_of_classes import OneVsAllAbers
-from venn.maps.merges import BrierMerge
-from venn.monitors.bins import CalibrationBins
+from venn.maps.abers import BrierMerge, OneVsAllAbers, VennAbers
 from venn.monitors.scorecard import Scorecard, SetScorecard
-from venn.monitors.sums import means, rounded, total, totals, units
+from venn.monitors.sums import CalibrationBins, means, rounded, total, totals, units
 from venn.online.checkpoint import pack, unpack
-from venn.online.pooled import PooledCurves
+from venn.online.figures import PooledCurves
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.priors import PriorShift
+from venn.shifts import PriorShift
 
 CLASSES = ("a", "b", "c")
 SHIFT = PriorShift((0.5, 0.25, 0.25), (0.2, 0.3, 0.5))

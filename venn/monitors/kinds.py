@@ -24,11 +24,10 @@ from venn._compiled.outcomes import add_graded, add_set, score_pairs, score_poin
 from venn.labels import LabelSpace
 from venn.monitors.alarms import shares
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
-from venn.monitors.curves import Curves, SetCurves, per_step
+from venn.monitors.curves import LEVELS, Curves, Outcomes, SetCurves, per_step
 from venn.monitors.evidence import Evidence, PointForecasts
 from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Judged, Kind, Recalled
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
-from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.monitors.sources import level_shares, usual_sources
 from venn.parameters import Parameters, spelled
 from venn.prediction import (

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
-from venn.monitors.bins import WidthBins
-from venn.monitors.checks import class_codes
-from venn.monitors.losses import CLIP, MeanLogLoss
-from venn.monitors.outcomes import LEVELS
-from venn.monitors.set_efficiency import CRITERIA, efficiency
-from venn.monitors.sums import Tally, rounded, total, totals, units
+from venn.monitors.calibration import CLIP, MeanLogLoss
+from venn.monitors.curves import CRITERIA, LEVELS, efficiency
+from venn.monitors.sums import Tally, WidthBins, class_codes, rounded, total, totals, units
 from venn.parameters import LARGEST, fraction, integer, is_number, share
 from venn.parameters import class_codes as codes_of
 from venn.prediction import Integers, Label

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, shares_of_one, with_room
-from venn.covariates import CovariateShift
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows
 from venn.nonconformity import Margin, ScoreMeasure
@@ -17,11 +16,10 @@ from venn.parameters import flag, integer
 from venn.prediction import Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
-from venn.predictors.learning import WeighsClasses
-from venn.predictors.merging import Mergeable
-from venn.priors import PriorShift, checked_ratios
+from venn.predictors.learning import Mergeable, WeighsClasses
 from venn.saved import component, held_array, held_rows, param
 from venn.schedules import Schedule
+from venn.shifts import CovariateShift, PriorShift, checked_ratios
 from venn.smoothing import Smoothing
 
 REBUILD = 4  # if new values exceed this part of the old ones, sorting them all is cheaper
