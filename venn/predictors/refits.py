@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from venn.labels import Classes, HasLabels, checked_labels, label_space
+from venn.labels import HasLabels, checked_labels, label_space
 from venn.machines.checks import clean_object
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.learners import KINDS, Learners
@@ -20,6 +20,54 @@ from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import History, Predictor, held_features, held_history
 from venn.saved import component, held_bool, held_codes, held_finite, held_int, held_rows, own, param, state
 from venn.schedules import FIRST, PrefixRestart, Schedule, checked_schedule
+
+
+@component
+class FittedAnew(Predictor):
+    """Base of learners that keep all examples until the last fit, and are fitted to them when a schedule says so."""
+
+    n: int = state(held_int, start=0)
+    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
+    _history: History | None = state(
+        held_history, own(lambda m: m.n), start=own(lambda m: History(label_space(m.classes))), within=True
+    )
+
+    @property
+    def times(self) -> Schedule:
+        """It says when to fit."""
+        raise NotImplementedError
+
+    def derive(self) -> None:
+        """Look at when it fits next."""
+        self.space = label_space(self.classes)
+        self._next = None if self._history is None else self.times.next_training(self.n)
+
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Learn one example, and fit if the schedule says so.
+
+        Raises
+        ------
+        Exception
+            Whatever is raised where it cannot be fitted: the example is learned, and the forecasts of the previous fit
+            remain until the next.
+        """
+        rows, codes = noted or self.note(x, y)
+        self._features = rows.shape[1]
+        self.n += 1
+        if self._history is None:
+            return
+        self._history.append(rows, codes, np.zeros(1, np.bool_))
+        if self.n == self._next:
+            X, codes, _ = self._history.examples
+            self._next = self.times.next_training(self.n)
+            if self._next is None:
+                self._history = None
+            self._fit(X, codes)
+
+    def _fit(self, X: Any, codes: Integers) -> None:
+        """Fit to (n, d) objects and (n,) class codes."""
+        raise NotImplementedError
+
 
 # ------------------------------------------------------------------------------------------------------------- refitted
 # Any batch classifier as an online predictor: fitted anew at set times, to all examples so far.
@@ -42,7 +90,7 @@ def _held_columns(name: str, columns: Any, c: int) -> Any:
 
 
 @component
-class Refitted(Predictor):
+class Refitted(FittedAnew):
     """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
 
     So estimators that do not learn online can join those that do, in a `Panel` or a replay. Between two fits
@@ -97,12 +145,7 @@ class Refitted(Predictor):
     classes: tuple[Label, ...] = param(checked_labels, 2)
     schedule: Schedule = param(_that_trains, default=None, kw_only=True)
 
-    n: int = state(held_int, start=0)
     fitted_to: int = state(held_int, 0, own(lambda m: m.n), start=0)
-    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
-    _history: History | None = state(
-        held_history, own(lambda m: m.n), start=own(lambda m: History(label_space(m.classes))), within=True
-    )
     _proba: Floats = state(  # used when no estimator is asked
         held_finite, own(lambda m: (len(m.classes),)), start=own(lambda m: np.full(len(m.classes), 1 / len(m.classes)))
     )
@@ -110,31 +153,25 @@ class Refitted(Predictor):
     fits: bool = state(held_bool, start=False)  # whether `fitted` is a classifier
     fitted: Any = state(None, start=None, foreign=True)
 
+    @property
+    def times(self) -> Schedule:
+        """It says when to fit."""
+        return self.schedule
+
     def derive(self) -> None:
         """Fit again where a file has the examples and not what was fitted to them."""
-        self.space = Classes(self.classes)
-        self._next = None if self._history is None else self.schedule.next_training(self.n)
+        super().derive()
         if self.fits and self.fitted is None:
             if self._history is None or self._columns is None:
                 raise ValueError("fitted must be one of the models, got none")
-            self._fit_again(self.fitted_to)
+            # The fit is the same, as the estimator starts from its own seed each time.
+            X, codes, _ = self._history.examples
+            self._fit(X[: self.fitted_to], codes[: self.fitted_to])
 
     @property
     def state(self) -> dict[str, Any]:
         """The examples, and the fitted estimator if they are gone."""
         return super().state | ({"fitted": None} if self._history is not None else {})
-
-    def _fit_again(self, to: int) -> None:
-        """Fit to the first examples; the fit is the same, as the estimator starts from its own seed each time."""
-        assert self._history is not None
-        whole, then, n = self._history, self._next, self.n
-        self._history = History(self.space)
-        X, codes, calibrates = whole.examples
-        self._history.append(X[:to], codes[:to], calibrates[:to])
-        try:
-            self._fit()
-        finally:
-            self._history, self._next, self.n, self.fitted_to = whole, then, n, to
 
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
@@ -153,38 +190,15 @@ class Refitted(Predictor):
             return Forecast(self._proba, self.classes)
         return Forecast(self._distribution(self.fitted.predict_proba(row[None])), self.classes)
 
-    def note(self, x: Any, y: Label) -> tuple[Floats, int]:
-        """Return the object as (d,) numbers and the class code, or raise what learning would raise."""
-        return clean_object(x, self._features), int(self.space.encode(y))
+    def note(self, x: Any, y: Label) -> tuple[Floats, Integers]:
+        """Return the example as rows and class codes, or raise what learning it would raise."""
+        return clean_object(x, self._features)[None], np.array([self.space.encode(y)])
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
-        """Learn one example, and fit if the schedule says so.
-
-        Raises
-        ------
-        Exception
-            Whatever the estimator raises when it cannot be fitted: the example is learned, and the forecasts of the
-            previous fit remain until the next.
-        """
-        row, code = noted or self.note(x, y)
-        self._features = len(row)
-        self.n += 1
-        if self._history is None:
-            return
-        self._history.append(row[None], np.array([code]), np.zeros(1, np.bool_))
-        if self.n == self._next:
-            self._fit()
-
-    def _fit(self) -> None:
-        assert self._history is not None
-        X, codes, _ = self._history.examples
-        self._next = self.schedule.next_training(self.n)
-        if self._next is None:
-            self._history = None
+    def _fit(self, X: Any, codes: Integers) -> None:
         present = np.unique(codes)
         if len(present) == 1:
             self._proba = (np.arange(len(self.classes)) == present[0]).astype(np.float64)
-            self.fits, self.fitted, self.fitted_to = False, None, self.n
+            self.fits, self.fitted, self.fitted_to = False, None, len(codes)
             return
         estimator = fresh(self.estimator)
         estimator.fit(X.copy(), label_array(self.classes)[codes])
@@ -192,7 +206,7 @@ class Refitted(Predictor):
         if any(label not in self.classes for label in found):
             raise ValueError(f"estimator must have classes_ among {list(self.classes)!r}, got {found!r}")
         self._columns = self.space.encode_many(found)
-        self.fits, self.fitted, self.fitted_to = True, estimator, self.n
+        self.fits, self.fitted, self.fitted_to = True, estimator, len(codes)
 
     def _distribution(self, given: Any) -> Floats:
         """Return (c,) probabilities from those of the estimator's classes, (1, m), or say what is wrong with them."""
@@ -240,7 +254,7 @@ def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners 
 
 
 @component
-class Refits(Predictor):
+class Refits(FittedAnew):
     """A forest, boosted trees and a logistic regression, fitted anew to all examples so far: experts for a mixture.
 
     For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit.
@@ -284,20 +298,14 @@ class Refits(Predictor):
     growth: float = param(above_one, default=1.4)
     last: int = param(integer, FIRST, default=100_000)
 
-    n: int = state(held_int, start=0)
-    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
-    _history: History | None = state(
-        held_history, own(lambda m: m.n), start=own(lambda m: History(label_space(m.classes))), within=True
-    )
     learners: Learners | None = state(
         _held_learners, own(lambda m: len(m.classes)), own(attrgetter("_features")), start=None
     )
 
-    def derive(self) -> None:
-        """Look at when it fits next."""
-        self.space = label_space(self.classes)
-        self._schedule = PrefixRestart(self.first, self.growth, self.last)
-        self._next = None if self._history is None else self._schedule.next_training(self.n)
+    @property
+    def times(self) -> Schedule:
+        """It says when to fit."""
+        return PrefixRestart(self.first, self.growth, self.last)
 
     def predict_one(self, x: Any) -> Floats:
         """Return the (3, c) probabilities for one object; NaN before the first fit."""
@@ -316,20 +324,8 @@ class Refits(Predictor):
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_row(x, self._features), np.array([self.space.encode(y)])
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
-        """Learn one example, and fit when it is time."""
-        rows, codes = noted or self.note(x, y)
-        self._features = rows.shape[1]
-        self.n += 1
-        if self._history is None:
-            return
-        self._history.append(rows, codes, np.ones(1, np.bool_))
-        if self.n == self._next:
-            X, labels, _ = self._history.examples
-            self.learners = Learners.fitted(X, labels, len(self.classes))
-            self._next = self._schedule.next_training(self.n)
-            if self._next is None:
-                self._history = None
+    def _fit(self, X: Any, codes: Integers) -> None:
+        self.learners = Learners.fitted(X, codes, len(self.classes))
 
 
 def _with_probabilities(name: str, predictor: Any) -> Any:
