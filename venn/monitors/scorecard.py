@@ -11,7 +11,7 @@ import numpy as np
 from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
 from venn.monitors.calibration import CLIP, MeanLogLoss
 from venn.monitors.curves import CRITERIA, LEVELS, efficiency
-from venn.monitors.sums import Tally, WidthBins, class_codes, rounded, total, totals, units
+from venn.monitors.sums import ExactSums, WidthBins, class_codes, rounded, total, totals, units
 from venn.parameters import LARGEST, fraction, integer, is_number, share
 from venn.parameters import class_codes as codes_of
 from venn.prediction import Integers, Label
@@ -27,12 +27,12 @@ def plain_labels(name: str, classes: Sequence[Label]) -> tuple[Label, ...]:
 
 
 @component
-class Card(Tally):
+class Card(ExactSums):
     """Base of scorecards: of predictions of the same classes."""
 
     classes: Sequence[Label] = param(plain_labels)
 
-    __eq__ = Tally.__eq__
+    __eq__ = ExactSums.__eq__
     __hash__ = None
 
     def _belongs(self, block: Any, *kinds: type[Any]) -> None:
@@ -93,7 +93,7 @@ class Scorecard(Card):
     bins: int = param(integer, 1, LARGEST, default=10, sized=True)
     clip: float = param(fraction, default=CLIP)
 
-    __eq__ = Tally.__eq__
+    __eq__ = ExactSums.__eq__
     __hash__ = None
 
     def derive(self) -> None:
@@ -335,7 +335,7 @@ class SetScorecard(Card):
     epsilon: float = param(share, default=0.05)
     bins: int = param(integer, 1, LARGEST, default=20, sized=True)
 
-    __eq__ = Tally.__eq__
+    __eq__ = ExactSums.__eq__
     __hash__ = None
 
     @property

@@ -1,6 +1,6 @@
 """What monitors share: checks, exact sums and tables of them, forecasts in bins, means, what compiled loops update.
 
-Counts and exact sums by name are a table. Whatever counts and adds up predictions keeps one, and is a `Tally`."""
+Counts and exact sums by name are a table. Whatever counts and adds up predictions keeps one, and is an `ExactSums`."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def class_codes(name: str, values: Any, n: int, c: int, wanted: str = "", kinds:
 # kept as that whole number, a Python integer; sums merge by `+`, and 0 is the empty sum. It is rounded once, when it
 # is read.
 #
-# Counts and such sums by name are a table. Whatever counts and adds up predictions keeps one, and is a `Tally`.
+# Counts and such sums by name are a table. Whatever counts and adds up predictions keeps one, and is an `ExactSums`.
 
 Table = dict[str, list[int]]
 
@@ -252,7 +252,7 @@ def _held_table(name: str, table: Any, columns: dict[str, int]) -> Table:
 
 
 @component
-class Tally(Saved):
+class ExactSums(Saved):
     """Base of what counts and adds up predictions in one table, and so merges exactly.
 
     A subclass says how long the columns of its table are, and gives what some predictions add to them.
@@ -407,7 +407,7 @@ def calibration_error(counts: Integers, sums: Floats, events: Integers) -> float
 
 
 @component
-class CalibrationBins(Tally):
+class CalibrationBins(ExactSums):
     """The bins of a reliability diagram, of equal width, filled one forecast at a time in constant memory.
 
     Probabilities are added up without rounding: merged bins of parts are the bins of all forecasts, to the last bit.
@@ -443,7 +443,7 @@ class CalibrationBins(Tally):
 
     bins: int = param(integer, 1, LARGEST, default=10, sized=True)
 
-    __eq__ = Tally.__eq__
+    __eq__ = ExactSums.__eq__
     __hash__ = None
 
     def derive(self) -> None:
