@@ -21,9 +21,9 @@ import numpy as np
 import venn
 from venn.labels import Classes
 from venn.monitors import RealisedRow
-from venn.monitors.bins import CalibrationBins
+from venn.monitors.curves import outcome
 from venn.monitors.kinds import Scorer
-from venn.monitors.outcomes import outcome
+from venn.monitors.sums import CalibrationBins
 from venn.prediction import ClassIntervals, Forecast, Multiprobability, PredictionSet
 
 CLASSES = ("a", "b", "c", "d")

@@ -23,7 +23,7 @@ from workload import options, stream_of
 
 import venn
 from venn.nonconformity import Margin
-from venn.predictors.conformal import Conformal
+from venn.predictors.transductive import Conformal
 
 READERS = {
     "conformal": lambda machine: Conformal(machine, Margin(deleted=False)),

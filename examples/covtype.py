@@ -27,7 +27,7 @@ from studies.store import Store
 from threadpoolctl import threadpool_limits
 
 import streams
-from venn.priors import PriorShift
+from venn.shifts import PriorShift
 
 SEED = 1999  # of the file's first description
 

@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 
 import streams
 import venn
-from venn.predictors.balanced import Balanced
-from venn.priors import PriorShift, operational_priors
+from venn.predictors.groups import Balanced
+from venn.shifts import PriorShift, operational_priors
 
 BALANCED, RARE = (0.5, 0.5), (0.95, 0.05)
 N = 2000 if "--quick" in sys.argv else 6000

@@ -10,7 +10,7 @@ import numpy as np
 from venn.monitors.alarms import Alarm
 from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
-from venn.online.codec import encode
+from venn.online.chain import encode
 from venn.online.journal import Journal, QuestionRow
 from venn.online.watch import ENDED
 from venn.prediction import ClassIntervals, Forecast, Multiprobability, Prediction, PredictionSet

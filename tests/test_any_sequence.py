@@ -12,7 +12,7 @@ from naive import scaled as by_hand
 
 import venn
 from venn.predictors import Defensive, calibeating
-from venn.predictors.calibeating import regret_bound, regret_of
+from venn.predictors.inductive import regret_bound, regret_of
 from venn.taxonomies import Argmax, ScoreBins, TopTwo
 
 NEAR = 1e-9
@@ -367,7 +367,7 @@ def test_bins_that_move_with_the_labels_break_it():
 
 def test_it_is_claimed_only_where_it_holds():
     squares = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, (0, 1))
-    shift = venn.priors.PriorShift((0.5, 0.5), (0.9, 0.1))
+    shift = venn.shifts.PriorShift((0.5, 0.5), (0.9, 0.1))
     for model in (
         venn.InductiveVenn(squares),
         venn.InductiveVenn(Given(2), venn.taxonomies.AdaptiveMarginBins()),

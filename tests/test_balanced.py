@@ -13,9 +13,9 @@ from inductive_cases import Centroids, frozen
 from test_priors import MODELS, SHIFT, examples, numbers, squares
 
 import venn
-from venn.predictors.balanced import OFFSET, Balanced
+from venn.predictors.groups import OFFSET, Balanced
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.priors import PriorShift
+from venn.shifts import PriorShift
 from venn.smoothing import Smoothing
 
 

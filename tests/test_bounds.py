@@ -15,8 +15,16 @@ from scipy import stats
 from test_validity import OneCategory
 
 import venn
-from venn.monitors.bounds import BETS, DeviationBand, ForwardEProcess, binomial_limits, deviation_radius
-from venn.monitors.sequences import BettingBound, EmpiricalBernstein, StitchedBound
+from venn.monitors.bounds import (
+    BETS,
+    BettingBound,
+    DeviationBand,
+    EmpiricalBernstein,
+    ForwardEProcess,
+    StitchedBound,
+    binomial_limits,
+    deviation_radius,
+)
 from venn.online.checkpoint import pack
 
 LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6

@@ -77,7 +77,7 @@ MORE = {
         venn.machines.NearestCentroid(CLASSES), venn.taxonomies.AdaptiveMarginBins(), schedule=venn.schedules.Prefix()
     ),
     "weighted ranks": lambda: venn.InductiveConformal(
-        centroid(), shift=venn.priors.PriorShift((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
+        centroid(), shift=venn.shifts.PriorShift((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
     ),
 }
 SUBJECTS = MACHINES | WINDOWS | {name: make for name, make in PREDICTORS.items() if name != "Restarting"} | MORE

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import venn
-from venn.monitors.losses import log_loss
+from venn.monitors.calibration import log_loss
 
 
 def test_the_difference_is_that_of_the_mean_log_losses_and_its_sign_names_the_better():

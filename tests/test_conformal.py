@@ -13,9 +13,9 @@ from naive.coins import coin
 import venn
 from venn.machines.machine import ScoreTable
 from venn.nonconformity import DistanceRatio, Margin, Multiplier, ScoreMeasure
-from venn.nonconformity.multipliers import _of_hinge_loss
+from venn.nonconformity.scores import _of_hinge_loss
 from venn.prediction import PredictionSet
-from venn.predictors.conformal import Conformal, p_values
+from venn.predictors.transductive import Conformal, p_values
 
 RBF, rbf = KERNELS["rbf"]
 

@@ -18,7 +18,7 @@ from scipy import stats
 
 import venn
 from venn.nonconformity import DistanceRatio, Margin, Multiplier, ScoreMeasure
-from venn.predictors.conformal import Conformal, p_values
+from venn.predictors.transductive import Conformal, p_values
 from venn.smoothing import Smoothing
 
 LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6

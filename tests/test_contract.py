@@ -86,14 +86,14 @@ PARAMETERS = {
     "CrossVennAbers": lambda: [venn.adapters.CrossVennAbers(), venn.adapters.CrossVennAbers(venn.maps.BrierMerge())],
     "OneVsAll": lambda: [venn.maps.OneVsAll(venn.maps.Platt()), venn.maps.OneVsAll(venn.maps.Binning())],
     "PriorShift": lambda: [
-        venn.priors.PriorShift((0.5, 0.5), (0.9, 0.1)),
-        venn.priors.PriorShift((0.5, 0.5), (0.9, 0.1), (1, 2)),
+        venn.shifts.PriorShift((0.5, 0.5), (0.9, 0.1)),
+        venn.shifts.PriorShift((0.5, 0.5), (0.9, 0.1), (1, 2)),
     ],
     "CovariateShift": lambda: [
-        venn.covariates.CovariateShift(venn.covariates.LogLinear([1.0, 0.0])),
-        venn.covariates.CovariateShift(venn.covariates.LogLinear([0.5, 0.5], 2.0)),
+        venn.shifts.CovariateShift(venn.shifts.LogLinear([1.0, 0.0])),
+        venn.shifts.CovariateShift(venn.shifts.LogLinear([0.5, 0.5], 2.0)),
     ],
-    "LogLinear": lambda: [venn.covariates.LogLinear([1.0]), venn.covariates.LogLinear([1.0, 2.0], 0.5)],
+    "LogLinear": lambda: [venn.shifts.LogLinear([1.0]), venn.shifts.LogLinear([1.0, 2.0], 0.5)],
     "WorstCase": lambda: [venn.decisions.WorstCase()],
     "Hurwicz": lambda: [venn.decisions.Hurwicz(), venn.decisions.Hurwicz(0.25)],
     "LeastRegret": lambda: [venn.decisions.LeastRegret()],
@@ -200,7 +200,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(
         ("ClassShare", "OneClass", "PredictedLabel", "RealisedRow", "TrueLabel"), "sources, test_monitor.py"
     ),
-    **dict.fromkeys(("Efficiency", "EfficiencyTotals"), "criteria of prediction sets, test_efficiency.py"),
+    "Efficiency": "criteria of prediction sets, test_efficiency.py",
     **dict.fromkeys((name for name in public() if name.startswith("Many")), "arrays of predictions, test_inductive.py"),
     "Alarm": "what a detector says, test_alarms.py",
     **dict.fromkeys(("Drift", "AmongAll", "AgainstFirst"), "watch objects without labels, test_drift.py"),

@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import venn
-from venn.covariates import CovariateShift, LogLinear, estimated_shift
 from venn.nonconformity import Margin, ScoreMeasure
 from venn.schedules import FixedCalibration, NoTraining
+from venn.shifts import CovariateShift, LogLinear, estimated_shift
 
 TILT = CovariateShift(LogLinear([1.0, -0.5]))
 CLASSES = (0, 1, 2)

@@ -16,8 +16,8 @@ from scipy.stats import mannwhitneyu
 
 import streams
 import venn
-from venn.predictors.balanced import OFFSET, Balanced
-from venn.priors import PriorShift
+from venn.predictors.groups import OFFSET, Balanced
+from venn.shifts import PriorShift
 from venn.smoothing import Smoothing
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -13,7 +13,7 @@ from naive import distances as naive
 import venn
 from venn.machines.objects import NeighbourDistances
 from venn.nonconformity import DistanceRatio, Margin
-from venn.predictors.conformal import Conformal
+from venn.predictors.transductive import Conformal
 
 
 def rows_of(bag):

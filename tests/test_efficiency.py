@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from venn.monitors.set_efficiency import Efficiency, EfficiencyTotals, efficiency
+from venn.monitors.curves import Efficiency, efficiency
 
 NAMES = (
     "sum_of_p_values", "size", "unconfidence", "fuzziness", "multiple", "excess",
@@ -161,20 +161,3 @@ GOOD = np.full((2, 3), 0.5)
 def test_what_it_refuses(p, truth, epsilon, error, match):
     with pytest.raises(error, match=match):
         efficiency(p, truth, epsilon)
-
-
-@pytest.mark.parametrize(
-    ("given", "refused"),
-    [
-        ({"epsilon": 1.5}, "epsilon must"),
-        ({"epsilon": float("nan")}, "epsilon must"),
-        ({"epsilon": "0.1"}, "epsilon must"),
-        ({"n": -1}, "n must be an integer >= 0, got -1"),
-        ({"n": 2.5}, "n must be an integer >= 0, got 2.5"),
-        ({"sums": {"size": 3}}, "sums must be"),
-        ({"sums": 3}, "sums must be a dict"),
-    ],
-)
-def test_totals_that_no_steps_have_are_refused(given, refused):
-    with pytest.raises((TypeError, ValueError), match=refused):
-        EfficiencyTotals(**given)

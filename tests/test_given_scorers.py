@@ -22,10 +22,10 @@ import venn
 from venn.machines import FrozenRegressor
 from venn.machines.frozen import FrozenScorer
 from venn.maps import Platt
-from venn.online import ahead
+from venn.online import replaying as ahead
 from venn.online.replaying import advance
 from venn.predictors import InductiveDistribution
-from venn.predictors.balanced import Balanced
+from venn.predictors.groups import Balanced
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal

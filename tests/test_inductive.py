@@ -27,8 +27,7 @@ from naive import venn as naive_venn
 import venn
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import MarginBag, counter
-from venn.predictors.cross import CrossVenn
-from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive import CrossVenn, InductiveVenn
 from venn.schedules import (
     FixedCalibration,
     FreshSplit,

@@ -94,7 +94,7 @@ class Scores:
 NEARLY_SURE = 10.0 ** np.random.default_rng(8).uniform(-8, 0, 400)
 
 
-@pytest.mark.parametrize("shift", [None, venn.covariates.CovariateShift(lambda X: 1 + X[:, 0])])
+@pytest.mark.parametrize("shift", [None, venn.shifts.CovariateShift(lambda X: 1 + X[:, 0])])
 @pytest.mark.parametrize(
     "objects_",
     [

@@ -23,8 +23,8 @@ from venn.nonconformity import DistanceRatio, Margin, Multiplier, ScoreMeasure
 from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.priors import PriorShift
 from venn.schedules import FixedCalibration, FreshSplit, NoTraining, PrefixRestart
+from venn.shifts import PriorShift
 
 
 class AsGiven:

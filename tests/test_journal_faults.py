@@ -15,7 +15,7 @@ from test_late_labels import CLASSES, MAKERS, examples, state
 
 import venn
 from venn.online import chain
-from venn.online.codec import encode
+from venn.online.chain import encode
 
 
 def full(online):

@@ -14,8 +14,8 @@ import streams
 import venn
 from venn.labels import Classes
 from venn.online import checkpoint
+from venn.online.chain import decode, encode
 from venn.online.checkpoint import pack
-from venn.online.codec import decode, encode
 
 CLASSES = ("a", "b", "c")
 

@@ -14,10 +14,7 @@ from scipy.special import expit, log_expit
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
-from venn.maps.beta_calibration import BetaCalibration
-from venn.maps.classes import OneVsAll, Temperature
-from venn.maps.sigmoids import Platt
-from venn.maps.steps import Binning, EqualFrequency, EqualWidth, Isotonic
+from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, EqualWidth, Isotonic, OneVsAll, Platt, Temperature
 
 BINARY = {
     "Platt": Platt(),

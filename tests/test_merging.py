@@ -15,20 +15,16 @@ from naive import merging as naive
 from sklearn.linear_model import LogisticRegression
 
 import venn
-from venn.maps.abers import VennAbers
-from venn.maps.abers_of_classes import OneVsAllAbers
-from venn.maps.merges import BrierMerge
-from venn.monitors.bins import CalibrationBins
+from venn.maps.abers import BrierMerge, OneVsAllAbers, VennAbers
 from venn.monitors.scorecard import Scorecard, SetScorecard
-from venn.monitors.set_efficiency import EfficiencyTotals, efficiency
-from venn.monitors.sums import means, rounded, total, totals, units
+from venn.monitors.sums import CalibrationBins, means, rounded, total, totals, units
 from venn.online.checkpoint import pack, unpack
-from venn.online.pooled import PooledCurves
+from venn.online.figures import PooledCurves
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.priors import PriorShift
+from venn.shifts import PriorShift
 
 CLASSES = ("a", "b", "c")
 SHIFT = PriorShift((0.5, 0.25, 0.25), (0.2, 0.3, 0.5))
@@ -159,11 +155,6 @@ def bins_of(part):
     return monitor
 
 
-def totals_of(part):
-    _, y, p = part
-    return efficiency(p, y, 0.2).totals if len(y) else EfficiencyTotals(0.2)
-
-
 def carded(make, scorer):
     @cache  # made when it is asked for: whoever only collects the tests compiles nothing
     def model():
@@ -212,7 +203,6 @@ KINDS = {
         lambda monitor: (monitor.n, monitor.ece, monitor.reliability, monitor.state),
         CalibrationBins.merge,
     ),
-    "efficiency": (totals_of, lambda found: (found.n, found.means if found.n else None), EfficiencyTotals.merge),
     "scorecard": carded(inductive(venn.taxonomies.TopTwo()), Scorecard),
     "scorecard of intervals": carded(lambda: InductiveVennAbers(Given()), Scorecard),
     "scorecard of sets": carded(lambda: InductiveConformal(Given()), SetScorecard),
@@ -342,10 +332,10 @@ def test_a_scorecard_is_kept_in_a_file(kind):
     card = KINDS[kind][0](examples(4))
     other = unpack(pack(card))
     assert other == card == pickle.loads(pickle.dumps(card))
-    for damaged in ({"counts": {}}, {"sums": None}, {"counts": card.state["counts"] | {"n": [-1]}},
-                    {"sums": {name: [math.nan] for name in card.state["sums"]}}):  # fmt: skip
+    table = card.state["table"]
+    for damaged in ({}, None, table | {"n": [0.0]}, {name: [math.nan] for name in table}):
         with pytest.raises((TypeError, ValueError), match="must"):
-            other.restore(card.state | damaged)
+            other.restore({"table": damaged})
     assert other == card
 
 
@@ -387,8 +377,7 @@ def test_predictors_that_differ_are_not_merged(name):
         (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES[:2]), "other must have the parameters"),
         (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES, BrierMerge()), "other must have the parameters"),
         (CalibrationBins(4), CalibrationBins(5), "other must have the parameters"),
-        (CalibrationBins(4), EfficiencyTotals(), "other must be a CalibrationBins"),
-        (EfficiencyTotals(0.1), EfficiencyTotals(0.2), "at the level 0.1"),
+        (CalibrationBins(4), Scorecard(CLASSES), "other must be a CalibrationBins"),
         (Scorecard(CLASSES), Scorecard(CLASSES[::-1]), "other must have the parameters"),
         (Scorecard(CLASSES), Scorecard(CLASSES, clip=0.1), "other must have the parameters"),
         (Scorecard(CLASSES), SetScorecard(CLASSES), "other must be a Scorecard"),

@@ -16,7 +16,7 @@ import streams
 import venn
 from venn.monitors import OneClass, Power
 from venn.monitors.evidence import Exchangeability
-from venn.monitors.means import Means
+from venn.monitors.sums import Means
 from venn.online.checkpoint import pack, unpack
 from venn.online.record import Record
 from venn.prediction import ClassIntervals, Multiprobability, PredictionSet

@@ -19,10 +19,10 @@ from scipy import stats
 import streams
 import venn
 from venn.nonconformity import Margin
-from venn.predictors.balanced import Balanced
-from venn.predictors.conformal import p_values
+from venn.predictors.groups import Balanced
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.priors import PriorShift
+from venn.predictors.transductive import p_values
+from venn.shifts import PriorShift
 
 LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6
 REFUSED = 1e-6

@@ -15,9 +15,9 @@ from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn.nonconformity import Margin
-from venn.predictors.conformal import Conformal
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.priors import PriorShift, operational_priors
+from venn.predictors.transductive import Conformal
+from venn.shifts import PriorShift, operational_priors
 
 SHIFT = PriorShift((0.5, 0.3, 0.2), (0.1, 0.3, 0.6))
 IMPOSSIBLE = PriorShift((0.5, 0.3, 0.2), (0.25, 0.0, 0.75))

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from test_contract import BAD_LABELS, BAD_OBJECTS
 
 import venn
-from venn.predictors.refitted import Refitted
+from venn.predictors.refits import Refitted
 from venn.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart
 
 CLASSES = ("a", "b", "c")

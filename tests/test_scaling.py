@@ -14,10 +14,7 @@ from naive import scaling as naive
 
 import venn
 from venn.machines.machine import Bag
-from venn.maps.beta_calibration import BetaCalibration
-from venn.maps.classes import OneVsAll, Temperature
-from venn.maps.sigmoids import Platt
-from venn.maps.steps import Binning, EqualFrequency, EqualWidth, Isotonic
+from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, EqualWidth, Isotonic, OneVsAll, Platt, Temperature
 from venn.online.panel import Panel
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import DeletedScores, TrainingScores

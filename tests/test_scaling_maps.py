@@ -14,7 +14,7 @@ from test_scaling import FakeMachine, FixedMachine, binary, binning, isotonic, p
 
 from venn._compiled.scaling import sort_again
 from venn.machines.machine import NotConverged
-from venn.maps.steps import EqualFrequency, EqualWidth, Isotonic
+from venn.maps.fits import EqualFrequency, EqualWidth, Isotonic
 
 # Platt
 

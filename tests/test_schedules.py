@@ -19,8 +19,7 @@ from naive import inductive as naive
 from sklearn.svm import LinearSVC
 
 import venn
-from venn.predictors.cross import CrossVenn
-from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive import CrossVenn, InductiveVenn
 from venn.schedules import (
     FixedCalibration,
     FreshSplit,

@@ -33,11 +33,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from venn.adapters.svc import CrossVennAbers, ProbabilitySVC
-from venn.maps.abers_of_classes import cross_venn_abers
-from venn.maps.classes import OneVsAll, Temperature
-from venn.maps.merges import BrierMerge, LogMerge
-from venn.maps.sigmoids import Platt
-from venn.maps.steps import Binning, Isotonic
+from venn.maps.abers import BrierMerge, LogMerge, cross_venn_abers
+from venn.maps.fits import Binning, Isotonic, OneVsAll, Platt, Temperature
 from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted, MarginBins, ScoreBins
 
 ONE_SPLIT = ShuffleSplit(1, test_size=0.3, random_state=0)

@@ -23,7 +23,7 @@ from venn.machines import FrozenRegressor, FrozenScorer
 from venn.machines.digests import digests_of
 from venn.machines.frozen import clean_rows
 from venn.machines.tables import TableRows
-from venn.online.codec import copy_object, decode_object, encode_object
+from venn.online.chain import copy_object, decode_object, encode_object
 from venn.predictors import InductiveDistribution
 
 NAMES = ("age", "city", "kids")

@@ -14,9 +14,9 @@ from scipy import stats
 import venn
 from venn.machines.window import SlidingWindow
 from venn.online.checkpoint import pack
-from venn.predictors.conformal import p_values
 from venn.predictors.groups import by_group
 from venn.predictors.restarting import SEEDS, Restarting
+from venn.predictors.transductive import p_values
 
 CLASSES = ("a", "b", "c")
 MACHINES = {

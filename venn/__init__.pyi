@@ -1,7 +1,6 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
 from . import adapters as adapters
-from . import covariates as covariates
 from . import decisions as decisions
 from . import distribution as distribution
 from . import machines as machines
@@ -11,7 +10,6 @@ from . import nonconformity as nonconformity
 from . import online as online
 from . import prediction as prediction
 from . import predictors as predictors
-from . import priors as priors
 from . import scale as scale
 from . import schedules as schedules
 from . import taxonomies as taxonomies

@@ -53,7 +53,7 @@ def saved(kind: Kind) -> Kind:
 #: Packages with classes whose objects a file may hold.
 ROOMS = (
     "venn.machines", "venn.taxonomies", "venn.nonconformity", "venn.maps", "venn.schedules", "venn.predictors",
-    "venn.prediction", "venn.distribution", "venn.priors", "venn.covariates", "venn.decisions", "venn.monitors",
+    "venn.prediction", "venn.distribution", "venn.shifts", "venn.decisions", "venn.monitors",
     "venn.online",
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from covtype_study.pairs import Pairs
 from covtype_study.published import PRIORS, TRAIN, VALIDATION
-from venn.priors import PriorShift
+from venn.shifts import PriorShift
 
 CONTINUOUS = 10  # columns; the other 44 are 0 or 1 and do not change
 CLASSES = 7

@@ -9,9 +9,9 @@ from scipy.stats import chi2_contingency
 from covtype_study.protocol import CLASSES
 from covtype_study.published import COUNTS, TRAIN, VALIDATION
 from venn.machines.frozen import FrozenScorer
-from venn.monitors.sequences import BettingBound
+from venn.monitors.bounds import BettingBound
 from venn.predictors.inductive import InductiveVenn
-from venn.priors import PriorShift
+from venn.shifts import PriorShift
 
 KEEP = COUNTS.min() / COUNTS  # so that the kept examples are balanced, with all of the rarest class
 BLOCK = 500  # rows whose labels come together

@@ -10,8 +10,8 @@ from naive import late
 from test_late_labels import CLASSES, MAKERS, state
 
 import venn
+from venn.online.chain import encode
 from venn.online.checkpoint import pack
-from venn.online.codec import encode
 
 from .tally import Tally
 

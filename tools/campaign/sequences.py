@@ -11,7 +11,7 @@ from test_contract import CLASSES
 
 import venn
 from venn.predictors import Adaptive, Defensive, calibeating
-from venn.predictors.long_run import ConstantSteps, DecayingSteps
+from venn.predictors.adaptive import ConstantSteps, DecayingSteps
 
 from .tally import Tally
 

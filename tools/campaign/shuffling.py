@@ -152,11 +152,11 @@ def rows_of(categories: list[Any], y: np.ndarray, ratios: np.ndarray | None, c: 
     return np.array([priors.row(list(own), [*y, j], ratios.tolist(), c) for j, own in enumerate(categories)])
 
 
-def shift_of(case: Case, rng: np.random.Generator) -> venn.priors.PriorShift | None:
+def shift_of(case: Case, rng: np.random.Generator) -> venn.shifts.PriorShift | None:
     if rng.random() < 0.6:
         return None
     train, operational = rng.dirichlet(np.ones(case.c), 2) * 0.9 + 0.1 / case.c
-    return venn.priors.PriorShift(train, operational)
+    return venn.shifts.PriorShift(train, operational)
 
 
 def check_venn(case: Case, machine: Any, rng: np.random.Generator, tally: Tally) -> Callable[[Any], np.ndarray]:

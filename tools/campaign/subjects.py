@@ -217,7 +217,7 @@ GOOD: dict[str, Callable[[], Any]] = {
     "scores": lambda: P.copy(),
     "seed": lambda: 1,
     "share": lambda: 0.5,
-    "shift": lambda: venn.priors.PriorShift((0.5, 0.25, 0.25), (0.2, 0.3, 0.5)),
+    "shift": lambda: venn.shifts.PriorShift((0.5, 0.25, 0.25), (0.2, 0.3, 0.5)),
     "shuffle": lambda: 0,
     "size": lambda: 8,
     "source": lambda: "queue",
@@ -315,7 +315,7 @@ OF_CALLS: dict[str, dict[str, Callable[[], Any]]] = {
         "groups": lambda: None,
         "steps": venn.predictors.ConstantSteps,
     },
-    "CovariateShift": {"weight": lambda: venn.covariates.LogLinear([1.0, -0.5])},
+    "CovariateShift": {"weight": lambda: venn.shifts.LogLinear([1.0, -0.5])},
     "FrozenScorer": {"estimator": lambda: LinearSVC().fit(X, Y)},
     "PooledCurves": {"runs": lambda: record()["TransductiveVenn"]},
     "load": {"path": lambda: (venn.save("m.npz", squares()), "m.npz")[1], "name": lambda: "car"},
@@ -397,7 +397,6 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "RandomDelay": lambda: streams.RandomDelay(2.0),
     "Shards": lambda: scale.Shards("shards", GOOD["make"](), 4),
     "Shard": lambda: scale.Shards("shards", GOOD["make"](), 4).own(0),
-    "EfficiencyTotals": lambda: monitors.efficiency(P, CODES, 0.1).totals,
 }
 #: These keep scikit-learn's contract, and its own words and warnings for bad input.
 ESTIMATORS = {
@@ -503,7 +502,6 @@ NOT_CALLED = {
     "Question",
     "Message",
     "Task",
-    "EfficiencyTotals",
     "ClassShare",
     "OneClass",
     "key_of",

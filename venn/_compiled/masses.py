@@ -21,7 +21,7 @@ for instance-weighted support vector machines".
 import numpy as np
 
 from venn._compiled.buffers import MarginBuffers
-from venn._compiled.categories import smallest
+from venn._compiled.counting import smallest
 from venn._compiled.dense import add_rows, copy_row, copy_square, dot, largest, magnitude
 from venn._compiled.jit import compiled
 from venn._compiled.margin import ENOUGH, build, join, settle, total_of

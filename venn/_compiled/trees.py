@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from venn._compiled.grid import plainly
+from venn._compiled.ranks import plainly
 
 #: A node that asks a question. Children are numbers of nodes, or -1 - i for row i of the leaves. `how` is 1 where
 #: missing values go left, otherwise 0, and 2 (s + 1) more where the node asks for membership in set s. All of it in 24

@@ -16,9 +16,8 @@ from venn.nonconformity.scores import Measure
 from venn.parameters import flag, fraction, share
 from venn.prediction import Floats, Integers, RowMean, Rule
 from venn.predictors.adaptive import Adaptive
-from venn.predictors.conformal import Conformal
-from venn.predictors.transductive import TransductiveVenn
-from venn.taxonomies.base import Taxonomy
+from venn.predictors.transductive import Conformal, TransductiveVenn
+from venn.taxonomies.scores import Taxonomy
 
 
 class VennClassifier(FromOdds, KeepsTheBag):

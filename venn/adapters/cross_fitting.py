@@ -13,10 +13,9 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
 from venn._compiled.hulls import LIMIT
-from venn.maps.abers import VennAbers
-from venn.maps.classes import OneVsAll
+from venn.maps.abers import Merge, VennAbers, checked_merge
 from venn.maps.contract import ScoreMap
-from venn.maps.merges import Merge, checked_merge
+from venn.maps.fits import OneVsAll
 from venn.parameters import Parameters
 from venn.prediction import NOTHING, Bools, Floats, Integers, RowMean
 from venn.predictors.blocks import ManyMultiprobabilities

@@ -12,7 +12,7 @@ from streams.schema import is_number, with_point
 from streams.tables import column_texts
 from streams.texts import means_missing
 from venn.cli.predictors import LAST_TRAINING
-from venn.predictors.adaptive_intervals import AdaptiveIntervals
+from venn.predictors.adaptive import AdaptiveIntervals
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.learning import Predictor

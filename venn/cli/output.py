@@ -15,7 +15,7 @@ import click
 
 from venn.cli.errors import writing
 from venn.monitors.kinds import kind_of
-from venn.online.codec import decode
+from venn.online.chain import decode
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.prediction import Label, Prediction

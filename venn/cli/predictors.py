@@ -8,20 +8,15 @@ from typing import Any
 
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.machine import Machine
-from venn.maps.beta_calibration import BetaCalibration
-from venn.maps.classes import Temperature
 from venn.maps.contract import ScoreMap
-from venn.maps.sigmoids import Platt
-from venn.maps.steps import Binning, Isotonic
-from venn.predictors.conformal import Conformal
+from venn.maps.fits import BetaCalibration, Binning, Isotonic, Platt, Temperature
 from venn.predictors.defensive import Defensive
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor
 from venn.predictors.scaling import Scaler
-from venn.predictors.transductive import TransductiveVenn
-from venn.predictors.transductive_abers import TransductiveVennAbers
+from venn.predictors.transductive import Conformal, TransductiveVenn, TransductiveVennAbers
 from venn.schedules import PrefixRestart
 from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted
 

@@ -13,7 +13,7 @@ from venn.machines.scale import FIRST
 from venn.monitors.curves import SetCurves
 from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
-from venn.monitors.rankings import AmongAll
+from venn.monitors.sources import AmongAll
 from venn.monitors.together import together
 from venn.monitors.verdict import Verdict, worst
 from venn.online.forecaster import INTERVALS, SETS, Forecaster, watched

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn._compiled.grid import all_finite
+from venn._compiled.ranks import all_finite
 from venn.machines.sparse import is_sparse
 from venn.parameters import REAL, TRUTH, positive
 from venn.prediction import Bools, Floats, Label

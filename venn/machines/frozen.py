@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from venn._compiled.grid import all_finite
+from venn._compiled.ranks import all_finite
+from venn._compiled.scorecard import linear_scores, softmax
 from venn._compiled.sparse import sparse_linear_scores
-from venn._compiled.tally import linear_scores, softmax
 from venn.machines.categories import categories_of, columns_of, innermost, unwrapped
 from venn.machines.checks import all_real, check_columns, clean_object, is_table, known, strange_rows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from venn._compiled.tally import linear_scores
+from venn._compiled.scorecard import linear_scores
 from venn.machines.columns import ColumnScale, held_scale, middle
 from venn.machines.sparse import SparseRows
 from venn.machines.trees import FlatTrees

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from venn._compiled.pool import pool_loss
+from venn._compiled.mixture import pool_loss
 from venn.prediction import Floats, Integers
 
 ROUNDS = 40  # of L-BFGS

@@ -1,19 +1,159 @@
-"""Inductive Venn-Abers: from a score to a pair of probabilities, online and in a batch."""
+"""Inductive Venn-Abers: from a score to a pair of probabilities, online and in a batch, of several classes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import isfinite
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from venn._compiled import hull_tree as tree
 from venn._compiled.hulls import LEAF, LIMIT, ONE, WIDTH, precompute
-from venn.maps.checks import binary_labels, finite_array
-from venn.parameters import number
-from venn.prediction import Floats, Integers
-from venn.saved import Saved, checked_keys, held_array, held_finite, held_rows, saved
+from venn.maps.contract import binary_labels, class_scores, finite_array
+from venn.parameters import Parameters, class_codes, members, number, real_array, with_methods
+from venn.prediction import Floats, Integers, Label
+from venn.saved import Saved, checked_keys, held_array, held_finite, held_rows, mergeable, saved
+
+# --------------------------------------------------------------------------------------------------------------- merges
+# From the two probabilities of Venn-Abers to one.
+
+
+class Merge(Protocol):
+    """How p0 and p1 become one probability of label 1."""
+
+    def merge(self, p0: Any, p1: Any) -> Floats:
+        """Return the merged probabilities, elementwise, in the shape of both."""
+
+    def merge_folds(self, p0: Any, p1: Any) -> Floats:
+        """Return (n,) probabilities merged over folds, from (folds, n) ones."""
+
+
+def _pair(p0: Any, p1: Any) -> tuple[Floats, Floats]:
+    pair = real_array(p0, "p0 must be numbers in [0, 1]"), real_array(p1, "p1 must be numbers in [0, 1]")
+    for name, p in zip(("p0", "p1"), pair, strict=True):
+        inside = (p >= 0) & (p <= 1)
+        if not inside.all():
+            raise ValueError(f"{name} must lie in [0, 1], got {p[~inside].ravel()[0]}")
+    try:
+        np.broadcast_shapes(pair[0].shape, pair[1].shape)
+    except ValueError:
+        raise ValueError(f"p0 and p1 must have the same shape, got {pair[0].shape} and {pair[1].shape}") from None
+    return pair
+
+
+@saved
+class LogMerge(Parameters):
+    """Merges p0 and p1 so that the log loss exceeds that of the right one of them equally for both labels.
+
+    p = p1 / (1 - p0 + p1) is the minimax choice: the regret is log(1 - p0 + p1) whatever the label. Over folds
+    it is GM(p1) / (GM(1 - p0) + GM(p1)) with geometric means.
+
+    A merged probability is not valid: only the pair has the guarantee.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015).
+
+    Examples
+    --------
+    >>> round(float(LogMerge().merge(0.2, 0.5)), 6)  # 5 / 13
+    0.384615
+    """
+
+    def merge(self, p0: Any, p1: Any) -> Floats:
+        """Return the merged probabilities, elementwise, in the shape of both.
+
+        They are 1/2 for the pair (1, 0), where both losses are infinite.
+
+        Parameters
+        ----------
+        p0, p1 : numbers in [0, 1], or arrays of them whose shapes fit
+            Probability of label 1 if the label is 0, and if it is 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            p0 or p1 is not as described.
+        """
+        p0, p1 = _pair(p0, p1)
+        return _share(p1, 1 - p0)
+
+    def regret(self, p0: Any, p1: Any) -> Floats:
+        """Return, elementwise, the excess of the log loss over that of the right one of p0 and p1, in nats."""
+        p0, p1 = _pair(p0, p1)
+        with np.errstate(divide="ignore"):
+            excess: Floats = np.log(1 - p0 + p1)
+        return excess
+
+    def merge_folds(self, p0: Any, p1: Any) -> Floats:
+        """Return (n,) probabilities merged over folds, from (folds, n) ones."""
+        p0, p1 = _pair(p0, p1)
+        with np.errstate(divide="ignore"):
+            return _share(np.exp(np.log(p1).mean(axis=0)), np.exp(np.log(1 - p0).mean(axis=0)))
+
+
+def _share(one: Floats, other: Floats) -> Floats:
+    """Return one / (one + other), 1/2 where both are 0."""
+    total = one + other
+    return np.divide(one, total, out=np.full(total.shape, 0.5), where=total > 0)
+
+
+@saved
+class BrierMerge(Parameters):
+    """Merges p0 and p1 so that the squared error exceeds that of the right one of them equally for both labels.
+
+    p = p1 + (p0^2 - p1^2) / 2 is the minimax choice for the Brier loss (p - y)^2; the mean of p0 and p1 is
+    not. Over folds it is the mean of the folds' merges.
+
+    A merged probability is not valid: only the pair has the guarantee.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015).
+
+    Examples
+    --------
+    >>> round(float(BrierMerge().merge(0.2, 0.5)), 6)
+    0.395
+    """
+
+    def merge(self, p0: Any, p1: Any) -> Floats:
+        """Return the merged probabilities, elementwise, in the shape of both.
+
+        Parameters
+        ----------
+        p0, p1 : numbers in [0, 1], or arrays of them whose shapes fit
+            Probability of label 1 if the label is 0, and if it is 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            p0 or p1 is not as described.
+        """
+        p0, p1 = _pair(p0, p1)
+        return np.asarray(p1 + (p0 * p0 - p1 * p1) / 2)
+
+    def regret(self, p0: Any, p1: Any) -> Floats:
+        """Return, elementwise, the excess of (p - y)^2 over that of the right one of p0 and p1."""
+        p0, p1 = _pair(p0, p1)
+        merged = self.merge(p0, p1)
+        return np.asarray(merged * merged - p0 * p0)
+
+    def merge_folds(self, p0: Any, p1: Any) -> Floats:
+        """Return (n,) probabilities merged over folds, from (folds, n) ones."""
+        return self.merge(p0, p1).mean(axis=0)
+
+
+def checked_merge(merge: Any) -> Merge:
+    """Return the merge, by default `LogMerge()`, or say what is wrong with it."""
+    merge = LogMerge() if merge is None else merge
+    return with_methods("merge", merge, "a merge object, such as LogMerge(), with a method 'merge'", "merge")
+
+
+# ---------------------------------------------------------------------------------------------------------------- abers
+# Inductive Venn-Abers: from a score to a pair of probabilities, online and in a batch.
 
 _FILL = 3 * WIDTH // 4  # scores in a leaf of a new tree: leaves room for insertions
 _REBUILD = 16  # a batch larger than 1/16 of the distinct scores: building the tree anew is cheaper
@@ -315,3 +455,173 @@ def venn_abers(calibration_scores: Any, calibration_labels: Any, scores: Any) ->
     clean = finite_array("calibration_scores", calibration_scores)
     labels = binary_labels("calibration_labels", calibration_labels, len(clean))
     return Table(clean, ONE + labels).read(finite_array("scores", scores))
+
+
+# ----------------------------------------------------------------------------------------------------- abers of classes
+# Venn-Abers over several calibration sets: folds, and classes one against all.
+
+
+def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge | None = None) -> Floats:
+    """Return the probability of label 1 at every score by cross Venn-Abers.
+
+    Each fold is held out from the training of its own scorer and calibrates that scorer; the folds' pairs
+    are merged into one probability.
+
+    Each fold's pair is valid; the merge over folds is not proved to be.
+
+    Parameters
+    ----------
+    folds : sequence of (scores, labels)
+        Calibration scores (k_m,) of fold m by the scorer trained without it, and their binary labels.
+    scores : (folds, n) finite numbers
+        Scores of the n new objects by each of these scorers.
+    merge : merge object, default LogMerge()
+
+    Returns
+    -------
+    (n,) float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        No fold, fewer or more rows of scores than folds, or input that `venn_abers` refuses.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015), section 4.
+
+    Examples
+    --------
+    >>> folds = [([0.1, 0.4, 0.9], [0, 1, 1]), ([0.2, 0.3, 0.8], [0, 0, 1])]
+    >>> cross_venn_abers(folds, [[0.2, 0.7], [0.3, 0.8]]).round(3)
+    array([0.414, 0.667])
+    """
+    merge = checked_merge(merge)
+    folds = list(folds)
+    rows = finite_array("scores", scores, dimensions=2)
+    if not folds or len(rows) != len(folds):
+        raise ValueError(f"scores must have one row for each of at least one fold, got {len(rows)} for {len(folds)}")
+    pairs = np.array([venn_abers(s, y, row) for (s, y), row in zip(folds, rows, strict=True)])
+    return merge.merge_folds(pairs[:, :, 0], pairs[:, :, 1])
+
+
+@saved
+class OneVsAllAbers(Saved):
+    """Venn-Abers for several classes: each class against all others, by its own column of scores.
+
+    `pairs` gives p0 and p1 of the event "class k" for each class, valid class by class; `predict_proba`
+    merges each pair and divides by the sum, which loses the validity.
+
+    Parameters
+    ----------
+    classes : sequence of at least 2 distinct labels
+        In the order of the columns of scores.
+    merge : merge object, default LogMerge()
+
+    Raises
+    ------
+    TypeError
+        `merge` is no merge object.
+    ValueError
+        Fewer than two classes, or one class twice.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015) for the pairs; Manokhin (2017) for several classes.
+
+    Examples
+    --------
+    >>> scores = [[2.0, 0.1, 0.3], [0.2, 1.5, 0.4], [0.1, 0.9, 1.1], [1.2, 0.8, 0.5]]
+    >>> model = OneVsAllAbers(["a", "b", "c"]).calibrate(scores, ["a", "b", "c", "a"])
+    >>> model.predict_proba([[1.0, 0.2, 0.3]]).round(3)
+    array([[0.526, 0.263, 0.211]])
+    """
+
+    held_as = (("merge", "_merge"),)
+    unnamed = 0
+
+    tables: list[Table] | None = None  # by class
+
+    def __init__(self, classes: Sequence[Label], merge: Merge | None = None) -> None:
+        self._codes = class_codes(classes)
+        self.classes = tuple(self._codes)
+        self._merge = checked_merge(merge)  # of p0 and p1; `merge` is of two calibrated objects
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The distinct scores of each table and the examples at them, in order; None before calibration."""
+        return {"tables": None if self.tables is None else [list(table.contents) for table in self.tables]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Be calibrated on the examples of a `state`; raise ValueError if it is not one."""
+        super().restore(state)
+        if state["tables"] is None:
+            return
+        made = [Table(*checked_blocks(*arrays)) for arrays in state["tables"]]
+        if len(made) != len(self.classes):
+            raise ValueError(f"tables must be {len(self.classes)}, one for each class, got {len(made)}")
+        self.tables = made
+
+    def _examples(self, scores: Any, labels: Any) -> tuple[Floats, Integers]:
+        matrix = class_scores(scores, len(self.classes))
+        names = labels.tolist() if hasattr(labels, "tolist") else list(members("labels", labels, "labels"))
+        if len(names) != len(matrix):
+            raise ValueError(f"labels must be {len(matrix)}, one for each row of scores, got {len(names)}")
+        codes = np.empty(len(names), np.int64)
+        for i, name in enumerate(names):
+            try:
+                codes[i] = self._codes[name]
+            except (KeyError, TypeError):
+                raise ValueError(f"labels must be among {list(self.classes)!r}, got {name!r} at {i}") from None
+        return matrix, codes
+
+    def calibrate(self, scores: Any, labels: Any) -> Self:
+        """Calibrate on a new set and return the object.
+
+        Parameters
+        ----------
+        scores : (k, c) finite numbers
+            Column j ranks objects by how much they look like class j; from a scorer trained on other data.
+        labels : (k,) of the classes
+        """
+        matrix, codes = self._examples(scores, labels)
+        self.tables = [Table(matrix[:, k], ONE + (codes == k)) for k in range(len(self.classes))]
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Return a new object that is calibrated on the examples of both, which do not change.
+
+        It answers like one calibrated on all the examples, to the last bit, whatever the order and grouping of merges;
+        merging one that has not been calibrated changes nothing.
+
+        Parameters
+        ----------
+        other : of the same class
+            With the same classes and the same merge of p0 and p1; its scores are by the same scorer.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `other` is not as described.
+        """
+        mergeable(self, other)
+        both = type(self)(self.classes, self._merge)
+        mine, theirs = self.tables, other.tables
+        if mine is None or theirs is None:
+            both.tables = mine if theirs is None else theirs
+        else:
+            both.tables = [one.merge(other) for one, other in zip(mine, theirs, strict=True)]
+        return both
+
+    def pairs(self, scores: Any) -> Floats:
+        """Return (n, c, 2): p0 and p1 of each class at (n, c) scores."""
+        matrix = class_scores(scores, len(self.classes))
+        if self.tables is None:
+            raise RuntimeError(f"{type(self).__name__} needs calibrate(scores, labels) before it is asked")
+        return np.stack([table.read(column) for table, column in zip(self.tables, matrix.T, strict=True)], axis=1)
+
+    def predict_proba(self, scores: Any) -> Floats:
+        """Return (n, c) probabilities at (n, c) scores; not valid."""
+        pairs = self.pairs(scores)
+        p = self._merge.merge(pairs[:, :, 0], pairs[:, :, 1])
+        return p / p.sum(axis=1, keepdims=True)

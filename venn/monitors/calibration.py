@@ -7,23 +7,36 @@ The functions take arrays; a prefix or a window is a slice of them. Forecasts co
   "the label is the predicted class", the first of largest probability.
 
 All describe the given forecasts only, except for the bars of `reliability` and the p-values of `hosmer_lemeshow`.
-Losses of forecasts are in `venn.monitors.losses`.
+Losses of forecasts are in `venn.monitors.calibration`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from math import log
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import fft
 from scipy.special import chdtrc
 
-from venn.monitors.bins import Bins, MassBins, calibration_error, count_bins, cuts_of, place
-from venn.monitors.checks import forecasts, probabilities
-from venn.parameters import flag, fraction
+from venn.monitors.bounds import StitchedBound
+from venn.monitors.sums import (
+    Bins,
+    MassBins,
+    calibration_error,
+    count_bins,
+    cuts_of,
+    forecasts,
+    numbers,
+    place,
+    probabilities,
+)
+from venn.parameters import flag, fraction, is_number
 from venn.prediction import Floats, Integers
+
+# ---------------------------------------------------------------------------------------------------------- calibration
 
 LEAST_EXPECTED = 1.0
 
@@ -307,3 +320,220 @@ def _merged(counts: Integers, sums: Floats, events: Integers) -> list[tuple[int,
         last = groups.pop() if groups else (0, 0.0, 0)
         groups.append((count + last[0], expected + last[1], observed + last[2]))
     return groups
+
+
+# --------------------------------------------------------------------------------------------------------------- losses
+# Proper losses of forecasts, and measures of their sharpness.
+#
+# Forecasts are (n,) probabilities of an event or (n, c) distributions over classes, as in `venn.monitors.calibration`.
+
+CLIP = 1e-15
+
+
+def brier(proba: Any, truth: Any) -> float:
+    """Return the mean Brier score.
+
+    For one event the mean of (y - p)^2, in [0, 1]; for distributions the mean of sum_k (1{y = k} - p_k)^2, in
+    [0, 2]. So the second of two classes as one event scores half of the two-class distribution.
+
+    Parameters
+    ----------
+    proba : (n,) or (n, c) float64 in [0, 1]
+    truth : (n,) of 0 and 1, or class codes
+
+    Raises
+    ------
+    ValueError, TypeError
+        The arrays are not as described.
+
+    References
+    ----------
+    Brier (1950), "Verification of forecasts expressed in terms of probability".
+
+    Examples
+    --------
+    >>> brier([0.75, 0.5], [1, 0]), brier([[0.25, 0.75], [0.5, 0.5]], [1, 0])
+    (0.15625, 0.3125)
+    """
+    p, y = forecasts(proba, truth)
+    if p.ndim == 1:
+        return float(np.mean((y - p) ** 2))
+    of_truth = p[np.arange(len(p)), y]
+    return float(np.mean((p * p).sum(axis=1) - 2.0 * of_truth + 1.0))
+
+
+@dataclass(frozen=True)
+class MeanLogLoss:
+    """A mean log loss, and how many probabilities were clipped."""
+
+    #: Mean of -ln p, in nats.
+    value: float
+    #: Number of forecasts that gave the outcome a probability below `clip`.
+    clipped: int
+    #: Smaller probabilities count as this.
+    clip: float
+
+
+def log_loss(proba: Any, truth: Any, clip: float = CLIP) -> MeanLogLoss:
+    """Return the mean of -ln of the outcome's probability, and the number of probabilities clipped.
+
+    Parameters
+    ----------
+    proba : (n,) or (n, c) float64 in [0, 1]
+    truth : (n,) of 0 and 1, or class codes
+    clip : float in [0, 1), default 1e-15
+        Smaller probabilities of the outcome count as `clip`. With 0 nothing is clipped, and the mean is infinite
+        once an outcome had probability 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        The arrays are not as described, or the clip is out of range.
+
+    Examples
+    --------
+    >>> log_loss([0.5, 0.0], [1, 1])
+    MeanLogLoss(value=17.615961787735316, clipped=1, clip=1e-15)
+    >>> log_loss([0.5, 0.0], [1, 1], clip=0).value
+    inf
+    """
+    if not is_number(clip) or not 0 <= clip < 1:
+        raise ValueError(f"clip must lie in [0, 1), got {clip!r}")
+    p, y = forecasts(proba, truth)
+    of_truth = np.where(y == 1, p, 1.0 - p) if p.ndim == 1 else p[np.arange(len(p)), y]
+    with np.errstate(divide="ignore"):
+        value = float(np.mean(-np.log(np.maximum(of_truth, clip))))
+    return MeanLogLoss(value, int((of_truth < clip).sum()), float(clip))
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """How much forecasts commit themselves, whatever the outcome."""
+
+    #: Variance of the forecasts: for distributions the sum over the classes. Larger is sharper.
+    variance: float
+    #: Brier score that the forecasts expect of themselves. Smaller is sharper.
+    expected_brier: float
+    #: Log loss that they expect of themselves: their mean entropy in nats. Smaller is sharper.
+    expected_log_loss: float
+
+
+def sharpness(proba: Any) -> Sharpness:
+    """Return measures of sharpness, a property of the forecasts alone.
+
+    Among calibrated forecasts the sharper ones are better. The variance is the older measure, for one event. The
+    other two are the entropies that belong to the two losses: on average a calibrated forecaster's loss equals its
+    entropy, and any excess is miscalibration.
+
+    Parameters
+    ----------
+    proba : (n,) or (n, c) float64 in [0, 1]
+        As for `brier`: for one event (y - p)^2, for distributions the sum over the classes.
+
+    Raises
+    ------
+    ValueError
+        No row, another shape, or a number outside [0, 1].
+
+    References
+    ----------
+    Murphy & Winkler (1992), "Diagnostic verification of probability forecasts"; Gneiting, Balabdaoui & Raftery
+    (2007), "Probabilistic forecasts, calibration and sharpness"; Bröcker (2009), "Reliability, sufficiency, and the
+    decomposition of proper scores".
+
+    Examples
+    --------
+    >>> sharpness([0.0, 1.0])
+    Sharpness(variance=0.25, expected_brier=0.0, expected_log_loss=0.0)
+    >>> sharpness([[0.5, 0.5], [0.5, 0.5]])
+    Sharpness(variance=0.0, expected_brier=0.5, expected_log_loss=0.6931471805599453)
+    """
+    p = probabilities(proba)
+    rows = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
+    logs = np.log(np.where(rows > 0.0, rows, 1.0))
+    return Sharpness(
+        variance=float(p.var(axis=0).sum()),
+        expected_brier=float(np.mean(p * (1.0 - p) if p.ndim == 1 else 1.0 - (p * p).sum(axis=1))),
+        expected_log_loss=float(np.mean(-(rows * logs).sum(axis=1))) + 0.0,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- compared
+# Two models on the same examples: how much better one is, with bounds that hold whenever one looks.
+
+
+class Compared(NamedTuple):
+    """The difference of the mean log losses of two models, that of the first minus that of the second, in nats.
+
+    `str` says in one sentence which is better.
+    """
+
+    difference: float  #: below 0: the first model is better
+    lower: float
+    upper: float
+    n: int  #: number of examples
+    level: float
+
+    @property
+    def better(self) -> str:
+        """The better model, "a" or "b"; empty while the bounds hold 0."""
+        return "a" if self.upper < 0 else "b" if self.lower > 0 else ""
+
+    def __str__(self) -> str:
+        found = f"{self.better} is better" if self.better else "neither is known to be better"
+        bounds = f"{self.difference:+.3f} ({self.lower:+.3f} to {self.upper:+.3f})"
+        return f"{found}: log loss of a minus that of b {bounds} nats over {self.n} examples"
+
+
+def compare(a: Any, b: Any, *, level: float = 0.05, least: float = 0.001) -> Compared:
+    """Compare the log losses of two models on the same examples, in pairs, at any time and again at any later time.
+
+    Theorem. Let d_i be the difference of the two losses of example i, given the past. With probability at least
+    1 - `level`, the mean of the expected d_1, ..., d_n lies between the bounds for all n at once. Nothing is assumed of
+    the examples, and models may go on learning: one may look after every example, and stop when the bounds say enough.
+    Pairs make the bounds narrow, as what is hard for both models cancels.
+
+    Parameters
+    ----------
+    a, b : (n,) probabilities
+        What each model gave to the true label of each example before it came, n >= 1. Of a `Record` that is
+        `record.outcomes(name).probability`.
+    level : float in (0, 1), default 0.05
+        Probability that the bounds are ever wrong.
+    least : float in (0, 1), default 0.001
+        Smaller probabilities count as this, so that a loss is at most ln(1 / least): bounds need losses that have a
+        bound themselves. A larger one makes the bounds narrower, and forgives larger mistakes.
+
+    Returns
+    -------
+    Compared
+        `difference`, `lower`, `upper`, `n`, and `better`: "a", "b" or nothing. `str` gives a sentence.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from venn.monitors import compare
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.5, 1.0, 4000)  # the true probability of a "yes"
+    >>> yes = rng.random(4000) < p
+    >>> knows, guesses = np.where(yes, p, 1 - p), np.full(4000, 0.5)
+    >>> print(compare(knows, guesses))
+    a is better: log loss of a minus that of b ...
+    >>> compare(knows[:50], guesses[:50]).better
+    ''
+    """
+    level, smallest = fraction("level", level), fraction("least", least)
+    first, second = numbers("a", a, 0.0, True), numbers("b", b, 0.0, True)
+    if len(first) != len(second) or not len(first):
+        raise ValueError(f"a and b must be of the same examples, at least one, got {len(first)} and {len(second)}")
+    most = -log(smallest)
+    losses = [-np.log(np.maximum(p, smallest)) for p in (first, second)]
+    bound = StitchedBound(level, empirical=True)
+    bound.update_many(np.clip((losses[0] - losses[1] + most) / (2 * most), 0.0, 1.0))  # by rounding, just outside
+    lower, upper = (2 * most * end - most for end in (bound.lower, bound.upper))
+    return Compared(float((losses[0] - losses[1]).mean()), lower, upper, len(first), level)

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from venn.machines.columns import ColumnScale, fixed_by, held_scale
-from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, held_alarms, odds
-from venn.monitors.change import MEMORY, ChangePoint, Trace
+from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, ShiryaevRoberts, Trace, Ville, held_alarms, odds
 from venn.monitors.evidence import against
-from venn.monitors.rankings import AmongAll, Ranking, held_objects, measured
+from venn.monitors.sources import AmongAll, Ranking, held_objects, measured
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats

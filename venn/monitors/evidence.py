@@ -8,13 +8,12 @@ from dataclasses import replace
 from math import log
 from typing import Any
 
-from venn.monitors.alarms import PER_DECADE, Alarm, ShiryaevRoberts, Ville, odds
-from venn.monitors.betting import Martingale, pattern
+from venn.monitors.alarms import MEMORY, PER_DECADE, Alarm, ChangePoint, ShiryaevRoberts, Trace, Ville, odds
 from venn.monitors.bounds import DeviationBand, ForwardEProcess
-from venn.monitors.change import MEMORY, ChangePoint, Trace
-from venn.monitors.checks import number
-from venn.monitors.outcomes import Outcomes
+from venn.monitors.curves import Outcomes
+from venn.monitors.martingales import Martingale, pattern
 from venn.monitors.sources import Source
+from venn.monitors.sums import number
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.saved import Saved, component, held_bool, held_float, held_like, own, param, state
 

@@ -14,9 +14,8 @@ from venn._compiled.outcomes import FINE
 from venn.labels import LabelSpace
 from venn.monitors.alarms import shares
 from venn.monitors.bounds import binomial_limits
-from venn.monitors.curves import Curves, SetCurves
+from venn.monitors.curves import Curves, Outcomes, SetCurves
 from venn.monitors.evidence import Evidence
-from venn.monitors.outcomes import Outcomes
 from venn.prediction import LONG_RUN, Floats, Label, Prediction
 
 NUMBER = np.dtype("<f8")

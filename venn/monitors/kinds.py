@@ -24,11 +24,10 @@ from venn._compiled.outcomes import add_graded, add_set, score_pairs, score_poin
 from venn.labels import LabelSpace
 from venn.monitors.alarms import shares
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
-from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
+from venn.monitors.curves import LEVELS, Curves, Outcomes, SetCurves, per_step
 from venn.monitors.evidence import Evidence, PointForecasts
 from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Judged, Kind, Recalled
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
-from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.monitors.sources import level_shares, usual_sources
 from venn.parameters import Parameters, spelled
 from venn.prediction import (
@@ -113,7 +112,8 @@ class ProbabilityKind(Kind):
 
     def curves(self, steps: Outcomes, clip: float) -> Curves:
         """Return the cumulative curves of n steps."""
-        return cumulate(per_step(steps, clip), self.interval, clip)
+        scored = per_step(steps, clip)
+        return Curves(scored, self.interval, int((scored.probability < clip).sum()))
 
     def running(self, means: Mapping[str, float]) -> str:
         """Return a predictor's means so far as text."""
@@ -279,7 +279,7 @@ class SetKind(ErrorKind):
 
     def curves(self, steps: Outcomes, clip: float) -> SetCurves:
         """Return the cumulative curves of n steps."""
-        return set_curves(steps)
+        return SetCurves(steps.row.T.copy(), np.array(steps.truth, np.int64))
 
     def running(self, means: Mapping[str, float]) -> str:
         """Return a predictor's means so far as text."""

@@ -4,18 +4,67 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from venn._compiled import martingales as compiled
 from venn._compiled.martingales import CELLS, EPSILONS
-from venn.monitors.betting import Bettor
-from venn.monitors.betting import Martingale as Martingale
-from venn.monitors.running import held_memory
-from venn.parameters import LARGEST, fraction, integer, is_number, optional
+from venn.monitors.sums import OfNumbers, held_memory
+from venn.parameters import LARGEST, fraction, integer, is_number, optional, with_methods
 from venn.prediction import Floats
 from venn.saved import component, held_codes, own, param, state
+
+# -------------------------------------------------------------------------------------------------------------- betting
+# The base of test martingales: checked p-values, a compiled bet.
+
+
+class Martingale(Protocol):
+    """What an alarm needs from a martingale: any object with these methods will do."""
+
+    @property
+    def n(self) -> int:
+        """Number of p-values seen."""
+
+    @property
+    def log(self) -> float:
+        """ln S_n; 0 at the start, minus infinity once all is lost; never NaN or infinity."""
+
+    def update(self, p: float) -> None:
+        """Bet on one p-value."""
+
+    def update_many(self, ps: Any) -> Floats:
+        """Bet on (m,) p-values in order; return ln S after each."""
+
+    def fresh(self) -> Self:
+        """Return a martingale with the same parameters that has seen nothing."""
+
+
+def pattern(name: str, value: Any) -> Martingale:
+    """Return a martingale that has seen nothing, this one or a fresh one; or say what it must be."""
+    methods, wanted = ("update", "update_many", "fresh"), "a martingale object, such as SimpleJumper()"
+    given: Martingale = with_methods(name, value, wanted, *methods, has=["n", "log"])
+    return given.fresh() if given.n else given
+
+
+class Bettor(OfNumbers):
+    """Base of the martingales: a compiled bet and its state, a fixed number of floats.
+
+    The capital S starts at 1 and is multiplied by f(p) at each p-value. The bet f depends only on earlier p-values, is
+    not negative and has mean 1 over [0, 1].
+
+    Theorem: if p_1, p_2, ... are independent and uniform on [0, 1], as smoothed conformal p-values of
+    exchangeable data are, S is a martingale: E S_n = 1 for every n, and S ever reaches 1/a with probability at
+    most a (Ville). How fast S grows otherwise is not a theorem, and depends on the martingale.
+    """
+
+    @property
+    def log(self) -> float:
+        """ln S_n, the natural logarithm of the capital; 0 at the start."""
+        return self._memory.item(1)
+
+
+# ---------------------------------------------------------------------------------------------------------- martingales
 
 FINEST = 4096  # grid of a Sleeper
 
@@ -115,11 +164,6 @@ class SimpleMixture(Bettor):
     size = 4  # as of `Power`
 
     _memory: Floats = state(_held_sums, own(lambda one: one.size), start=own(lambda one: one.begin()))
-
-    def _derive(self, memory: Floats) -> None:
-        kept, minus_log = memory[2:].tolist()
-        if min(kept, minus_log) < 0:  # the series would not end
-            raise ValueError(f"state['kept'] and state['minus_log'] must be >= 0, got {kept} and {minus_log}")
 
 
 def _held_cells(name: str, memory: Any, size: int) -> Floats:

@@ -11,18 +11,15 @@ import numpy as np
 
 from venn._compiled.outcomes import WIDTH
 from venn.labels import Classes, LabelSpace, label_space
-from venn.monitors.alarms import Alarm, held_alarms
-from venn.monitors.betting import Martingale, pattern
-from venn.monitors.bins import CalibrationBins
-from venn.monitors.change import MEMORY, ChangePoint
+from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms
+from venn.monitors.bounds import StitchedBound
+from venn.monitors.curves import Outcomes, outcome
 from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
-from venn.monitors.martingales import CompositeJumper
-from venn.monitors.means import Means
-from venn.monitors.outcomes import Outcomes, outcome
-from venn.monitors.sequences import StitchedBound
+from venn.monitors.martingales import CompositeJumper, Martingale, pattern
 from venn.monitors.sources import OneClass, Source, level_shares, usual_sources
+from venn.monitors.sums import CalibrationBins, Means
 from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
 from venn.parameters import above_one, ascending, fraction, integer, one_of, optional, with_methods
 from venn.prediction import Floats, Label, Prediction

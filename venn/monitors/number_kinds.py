@@ -15,8 +15,8 @@ from venn._compiled.distribution import add_number
 from venn._compiled.outcomes import BRIER, PROBABILITY
 from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, NumberPrediction, PredictiveDistribution
 from venn.labels import LabelSpace
+from venn.monitors.curves import LEVELS, Outcomes
 from venn.monitors.kind import LEVEL, NUMBER, SCORES, ErrorKind, Judged, Recalled
-from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.prediction import ERROR_RATE, Floats, Integers, Label
 
 LEVEL_ARRAY = np.array(LEVELS)

@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
-from venn.monitors.bins import WidthBins
-from venn.monitors.cards import Card
-from venn.monitors.checks import class_codes
-from venn.monitors.losses import CLIP, MeanLogLoss
-from venn.monitors.outcomes import LEVELS
-from venn.monitors.set_efficiency import CRITERIA, EfficiencyTotals, efficiency
-from venn.monitors.sums import rounded, totals, units
+from venn.monitors.calibration import CLIP, MeanLogLoss
+from venn.monitors.curves import CRITERIA, LEVELS, efficiency
+from venn.monitors.sums import ExactSums, WidthBins, class_codes, rounded, total, totals, units
 from venn.parameters import LARGEST, fraction, integer, is_number, share
-from venn.prediction import Integers
+from venn.parameters import class_codes as codes_of
+from venn.prediction import Integers, Label
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
 from venn.saved import component, param
 
 BY_BIN = {"confidence": CONFIDENCE, "variance": VARIANCE, "lower": LOWER, "upper": UPPER}
+
+
+def plain_labels(name: str, classes: Sequence[Label]) -> tuple[Label, ...]:
+    """Return labels as Python objects, with the same repr and JSON wherever they come from; or refuse them."""
+    return tuple(label.item() if isinstance(label, np.generic) else label for label in codes_of(classes))
+
+
+@component
+class Card(ExactSums):
+    """Base of scorecards: of predictions of the same classes."""
+
+    classes: Sequence[Label] = param(plain_labels)
+
+    __eq__ = ExactSums.__eq__
+    __hash__ = None
+
+    def _belongs(self, block: Any, *kinds: type[Any]) -> None:
+        if type(block) not in kinds:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f"block must be {names} for a {type(self).__name__}, got {block!r}")
+        own = block.classes
+        if own != self.classes:
+            raise ValueError(f"block must be of the classes {self.classes!r}, got {own!r}")
 
 
 @component
@@ -72,7 +93,7 @@ class Scorecard(Card):
     bins: int = param(integer, 1, LARGEST, default=10, sized=True)
     clip: float = param(fraction, default=CLIP)
 
-    __eq__ = Card.__eq__
+    __eq__ = ExactSums.__eq__
     __hash__ = None
 
     def derive(self) -> None:
@@ -80,15 +101,15 @@ class Scorecard(Card):
         self._cuts = WidthBins(self.bins).cuts(np.empty(0))
 
     @property
-    def counted(self) -> dict[str, int]:
-        """How many counts there are of each name."""
-        return {"n": 1, "clipped": 1, "labels": len(self.classes), "forecasts": self.bins, "hits": self.bins}
-
-    @property
-    def summed(self) -> dict[str, int]:
-        """How many sums there are of each name."""
-        c = len(self.classes)
-        return {"log_loss": 1, "brier": 1, "class_lower": c, "class_upper": c} | dict.fromkeys(BY_BIN, self.bins)
+    def columns(self) -> dict[str, int]:
+        """How many counts or sums there are of each name."""
+        once, by_class = (
+            dict.fromkeys(("n", "clipped", "log_loss", "brier"), 1),
+            ("labels", "class_lower", "class_upper"),
+        )
+        return (
+            once | dict.fromkeys(by_class, len(self.classes)) | dict.fromkeys(("forecasts", "hits", *BY_BIN), self.bins)
+        )
 
     def update_many(
         self, block: ManyMultiprobabilities | ManyClassIntervals | ManyForecasts, codes: Any, times: Any = None
@@ -124,21 +145,20 @@ class Scorecard(Card):
             np.add.at(counted, which[of], 1 if often is None else often[of])
             return counted.tolist()
 
-        counts = {
-            "n": [n if often is None else int(often.sum())],
-            "clipped": tally(np.zeros(n, np.int64), 1, clipped),
-            "labels": tally(truth, c),
-            "forecasts": tally(places, self.bins),
-            "hits": tally(places, self.bins, right),
-        }
-        sums = {
-            "log_loss": totals(scored[LOG_LOSS], times=often),
-            "brier": totals(scored[BRIER], times=often),
-            "class_lower": [totals(column, times=often)[0] for column in lower.T],
-            "class_upper": [totals(column, times=often)[0] for column in upper.T],
-            **{name: totals(scored[column], places, self.bins, often) for name, column in BY_BIN.items()},
-        }
-        self.gather(counts, sums)
+        self.add(
+            {
+                "n": [n if often is None else int(often.sum())],
+                "clipped": tally(np.zeros(n, np.int64), 1, clipped),
+                "labels": tally(truth, c),
+                "forecasts": tally(places, self.bins),
+                "hits": tally(places, self.bins, right),
+                "log_loss": totals(scored[LOG_LOSS], times=often),
+                "brier": totals(scored[BRIER], times=often),
+                "class_lower": [totals(column, times=often)[0] for column in lower.T],
+                "class_upper": [totals(column, times=often)[0] for column in upper.T],
+                **{name: totals(scored[column], places, self.bins, often) for name, column in BY_BIN.items()},
+            }
+        )
 
     def _times(self, times: Any, n: int) -> Integers:
         clean = np.asarray(times)
@@ -151,7 +171,7 @@ class Scorecard(Card):
     @property
     def errors(self) -> int:
         """Number of wrong predicted labels."""
-        return self.n - sum(self._counts["hits"])
+        return self.n - sum(self._table["hits"])
 
     @property
     def accuracy(self) -> float:
@@ -161,27 +181,27 @@ class Scorecard(Card):
     @property
     def log_loss(self) -> MeanLogLoss:
         """Mean log loss of the point forecasts, in nats, its clip and how many were clipped."""
-        return MeanLogLoss(self._mean(self._sums["log_loss"][0]), self._counts["clipped"][0], self.clip)
+        return MeanLogLoss(self._mean(self._table["log_loss"][0]), self._table["clipped"][0], self.clip)
 
     @property
     def brier(self) -> float:
         """Mean Brier score of the point forecasts, in [0, 2]."""
-        return self._mean(self._sums["brier"][0])
+        return self._mean(self._table["brier"][0])
 
     @property
     def lower(self) -> float:
         """Mean lower bound of the predicted labels."""
-        return self._mean(sum(self._sums["lower"]))
+        return self._mean(sum(self._table["lower"]))
 
     @property
     def upper(self) -> float:
         """Mean upper bound of the predicted labels."""
-        return self._mean(sum(self._sums["upper"]))
+        return self._mean(sum(self._table["upper"]))
 
     @property
     def width(self) -> float:
         """Mean width of the intervals of the predicted labels."""
-        return self._mean(sum(self._sums["upper"]) - sum(self._sums["lower"]))
+        return self._mean(sum(self._table["upper"]) - sum(self._table["lower"]))
 
     @property
     def deviation(self) -> float:
@@ -194,7 +214,7 @@ class Scorecard(Card):
     @property
     def ece(self) -> float:
         """Expected calibration error of the predicted labels over the bins."""
-        hits, claimed = self._counts["hits"], self._sums["confidence"]
+        hits, claimed = self._table["hits"], self._table["confidence"]
         gaps = (abs(units(float(hit)) - sum_) for hit, sum_ in zip(hits, claimed, strict=True))
         return rounded(sum(gaps), self.n) if self.n else 0.0
 
@@ -207,8 +227,8 @@ class Scorecard(Card):
         that: frequencies of a valid predictor lie outside by chance, typically by a standard error or two.
         """
         found = []
-        for k, (label, came) in enumerate(zip(self.classes, self._counts["labels"], strict=True)):
-            low, high = (self._mean(self._sums[name][k]) for name in ("class_lower", "class_upper"))
+        for k, (label, came) in enumerate(zip(self.classes, self._table["labels"], strict=True)):
+            low, high = (self._mean(self._table[name][k]) for name in ("class_lower", "class_upper"))
             rate = came / self.n
             gap = _outside(rate, low, high)
             score = _in_units(gap, math.sqrt(rate * (1.0 - rate) / self.n))
@@ -240,13 +260,13 @@ class Scorecard(Card):
         """
         ends = [0.0, *self._cuts.tolist(), 1.0]
         found = []
-        for i, number in enumerate(self._counts["forecasts"]):
+        for i, number in enumerate(self._table["forecasts"]):
             if number:
                 claimed, spread, low, high = (
-                    rounded(self._sums[name][i], number) for name in ("confidence", "variance", "lower", "upper")
+                    rounded(self._table[name][i], number) for name in ("confidence", "variance", "lower", "upper")
                 )
-                rate = self._counts["hits"][i] / number
-                gap = self._counts["hits"][i] - number * claimed
+                rate = self._table["hits"][i] / number
+                gap = self._table["hits"][i] - number * claimed
                 found.append(
                     {
                         "from_": ends[i],
@@ -315,18 +335,14 @@ class SetScorecard(Card):
     epsilon: float = param(share, default=0.05)
     bins: int = param(integer, 1, LARGEST, default=20, sized=True)
 
-    __eq__ = Card.__eq__
+    __eq__ = ExactSums.__eq__
     __hash__ = None
 
     @property
-    def counted(self) -> dict[str, int]:
-        """How many counts there are of each name."""
-        return {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": self.bins}
-
-    @property
-    def summed(self) -> dict[str, int]:
-        """How many sums there are of each name."""
-        return dict.fromkeys(CRITERIA, 1)
+    def columns(self) -> dict[str, int]:
+        """How many counts or sums there are of each name."""
+        once = dict.fromkeys(("n", "hits", *CRITERIA), 1)
+        return once | dict.fromkeys(("errors", "sizes"), len(LEVELS)) | {"histogram": self.bins}
 
     def update_many(self, block: ManyPredictionSets, codes: Any) -> None:
         """Add n predictions and their true labels.
@@ -348,38 +364,40 @@ class SetScorecard(Card):
         p = np.ascontiguousarray(block.p_values)
         own = p[np.arange(n), truth]
         places = np.minimum((own * self.bins).astype(np.int64), self.bins - 1)
-        counts = {
-            "n": [n],
-            "hits": [int((block.index == truth).sum())],
-            "errors": [int((own <= level).sum()) for level in LEVELS],
-            "sizes": [int((p > level).sum()) for level in LEVELS],
-            "histogram": np.bincount(places, minlength=self.bins).tolist(),
-        }
-        self.gather(counts, {name: [one] for name, one in efficiency(p, truth, self.epsilon).totals.sums.items()})
+        found = efficiency(p, truth, self.epsilon)
+        self.add(
+            {
+                "n": [n],
+                "hits": [int((block.index == truth).sum())],
+                "errors": [int((own <= level).sum()) for level in LEVELS],
+                "sizes": [int((p > level).sum()) for level in LEVELS],
+                "histogram": np.bincount(places, minlength=self.bins).tolist(),
+                **{name: [total(getattr(found, name))] for name in CRITERIA},
+            }
+        )
 
     @property
     def accuracy(self) -> float:
         """Share of labels of largest p-value that were right."""
-        return self._counts["hits"][0] / self.n if self.n else math.nan
+        return self._table["hits"][0] / self.n if self.n else math.nan
 
     def errors(self, epsilon: float) -> int:
         """Return how many sets missed their label at a level among 0.01, 0.05, 0.1 and 0.2."""
-        return self._counts["errors"][_place(epsilon)]
+        return self._table["errors"][_place(epsilon)]
 
     def sizes(self, epsilon: float) -> int:
         """Return how many labels the sets hold together at one of those levels."""
-        return self._counts["sizes"][_place(epsilon)]
+        return self._table["sizes"][_place(epsilon)]
 
     @property
     def histogram(self) -> list[int]:
         """Numbers of p-values of true labels in each bin of [0, 1]: about equal if predictions are valid."""
-        return list(self._counts["histogram"])
+        return list(self._table["histogram"])
 
     @property
     def efficiency(self) -> dict[str, float]:
         """Means of the ten criteria of efficiency, by name."""
-        sums = {name: values[0] for name, values in self._sums.items()}
-        return EfficiencyTotals(self.epsilon, self.n, sums).means
+        return {name: self._mean(self._table[name][0]) for name in CRITERIA}
 
     def __str__(self) -> str:
         if not self.n:

@@ -1,15 +1,24 @@
-"""Sources of a monitor's p-values: events whose probability under the true hypothesis is calibrated."""
+"""Sources of p-values: events whose probability is calibrated, and ranks of objects by their distances."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Protocol
+from math import inf, log, sqrt
+from typing import Any, ClassVar, Protocol
 
-from venn.monitors.outcomes import Outcomes
-from venn.parameters import Parameters, integer
-from venn.prediction import EACH_CLASS, ERROR_RATE, PREDICTED_LABEL, REALISED_ROW, Label
-from venn.saved import component, param
+import numpy as np
+
+from venn.machines.checks import clean_object
+from venn.machines.machine import grown
+from venn.monitors.curves import Outcomes
+from venn.monitors.martingales import CompositeJumper, Martingale, Power
+from venn.parameters import Parameters, array_of, fraction, integer, optional
+from venn.prediction import EACH_CLASS, ERROR_RATE, PREDICTED_LABEL, REALISED_ROW, Floats, Label
+from venn.saved import Saved, component, held_array, held_finite, held_int, held_like, held_rows, own, param, state
+
+# -------------------------------------------------------------------------------------------------------------- sources
+# Sources of a monitor's p-values: events whose probability under the true hypothesis is calibrated.
 
 
 class Source(Protocol):
@@ -266,3 +275,296 @@ def level_shares(sources: Sequence[Source]) -> list[float]:
     """
     kinds = Counter(map(type, sources))
     return [1 / (len(kinds) * kinds[type(source)]) for source in sources]
+
+
+# ------------------------------------------------------------------------------------------------------------- rankings
+# How strange an object is among others, as a p-value: rankings by distances to the nearest, for `Drift` to bet on.
+
+ROOM = 64  # objects
+LARGEST = 1e150  # its square is finite
+
+
+class Ranking(Protocol):
+    """What `Drift` needs: p-values of objects, in order of arrival."""
+
+    @property
+    def risk(self) -> float:
+        """Probability that its p-values are not valid at all, which counts against the level."""
+
+    @property
+    def theorem(self) -> str:
+        """For which objects its p-values are valid, in words that go before the theorem."""
+
+    @property
+    def martingale(self) -> Martingale:
+        """A pattern of bets that are fair on its p-values."""
+
+    @property
+    def n(self) -> int:
+        """Number of objects."""
+
+    def check(self, x: Any) -> None:
+        """Raise what `rank` would raise for a bad object."""
+
+    def rank(self, x: Any, tau: float) -> float | None:
+        """Return the p-value of a new object, then keep it; None while there is none. A bad object changes nothing."""
+
+    def fresh(self) -> Ranking:
+        """Return one with the same parameters that has seen nothing."""
+
+
+def measured(x: Any, features: int | None) -> Any:
+    """Return an object as numbers between which there are distances, or say what is wrong and, of a gap, what to do."""
+    try:
+        return clean_object(x, features)
+    except ValueError as error:
+        numbers = array_of(x)
+        if numbers.dtype.kind != "f" or not np.isnan(numbers).any():
+            raise
+        raise ValueError(
+            f"{error}: a Drift measures distances, which a gap has not: fill gaps by a fixed rule before they are "
+            "asked about, or watch without a Drift"
+        ) from None
+
+
+def held_objects(name: str, objects: Any) -> Floats:
+    """Return the objects of a state, or say what they must be."""
+    return held_finite(name, objects, (held_rows(name, objects), objects.shape[-1]))
+
+
+def _shape_of_near(crowd: Any) -> tuple[int, ...]:
+    return len(vars(crowd)["_objects"]), crowd.neighbours
+
+
+@component
+class Crowd(Saved):
+    """Objects, and for each the distances to its nearest others: an object with far neighbours is strange."""
+
+    neighbours: int = param(integer, 1)
+
+    _objects: Floats = state(held_objects, start=own(lambda _: np.zeros((0, 0))))
+    #: Ascending; infinite where there are fewer others.
+    _near: Floats = state(held_array, own(_shape_of_near), start=own(lambda crowd: np.zeros((0, crowd.neighbours))))
+
+    def derive(self) -> None:
+        """Count, and find how strange each is."""
+        self.n = len(self._objects)
+        self.features = self._objects.shape[1] if self.n else None
+        self._strange = self.sums(self._near, self.n - 1) if self.n else np.zeros(0)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Objects and distances, without spare room."""
+        return {"objects": self._objects[: self.n].copy(), "near": self._near[: self.n].copy()}
+
+    def clean(self, x: Any) -> Floats:
+        """Return an object as numbers, or say what is wrong with it."""
+        clean = measured(x, self.features)
+        if not abs(clean).max() < LARGEST:
+            raise ValueError(f"x must lie within {LARGEST:g}, got {abs(clean).max():g}")
+        return clean
+
+    def distances(self, x: Floats) -> Floats:
+        """Return the (n,) distances of a clean object to all."""
+        apart = self._objects[: self.n] - x if self.n else np.zeros((0, x.size))
+        return np.sqrt(np.einsum("ij,ij->i", apart, apart))
+
+    def sums(self, near: Floats, others: int) -> Floats:
+        """Return the sums of the distances to the k nearest of so many others, or to all if these are fewer."""
+        return near[..., : min(self.neighbours, others)].sum(axis=-1)
+
+    def nearest(self, distances: Floats) -> Floats:
+        """Return the (k,) smallest distances, ascending; infinite where there are fewer."""
+        found = np.full(self.neighbours, inf)
+        m = min(self.neighbours, len(distances))
+        found[:m] = np.sort(np.partition(distances, m - 1)[:m]) if m else found[:m]
+        return found
+
+    def join(self, x: Floats) -> tuple[Floats, float]:
+        """Take an object in; return how strange the others are then, and how strange it is, all by one definition."""
+        n, distances = self.n, self.distances(x)
+        own = self.nearest(distances)
+        if n == len(self._strange):
+            room = max(ROOM, 2 * n)
+            self._objects = grown(self._objects, room, x.size) if n else np.zeros((room, x.size))
+            self._near, self._strange = grown(self._near, room, self.neighbours), grown(self._strange, room)
+        near, strange = self._near[:n], self._strange[:n]
+        # Only those change that have the new one among their nearest; all, while they have fewer than k others.
+        moved = np.flatnonzero(distances < near[:, -1]) if n >= self.neighbours + 1 else np.arange(n)
+        near[moved] = np.sort(np.column_stack([near[moved], distances[moved]]), axis=1)[:, : self.neighbours]
+        strange[moved] = self.sums(near[moved], n)
+        self._objects[n], self._near[n], self._strange[n] = x, own, self.sums(own, n)
+        self.n, self.features = n + 1, x.size
+        return strange, float(self._strange[n])
+
+
+def _crowd_of(ranking: Any) -> Crowd:
+    return Crowd(ranking.neighbours)
+
+
+class ByDistance(Saved):
+    """Base of rankings of objects by their distances to the nearest others."""
+
+    unnamed = 0
+
+    _crowd: Crowd
+
+    def check(self, x: Any) -> None:
+        """Raise what `rank` would raise for a bad object."""
+        self._crowd.clean(x)
+
+
+@component
+class AmongAll(ByDistance):
+    """Ranks each object among all so far, itself included, by its distances to its nearest others.
+
+    p = (#{A_i > A} + tau #{A_i = A}) / n, where A_i is the sum of the Euclidean distances of object i to the
+    `neighbours` nearest of the other n - 1, the new object among them. That treats all objects alike. So while objects
+    are exchangeable their p-values are independent and uniform, each known before its label, or if there never is one.
+    Columns should be of one scale.
+
+    A change is seen as long as those after it are few: the bag of all holds them, too. Time and memory of a step grow,
+    n d multiplications for n objects of d numbers; a least-squares machine needs n^2.
+
+    With `size` they do not: the bag begins anew, empty, after so many objects. Given all objects before, those of the
+    next bag are exchangeable, so that p-values stay independent and uniform. A change among the first dozens of a bag
+    may be missed.
+
+    Parameters
+    ----------
+    neighbours : int >= 1, default 10
+    size : int > neighbours, optional
+        Largest number of objects in the bag. None: all.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 8; Laxhammar & Falkman
+    (2010), "Conformal prediction for distribution-independent anomaly detection in streaming vessel data".
+
+    Examples
+    --------
+    >>> ranking = AmongAll(neighbours=1)
+    >>> [ranking.rank([x], tau=1.0) for x in (0.0, 1.0, 0.5, 9.0)]
+    [1.0, 1.0, 1.0, 0.25]
+    """
+
+    risk = 0.0
+    theorem: ClassVar[str] = "if objects come in random order,"
+
+    neighbours: int = param(integer, 1, default=10)
+    size: int | None = param(optional, integer, own(lambda one: one.neighbours + 1), default=None)
+
+    _before: int = state(held_int, start=0)  # objects in earlier bags
+    _crowd: Crowd = state(held_like, own(_crowd_of), start=own(_crowd_of))
+
+    @property
+    def martingale(self) -> Martingale:
+        """Bets on small p-values, and on large ones, as where objects come closer together."""
+        return CompositeJumper()
+
+    @property
+    def n(self) -> int:
+        """Number of objects."""
+        return self._before + self._crowd.n
+
+    def rank(self, x: Any, tau: float) -> float:
+        """Return the p-value of a new object, then keep it; `tau` in [0, 1] breaks ties."""
+        clean = self._crowd.clean(x)
+        if self._crowd.n == self.size:
+            self._before, self._crowd = self.n, Crowd(self.neighbours)
+        others, own = self._crowd.join(clean)
+        greater, equal = int((others > own).sum()), int((others == own).sum()) + 1
+        return (greater + tau * equal) / (len(others) + 1)
+
+
+def _at_most_half(name: str, value: Any, half: int) -> int:
+    """Return a number of neighbours, or say what it must be."""
+    found = integer(name, value, 1)
+    if found > half:
+        raise ValueError(f"{name} must be at most half the size, {half}, got {value!r}")
+    return found
+
+
+def _of_second_half(ranking: AgainstFirst) -> tuple[int, ...]:
+    return (ranking.size - ranking.size // 2,)
+
+
+@component
+class AgainstFirst(ByDistance):
+    """Compares each object with a first sample of fixed size: a change after a long calm is seen as one at the start.
+
+    The first half of the sample are the neighbours; in the second half, of m objects, a new object is ranked, by the
+    sum of its distances to its nearest neighbours. Until the sample is whole there are no p-values. Then
+    p = min(1, #{A_i >= A} / m + sqrt(ln(1 / risk) / (2 m))).
+
+    Theorem, conditional on the sample. If objects are independent and of one distribution then, except with
+    probability `risk` over the sample, P(p <= u) <= u for every u and every later object, independently of each other
+    given the sample (Dvoretzky, Kiefer & Wolfowitz, with Massart's constant). So martingales whose bets decrease in p
+    are fair or worse: only these may bet here. The uncorrected p-values would depend on each other through the sample,
+    and a long calm would end in a false alarm.
+
+    Parameters
+    ----------
+    size : int >= 20, default 2000
+        Number of objects in the first sample. Memory and time of a step do not grow after it.
+    neighbours : int >= 1, default 10
+        At most half the sample.
+    risk : float in (0, 1), default 0.001
+        Probability that the sample misleads. It is part of a `Drift`'s level.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    References
+    ----------
+    Massart (1990), "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ranking, rng = AgainstFirst(size=200), np.random.default_rng(0)
+    >>> first = [ranking.rank(x, 0.5) for x in rng.normal(size=(200, 2))]
+    >>> first.count(None), round(ranking.rank([9.0, 9.0], 0.5), 3)
+    (200, 0.186)
+    """
+
+    theorem: ClassVar[str] = "if objects are independent and of one distribution,"
+
+    size: int = param(integer, 20, default=2000, sized=True)
+    neighbours: int = param(_at_most_half, own(lambda one: one.size // 2), default=10)
+    risk: float = param(fraction, default=0.001)
+
+    n: int = state(held_int, start=0)
+    _values: Floats = state(held_finite, own(_of_second_half), start=own(lambda one: np.zeros(_of_second_half(one))))
+    _crowd: Crowd = state(held_like, own(_crowd_of), start=own(_crowd_of))
+
+    def derive(self) -> None:
+        """Compute what the sample may err by."""
+        self._room = sqrt(log(1 / self.risk) / (2 * len(self._values)))
+
+    @property
+    def martingale(self) -> Martingale:
+        """Bets on small p-values only, always in the same way: a long calm teaches it nothing."""
+        return Power(0.5)
+
+    def rank(self, x: Any, tau: float) -> float | None:
+        """Return the p-value of a new object, None within the first sample; ties count in full, whatever `tau` is."""
+        crowd, n, half = self._crowd, self.n, self.size // 2
+        clean = crowd.clean(x)
+        self.n = n + 1
+        if n < half:
+            crowd.join(clean)
+            return None
+        own = float(crowd.sums(crowd.nearest(crowd.distances(clean)), half))
+        if n < self.size:
+            self._values[n - half] = own
+            return None
+        m = len(self._values)
+        return min(1.0, int((self._values >= own).sum()) / m + self._room)

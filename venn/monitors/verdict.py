@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from venn.monitors.alarms import Alarm, odds, shares
-from venn.monitors.change import ChangePoint
+from venn.monitors.alarms import Alarm, ChangePoint, odds, shares
 from venn.monitors.evidence import Evidence, against
 from venn.monitors.kind import Kind
 from venn.parameters import fraction, integer, optional

@@ -2,6 +2,7 @@
 
 from .checkpoint import load as load
 from .checkpoint import save as save
+from .figures import PooledCurves as PooledCurves
 from .forecaster import Forecaster as Forecaster
 from .forecaster import Outlook as Outlook
 from .forecaster import Outlooks as Outlooks
@@ -9,7 +10,6 @@ from .journal import Journal as Journal
 from .journal import JournalError as JournalError
 from .loop import Online as Online
 from .panel import Panel as Panel
-from .pooled import PooledCurves as PooledCurves
 from .record import Record as Record
 from .replaying import replay as replay
 from .salvage import salvage as salvage

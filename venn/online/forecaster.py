@@ -21,14 +21,13 @@ from venn.online.panel import Noted, Panel
 from venn.parameters import by_name, fraction, integer, one_of
 from venn.prediction import Floats, Label
 from venn.predictors.blocks import block_of
-from venn.predictors.conformal import Conformal
 from venn.predictors.expert_mixture import ExpertMixture
-from venn.predictors.hand_over import HandOver
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor, elementary, names_among
 from venn.predictors.refits import Refits, ScorerForecast, log_odds
-from venn.predictors.transductive_abers import TransductiveVennAbers
+from venn.predictors.restarting import HandOver
+from venn.predictors.transductive import Conformal, TransductiveVennAbers
 from venn.saved import checked_keys, held_int, saved
 from venn.schedules import Prefix
 

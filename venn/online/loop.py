@@ -17,16 +17,13 @@ from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
-from venn.online.ahead import ahead
-from venn.online.bulletin import Bulletin
-from venn.online.chain import QuestionRow
-from venn.online.codec import copy_object, encode, encode_object
+from venn.online.chain import QuestionRow, copy_object, encode, encode_object
 from venn.online.journal import Journal, JournalError, checked_id
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
-from venn.online.restart import go_on
+from venn.online.replaying import ahead
+from venn.online.restart import CLOSED, INTERRUPTED, UNWRITTEN, Bulletin, Soundness, go_on
 from venn.online.run import Run, Waiting
-from venn.online.soundness import CLOSED, INTERRUPTED, UNWRITTEN, Soundness
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label

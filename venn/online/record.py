@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.labels import HasLabels, LabelSpace, label_space
-from venn.monitors.curves import Curves, SetCurves
+from venn.monitors.curves import Curves, Outcomes, SetCurves
 from venn.monitors.kind import Kind
 from venn.monitors.monitor import Monitor
-from venn.monitors.outcomes import Outcomes
 from venn.monitors.sources import usual_sources
 from venn.online import figures, record_file, table
 from venn.online.record_file import SavedRecord

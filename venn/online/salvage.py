@@ -15,19 +15,22 @@ from typing import NamedTuple
 from venn.online import archive
 from venn.online.chain import (
     BESIDE,
+    UNREADABLE,
     AnswerRow,
     ChainPlace,
+    JournalError,
     QuestionRow,
     Seal,
     Walk,
+    check_tables,
     checked_rows,
+    open_to_read,
+    read_header,
     read_seals,
     root_of,
     whole,
 )
-from venn.online.journal import Journal
-from venn.online.journal_file import UNREADABLE, JournalError, check_tables, open_to_read, read_header
-from venn.online.keeper import state_file, state_files
+from venn.online.journal import Journal, state_file, state_files
 from venn.parameters import path_of
 
 TOGETHER = 10_000  # events of a transaction

@@ -12,9 +12,7 @@ from typing import Any
 from venn.labels import read_labels
 from venn.monitors.kind import Recalled
 from venn.monitors.kinds import kind_of
-from venn.online.chain import QuestionRow, whole
-from venn.online.codec import decode, decode_object
-from venn.online.journal_file import JournalError, open_to_read, read_header
+from venn.online.chain import JournalError, QuestionRow, decode, decode_object, open_to_read, read_header, whole
 from venn.parameters import path_of
 
 MISSING = "needs the package {0}: pip install {0}"

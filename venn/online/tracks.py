@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from venn._compiled.outcomes import WIDTH
 from venn.labels import LabelSpace
 from venn.machines.machine import grown
+from venn.monitors.calibration import CLIP
+from venn.monitors.curves import Outcomes, outcomes
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
-from venn.monitors.losses import CLIP
-from venn.monitors.outcomes import Outcomes, outcomes
 from venn.online.record_file import SavedTrack
 from venn.prediction import Prediction
 

@@ -12,9 +12,18 @@ from typing import Any, NamedTuple
 
 from venn.labels import HasLabels, read_labels
 from venn.monitors.verdict import Verdict
-from venn.online.chain import QuestionRow, checked_rows, read_seals, whole
-from venn.online.codec import decode
-from venn.online.journal_file import LARGEST, UNREADABLE, JournalError, open_to_read, read_header
+from venn.online.chain import (
+    LARGEST,
+    UNREADABLE,
+    JournalError,
+    QuestionRow,
+    checked_rows,
+    decode,
+    open_to_read,
+    read_header,
+    read_seals,
+    whole,
+)
 from venn.online.lock import held
 from venn.online.record import Record
 from venn.parameters import integer, path_of

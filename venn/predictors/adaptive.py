@@ -1,23 +1,274 @@
-"""Sets of labels with a long-run error rate on any stream: the level moves with the errors."""
+"""Sets of labels and intervals for numbers with a long-run error rate on any stream: levels move with the errors."""
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from venn._compiled.levels import move, on_levels
-from venn.labels import label_space
-from venn.parameters import integer, members, optional
+from venn._compiled.levels import move, move_by_set, on_levels
+from venn.distribution import HAIR, NestedIntervals, NumberPrediction
+from venn.labels import HasLabels, Real, label_space, space_of
+from venn.machines.machine import NotConverged
+from venn.parameters import Parameters, fraction, integer, members, optional, positive, with_methods
 from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
-from venn.predictors.learning import copied_predictor
-from venn.predictors.long_run import LEVELS, Certificate, ConstantSteps, LongRun, Noted, Steps, checked_steps, rising
+from venn.predictors.learning import AroundPredictor, copied_predictor
 from venn.predictors.restarting import SEEDS, Watcher, checked_monitor, held_starts
 from venn.saved import component, held_finite, held_float, held_int, held_like, own, param, state
 
-EVERYONE = np.ones(1)
+# ------------------------------------------------------------------------------------------------------------- long run
+# What predictors with a long-run error rate share: how far levels move, what is proved, how they learn.
+
+LEVELS = (0.01, 0.05, 0.1, 0.2)  # those at which records and monitors count errors
+EVERYONE = np.ones(1)  # of an object: it is in the group of all
+
+
+class Steps(Protocol):
+    """How far the levels move."""
+
+    def at(self, t: int) -> float:
+        """Return the size > 0 of step t >= 1, never larger than that of the step before."""
+
+
+@component
+class ConstantSteps(Parameters):
+    """Every step has the same size: levels follow changes for ever, and never settle.
+
+    After N labels the errors at the k-th level are within k + 1 / size of N times the level, whatever N is. A larger
+    step keeps this promise sooner; its sets waver more, and so are larger.
+
+    Parameters
+    ----------
+    size : float > 0, default 0.01
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    References
+    ----------
+    Gibbs & Candès (2021), arXiv:2106.00170.
+
+    Examples
+    --------
+    >>> ConstantSteps(0.02).at(1000)
+    0.02
+    """
+
+    size: float = param(positive, default=0.01)
+
+    def at(self, t: int) -> float:
+        """Return the size."""
+        return self.size
+
+
+@component
+class DecayingSteps(Parameters):
+    """Step t has the size first * t^-power: on independent draws of one distribution the levels settle.
+
+    After a change they follow slowly, unless the clock starts anew: see `Adaptive`.
+
+    Parameters
+    ----------
+    first : float > 0, default 0.5
+    power : float in (0, 1), default 0.6
+        Settling is proved for more than 0.5.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    References
+    ----------
+    Angelopoulos, Foygel Barber & Bates (2024), arXiv:2402.01139.
+
+    Examples
+    --------
+    >>> DecayingSteps(0.5, 0.5).at(100)
+    0.05
+    """
+
+    first: float = param(positive, default=0.5)
+    power: float = param(fraction, default=0.6)
+
+    def at(self, t: int) -> float:
+        """Return the size of step t >= 1."""
+        return self.first * t**-self.power
+
+
+class Certificate(NamedTuple):
+    """What happened to the sets of one level so far, and what must have happened, whatever the stream.
+
+    Examples
+    --------
+    >>> Certificate(level=0.1, n=1000, errors=104, bound=12.0, size=1.3).errors - 0.1 * 1000
+    4.0
+    """
+
+    level: float
+    n: int  #: labels that came
+    errors: int  #: sets that missed the label
+    bound: float  #: the errors are within this of n times the level
+    size: float  #: mean number of labels in a set; NaN before the first
+
+
+def rising(name: str, levels: Any) -> tuple[float, ...]:
+    """Return rising levels, at least one, or say what is wrong with them."""
+    given = tuple(fraction(name, level) for level in members(name, levels, "numbers in (0, 1)"))
+    if not given or any(one >= other for one, other in pairwise(given)):
+        raise ValueError(f"{name} must be rising numbers in (0, 1), at least one, got {levels!r}")
+    return given
+
+
+def checked_steps(name: str, steps: Any) -> Steps:
+    """Return the steps, or say what is wrong with them."""
+    return with_methods(name, steps, "ConstantSteps() or DecayingSteps()", "at")
+
+
+def _held_books(name: str, books: Any, model: LongRun) -> Floats:
+    """Return books of a state, or say what they must be."""
+    m = books.shape[-1] // 4 if isinstance(books, np.ndarray) and books.ndim else 1
+    return held_finite(name, books, model.new_books(max(m, 1)).shape)
+
+
+#: What was said of an object, first of all the prediction that was told; the label, encoded; how many labels came
+#: between question and answer; what the predictor noted. A plain tuple, since a step is a few microseconds.
+Noted = tuple[tuple[Any, ...], Any, int, Any]
+
+
+@component
+class LongRun(HasLabels, AroundPredictor):
+    """Base of predictors whose thresholds, one for each level, move with the errors of another predictor's answers."""
+
+    tells: ClassVar[type[Any]]  # what they predict
+
+    predictor: Any = param(copied_predictor)
+    levels: Sequence[float] = param(rising, default=LEVELS)
+    steps: Steps = param(checked_steps, default=ConstantSteps())
+
+    n: int = state(held_int, start=0)
+    _late: int = state(held_int, start=0)
+    _clock: int = state(held_int, start=0)
+    _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
+    _books: Floats = state(_held_books, own(lambda model: model), start=own(lambda model: model.new_books(1)))
+
+    def derive(self) -> None:
+        """Name the parts of the books, which are one table so that a compiled step is cheap."""
+        self._open(self._books)
+
+    @property
+    def groups_known(self) -> int | None:
+        """Number of groups of objects, if they are known before the first object: all objects are one."""
+        return 1
+
+    def new_books(self, m: int) -> Floats:
+        """Return the books of as many groups as are known, or else of m."""
+        m = self.groups_known or m
+        books = np.zeros((len(self.levels) + 1, 4 * m + 1))
+        books[:-1, 0] = books[:-1, -1] = self.levels
+        return books
+
+    def _open(self, books: Floats) -> None:
+        m = books.shape[1] // 4
+        self._books, self._counts = books, books[-1, :m]
+        self._theta, self._errors, self._sizes, self._sized = (books[:-1, i * m : (i + 1) * m] for i in range(4))
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """For each level the number of labels and errors so far, the bound, and the mean size of what was told.
+
+        Of sets the size is the number of labels, of intervals the width; infinite widths are left out.
+        """
+        return tuple(self._certificate(k, 0) for k in range(len(self.levels)))
+
+    @property
+    def thresholds(self) -> Floats:
+        """(l, m) threshold of each level, by group of objects; without groups there is one."""
+        return self._theta.copy()
+
+    def _certificate(self, k: int, i: int) -> Certificate:
+        size = float(self._sizes[k, i] / self._sized[k, i]) if self._sized[k, i] else math.nan
+        return Certificate(self.levels[k], int(self._counts[i]), int(self._errors[k, i]), self._bound(k), size)
+
+    def _bound(self, k: int) -> float:
+        """Return how far the errors at level k may be from their number; see `Adaptive`, "What is proved"."""
+        if self.n == 0:
+            return 0.0
+        one_over_sizes = self._spent + (1.0 / self.steps.at(self._clock) if self._clock else 0.0)
+        return (1.0 + (k + 1) * self.steps.at(1) * (1 + self._late)) * one_over_sizes
+
+    @abstractmethod
+    def _ask(self, x: Any) -> tuple[Any, ...]:
+        """Return what is said of an object, and after it what `_learn` needs besides."""
+
+    @abstractmethod
+    def _learn(self, said: tuple[Any, ...], truth: Any) -> None:
+        """Move the thresholds by a step of size `steps.at(clock)`, and count errors and sizes."""
+
+    def note(self, x: Any, y: Label) -> Noted:
+        """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
+        truth = self.space.encode(y)
+        inner = self.predictor.note(x, y)
+        return self._ask(x), truth, 0, inner
+
+    def note_late(self, noted: Noted, told: Any, late: int) -> Noted:
+        """Return the same with the prediction that was told: its errors are those that count.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `noted` is not what `note` returned, or `told` is no prediction of this predictor.
+        """
+        said, truth, _, inner = _checked_noted(noted)
+        late = integer("late", late, 1)
+        own = isinstance(told, self.tells) and told.guaranteed == LONG_RUN
+        if not own or getattr(told, "classes", None) != getattr(said[0], "classes", None):
+            raise TypeError(f"told must be a prediction of this predictor, got {told!r}")
+        return (told, *said[1:]), truth, late, inner
+
+    def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
+        """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
+
+        Raises
+        ------
+        RuntimeError
+            `noted` is missing, so what was said before the machine learned is unknown. The predictor has learned the
+            example, the thresholds have not moved.
+        NotConverged
+            The predictor's own fit fails, or its window cannot restart; all have learned the example.
+        """
+        said, truth, late, inner = _checked_noted(self._noted(x, y, noted))
+        refused = self.machine is None  # a predictor whose machine has learned can only fail to fit
+        try:
+            self.predictor.after_learning(x, y, inner)
+            refused = False
+        except NotConverged:
+            refused = False
+            raise
+        finally:
+            if not refused:
+                self.n += 1
+                self._clock += 1
+                if late > self._late:
+                    self._late = late
+                self._learn(said, truth)
+
+
+def _checked_noted(noted: Any) -> Noted:
+    if not isinstance(noted, tuple) or len(noted) != 4 or not isinstance(noted[0], tuple):
+        raise TypeError(f"noted must be what note(x, y) returned, got {noted!r}")
+    return noted
+
+
+# ------------------------------------------------------------------------------------------------------------- adaptive
+# Sets of labels with a long-run error rate on any stream: the level moves with the errors.
 
 Asked = tuple[PredictionSet, PredictionSet, Floats, int]  # told of an object, the predictor's, groups, restarts so far
 
@@ -29,20 +280,6 @@ def checked_groups(name: str, groups: Any) -> Any:
     if callable(groups):
         return groups
     return tuple(integer(name, place, 0) for place in members(name, groups, "features' positions"))
-
-
-def _new_books(model: Adaptive, m: int) -> Floats:
-    """Return the books of m groups, or of as many as are known; before the first object a function's are not."""
-    m = m if model.groups is None or callable(model.groups) else 1 + len(model.groups)
-    books = np.zeros((len(model.levels) + 1, 3 * m + 1))
-    books[:-1, 0] = books[:-1, -1] = model.levels
-    return books
-
-
-def _held_books(name: str, books: Any, model: Adaptive) -> Floats:
-    """Return books of a state, or say what they must be."""
-    m = books.shape[-1] // 3 if callable(model.groups) and isinstance(books, np.ndarray) and books.ndim else 1
-    return held_finite(name, books, _new_books(model, max(m, 1)).shape)
 
 
 @component
@@ -143,18 +380,10 @@ class Adaptive(LongRun):
 
     tells = PredictionSet
 
-    predictor: Any = param(copied_predictor)
-    levels: Sequence[float] = param(rising, default=LEVELS)
-    steps: Steps = param(checked_steps, default=ConstantSteps())
     monitor: Watcher | None = param(optional, checked_monitor, default=None)
     groups: Any = param(optional, checked_groups, default=None)
     seed: int = param(integer, 0, default=0)
 
-    n: int = state(held_int, start=0)
-    _late: int = state(held_int, start=0)
-    _clock: int = state(held_int, start=0)
-    _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
-    _books: Floats = state(_held_books, own(lambda model: model), start=own(lambda model: _new_books(model, 1)))
     _watching: Watcher | None = state(held_like, WATCHING, start=WATCHING)
     _rung: list[tuple[int, tuple[Any, ...]]] = state(held_starts, start=own(lambda _: []))
 
@@ -167,21 +396,14 @@ class Adaptive(LongRun):
         self.space = label_space(tuple(self.predictor.classes))
         self._may_restart = hasattr(self.predictor, "restarts")
         self._kept: tuple[Any, Asked] | None = None
-        self._open(self._books)
-
-    def _open(self, books: Floats) -> None:
-        """Name the parts of the books, which are one table so that a compiled step is cheap."""
-        m = books.shape[1] // 3
-        self._books = books
-        self._theta, self._errors, self._sizes = (self._books[:-1, i * m : (i + 1) * m] for i in range(3))  # (l, m)
-        self._counts = self._books[-1, :m]
-
-    # ------------------------------------------------------------- certificates
+        super().derive()
 
     @property
-    def certificates(self) -> tuple[Certificate, ...]:
-        """For each level the number of labels and errors so far, the bound, and the mean size of sets."""
-        return tuple(self._certificate(k, 0) for k in range(len(self.levels)))
+    def groups_known(self) -> int | None:
+        """Number of groups of objects; a function's are not known before the first object."""
+        return 1 if self.groups is None else None if callable(self.groups) else 1 + len(self.groups)
+
+    # ------------------------------------------------------------- certificates
 
     @property
     def group_certificates(self) -> tuple[Certificate, ...]:
@@ -204,25 +426,13 @@ class Adaptive(LongRun):
         return {one.level: one.size for one in self.certificates}
 
     @property
-    def thresholds(self) -> Floats:
-        """(l, m) threshold of each level, by group: the set has the labels whose p-value is above it."""
-        return self._theta.copy()
-
-    @property
     def alarms(self) -> tuple[tuple[int, tuple[Any, ...]], ...]:
         """The values of `n` at which a monitor rang, and its alarms."""
         return tuple(self._rung)
 
-    def _certificate(self, k: int, i: int) -> Certificate:
-        n, e = int(self._counts[i]), self.levels[k]
-        size = float(self._sizes[k, i]) / n if n else np.nan
-        return Certificate(e, n, int(self._errors[k, i]), self._bound(k), size)
-
     def _bound(self, k: int) -> float:
-        if self.n == 0:
-            return 0.0
-        if self.groups is None:
-            return self._within(k, self._spent + (1.0 / self.steps.at(self._clock) if self._clock else 0.0))
+        if self.n == 0 or self.groups is None:
+            return super()._bound(k)
         e, m, s = self.levels[k], len(self._counts), self.steps.at(1)
         grown = self.n * (2 * s * e + s * s * m * (1 + 2 * self._late))
         return float((e + np.sqrt(e * e + grown)) / s)
@@ -309,9 +519,8 @@ class Adaptive(LongRun):
     def _learn(self, said: Any, truth: int) -> None:
         told, now, g, restarts = said
         if len(g) != len(self._counts):  # the first object of a function of groups
-            self._open(_new_books(self, len(g)))
-        self._clock += 1
-        move(self._books, g, self.steps.at(self._clock), told.p_values, truth)
+            self._open(self.new_books(len(g)))
+        move_by_set(self._books, g, self.steps.at(self._clock), told.p_values, truth)
         if self._watching is not None or self._may_restart:
             self._hear(now, truth, restarts)
 
@@ -330,3 +539,162 @@ class Adaptive(LongRun):
         if last < self.steps.at(1):
             self._spent += 1.0 / last
             self._clock = 0
+
+
+# --------------------------------------------------------------------------------------------------- adaptive intervals
+# Intervals for numbers with a long-run error rate on any stream: the level moves with the errors.
+
+PARTS = 1_000_000  # levels are told apart down to one over this
+
+
+@component
+class AdaptiveIntervals(LongRun):
+    """Intervals for a number whose long-run error rate is the level on any stream, made from another predictor's.
+
+    Each level has a threshold: the interval told at the level is the predictor's interval at the threshold. After an
+    interval that missed the label the threshold falls, so that the next ones are wider; after a hit it rises a little.
+    On exchangeable streams it stays near the level, where the predictor's intervals are already right; on streams that
+    drift it moves to where the error rate is right.
+
+    Predictions are `NestedIntervals`: `interval(level)` is the interval above for each of the `levels`; at other levels
+    it is that of the next lower one, and nothing is proved. They say "long-run error rate" in `guaranteed`.
+
+    What is proved, for any stream, made by an adversary who knows all but the future of his own choices; there is no
+    probability in it. After N labels the number of errors at the k-th level e_k (from 1, in rising order) is at most
+    N e_k + `bound`, with bound (1 + k s (1 + d)) / s_N: s is the first step's size, s_N the last one's, and d the
+    largest number of labels that came between a question and its answer (`Online` says so; elsewhere 0). It is also at
+    least N e_k - `bound` if no label equals an interval that has shrunk to its forecast, to the last bit.
+
+    What is not proved: anything about a single interval, or about widths. Intervals that are a point and the whole line
+    in turn keep the promise, too. So read widths beside errors: `certificates` has both.
+
+    Parameters
+    ----------
+    predictor : predictor of numbers
+        Such as `ConformalIntervals`, `ConformalDistribution` or `InductiveDistribution`, on a window or not. It is
+        copied; a machine that it shares with others is not.
+    levels : sequence of numbers in (0, 1), default (0.01, 0.05, 0.1, 0.2)
+        Rising, by steps of 1e-6 or more.
+    steps : optional
+        `ConstantSteps()`, the default, or `DecayingSteps()`.
+
+    Attributes
+    ----------
+    predictor : predictor
+        The copy. Do not teach it.
+    n : int
+        Number of labels that came.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described. By `predict_one`: the predictor does not predict numbers.
+
+    Notes
+    -----
+    Why it holds: as for `Adaptive`. Thresholds are never clipped. At a threshold of 0 or less the interval is the whole
+    line, which is no error, so the threshold rises; at 1 or more it is the forecast alone, which is an error unless
+    the label equals it, so the threshold falls. The interval of the k-th level is by the largest threshold up to k, so
+    that intervals are nested.
+
+    References
+    ----------
+    Gibbs & Candès (2021), arXiv:2106.00170; Angelopoulos, Foygel Barber & Bates (2024), arXiv:2402.01139.
+
+    Examples
+    --------
+    The noise becomes ten times as large in the middle of the stream:
+
+    >>> import venn
+    >>> from venn.predictors import ConformalIntervals
+    >>> model = AdaptiveIntervals(ConformalIntervals(venn.machines.KernelRidge(venn.RBF(0.1), C=1)), levels=[0.1])
+    >>> rng = np.random.default_rng(0)
+    >>> fixed = 0
+    >>> for step in range(400):
+    ...     x = rng.normal(size=1)
+    ...     y = x[0] + rng.normal() * (1 if step < 200 else 10)
+    ...     lower, upper = model.predictor.predict_one(x).interval(0.1)
+    ...     fixed += not lower <= y <= upper
+    ...     model.learn_one(x, y)
+    >>> (certificate,) = model.certificates
+    >>> fixed > 70, abs(certificate.errors - 40) < 20 < certificate.bound
+    (True, True)
+    """
+
+    tells = NestedIntervals
+
+    def derive(self) -> None:
+        """Look at what the predictor predicts."""
+        if not (np.diff([0, *map(_rank, self.levels), PARTS]) > 0).all():
+            raise ValueError(f"levels must be rising numbers in (0, 1), 1e-6 apart, got {self.levels!r}")
+        self.space = space_of(self.predictor)
+        if not isinstance(self.space, Real):
+            raise TypeError(f"predictor must predict numbers, as ConformalIntervals does, got {self.predictor!r}")
+        super().derive()
+
+    @property
+    def thresholds(self) -> Floats:
+        """(l,) threshold of each level."""
+        return self._theta[:, 0].copy()
+
+    # --------------------------------------------------------------- predicting
+
+    def predict_one(self, x: Any) -> NestedIntervals:
+        """Return the intervals for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : object
+            Any object that the predictor takes.
+
+        Raises
+        ------
+        TypeError
+            The predictor does not predict numbers by intervals.
+        """
+        now = self.predictor.predict_one(x)
+        if not isinstance(now, NumberPrediction):
+            raise TypeError(
+                f"predictor must predict intervals for numbers, as ConformalIntervals does, got {type(now).__name__} "
+                f"by {self.predictor!r}"
+            )
+        ends = np.array([_at(now, cut) for cut in np.maximum.accumulate(self.thresholds).tolist()])
+        ranks = [_rank(level) for level in self.levels]
+        # Nested up to rounding; here to the last bit, and no lower end is above an upper one.
+        highest = np.minimum.accumulate(ends[:, 1])
+        low = np.minimum(np.maximum.accumulate(ends[:, 0]), highest[-1]).tolist()
+        lower = [(end, rank) for end, rank in zip(low, ranks, strict=True) if math.isfinite(end)]
+        high = zip(highest.tolist(), ranks, strict=True)
+        upper = [(end, 2 * PARTS - 1 - rank) for end, rank in high if math.isfinite(end)]
+        points = [*lower, *reversed(upper)]
+        tau = getattr(now, "tau", 0.5)
+        if not points:
+            return NestedIntervals([], now.label, tau, guaranteed=LONG_RUN)
+        values, places = zip(*points, strict=True)
+        return NestedIntervals(values, now.label, tau, places, 2 * (PARTS - 1), guaranteed=LONG_RUN)
+
+    # ----------------------------------------------------------------- learning
+
+    def _ask(self, x: Any) -> tuple[NestedIntervals]:
+        return (self.predict_one(x),)
+
+    def _learn(self, said: tuple[Any, ...], truth: float) -> None:
+        lower, upper = np.array([said[0].interval(level) for level in self.levels]).T
+        missed = ~((lower <= truth) & (truth <= upper))
+        with np.errstate(invalid="ignore"):  # a line from minus infinity to minus infinity has no width
+            widths = upper - lower
+        move(self._books, EVERYONE, self.steps.at(self._clock), missed.astype(np.float64), widths)
+
+
+def _at(prediction: Any, cut: float) -> tuple[float, float]:
+    """Return a prediction's interval at a threshold: the line at 0 or below, the forecast alone at 1 or above."""
+    if cut <= 0:
+        return -math.inf, math.inf
+    if cut >= 1:
+        return prediction.label, prediction.label
+    return prediction.interval(cut)
+
+
+def _rank(level: float) -> int:
+    """Return the rank at which nested intervals have the one of this level."""
+    return math.floor(level * PARTS + HAIR)

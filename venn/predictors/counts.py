@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn._compiled.categories import cube_root
-from venn._compiled.tally import replay_counts
+from venn._compiled.counting import cube_root
+from venn._compiled.scorecard import replay_counts
 from venn.machines.machine import grown
 from venn.prediction import REALISED_ROW, Bools, Floats, Integers, Label, Multiprobability, Rule
 from venn.predictors.blocks import ManyMultiprobabilities
-from venn.predictors.merging import Mergeable
+from venn.predictors.learning import Mergeable
 from venn.saved import held_array, held_codes, held_finite, held_rows
 from venn.taxonomies import AdaptiveMarginBins, ByScores
 

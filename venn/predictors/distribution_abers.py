@@ -11,7 +11,7 @@ from venn.parameters import fraction, number
 from venn.prediction import ClassIntervals, Floats, Integers
 from venn.predictors.distribution_inductive import scorer_of_numbers
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule
-from venn.predictors.merging import Mergeable, MergingReader
+from venn.predictors.learning import Mergeable, MergingReader
 from venn.saved import component, held_finite, held_rows, param
 from venn.schedules import Schedule
 

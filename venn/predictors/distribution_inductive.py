@@ -14,7 +14,7 @@ from venn.machines.frozen import ObjectRows
 from venn.parameters import integer, share
 from venn.prediction import Bools, Floats, Integers, significance
 from venn.predictors.inductive_base import GIVEN, Inductive, checked_scorer, fitting_schedule
-from venn.predictors.merging import Mergeable, MergingReader
+from venn.predictors.learning import Mergeable, MergingReader
 from venn.saved import component, held_finite, held_rows, param
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing

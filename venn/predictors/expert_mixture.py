@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.pool import pooled
+from venn._compiled.mixture import pooled
 from venn.labels import HasLabels, label_space
 from venn.machines.pools import fitted_pool
 from venn.parameters import fraction, integer, optional, real_array

@@ -8,16 +8,16 @@ import numpy as np
 
 from venn._compiled.classwise import weighed_rate
 from venn._compiled.counting import GRID, OFFSET
-from venn._compiled.grid import mirror, on_grid_within
-from venn.covariates import CovariateShift, checked_covariates
+from venn._compiled.ranks import mirror, on_grid_within
 from venn.maps import VennAbers
 from venn.parameters import has_methods
 from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
-from venn.predictors.merging import Mergeable, MergingReader
+from venn.predictors.learning import Mergeable, MergingReader
 from venn.saved import component, held_finite, held_rows, param
 from venn.schedules import Schedule
+from venn.shifts import CovariateShift, checked_covariates
 
 LARGEST = 1e300  # of scores that can be distinguished: larger ones are off the grid
 

@@ -10,18 +10,25 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.random import default_rng
 
-from venn.covariates import CovariateShift
 from venn.labels import HasLabels, space_of
 from venn.machines import frozen
 from venn.machines.checks import check_names
 from venn.machines.frozen import clean_row, clean_rows
 from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
-from venn.predictors.history import History, held_features, held_history
-from venn.predictors.learning import Predictor, of_classes
-from venn.predictors.merging import Calibration, MergingReader, checked_parts
+from venn.predictors.learning import (
+    Calibration,
+    History,
+    MergingReader,
+    Predictor,
+    checked_parts,
+    held_features,
+    held_history,
+    of_classes,
+)
 from venn.saved import Given, base, held_codes, held_int, held_rows, is_saved, own, param, state
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
+from venn.shifts import CovariateShift
 from venn.turns import turn_of
 
 Many = TypeVar("Many")

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, shares_of_one, with_room
-from venn.covariates import CovariateShift
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows
 from venn.nonconformity import Margin, ScoreMeasure
@@ -17,10 +16,10 @@ from venn.parameters import flag, integer
 from venn.prediction import Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
-from venn.predictors.merging import Mergeable
-from venn.priors import PriorShift, checked_ratios
+from venn.predictors.learning import Mergeable, WeighsClasses
 from venn.saved import component, held_array, held_rows, param
 from venn.schedules import Schedule
+from venn.shifts import CovariateShift, PriorShift, checked_ratios
 from venn.smoothing import Smoothing
 
 REBUILD = 4  # if new values exceed this part of the old ones, sorting them all is cheaper
@@ -270,7 +269,7 @@ def pointwise_measure(name: str, measure: Any, machine: Any) -> ScoreMeasure:
 
 
 @component
-class InductiveConformal(Inductive[Any]):
+class InductiveConformal(WeighsClasses, Inductive[Any]):
     """Conformal predictor by a scorer that is not trained on the examples it calibrates on.
 
     The p-value of label j is (#greater + tau #equal) / #all: the numbers of calibration examples with greater
@@ -390,10 +389,6 @@ class InductiveConformal(Inductive[Any]):
         self._possible = None if ratios is None else ratios > 0
         plain = type(self._reader) is SortedValues and not self.label_conditional
         self._ranking: SortedValues | None = self._reader if plain else None
-
-    def under(self, shift: PriorShift | CovariateShift | None) -> InductiveConformal:
-        """Return the same predictor under a prior shift, or none, having learned nothing."""
-        return type(self).made_of(self.parameters | {"shift": shift})
 
     def finished(self, block: Ranked, rows: ObjectRows, step: int, in_turn: bool) -> ManyPredictionSets:
         """Return p-values from ranks: these depend on no step and no object; here each gets its random number."""

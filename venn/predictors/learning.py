@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, NoReturn, Self, TypeVar, get_type_hints
+from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar, get_type_hints
 
-from venn.labels import Real
-from venn.machines.machine import checked_machine
+import numpy as np
+
+from venn.labels import LabelSpace, Real
+from venn.machines import frozen
+from venn.machines.machine import checked_machine, grown
+from venn.machines.sparse import SparseRows, rows_of
+from venn.machines.store import SparsePool
+from venn.machines.tables import TableRows
 from venn.machines.window import inside
 from venn.parameters import has_methods, with_methods
-from venn.prediction import Label
-from venn.saved import Saved
+from venn.pickled import same_content
+from venn.prediction import Bools, Floats, Integers, Label
+from venn.saved import Saved, arguments_of, checked_keys, held_array, held_finite, held_int, held_rows
 from venn.turns import TakesTurns
+
+# ------------------------------------------------------------------------------------------------------------- learning
 
 Said = TypeVar("Said")
 
@@ -271,6 +281,15 @@ def elementary(predictors: Iterable[Any], *, asked: bool = False) -> list[Any]:
     return list(found.values())
 
 
+class WeighsClasses(Predictor):
+    """Base of predictors with a parameter `shift` that may be a `PriorShift`."""
+
+    def under(self, shift: Any) -> Self:
+        """Return the same predictor under a prior shift, or none, having learned nothing."""
+        own = {} if self.machine is None else {"machine": self.machine.fresh()}
+        return self.made_of(self.parameters | own | {"shift": shift})
+
+
 class OnMachine(Predictor):
     """Base of transductive predictors: everything learned is in the machine, which others may read too."""
 
@@ -309,3 +328,274 @@ def expect_all(predictors: Iterable[Any], objects: Sequence[Any]) -> None:
     for predictor in predictors:
         if has_methods(predictor, "expect"):
             predictor.expect(objects)
+
+
+# -------------------------------------------------------------------------------------------------------------- history
+# Keeps the examples so far, for later trainings.
+
+
+class History:
+    """The examples so far, for later trainings. The first example's objects decide whether all are kept sparse."""
+
+    def __init__(self, space: LabelSpace) -> None:
+        self.space = space
+        self.n = 0
+        self._X = np.zeros((0, 0))
+        self._sparse: SparsePool | None = None
+        self._codes = np.zeros(0, space.kept)
+        self._calibrates = np.zeros(0, np.bool_)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The examples so far."""
+        return dict(zip(("X", "codes", "calibrates"), self.examples, strict=True))
+
+    def restore(self, state: Any) -> None:
+        """Take over the examples of a `state`, having none, or raise a ValueError."""
+        checked_keys("history", state, ("X", "codes", "calibrates"))
+        X, codes, calibrates = state["X"], state["codes"], state["calibrates"]
+        n = held_rows("codes", codes)
+        if n:
+            d = np.shape(X)[-1]
+            held_int("number of features", d, 1)
+            if not (isinstance(X, SparseRows) and X.shape == (n, d)):  # SparseRows are checked when made
+                held_finite("X", X, (n, d))
+            if not self.space.holds(held_array("codes", codes, (n,), self.space.kept)):
+                raise ValueError(f"codes must be those of {self.space.told}")
+            self.append(X, codes, held_array("calibrates", calibrates, (n,), np.bool_))
+        elif any(held_rows(name, value) for name, value in state.items()):
+            raise ValueError("history must hold the examples learned, got some of none")
+
+    def append(self, X: frozen.ObjectRows, codes: Integers, calibrates: Bools) -> None:
+        """Keep examples, and whether each calibrated when it came."""
+        n = self.n + len(X)
+        if n == self.n:
+            return
+        if isinstance(X, TableRows):
+            raise TypeError(f"X must be rows of numbers for a machine that is trained, got {X!r}")
+        if n > len(self._codes):
+            self._codes, self._calibrates = grown(self._codes, 2 * n), grown(self._calibrates, 2 * n)
+        if self.n == 0 and isinstance(X, SparseRows):
+            self._sparse = SparsePool(X.features)
+        if self._sparse is not None:
+            self._sparse.put(self.n, X if isinstance(X, SparseRows) else rows_of(X))
+            self._sparse.keep(n - 1)
+        else:
+            if n > len(self._X):
+                self._X = grown(self._X.reshape(-1, X.shape[1]), 2 * n, X.shape[1])
+            self._X[self.n : n] = X.toarray() if isinstance(X, SparseRows) else X
+        self._codes[self.n : n], self._calibrates[self.n : n] = codes, calibrates
+        self.n = n
+
+    @property
+    def examples(self) -> tuple[Any, Integers, Bools]:
+        """(n, d) objects, `SparseRows` where they are sparse, (n,) class codes, (n,) whether they calibrated."""
+        X = self._X[: self.n] if self._sparse is None else self._sparse.held(self.n)
+        return X, self._codes[: self.n], self._calibrates[: self.n]
+
+
+def held_history(name: str, state: Any, n: int) -> Any:
+    """Return the state of a history of n examples, or None where there is none any more; or say what it must be."""
+    if state is not None and held_rows("codes", dict(state).get("codes")) != n:
+        raise ValueError(f"{name} must hold the {n} examples learned, got {len(state['codes'])}")
+    return state
+
+
+def held_features(name: str, features: Any, n: int, known: int | None = None) -> int | None:
+    """Return the number of features, None before the first of n examples where it is not `known`; or say what it is."""
+    if n and known is None:
+        return held_int(name, features, 1)
+    if features != known:
+        raise ValueError(f"{name} must be {known!r}, got {features!r}")
+    return known
+
+
+# -------------------------------------------------------------------------------------------------------------- merging
+# Readers of calibration scores, and merging: what the examples of each part have left makes the state of the whole.
+
+
+def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse to merge objects that do not belong together.
+
+    Parameters
+    ----------
+    one, other : objects to be merged
+    parts : dict of str to pair
+        What both must have in common, by the name that a message gives it; compared by repr.
+
+    Raises
+    ------
+    TypeError
+        They are of different classes.
+    ValueError
+        A part differs; the message names it.
+    """
+    if type(one) is not type(other):
+        raise TypeError(
+            f"other must be a {type(one).__name__}, to be merged with one, got a {type(other).__name__}: {other!r}"
+        )
+    for name, (own, others) in parts.items():
+        if repr(own) != repr(others):
+            raise ValueError(f"other must have the {name} {own!r}, to be merged, got {others!r}")
+
+
+class MergingReader(ABC):
+    """Base of what makes predictions from the scores of calibration examples, all by one scorer."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+
+    @abstractmethod
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c) scores and (n,) class codes."""
+
+    @abstractmethod
+    def predict(self, scores: Floats) -> Any:
+        """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
+
+    def predict_one(self, scores: Floats) -> Any:
+        """Return the prediction for one object of (1, c) scores; leaves no trace."""
+        return self.predict(scores)[0]
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Any:
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
+        blocks = [self.predict(scores[:0])]
+        for i in range(len(scores)):
+            one = slice(i, i + 1)
+            blocks.append(self.predict(scores[one]))
+            if calibrates[i]:
+                self.add(scores[one], codes[one])
+        return self.join(blocks)
+
+    @abstractmethod
+    def nothing(self, n: int) -> Any:
+        """Return the predictions for n objects before there is a scorer."""
+
+    def join(self, blocks: list[Any]) -> Any:
+        """Return one block of all, in order."""
+        return type(blocks[0]).join(blocks)
+
+    @property
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """The calibration examples."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the calibration examples of a `state`, or raise a ValueError if it is not one."""
+
+
+class Mergeable(MergingReader):
+    """Base of readers whose parts can be merged into the whole.
+
+    Merging makes a new reader and changes neither part. It answers like one that has received the examples of both, to
+    the last bit, whatever the order and grouping of merges; a fresh one changes nothing.
+    """
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments, by name: attributes hold them."""
+        return {name: getattr(self, name) for name in arguments_of(type(self))}
+
+    @abstractmethod
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the calibration examples of the `state` of one with the same parameters."""
+
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`; a subclass adds what must hold of the values."""
+        checked_keys("state of the reader", state, self.state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the calibration examples of a `state`, or raise a ValueError if it is not one."""
+        self.refuse(state)
+        self.clear()
+        self.take(state)
+
+    def fresh(self) -> Self:
+        """Return a reader with the same parameters and no examples."""
+        return type(self)(**self.parameters)
+
+    def merge(self, other: Self) -> Self:
+        """Return a new reader of the examples of both.
+
+        Raises
+        ------
+        TypeError, ValueError
+            They do not belong together.
+        """
+        parts = {}
+        if type(other) is type(self):
+            theirs = other.parameters
+            parts = {name: (_plain(own), _plain(theirs[name])) for name, own in self.parameters.items()}
+        checked_alike(self, other, parts)
+        both = self.fresh()
+        both.take(self.state)
+        both.take(other.state)
+        return both
+
+
+def _plain(value: Any) -> Any:
+    # The repr of an array rounds.
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+class Calibration(NamedTuple):
+    """What an inductive predictor keeps of its calibration examples."""
+
+    reader: Any
+    n: int  #: number of examples
+    features: int | None  #: of their objects
+
+    def merge(self, other: Calibration) -> Calibration:
+        """Return the calibration of both together.
+
+        Raises
+        ------
+        ValueError
+            Their objects have different numbers of features.
+        """
+        if None not in (self.features, other.features) and self.features != other.features:
+            raise ValueError(
+                f"other must have seen objects of {self.features} features, to be merged, got {other.features}"
+            )
+        features = other.features if self.features is None else self.features
+        return Calibration(self.reader.merge(other.reader), self.n + other.n, features)
+
+
+def checked_parts(one: Any, other: Any) -> None:
+    """Refuse to merge inductive predictors that differ in parameters or scorer, or depend on the order of examples.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The message names the difference.
+    """
+    checked_alike(one, other, {})
+    checked_unordered(one)
+    checked_unordered(other)
+    _check_scorer(one.given, other.given)
+    alike = type(other).made_of({**other.parameters, "machine": one.given})  # a machine's repr may hold an address
+    checked_alike(one, alike, {"parameters of": (one, alike)})
+
+
+def checked_unordered(predictor: Any) -> None:
+    """Refuse a predictor that depends on the order of examples: parts have no order between them."""
+    if not predictor.schedule.alike:
+        raise ValueError(
+            f"{type(predictor).__name__} must have the schedule NoTraining(), to be merged: {predictor.schedule!r} "
+            "lets examples train or calibrate by their order"
+        )
+
+
+def _check_scorer(one: Any, other: Any) -> None:
+    # By content: a scorer that has been to another process is a copy.
+    try:
+        same = same_content(one, other)
+    except Exception as error:
+        raise ValueError(
+            f"other must have the scorer {one!r}, to be merged, got one that cannot be compared with it: {error}"
+        ) from error
+    if not same:
+        got = "one that prints the same, of another content" if repr(one) == repr(other) else repr(other)
+        raise ValueError(f"other must have the scorer {one!r}, to be merged, got {got}")

@@ -17,8 +17,7 @@ from venn.parameters import flag
 from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
 from venn.predictors.blocks import ManyGroupIntervals
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
-from venn.predictors.learning import OnMachine, machine_of_classes
-from venn.predictors.merging import MergingReader
+from venn.predictors.learning import MergingReader, OnMachine, machine_of_classes
 from venn.saved import checked_keys, component, held_finite, param
 from venn.schedules import Schedule
 from venn.taxonomies.groups import Clean, checked_by

@@ -1,7 +1,9 @@
-"""Experts for a mixture: learners that are fitted anew at growing numbers of examples, and a scorer's own say."""
+"""Learners that are fitted anew at set numbers of examples: as predictors, and as experts for a mixture."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -9,15 +11,238 @@ import numpy as np
 from scipy.special import expit
 
 from venn.labels import HasLabels, checked_labels, label_space
+from venn.machines.checks import clean_object
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.learners import KINDS, Learners
-from venn.parameters import above_one, integer
-from venn.prediction import Floats, Integers, Label
-from venn.predictors.history import History, held_features, held_history
+from venn.parameters import above_one, integer, optional, with_methods
+from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import Predictor
-from venn.saved import component, held_int, own, param, state
-from venn.schedules import FIRST, PrefixRestart
+from venn.predictors.learning import History, Predictor, held_features, held_history
+from venn.saved import component, held_bool, held_codes, held_finite, held_int, held_rows, own, param, state
+from venn.schedules import FIRST, PrefixRestart, Schedule, checked_schedule
+
+
+@component
+class FittedAnew(Predictor):
+    """Base of learners that keep all examples until the last fit, and are fitted to them when a schedule says so."""
+
+    n: int = state(held_int, start=0)
+    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
+    _history: History | None = state(
+        held_history, own(lambda m: m.n), start=own(lambda m: History(label_space(m.classes))), within=True
+    )
+
+    @property
+    def times(self) -> Schedule:
+        """It says when to fit."""
+        raise NotImplementedError
+
+    def derive(self) -> None:
+        """Look at when it fits next."""
+        self.space = label_space(self.classes)
+        self._next = None if self._history is None else self.times.next_training(self.n)
+
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Learn one example, and fit if the schedule says so.
+
+        Raises
+        ------
+        Exception
+            Whatever is raised where it cannot be fitted: the example is learned, and the forecasts of the previous fit
+            remain until the next.
+        """
+        rows, codes = noted or self.note(x, y)
+        self._features = rows.shape[1]
+        self.n += 1
+        if self._history is None:
+            return
+        self._history.append(rows, codes, np.zeros(1, np.bool_))
+        if self.n == self._next:
+            X, codes, _ = self._history.examples
+            self._next = self.times.next_training(self.n)
+            if self._next is None:
+                self._history = None
+            self._fit(X, codes)
+
+    def _fit(self, X: Any, codes: Integers) -> None:
+        """Fit to (n, d) objects and (n,) class codes."""
+        raise NotImplementedError
+
+
+# ------------------------------------------------------------------------------------------------------------- refitted
+# Any batch classifier as an online predictor: fitted anew at set times, to all examples so far.
+
+
+def _unfitted(name: str, estimator: Any) -> Any:
+    wanted = "a classifier object with methods fit and predict_proba"
+    return fresh(with_methods(name, estimator, wanted, "fit", "predict_proba"))
+
+
+def _that_trains(name: str, schedule: Any) -> Schedule:
+    schedule = PrefixRestart() if schedule is None else checked_schedule(name, schedule)
+    if not schedule.trains:
+        raise ValueError(f"{name} must be one that trains, got {schedule!r}")
+    return schedule
+
+
+def _held_columns(name: str, columns: Any, c: int) -> Any:
+    return held_codes(name, columns, (held_rows(name, columns),), 0, c)
+
+
+@component
+class Refitted(FittedAnew):
+    """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
+
+    So estimators that do not learn online can join those that do, in a `Panel` or a replay. Between two fits
+    the forecasts are those of the last fit; before the first they are uniform. Classes that were not among the examples
+    of a fit have probability 0 until the next. If there was only one class the estimator is not fitted: that
+    class has probability 1. These forecasts carry no guarantee.
+
+    Each fit costs what a fit of the estimator costs. All examples are kept until the schedule says that there will be
+    no further fit.
+
+    Parameters
+    ----------
+    estimator : classifier with `fit(X, y)` and `predict_proba(X)`
+        As in scikit-learn. It does not change; unfitted copies of it are fitted to (n, d) float64 objects and (n,)
+        labels. One that draws at random should have a fixed seed; it then starts from that seed at each fit.
+    classes : sequence of distinct labels
+        They must be of types that the estimator can sort.
+    schedule : Schedule, default PrefixRestart()
+        Only its times of training matter, not its calibration. `PrefixRestart(first, growth, last)`
+        fits at growing numbers of examples, `FreshSplit()` after every one.
+
+    Attributes
+    ----------
+    machine : None
+        There is no machine that a panel may teach or share.
+    n : int
+        Number of examples learned.
+    fitted : classifier or None
+        The last fitted classifier; None before the first fit, and if there was one class only. Do not fit it again.
+    fitted_to : int
+        Number of examples at the last successful fit; 0 before.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from venn.schedules import PrefixRestart
+    >>> model = Refitted(LogisticRegression(), ["no", "yes"], schedule=PrefixRestart(first=4))
+    >>> model.predict_one([0.1])
+    Forecast('no': 0.500)
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+    ...     model.learn_one(x, y)
+    >>> model.predict_one([0.1]).label
+    'no'
+    """
+
+    estimator: Any = param(_unfitted, foreign=True)
+    classes: tuple[Label, ...] = param(checked_labels, 2)
+    schedule: Schedule = param(_that_trains, default=None, kw_only=True)
+
+    fitted_to: int = state(held_int, 0, own(lambda m: m.n), start=0)
+    _proba: Floats = state(  # used when no estimator is asked
+        held_finite, own(lambda m: (len(m.classes),)), start=own(lambda m: np.full(len(m.classes), 1 / len(m.classes)))
+    )
+    _columns: Integers | None = state(optional, _held_columns, own(lambda m: len(m.classes)), start=None)
+    fits: bool = state(held_bool, start=False)  # whether `fitted` is a classifier
+    fitted: Any = state(None, start=None, foreign=True)
+
+    @property
+    def times(self) -> Schedule:
+        """It says when to fit."""
+        return self.schedule
+
+    def derive(self) -> None:
+        """Fit again where a file has the examples and not what was fitted to them."""
+        super().derive()
+        if self.fits and self.fitted is None:
+            if self._history is None or self._columns is None:
+                raise ValueError("fitted must be one of the models, got none")
+            # The fit is the same, as the estimator starts from its own seed each time.
+            X, codes, _ = self._history.examples
+            self._fit(X[: self.fitted_to], codes[: self.fitted_to])
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The examples, and the fitted estimator if they are gone."""
+        return super().state | ({"fitted": None} if self._history is not None else {})
+
+    def predict_one(self, x: Any) -> Forecast:
+        """Return the forecast for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+
+        Raises
+        ------
+        ValueError, TypeError
+            x is not as described, or the estimator's answer is not a distribution.
+        """
+        row = clean_object(x, self._features)
+        if self.fitted is None:
+            return Forecast(self._proba, self.classes)
+        return Forecast(self._distribution(self.fitted.predict_proba(row[None])), self.classes)
+
+    def note(self, x: Any, y: Label) -> tuple[Floats, Integers]:
+        """Return the example as rows and class codes, or raise what learning it would raise."""
+        return clean_object(x, self._features)[None], np.array([self.space.encode(y)])
+
+    def _fit(self, X: Any, codes: Integers) -> None:
+        present = np.unique(codes)
+        if len(present) == 1:
+            self._proba = (np.arange(len(self.classes)) == present[0]).astype(np.float64)
+            self.fits, self.fitted, self.fitted_to = False, None, len(codes)
+            return
+        estimator = fresh(self.estimator)
+        estimator.fit(X.copy(), label_array(self.classes)[codes])
+        found = np.asarray(estimator.classes_).tolist()
+        if any(label not in self.classes for label in found):
+            raise ValueError(f"estimator must have classes_ among {list(self.classes)!r}, got {found!r}")
+        self._columns = self.space.encode_many(found)
+        self.fits, self.fitted, self.fitted_to = True, estimator, len(codes)
+
+    def _distribution(self, given: Any) -> Floats:
+        """Return (c,) probabilities from those of the estimator's classes, (1, m), or say what is wrong with them."""
+        p = np.asarray(given, np.float64)
+        assert self._columns is not None
+        # Sums of estimators that compute in float32 differ from 1 by rounding.
+        if p.shape != (1, len(self._columns)) or not (p >= 0).all() or not abs(p.sum() - 1) <= 1e-4:
+            raise ValueError(
+                f"estimator must give one probability for each of its {len(self._columns)} classes, with sum 1, "
+                f"got {given!r}"
+            )
+        proba = np.zeros(len(self.classes))
+        proba[self._columns] = p[0] / p.sum()
+        return proba
+
+
+def fresh(estimator: Any) -> Any:
+    """Return a copy of the estimator that is not fitted."""
+    if not hasattr(estimator, "get_params"):
+        return copy.deepcopy(estimator)
+    from sklearn.base import clone  # only when there is an estimator: the import takes a second
+
+    return clone(estimator)
+
+
+def label_array(classes: Sequence[Label]) -> Any:
+    """Return (c,) labels as an array that returns them unchanged: of dtype object if numpy would change them."""
+    array = np.asarray(classes) if len({type(label) for label in classes}) == 1 else None
+    if array is None or array.ndim != 1 or array.tolist() != list(classes):
+        array = np.empty(len(classes), object)
+        array[:] = classes
+    return array
+
+
+# --------------------------------------------------------------------------------------------------------------- refits
+# Experts for a mixture: learners that are fitted anew at growing numbers of examples, and a scorer's own say.
 
 
 def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners | None:
@@ -29,7 +254,7 @@ def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners 
 
 
 @component
-class Refits(Predictor):
+class Refits(FittedAnew):
     """A forest, boosted trees and a logistic regression, fitted anew to all examples so far: experts for a mixture.
 
     For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit.
@@ -73,20 +298,14 @@ class Refits(Predictor):
     growth: float = param(above_one, default=1.4)
     last: int = param(integer, FIRST, default=100_000)
 
-    n: int = state(held_int, start=0)
-    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
-    _history: History | None = state(
-        held_history, own(lambda m: m.n), start=own(lambda m: History(label_space(m.classes))), within=True
-    )
     learners: Learners | None = state(
         _held_learners, own(lambda m: len(m.classes)), own(attrgetter("_features")), start=None
     )
 
-    def derive(self) -> None:
-        """Look at when it fits next."""
-        self.space = label_space(self.classes)
-        self._schedule = PrefixRestart(self.first, self.growth, self.last)
-        self._next = None if self._history is None else self._schedule.next_training(self.n)
+    @property
+    def times(self) -> Schedule:
+        """It says when to fit."""
+        return PrefixRestart(self.first, self.growth, self.last)
 
     def predict_one(self, x: Any) -> Floats:
         """Return the (3, c) probabilities for one object; NaN before the first fit."""
@@ -105,20 +324,8 @@ class Refits(Predictor):
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_row(x, self._features), np.array([self.space.encode(y)])
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
-        """Learn one example, and fit when it is time."""
-        rows, codes = noted or self.note(x, y)
-        self._features = rows.shape[1]
-        self.n += 1
-        if self._history is None:
-            return
-        self._history.append(rows, codes, np.ones(1, np.bool_))
-        if self.n == self._next:
-            X, labels, _ = self._history.examples
-            self.learners = Learners.fitted(X, labels, len(self.classes))
-            self._next = self._schedule.next_training(self.n)
-            if self._next is None:
-                self._history = None
+    def _fit(self, X: Any, codes: Integers) -> None:
+        self.learners = Learners.fitted(X, codes, len(self.classes))
 
 
 def _with_probabilities(name: str, predictor: Any) -> Any:

@@ -7,8 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn.maps.contract import Follower, ScoreMap, checked_map
-from venn.maps.followers import follower_of
+from venn.maps.contract import Follower, ScoreMap, checked_map, follower_of
 from venn.parameters import optional
 from venn.prediction import Forecast, Label
 from venn.predictors.learning import Predictor

@@ -17,7 +17,7 @@ from venn.machines.machine import Machine, checked_machine
 from venn.parameters import Parameters, above_one, has_methods, integer, optional, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.counts import ScoredExamples
-from venn.predictors.cross import Fold
+from venn.predictors.inductive import Fold
 from venn.predictors.inductive_base import InductivePart, scorer_of_classes
 from venn.predictors.learning import of_classes, teach_all
 from venn.saved import component, param

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from venn.monitors.losses import CLIP
+from venn.monitors.calibration import CLIP
 from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import CategoryCounts
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.merging import Calibration, checked_unordered
+from venn.predictors.learning import Calibration, checked_unordered
 from venn.show.terminal import Progress
 
 if TYPE_CHECKING:

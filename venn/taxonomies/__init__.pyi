@@ -1,10 +1,10 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
-from .base import ByScores as ByScores
-from .base import Deleted as Deleted
 from .groups import Grouped as Grouped
 from .scores import AdaptiveMarginBins as AdaptiveMarginBins
 from .scores import Argmax as Argmax
+from .scores import ByScores as ByScores
+from .scores import Deleted as Deleted
 from .scores import Dissent as Dissent
 from .scores import Gap as Gap
 from .scores import MarginBins as MarginBins

@@ -13,7 +13,7 @@ from venn.machines.sparse import SparseRows
 from venn.parameters import instance
 from venn.prediction import Bools, Floats, Integers
 from venn.saved import component, param
-from venn.taxonomies.base import ByTable, Counts
+from venn.taxonomies.scores import ByTable, Counts
 
 By: TypeAlias = int | Sequence[int] | Callable[[Floats], Hashable]  #: what names the groups
 Clean: TypeAlias = int | tuple[int, ...] | Callable[[Floats], Hashable]
