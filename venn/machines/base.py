@@ -11,7 +11,7 @@ from venn.machines.checks import check_code
 from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, only_table
 from venn.parameters import has_methods
 from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved
+from venn.saved import Saved, base, state
 from venn.turns import TakesTurns
 
 
@@ -161,6 +161,9 @@ class BaseMachine(TakesTurns, ABC):
     n: int
     tuning: Tuned | None = None  #: what chose the parameters, if `tune` did
     _asked: Any = None  # the hypotheses about the last object asked about, `BaseHypotheses`; None if out of date
+    _codes: dict[Label, int]
+    _examples: Any
+    _made: Any = None  # by content of the last question, the machine that answers, while the scale is another for each
 
     @property
     def learned(self) -> int:
@@ -210,30 +213,26 @@ class BaseMachine(TakesTurns, ABC):
         return (super().__getstate__() or {}) | {"_asked": None}
 
 
+def held_tuning(name: str, tuning: Any) -> Any:
+    """Return what chose the parameters of a machine, None if nothing did, or say what it must be."""
+    if tuning is not None and not has_methods(tuning, "met"):
+        raise ValueError(f"{name} must be what tune found, got {tuning!r}")
+    return tuning
+
+
+@base
 class KeptMachine(BaseMachine, Saved):
     """Base of machines that can be saved."""
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes, and what chose it."""
-        return super().parameters | {"tuning": self.tuning}
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return a machine that has learned nothing."""
-        given = dict(parameters)
-        tuning = given.pop("tuning", None)
-        if tuning is not None and not has_methods(tuning, "met"):
-            raise ValueError(f"tuning must be what tune found, got {tuning!r}")
-        machine = super().made_of(given)
-        machine.tuning = tuning
-        return machine
+    tuning: Any = state(held_tuning, start=None)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what was learned from a `state`; a subclass takes it over, and no earlier answer holds then."""
+        """Take over a `state`; no earlier answer holds then."""
         super().restore(state)
         self.forget()
 
     def fresh(self) -> Self:
-        """Return a machine with the same parameters that has learned nothing."""
-        return self.made_of(self.parameters)
+        """Return a machine with the same parameters, chosen by the same examples, that has learned nothing."""
+        made = self.made_of(self.parameters)
+        made.tuning = self.tuning
+        return made

@@ -48,22 +48,18 @@ def checked_weight(weight: Any) -> float:
     return positive("weight", weight, zero=True)
 
 
-def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:
+def checked_class_weights(name: str, weights: Any, classes: Sequence[Label]) -> Floats:
     """Return (c,) weights of the classes, 1 each by default, or say what is wrong with them."""
     c = len(classes)
     if weights is None:
         return np.ones(c)
+    wanted = f"{name} must be {c} finite numbers > 0, one for each class in order"
     try:
         clean = np.array([checked_weight(weight) for weight in weights])
     except (TypeError, ValueError):
-        raise TypeError(
-            f"class_weights must be {c} finite numbers > 0, one for each class in order, got {weights!r}"
-        ) from None
+        raise TypeError(f"{wanted}, got {weights!r}") from None
     if clean.shape != (c,) or not (clean > 0).all():
-        raise ValueError(
-            f"class_weights must be {c} finite numbers > 0, one for each class in order, got {weights!r}: leave "
-            "out the examples of a class that shall weigh nothing"
-        )
+        raise ValueError(f"{wanted}, got {weights!r}: leave out the examples of a class that shall weigh nothing")
     clean.setflags(write=False)
     return clean
 

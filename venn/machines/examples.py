@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ class ExampleTable:
 
     Parameters
     ----------
-    numbers : dtype, default int64
-        Of the codes: int64 for classes, float64 for labels that are numbers.
+    store : ObjectStore
+        Of their objects.
+    below : int, optional
+        Number of classes; None where labels are numbers.
 
     Attributes
     ----------
@@ -30,9 +32,11 @@ class ExampleTable:
         Weight of each example, without that of its class.
     """
 
-    def __init__(self, numbers: Any = np.int64) -> None:
+    def __init__(self, store: Any, below: int | None = None) -> None:
+        self.store = store
+        self.below = below
         self.n = 0
-        self.codes = np.zeros(0, numbers)
+        self.codes: Any = np.zeros(0, np.float64 if below is None else np.int64)
         self.weights = np.zeros(0)
 
     def make_room(self, n: int) -> None:
@@ -58,24 +62,23 @@ class ExampleTable:
         """Codes and weights."""
         return {"codes": self.codes[: self.n], "weights": self.weights[: self.n]}
 
-    def restore(self, state: Any, below: int | None, n: int) -> None:
-        """Take over a `state` of n examples, of classes below a number or, if that is None, of labels.
-
-        Raises
-        ------
-        ValueError
-            It is none.
-        """
+    def restore(self, state: Any) -> None:
+        """Take over a `state` of the objects in the store, or raise a ValueError if it is none."""
         checked_keys("examples", state, self.state)
-        if below is None:
+        n = self._held(state)
+        if self.below is None:
             held_finite("codes", state["codes"], (n,))
         else:
-            held_codes("codes", state["codes"], (n,), 0, below)
+            held_codes("codes", state["codes"], (n,), 0, self.below)
         if not (held_finite("weights", state["weights"], (n,)) > 0).all():
             raise ValueError("weights must be > 0")
         self.make_room(n)
         self.codes[:n], self.weights[:n] = state["codes"], state["weights"]
         self.n = n
+
+    def _held(self, state: dict[str, Any]) -> int:
+        """Return the number of examples of a state."""
+        return self.store.n
 
 
 class PlacedTable(ExampleTable):
@@ -97,8 +100,8 @@ class PlacedTable(ExampleTable):
         Place of each example.
     """
 
-    def __init__(self, by_class: bool = False) -> None:
-        super().__init__()
+    def __init__(self, store: Any, below: int, by_class: bool = False) -> None:
+        super().__init__(store, below)
         self.by_class = by_class
         self.places = np.zeros(0, np.int64)
         self._where: dict[Hashable, int] = {}
@@ -157,23 +160,19 @@ class PlacedTable(ExampleTable):
         """Codes, weights and places."""
         return super().state | {"places": self.places[: self.n]}
 
-    def restore_at(self, state: Any, below: int, contents: Sequence[bytes]) -> None:
-        """Take over a `state` of classes below a number; `contents` are the objects by place.
+    def _held(self, state: dict[str, Any]) -> int:
+        return held_rows("codes", state["codes"])
 
-        Raises
-        ------
-        ValueError
-            It is none.
-        """
-        checked_keys("examples", state, self.state)
-        n, m = held_rows("codes", state["codes"]), len(contents)
-        self.restore(state, below, n)
+    def restore(self, state: Any) -> None:
+        """Take over a `state` of the objects in the store, or raise a ValueError if it is none."""
+        super().restore(state)
+        n, m = self.n, self.store.n
         places = self.places[:n] = held_codes("places", state["places"], (n,), 0, m)
         if not np.bincount(places, minlength=m).all():
             raise ValueError(f"places must be all of {m}, got {np.unique(places).size} of them")
         codes = np.zeros(m, np.int64)
         codes[places] = self.codes[:n]
-        self._keys = [self._key(*each) for each in zip(contents, codes.tolist(), strict=True)]
+        self._keys = [self._key(self.store.key(place), code) for place, code in enumerate(codes.tolist())]
         self._where = {key: place for place, key in enumerate(self._keys)}
         if len(self._where) < m:
             raise ValueError("objects of different places must differ")

@@ -9,6 +9,7 @@ import numpy as np
 
 from venn._compiled.buffers import Branches, Objects, Scratch, Solved
 from venn._compiled.path import EVENTS
+from venn.machines.examples import PlacedTable
 from venn.machines.machine import doubled, grown
 from venn.prediction import Floats, Integers
 from venn.saved import checked_keys, held_codes, held_finite
@@ -23,6 +24,8 @@ class HingeBuffers:
 
     Parameters
     ----------
+    examples : PlacedTable
+        The examples at the objects.
     machines : int
     sides : int
         Number of suppositions about a new object.
@@ -39,8 +42,8 @@ class HingeBuffers:
         Objects, and members of a margin, that there is room for.
     """
 
-    def __init__(self, machines: int, sides: int) -> None:
-        k, s = machines, sides
+    def __init__(self, examples: PlacedTable, machines: int, sides: int) -> None:
+        self.examples, self.sides, k, s = examples, sides, machines, sides
         self.room = self.margin_room = 0
         self.objects = Objects(np.zeros((0, 0)), np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 2), np.int64))
         self.solved = Solved(
@@ -131,8 +134,10 @@ class HingeBuffers:
         for values in (self.objects.positive, self.objects.total, solved.beta, solved.score, solved.state):
             values[:, p] = values[:, last]
 
-    def state(self, count: int) -> dict[str, Any]:
-        """Return what is saved: half of the kernel, and the machines with their margins."""
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is saved: half of the kernel, and the machines with their margins."""
+        count = self.examples.count
         kernel, solved, size = self.objects.kernel, self.solved, self.solved.size
         widest = int(size.max())
         members, inverse = solved.members[:, :widest].copy(), solved.inverse[:, : widest + 1, : widest + 1].copy()
@@ -141,15 +146,17 @@ class HingeBuffers:
             bordered = used + 1 if used else 0
             square[bordered:] = square[:, bordered:] = 0.0
         return {
-            "kernel": np.concatenate([kernel[i, : i + 1] for i in range(count)]), "beta": solved.beta[:, :count],
+            "kernel": kernel[np.tril_indices(count)], "beta": solved.beta[:, :count],
             "score": solved.score[:, :count], "state": solved.state[:, :count], "bias": solved.bias,
             "drift": solved.drift, "size": size, "members": members, "inverse": inverse,
         }  # fmt: skip
 
-    def restore(self, state: Any, count: int) -> None:
-        """Take over a `state` of machines over `count` objects, at least one, or raise a ValueError."""
-        checked_keys("solution", state, SAVED)
-        k, m = len(self.solved.bias), count
+    def restore(self, state: Any) -> None:
+        """Take over a `state` of machines over as many objects, or raise a ValueError."""
+        checked_keys("buffers", state, SAVED)
+        k, m = len(self.solved.bias), self.examples.count
+        if m == 0:
+            return
         held = held_finite("kernel", state["kernel"], (m * (m + 1) // 2,))
         size: Integers = held_codes("size", state["size"], (k,), 0, m + 1)
         widest = int(size.max())
@@ -167,6 +174,5 @@ class HingeBuffers:
         }  # fmt: skip
         for name, own in numbers.items():
             own[:] = held_finite(name, state[name], own.shape)
-        for i in range(m):
-            kernel[i, : i + 1] = held[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2]
-            kernel[: i + 1, i] = kernel[i, : i + 1]
+        lower = np.tril_indices(m)
+        kernel[lower] = kernel.T[lower] = held

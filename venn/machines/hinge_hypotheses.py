@@ -124,14 +124,19 @@ class Listing:
         pairs = np.array([like[:2] for like in self.extras], np.int64).reshape(-1, 2)
         return {"examples": pairs, "weights": np.array([like[2] for like in self.extras], np.float64)}
 
-    def restore(self, state: Any, examples: Iterable[tuple[int, int, float]]) -> None:
-        """List the examples, each an object with class and weight, in the order of a state, or raise a ValueError."""
+    def restore(self, state: Any) -> None:
+        """Take over a `state`, or raise a ValueError; then the examples are to be counted."""
         checked_keys("listing", state, ("examples", "weights"))
-        self.equal[:] = 0
         further = held_rows("examples", state["examples"])
         pairs = held_array("examples", state["examples"], (further, 2), np.int64).tolist()
         weights = held_array("weights", state["weights"], (further,)).tolist()
         self.extras = {(p, code, weight): 0 for (p, code), weight in zip(pairs, weights, strict=True)}
+
+    def count(self, examples: Iterable[tuple[int, int, float]]) -> None:
+        """Count the examples, each an object with class and weight: those like a further one stand in its place."""
+        self.equal[:] = 0
+        self.extras = dict.fromkeys(self.extras, 0)
+        further = len(self.extras)
         for example in examples:
             self.add(*example)
         if len(self.extras) != further or not all(self.extras.values()):

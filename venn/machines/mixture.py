@@ -13,10 +13,10 @@ from venn.machines.machine import Bag, NotConverged, Tables
 from venn.machines.window import inside
 from venn.parameters import positive
 from venn.prediction import Floats
-from venn.saved import saved
+from venn.saved import component, param
 
 
-@saved
+@component
 class Mixture(BankView):
     """The members of a bank, mixed into one forecast of each class. On it `TransductiveVennAbers` is called V-mix.
 
@@ -74,11 +74,12 @@ class Mixture(BankView):
     probabilities = True  # what scores are
     deletes_exactly = False  # the new example's scores depend on its supposed label
 
-    def __init__(self, bank: Any, rate: float = 1.0, whole: bool = False) -> None:
-        super().__init__(bank, whole)
-        self.rate = positive("rate", rate)
+    rate: float = param(positive, default=1.0)
+
+    def derive(self) -> None:
+        """Blend the members of the bank as it is."""
         self._asked: MixtureHypotheses | None = None
-        self._blend = Blend(inside(bank), self.rate)
+        self._blend = Blend(inside(self.bank), self.rate)
 
     @property
     def residual(self) -> float:

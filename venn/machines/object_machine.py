@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -12,17 +12,16 @@ from venn.machines.base import BaseHypotheses
 from venn.machines.checks import clean_object, code_of
 from venn.machines.examples import PlacedTable
 from venn.machines.machine import Bag, ScoreTable, Tables, doubled, grown
-from venn.machines.scale import OnScale, ScaleLike
-from venn.machines.store import NONE, DenseObjects, contents_of
-from venn.parameters import class_codes
+from venn.machines.store import ObjectStore, Storing
 from venn.prediction import Floats, Integers, Label
-from venn.saved import checked_keys, held_array, held_finite
+from venn.saved import base, checked_keys, held_array
 
 #: Sets the scores (c, m + 1) of all columns, deleted ones or not: where the new object is not of a class, where it is.
 Fill: TypeAlias = Callable[[bool, Floats, Floats], None]
 
 
-class ObjectMachine(OnScale):
+@base
+class ObjectMachine(Storing):
     """Base of machines that keep one column for each distinct example: object and class.
 
     The new object stands in the column after the last.
@@ -33,33 +32,33 @@ class ObjectMachine(OnScale):
     # Norm of an object. Distances are then at most 2e8: below the 1e9 of a class without examples.
     _largest: ClassVar[float] = 1e8
     _absent: ClassVar[float] = -1e9
-    _examples: PlacedTable
 
-    def __init__(self, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
-        self._put_on(scale)
-        self._codes = class_codes(classes)
-        self.classes = tuple(self._codes)
-        self._examples = PlacedTable(by_class=True)  # a place is a column
-        self._objects = DenseObjects(0)
-        self._labels = np.zeros(0, np.int64)  # class of each column
-        self._weights = np.zeros(0, np.int64)  # and number of its examples
+    def _new_store(self) -> ObjectStore:
+        return ObjectStore(None, True)
+
+    def _new_examples(self) -> PlacedTable:
+        return PlacedTable(self._store, len(self.classes), by_class=True)  # a place is a column
+
+    def derive(self) -> None:
+        """Make room for the columns, of examples of one class each."""
+        super().derive()
+        m, places = self._count, self._examples.places[: self.n]
+        self._width = 0
+        self._labels, self._weights = np.zeros((2, 0), np.int64)  # class of each column, and number of its examples
+        self._make_room(m, self._store.features or 0)
+        self._labels[places] = self._examples.codes[: self.n]
+        self._weights[:m] = np.bincount(places, minlength=m)
 
     @property
     def _count(self) -> int:
         return self._examples.count
 
-    @property
-    def _columns(self) -> Floats:
-        """(d, > m) objects by feature."""
-        return self._objects.columns
-
     def _make_room(self, columns: int, features: int) -> None:
         """Make room for `columns` columns; capacities double."""
-        if features != self._objects.features:
-            # Nothing is learned yet: only then may objects of another length come.
-            self._objects = DenseObjects(features)
+        if features != self._width:  # nothing is learned yet: only then may objects of another length come
+            self._width = features
             self._new_features(features)
-        self._objects.make_room(columns)
+        self._store.make_room(columns)
         if columns > len(self._labels):
             room = doubled(len(self._labels), columns)
             self._labels, self._weights = grown(self._labels, room), grown(self._weights, room)
@@ -110,7 +109,7 @@ class ObjectMachine(OnScale):
         return self._bag(True)
 
     def _kept(self, x: Any) -> Floats:
-        clean = clean_object(x, self._objects.features if self.n else None)
+        clean = clean_object(x, self._store.features)
         # The largest feature is checked first: squares could overflow.
         norm = float(np.abs(clean).max())
         if norm <= self._largest:
@@ -134,7 +133,7 @@ class ObjectMachine(OnScale):
         self.forget()
         m = self._count
         self._make_room(m + 1, x.size)
-        self._objects.put(m, x)
+        self._store.put(m, x)
         self._labels[m] = self._weights[m] = 0
         test_scores = self._suppose()
         return ObjectHypotheses(
@@ -145,9 +144,6 @@ class ObjectMachine(OnScale):
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
         return self.hypotheses(x).test_scores.copy()
-
-    def _check_label(self, y: Label) -> None:
-        code_of(y, self._codes)
 
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example.
@@ -167,6 +163,7 @@ class ObjectMachine(OnScale):
         self._labels[column] = code
         self._weights[column] += 1
         self._examples.put(key, code)
+        self._store.keep(column)
 
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machine is then, to the last bit, the one that has learned all others.
@@ -206,9 +203,11 @@ class ObjectMachine(OnScale):
         if self._weights[column] > 0:
             return
         last = self._examples.drop(column)  # it takes the place of the column that is empty now
-        self._objects.drop(column, last)
+        self._store.drop(column, last)
         self._labels[column], self._weights[column] = self._labels[last], self._weights[last]
         self._move(last, column)
+        if self.n == 0:
+            self._store.clear()
 
     # -------------------------------------------------------------------- state
 
@@ -220,24 +219,14 @@ class ObjectMachine(OnScale):
     def state(self) -> dict[str, Any]:
         """The objects, the examples, and what else is kept of them."""
         m = self._count
-        return super().state | {
-            "objects": self._objects.held(m) if m else NONE, "examples": self._examples.state,
-            "arrays": self._arrays(m) if m else None,
-        }  # fmt: skip
+        return super().state | {"arrays": self._arrays(m) if m else None}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
         super().restore(state)
-        objects = held_finite("objects", state["objects"], np.shape(state["objects"]))
-        self._examples.restore_at(state["examples"], len(self.classes), contents_of(objects))
-        if self.n == 0:
+        m = self._count
+        if m == 0:
             return
-        d, m = objects.shape
-        self._make_room(m, d)
-        self._objects.columns[:, :m] = objects
-        places = self._examples.places[: self.n]
-        self._labels[places] = self._examples.codes[: self.n]
-        self._weights[:m] = np.bincount(places)
         own = self._arrays(m)
         checked_keys("arrays", state["arrays"], own)
         for name, corner in own.items():

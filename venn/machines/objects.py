@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -22,15 +21,15 @@ from venn._compiled.neighbours import (
     welcome,
 )
 from venn._compiled.rows import squares_row
+from venn.labels import checked_labels
 from venn.machines.machine import grown
 from venn.machines.object_machine import Fill, ObjectMachine
-from venn.machines.scale import ScaleLike
 from venn.parameters import integer
-from venn.prediction import Floats, Label
-from venn.saved import held_codes, saved
+from venn.prediction import Floats
+from venn.saved import component, held_codes, param
 
 
-@saved
+@component
 class NearestNeighbours(ObjectMachine):
     """Votes of the k nearest examples, by Euclidean distance.
 
@@ -86,19 +85,18 @@ class NearestNeighbours(ObjectMachine):
     score_unit = "votes"
     _largest = 1e150  # squares stay finite
 
-    def __init__(self, k: int, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
-        self.k = integer("k", k, 1)
-        super().__init__(classes, scale=scale)
-        self._distances = np.zeros(0)
-        self._new_levels(0)
+    k: int = param(integer, 1)
+    classes: Any = param(checked_labels, 2)
 
-    def _new_levels(self, room: int) -> None:
-        # k others and itself, each at a different distance, and one more while it enters.
+    def derive(self) -> None:
+        """Make the levels: k others and itself, each at a different distance, and one more while it enters."""
         depth, c = self.k + 2, len(self.classes)
+        self._distances = np.zeros(0)
         self._levels = Levels(
-            np.zeros((room, depth)), np.zeros((room, depth, c), np.int64), np.zeros(room, np.int64),
-            np.zeros((room, c), np.int64), np.zeros(room),
+            np.zeros((0, depth)), np.zeros((0, depth, c), np.int64), np.zeros(0, np.int64), np.zeros((0, c), np.int64),
+            np.zeros(0),
         )  # fmt: skip
+        super().derive()
 
     def _new_room(self, room: int) -> None:
         self._distances = np.zeros(room)
@@ -155,7 +153,7 @@ class NearestNeighbours(ObjectMachine):
             raise ValueError("levels must be those of the nearest examples of each column")
 
 
-@saved
+@component
 class NearestCentroid(ObjectMachine):
     """Distances to the centroids of the classes.
 
@@ -204,9 +202,12 @@ class NearestCentroid(ObjectMachine):
 
     unnamed = 0
 
-    def __init__(self, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
-        super().__init__(classes, scale=scale)
+    classes: Any = param(checked_labels, 2)
+
+    def derive(self) -> None:
+        """Make the sums."""
         self._new_features(0)
+        super().derive()
 
     def _new_features(self, features: int) -> None:
         c = len(self.classes)
@@ -254,7 +255,7 @@ class NearestCentroid(ObjectMachine):
         return {"sums": self._sums, "errors": self._errors, "sizes": self._sizes}
 
 
-@saved
+@component
 class NeighbourDistances(ObjectMachine):
     """Mean distances to the nearest examples of each class.
 
@@ -308,14 +309,17 @@ class NeighbourDistances(ObjectMachine):
     array([-0.375, -1.5  ])
     """
 
-    def __init__(self, k: int, classes: Sequence[Label], *, scale: ScaleLike = None) -> None:
-        self.k = integer("k", k, 1)
-        super().__init__(classes, scale=scale)
+    k: int = param(integer, 1)
+    classes: Any = param(checked_labels, 2)
+
+    def derive(self) -> None:
+        """Make the lists of nearest examples."""
         c = len(self.classes)
         self._distances = np.zeros(0)
         self._nearest = np.zeros((c, 0, self.k))
         self._others = np.zeros((c, 0))
         self._own = np.zeros(0)
+        super().derive()
 
     def _new_room(self, room: int) -> None:
         c = len(self.classes)

@@ -17,7 +17,7 @@ from venn.machines.ridge_solution import KeptRows, RidgeSolution, changed_by_las
 from venn.machines.shared_store import KernelRows, same
 from venn.machines.store import Content, ObjectStore, check_row
 from venn.prediction import Floats
-from venn.saved import checked_keys, held_int
+from venn.saved import checked_keys, held_finite, held_int
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
 SURE = 0.01  # where a random sum of all errors is above this share of the tolerance, each equation is looked at
@@ -487,16 +487,22 @@ class RidgeSystem:
     def state(self) -> dict[str, Any]:
         """What is saved: the solution, which example is checked next, and what the last one has changed."""
         before = None if self.before is None else list(self.before)
-        return self.solution.state(self.n) | {"probe": self.probe, "before": before}
+        n = self.n
+        return self.solution.state(n) | {
+            "targets": self.targets[:, :n], "ridge": self.ridge[:n], "probe": self.probe, "before": before,
+        }  # fmt: skip
 
-    def restore(self, state: Any, targets: Floats, ridge: Floats, features: int | None) -> None:
-        """Take over a `state` of n examples of (t, n) targets and (n,) ridges > 0, or raise a ValueError."""
+    def restore(self, state: Any) -> None:
+        """Take over a `state` of the objects in the store, or raise a ValueError if it is none."""
         checked_keys("system", state, self.state)
-        n = len(ridge)
+        n, t = self.store.n, len(self.targets)
+        self.n = 0  # what is there is not kept
         self.make_room(n)
-        self.solution.restore(state, n, features)
-        self.before = changed_by_last(state["before"], n - 1, len(targets))
-        self.targets[:, :n], self.ridge[:n] = targets, ridge
+        self._asked, self._afresh = self.solution, None
+        self.solution.restore(state, n, self.store.features)
+        self.before = changed_by_last(state["before"], n - 1, t)
+        self.targets[:, :n] = held_finite("targets", state["targets"], (t, n))
+        self.ridge[:n] = held_finite("ridge", state["ridge"], (n,))
         self.n, self.probe = n, held_int("probe", state["probe"])
 
     def __getstate__(self) -> dict[str, Any]:

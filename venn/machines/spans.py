@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.buffers import Branches, Objects, Solved
 from venn._compiled.span import delete_standing, delete_step
+from venn.machines.examples import PlacedTable
 from venn.prediction import Floats, Integers
+from venn.saved import checked_keys, held_array, held_bool
 
 
 class Entries(NamedTuple):
@@ -29,6 +31,8 @@ class Spans:
 
     Parameters
     ----------
+    examples : PlacedTable
+        The examples at the objects.
     signs : (machines, c) of +1 or -1
         Whether examples of a class are positive or negative for a machine.
     sides : int
@@ -42,9 +46,10 @@ class Spans:
         Spans by the current machines, NaN where unknown. Empty until one is needed.
     """
 
-    def __init__(self, signs: NDArray[np.int8], sides: int, kept: bool = False) -> None:
+    def __init__(self, examples: PlacedTable, signs: NDArray[np.int8], sides: int) -> None:
+        self.examples = examples
         self.signs = signs
-        self.kept = kept
+        self.kept = False
         self.known = np.zeros((len(signs), 0))
         self._supposed = np.zeros((sides, len(signs), 0))  # by the branches about the object asked about last
 
@@ -120,3 +125,17 @@ class Spans:
         """Move the spans of an object."""
         known = self.known[:, p : p + 1]
         self.known[:, to : to + 1] = known if known.size else np.nan
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Spans that are kept; others are computed again, to the last bit, from what a machine has learned."""
+        known = self.known[:, : self.examples.count] if self.kept and self.known.size else None
+        return {"kept": self.kept, "known": known}
+
+    def restore(self, state: Any) -> None:
+        """Take over a `state`, or raise a ValueError."""
+        checked_keys("spans", state, ("kept", "known"))
+        self.kept, known = held_bool("kept", state["kept"]), state["known"]
+        self.known = np.zeros((len(self.signs), 0))
+        if known is not None:
+            self.known = held_array("known", known, (len(self.signs), self.examples.count)).copy()

@@ -81,7 +81,7 @@ class Tuning(Saved):
     def made_of(cls, parameters: dict[str, Any]) -> Self:
         """Return what `tune` found, examples as bytes."""
         checked_keys("parameters", parameters, ("trials", "prefix", "classes"))
-        trials = [Trial(checked_kernel(kernel), *map(float, rest)) for kernel, *rest in parameters["trials"]]
+        trials = [Trial(checked_kernel("kernel", kernel), *map(float, rest)) for kernel, *rest in parameters["trials"]]
         prefix = [(np.frombuffer(x), y) for x, y in parameters["prefix"]]
         return cls(trials, prefix, parameters["classes"])
 
@@ -201,7 +201,7 @@ def tune(
             "be chosen; take a longer one, or shuffle"
         )
     tried = [positive("penalties", C) for C in penalties]
-    candidates = widths(X) if kernels is None else [fitted_to(checked_kernel(one), X) for one in kernels]
+    candidates = widths(X) if kernels is None else [fitted_to(checked_kernel("kernel", one), X) for one in kernels]
     if not tried or not candidates:
         raise ValueError(f"kernels and penalties must hold at least one each, got {candidates!r} and {tried!r}")
     trials: list[Trial] = []

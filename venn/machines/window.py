@@ -9,10 +9,22 @@ from venn.machines.machine import Hypotheses, Machine, NotConverged, checked_mac
 from venn.machines.scale import scale_of
 from venn.parameters import integer, with_methods
 from venn.prediction import Floats, Label
-from venn.saved import held_int, saved
+from venn.saved import component, held_int, param, state
 
 
-@saved
+def _checked_forgetting(name: str, machine: Any) -> Any:
+    """Return a machine that can forget, or say what is wrong with it."""
+    checked_machine(name, machine)
+    if isinstance(machine, SlidingWindow):
+        raise TypeError(f"{name} must be the machine itself, not a window on one, got {machine!r}")
+    scale = scale_of(machine)
+    if scale is not None and scale.teach:
+        raise ValueError(f"scale must not teach a machine that forgets, got {machine!r}")
+    wanted = "one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM"
+    return with_methods(name, machine, wanted, "unlearn_one")
+
+
+@component
 class SlidingWindow(Around):
     """A machine that holds the latest `size` examples, as if it had never met an older one, up to rounding.
 
@@ -78,29 +90,16 @@ class SlidingWindow(Around):
     (0, 5)
     """
 
-    def __init__(self, machine: Machine, size: int) -> None:
-        self.machine: Any = checked_machine(machine)
-        if isinstance(machine, SlidingWindow):
-            raise TypeError(f"machine must be the machine itself, not a window on one, got {machine!r}")
-        scale = scale_of(machine)
-        if scale is not None and scale.teach:
-            raise ValueError(f"scale must not teach a machine that forgets, got {machine!r}")
-        wanted = "one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM"
-        with_methods("machine", machine, wanted, "unlearn_one")
-        self.size = integer("size", size, 1)
-        if machine.n > self.size:
-            raise ValueError(f"machine must have learned at most size = {self.size} examples, got one of {machine.n}")
-        self.forgotten = 0
+    machine: Any = param(_checked_forgetting)
+    size: int = param(integer, 1)
+    forgotten: int = state(held_int, start=0)
 
-    @property
-    def state(self) -> dict[str, Any]:
-        """How many examples were forgotten; the machine has its own state."""
-        return {"forgotten": self.forgotten}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore the number of forgotten examples from a `state`."""
-        super().restore(state)
-        self.forgotten = held_int("forgotten", state["forgotten"])
+    def derive(self) -> None:
+        """Refuse a machine that has learned too much."""
+        if self.machine.n > self.size:
+            raise ValueError(
+                f"machine must have learned at most size = {self.size} examples, got one of {self.machine.n}"
+            )
 
     # ------------------------------------------------------------------ reading
 

@@ -154,7 +154,7 @@ class Defensive(HasLabels, Predictor):
         landmarks: int | None = None,
         scale: ScaleLike = None,
     ) -> None:
-        self.kernel = checked_kernel(kernel)
+        self.kernel = checked_kernel("kernel", kernel)
         self.space = Classes(classes)
         if len(self.classes) != 2:
             raise ValueError(f"classes must be two labels, for the theorem is about two, got {list(classes)!r}")
@@ -162,9 +162,9 @@ class Defensive(HasLabels, Predictor):
         if self.gamma > LARGEST_GAMMA:
             raise ValueError(f"gamma must be at most {LARGEST_GAMMA:g}, got {gamma!r}")
         self.landmarks = None if landmarks is None else integer("landmarks", landmarks, 1)
-        given = checked_scale(scale)
+        given = checked_scale("scale", scale)
         self.scale = Scale(given.first, given.ranges, teach=True) if given else given
-        self._placing = Placing(self.scale) if self.scale else None
+        self._placing = Placing(self.scale, self.space) if self.scale else None
         rate, terms = 2.0 * self.gamma, 1
         while terms * log(rate) - lgamma(terms + 1.0) > NEGLIGIBLE or terms < rate:
             terms += 1
@@ -200,7 +200,7 @@ class Defensive(HasLabels, Predictor):
             "of_objects": self._of_objects,
             "right": self._right,
             "missed": self._missed,
-            "placing": None if self._placing is None else self._placing.state(self.space),
+            "placing": None if self._placing is None else self._placing.state,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -215,7 +215,7 @@ class Defensive(HasLabels, Predictor):
         self._of_objects = held_float("of_objects", state["of_objects"])
         self._right, self._missed = (held_float(name, state[name]) for name in ("right", "missed"))
         if self._placing is not None:
-            self._placing.restore(state["placing"], self.space)
+            self._placing.restore(state["placing"])
         if isinstance(objects, SparseRows) and len(objects) != kept:
             raise ValueError(f"objects must be {kept}, one for each weight, got {len(objects)}")
         if kept:

@@ -106,10 +106,6 @@ def _beside(group: int | tuple[int, ...] | None, by: By) -> int | tuple[int, ...
 # Transductive ----------------------------------------------------------------------------------------------------
 
 
-def _read(_: str, machine: Any) -> Any:
-    return checked_machine(machine)
-
-
 @component
 class Within(Around):
     """A view of a machine for predictors within groups: examples of other groups than the new one's do not count.
@@ -139,7 +135,7 @@ class Within(Around):
     array([1, 1, 0, 0])
     """
 
-    machine: Any = param(_read)
+    machine: Any = param(checked_machine)
     by: Clean = param(checked_by)
 
     def derive(self) -> None:
