@@ -13,7 +13,7 @@ from venn.machines.columns import ColumnScale, held_scale, middle
 from venn.machines.sparse import SparseRows
 from venn.machines.trees import FlatTrees
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, held_codes, held_finite, saved
+from venn.saved import Saved, component, held_codes, held_finite, held_int, held_rows, own, param
 
 TREES = 100  # of the forest
 LEAVES = 400  # rounds of boosting times classes: with many classes there are fewer rounds
@@ -21,7 +21,24 @@ FARTHEST = 10.0  # deviations from the centre, for the logistic regression
 KINDS = 3
 
 
-@saved
+K = own(lambda learners: len(learners.present))  # classes among the examples
+
+
+def _held_present(name: str, present: Any, c: int) -> Any:
+    held_codes(name, present, (held_rows(name, present),), 0, c)
+    if not len(present) or not (np.diff(present) > 0).all():
+        raise ValueError(f"{name} must be ascending class codes, got {present!r}")
+    return present
+
+
+def _held_trees(name: str, trees: Any, k: int) -> Any:
+    # Where only the others are tried there is no forest.
+    if not isinstance(trees, FlatTrees | None) or (trees is not None and k == 1):
+        raise ValueError(f"{name} must be trees, or None where there is one class, got {trees!r}")
+    return trees
+
+
+@component
 class Learners(Saved):
     """A random forest, boosted trees and a logistic regression, fitted to the same examples with nothing to choose.
 
@@ -50,32 +67,18 @@ class Learners(Saved):
     [1, 1, 1]
     """
 
-    def __init__(
-        self, c: int, present: Integers, forest: Any, boosted: Any, scale: Floats, coefficients: Floats
-    ) -> None:
-        self.c = c
-        self.present = present
-        self.forest: FlatTrees | None = forest
-        self.boosted: FlatTrees | None = boosted
-        self.scale = scale
-        self.coefficients = coefficients
-        self._scale: ColumnScale = held_scale(scale)
-        self._weights, self._constants = np.ascontiguousarray(coefficients[:, :-1]), coefficients[:, -1].copy()
+    c: int = param(held_int, 1)
+    present: Integers = param(_held_present, own(lambda learners: learners.c))
+    forest: FlatTrees | None = param(_held_trees, K)
+    boosted: FlatTrees | None = param(_held_trees, K)
+    scale: Floats = param()
+    coefficients: Floats = param(held_finite, own(lambda m: (1 if K.of(m) == 2 else K.of(m), m.scale.shape[-1] + 1)))
 
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return learners made of these arrays, or raise a ValueError if they are none."""
-        made = super().made_of(parameters)
-        k = np.shape(made.present)[0] if np.ndim(made.present) == 1 else 0
-        held_codes("present", made.present, (k,), 0, made.c)
-        if not k or not (np.diff(made.present) > 0).all():
-            raise ValueError(f"present must be ascending class codes, got {made.present!r}")
-        d = made.scale.shape[-1]
-        held_finite("coefficients", made.coefficients, (1 if k == 2 else k, d + 1))
-        for trees in (made.forest, made.boosted):
-            if (trees is None) != (k == 1) or not isinstance(trees, FlatTrees | None):
-                raise ValueError(f"forest and boosted must be trees, or None where there is one class, got {trees!r}")
-        return made
+    def derive(self) -> None:
+        """Take the arrays apart."""
+        self._scale: ColumnScale = held_scale(self.scale)
+        self._weights = np.ascontiguousarray(self.coefficients[:, :-1])
+        self._constants = self.coefficients[:, -1].copy()
 
     @classmethod
     def fitted(cls, X: Any, codes: Integers, c: int) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 from zlib import crc32
 
@@ -10,15 +9,15 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from venn._compiled.landmarks import landmark_scores
-from venn.labels import HasLabels, label_space
+from venn.labels import checked_labels, label_space
 from venn.machines.frozen import clean_row
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.learners import KINDS, Learners, dense
 from venn.machines.machine import NotConverged
 from venn.machines.pools import fitted_pool
-from venn.parameters import class_codes, integer
-from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, held_finite, held_int, saved
+from venn.parameters import integer, optional
+from venn.prediction import Floats, Integers
+from venn.saved import Saved, component, held_finite, held_int, own, param, state
 
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.3, 3.0, 30.0)  # of the kernel machines
@@ -29,8 +28,17 @@ TINY = 1e-300
 TRIED = 3  # every third of the landmarks is left out once, to weigh the parts
 
 
-@saved
-class Stack(HasLabels, Saved):
+def _held_fit(name: str, fit: Any, stack: Stack) -> Any:
+    if not isinstance(fit, Fit | None) or (fit is None) != (stack.learned == 0):
+        raise ValueError(f"{name} must be what {stack.learned} examples are fitted by, got {fit!r}")
+    c, d = len(stack.classes), stack.features
+    if fit is not None and (fit.learners.c, len(fit.learners.scale[0])) != (c, d):
+        raise ValueError(f"{name} must be of {c} classes and {d} features")
+    return fit
+
+
+@component
+class Stack(Saved):
     """A forest, boosted trees, a logistic regression and kernel machines in one scorer, with nothing to choose.
 
     It is fitted to many examples at once, by an inductive predictor: see `InductiveVennAbers`. The scores of an
@@ -70,34 +78,20 @@ class Stack(HasLabels, Saved):
 
     log_odds = True  #: what scores are
 
-    def __init__(self, classes: Sequence[Label], landmarks: int = 2000) -> None:
-        self.space = label_space(tuple(class_codes(classes)))
-        self.landmarks = integer("landmarks", landmarks, 1)
-        self.learned = 0
-        self.features: int | None = None
-        self.fit: Fit | None = None
+    classes: Any = param(checked_labels, 2)
+    landmarks: int = param(integer, 1, default=2000)
+    learned: int = state(held_int, start=0)
+    features: int | None = state(optional, held_int, 1, start=None)
+    fit: Any = state(_held_fit, own(lambda stack: stack), start=None)
+
+    def derive(self) -> None:
+        """Forget what copies share."""
+        self.space = label_space(self.classes)
         self.latest: dict[int, Fit] = {}  # by a checksum of the examples, shared by copies: the last one alone
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """What is fitted."""
-        return {"learned": self.learned, "features": self.features, "fit": self.fit}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
-        super().restore(state)
-        self.learned, self.fit = held_int("learned", state["learned"]), state["fit"]
-        self.features = None if state["features"] is None else held_int("features", state["features"], 1)
-        if not isinstance(self.fit, Fit | None) or (self.fit is None) != (self.learned == 0):
-            raise ValueError(f"fit must be what {self.learned} examples are fitted by, got {self.fit!r}")
-        if self.fit is not None and (self.fit.learners.c, len(self.fit.learners.scale[0])) != (
-            len(self.classes), self.features,
-        ):  # fmt: skip
-            raise ValueError(f"fit must be of {len(self.classes)} classes and {self.features} features")
 
     def fresh(self) -> Self:
         """Return one that is fitted to nothing."""
-        new = type(self)(self.classes, self.landmarks)
+        new = super().fresh()
         new.latest = self.latest
         return new
 
@@ -132,7 +126,13 @@ class Stack(HasLabels, Saved):
         return self.fit.scores(rows)
 
 
-@saved
+def _held_learners(name: str, learners: Any) -> Learners:
+    if not isinstance(learners, Learners):
+        raise ValueError(f"{name} must be Learners, got {learners!r}")
+    return learners
+
+
+@component
 class Fit(Saved):
     """What a stack has fitted: its parts, and how they are put together.
 
@@ -147,26 +147,16 @@ class Fit(Saved):
     biases : (c,) float64
     """
 
-    def __init__(
-        self, learners: Learners, columns: Floats, coefficients: Floats, bases: Floats, powers: Floats, biases: Floats
-    ) -> None:
-        self.learners, self.columns, self.coefficients, self.bases = learners, columns, coefficients, bases
-        self.powers, self.biases = powers, biases
-        self._asked: tuple[bytes, Floats] | None = None
+    learners: Learners = param(_held_learners)
+    columns: Floats = param(held_finite, own(lambda fit: (fit.learners.scale.shape[-1], np.shape(fit.columns)[-1])))
+    coefficients: Floats = param(held_finite, own(lambda fit: (len(PENALTIES), fit.learners.c, fit.columns.shape[1])))
+    bases: Floats = param(held_finite, own(lambda fit: (len(PENALTIES), fit.learners.c)))
+    powers: Floats = param(held_finite, (KINDS + len(PENALTIES),))
+    biases: Floats = param(held_finite, own(lambda fit: (fit.learners.c,)))
 
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return a fit of these parts, or raise a ValueError if they do not fit together."""
-        made = super().made_of(parameters)
-        if not isinstance(made.learners, Learners):
-            raise ValueError(f"learners must be Learners, got {made.learners!r}")
-        c, d, m = made.learners.c, made.learners.scale.shape[-1], np.shape(made.columns)[-1]
-        held_finite("columns", made.columns, (d, m))
-        held_finite("coefficients", made.coefficients, (len(PENALTIES), c, m))
-        held_finite("bases", made.bases, (len(PENALTIES), c))
-        held_finite("powers", made.powers, (KINDS + len(PENALTIES),))
-        held_finite("biases", made.biases, (c,))
-        return made
+    def derive(self) -> None:
+        """Remember nothing."""
+        self._asked: tuple[bytes, Floats] | None = None
 
     @classmethod
     def of(cls, X: Floats, codes: Integers, c: int, landmarks: int) -> Self:
