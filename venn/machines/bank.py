@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from venn.labels import checked_labels
-from venn.machines.around import Around
 from venn.machines.base import BaseHypotheses, in_bag
 from venn.machines.checks import code_of
 from venn.machines.frozen import clean_rows
@@ -21,7 +20,7 @@ from venn.machines.ridge import RidgeSystem
 from venn.machines.shared_store import SharedStore, same
 from venn.machines.store import Content, Storing, all_one
 from venn.machines.threads import side_by_side
-from venn.machines.window import inside
+from venn.machines.window import Around, inside
 from venn.parameters import flag, has_methods, integer, several_positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import base, component, own, param, state

@@ -17,10 +17,18 @@ from threadpoolctl import ThreadpoolController
 from venn._compiled.grid import all_finite
 from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores, softmax
-from venn.machines.categories import categories_of, columns_of, innermost, unwrapped
 from venn.machines.checks import all_real, check_columns, clean_object, is_table, known, strange_rows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
-from venn.machines.tables import TableRows, by_name, rows_by_name, with_text
+from venn.machines.tables import (
+    TableRows,
+    by_name,
+    categories_of,
+    columns_of,
+    innermost,
+    rows_by_name,
+    unwrapped,
+    with_text,
+)
 from venn.machines.trees import FlatTrees
 from venn.parameters import class_codes, flag, has_methods, optional
 from venn.prediction import Floats, Integers, Label
@@ -118,7 +126,7 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
         return table
 
 
-class Owned(NamedTuple):
+class KeptEstimator(NamedTuple):
     """An estimator that nobody will change: it is not copied."""
 
     estimator: Any
@@ -126,7 +134,7 @@ class Owned(NamedTuple):
 
 def copied(estimator: Any) -> Any:
     """Return a copy of an estimator, unless it is owned."""
-    return estimator.estimator if isinstance(estimator, Owned) else copy.deepcopy(estimator)
+    return estimator.estimator if isinstance(estimator, KeptEstimator) else copy.deepcopy(estimator)
 
 
 def method_of(estimator: Any, wanted: str | None) -> str:
@@ -145,7 +153,7 @@ def labels_of(estimator: Any, classes: Any) -> list[Any]:
 def _fitted(name: str, given: Any, beside: tuple[Any, Any]) -> Any:
     """Return a copy of a fitted classifier, or say what it must be, beside classes and a method."""
     classes, wanted = beside
-    estimator = unwrapped(given.estimator if isinstance(given, Owned) else given)
+    estimator = unwrapped(given.estimator if isinstance(given, KeptEstimator) else given)
     if wanted is not None and (not isinstance(wanted, str) or wanted not in METHODS or not _has(estimator, wanted)):
         raise ValueError(f"method must be one of {METHODS} that the estimator has, or None, got {wanted!r}")
     method = "" if isinstance(estimator, type) else method_of(estimator, wanted)
@@ -161,7 +169,7 @@ def _fitted(name: str, given: Any, beside: tuple[Any, Any]) -> Any:
     shape = getattr(innermost(estimator), "decision_function_shape", None)
     if method == "decision_function" and len(own_classes) > 2 and shape == "ovo":
         raise ValueError(f"{name} must have one decision value for each class, got one-against-one {estimator!r}")
-    return estimator if isinstance(given, Owned) else copy.deepcopy(estimator)
+    return estimator if isinstance(given, KeptEstimator) else copy.deepcopy(estimator)
 
 
 def _held_classes(name: str, classes: Any, estimator: Any) -> tuple[Label, ...]:
@@ -264,7 +272,7 @@ class FrozenScorer(Saved):
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
         """Return a scorer by this estimator, which is not copied."""
-        return super().made_of(parameters | {"estimator": Owned(parameters.get("estimator"))})
+        return super().made_of(parameters | {"estimator": KeptEstimator(parameters.get("estimator"))})
 
     def derive(self) -> None:
         """Find out what the estimator answers, and how."""

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.categories import columns_of
 from venn.machines.checks import check_names
-from venn.machines.frozen import Answers, ObjectRows, Owned, clean_row, clean_rows, copied
+from venn.machines.frozen import Answers, KeptEstimator, ObjectRows, clean_row, clean_rows, copied
+from venn.machines.tables import columns_of
 from venn.parameters import has_methods, optional
 from venn.prediction import Floats
 from venn.saved import Saved, component, param
@@ -17,7 +17,7 @@ from venn.saved import Saved, component, param
 
 def _fitted(name: str, given: Any) -> Any:
     """Return a copy of a fitted regressor, or say what it must be."""
-    one = given.estimator if isinstance(given, Owned) else given
+    one = given.estimator if isinstance(given, KeptEstimator) else given
     if not has_methods(one, "predict"):
         raise TypeError(f"{name} must be a fitted regressor, with a method 'predict', got {one!r}")
     if hasattr(one, "classes_"):
@@ -73,7 +73,7 @@ class FrozenRegressor(Saved):
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
         """Return a scorer by these estimators, which are not copied."""
-        return super().made_of({name: None if one is None else Owned(one) for name, one in parameters.items()})
+        return super().made_of({name: None if one is None else KeptEstimator(one) for name, one in parameters.items()})
 
     def derive(self) -> None:
         """Compare the columns of the estimators."""

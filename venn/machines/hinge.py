@@ -16,14 +16,22 @@ from venn._compiled.margin import certify, commit_step, place, worst_residual
 from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
 from venn._compiled.smo import tolerance_of
 from venn._compiled.step import PART, solve_step
-from venn.machines.examples import PlacedTable
-from venn.machines.exchange import SMALL, Problem, Solution, exchanged, margin_from_states, one_thread
-from venn.machines.hinge_buffers import HingeBuffers
-from venn.machines.hinge_hypotheses import HingeQuestion, Listing, OneVsAllHypotheses, mirrored
+from venn.machines.base import PlacedTable
+from venn.machines.exchange import (
+    SMALL,
+    SURE,
+    Problem,
+    Solution,
+    backup_of,
+    exchanged,
+    margin_from_states,
+    move_masses,
+    move_one,
+    one_thread,
+)
+from venn.machines.hinge_hypotheses import HingeBuffers, HingeQuestion, Listing, OneVsAllHypotheses, Spans, mirrored
 from venn.machines.kernels import proximities
 from venn.machines.machine import Bag, NotConverged
-from venn.machines.masses import SURE, backup_of, move_masses, move_one
-from venn.machines.spans import Spans
 from venn.machines.store import Content, ObjectStore, StoreWeighing, all_one
 from venn.machines.threads import side_by_side
 from venn.parameters import integer

@@ -11,8 +11,8 @@ import numpy as np
 
 from venn._compiled.sparse import Rows
 from venn.labels import checked_labels
+from venn.machines.base import ExampleTable
 from venn.machines.checks import checked_class_weights, checked_weight, clean_object, code_of
-from venn.machines.examples import ExampleTable
 from venn.machines.kernels import Kernel, checked_kernel, needs_scale
 from venn.machines.machine import doubled, grown
 from venn.machines.scale import OnScale

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from venn.covariates import CovariateShift
-from venn.machines.machine import Hypotheses, ScoreTable, under_each
-from venn.machines.weighed import weights_of
+from venn.machines.machine import Hypotheses, ScoreTable, under_each, weights_of
 from venn.nonconformity.scores import ScoreMeasure
 from venn.prediction import Floats
 

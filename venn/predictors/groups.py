@@ -9,10 +9,10 @@ import numpy as np
 
 from venn.covariates import CovariateShift
 from venn.labels import space_of
-from venn.machines.around import Around
 from venn.machines.base import Reread
 from venn.machines.frozen import ObjectRows
 from venn.machines.machine import Tables, checked_machine
+from venn.machines.window import Around
 from venn.prediction import Bools, Floats, Integers
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import OnMachine

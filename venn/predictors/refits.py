@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from venn.labels import HasLabels, checked_labels, label_space
 from venn.machines.frozen import clean_row, clean_rows
-from venn.machines.learners import KINDS, Learners
+from venn.machines.stack import KINDS, Learners
 from venn.parameters import above_one, integer
 from venn.prediction import Floats, Integers, Label
 from venn.predictors.history import History, held_features, held_history

@@ -8,8 +8,7 @@ import numpy as np
 
 from venn._compiled.classwise import classwise_pairs
 from venn.covariates import CovariateShift, checked_covariates
-from venn.machines.machine import Machine, ScoreTable, only_table
-from venn.machines.weighed import weights_of
+from venn.machines.machine import Machine, ScoreTable, only_table, weights_of
 from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import ClassIntervals, Floats

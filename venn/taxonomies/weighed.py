@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from venn.covariates import CovariateShift
-from venn.machines.machine import Hypotheses, ScoreTable, under_each
-from venn.machines.weighed import weights_of
+from venn.machines.machine import Hypotheses, ScoreTable, under_each, weights_of
 from venn.prediction import Floats, Integers
 from venn.taxonomies.base import ByScores, Deleted
 
