@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from venn._compiled.trees import NODE, tree_sums
-from venn.parameters import flag
+from venn.parameters import flag, one_of
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, held_array, held_codes, held_rows, saved
+from venn.saved import Saved, component, held_array, held_codes, held_rows, own, param
 
 Parts: TypeAlias = dict[str, Any]  #: arguments of `FlatTrees`
 
@@ -213,7 +214,30 @@ TRIED = 64  # rows that are compared with scikit-learn's answers
 FIELDS = ("thresholds", "threshold"), ("left", "left"), ("right", "right"), ("columns", "column"), ("how", "how")
 
 
-@saved
+def rows(name: str) -> own:
+    """Return the shape of an array of trees that has one dimension."""
+    return own(lambda trees: (held_rows(name, getattr(trees, name)),))
+
+
+N = own(lambda trees: held_rows("thresholds", trees.thresholds))  # nodes
+
+
+def _held_start(name: str, start: Any, link: str) -> Any:
+    k = held_rows(name, start)
+    if k < 1 or (k > 1 and link not in ("shares", "softmax")):
+        raise ValueError(f"{name} must be one number, or one for each class, got {k}")
+    return held_array(name, start, (k,))
+
+
+def _held_children(name: str, child: Any, trees: FlatTrees) -> Any:
+    n = len(trees.thresholds)
+    held_codes(name, child, (n,), -held_rows("leaves", trees.leaves), n, np.int32)
+    if ((child >= 0) & (child <= np.arange(n))).any():  # otherwise the walk might never end
+        raise ValueError(f"{name} must be nodes after their parents, or leaves, got others")
+    return child
+
+
+@component
 class FlatTrees(Saved):
     """The trees of a fitted estimator as plain arrays, walked by compiled code.
 
@@ -281,61 +305,36 @@ class FlatTrees(Saved):
             return None  # whatever a version of scikit-learn holds or says, it can be asked itself
         return trees if near else None
 
-    def __init__(
-        self,
-        link: str,
-        single: bool,
-        missing: bool,
-        start: Floats,
-        roots: Integers,
-        thresholds: Floats,
-        left: Any,
-        right: Any,
-        columns: Any,
-        how: Any,
-        leaves: Floats,
-        sets: Any,
-        places: Integers,
-        categories: Floats,
-    ) -> None:
-        if link not in LINKS:
-            raise ValueError(f"link must be one of {list(LINKS)}, got {link!r}")
-        self.link, self.single, self.missing = link, flag("single", single), flag("missing", missing)
-        k, n, m, s = (
-            held_rows(*of) for of in (("start", start), ("thresholds", thresholds), ("leaves", leaves), ("sets", sets))
-        )
-        d, q = held_rows("places", places) - 1, held_rows("categories", categories)
-        self.start = held_array("start", start, (k,))
-        self.leaves = held_array("leaves", leaves, (m, k if link == "shares" else 1))
-        self.roots = held_codes("roots", roots, (held_rows("roots", roots),), -m, n)
-        self.sets = held_array("sets", sets, (s, 8), np.uint32)
-        self.categories = held_array("categories", categories, (q,))
-        self.places = held_codes("places", places, (d + 1,), 0, q + 1)
-        counts = np.diff(places)
-        if d < 1 or places[0] != 0 or places[-1] != q or counts.min() < 0 or counts.max() > 256:
-            raise ValueError(f"places must part {q} categories among columns, at most 256 in one, got {places}")
-        if k < 1 or not len(roots) or (k > 1 and link not in ("shares", "softmax")):
-            raise ValueError(f"start must be one number, or one for each class, got {k}")
-        self._nodes = np.empty(n, NODE)
-        held = {"thresholds": held_array("thresholds", thresholds, (n,))}
-        for name, child in (("left", left), ("right", right)):
-            held[name] = held_codes(name, child, (n,), -m, n, np.int32)
-            # Otherwise the walk might never end.
-            if ((child >= 0) & (child <= np.arange(n))).any():
-                raise ValueError(f"{name} must be nodes after their parents, or leaves, got others")
-        held["columns"] = held_codes("columns", columns, (n,), 0, d, np.int32)
-        held["how"] = held_codes("how", how, (n,), 0, 2 * s + 2, np.int32)
-        if not counts[columns[how > 1]].all():
-            raise ValueError("columns must be categorical ones where a node asks for a set, got others")
-        for name, field in FIELDS:
-            self._nodes[field] = held[name]
+    link: str = param(one_of, tuple(LINKS))
+    single: bool = param(flag)
+    missing: bool = param(flag)
+    start: Floats = param(_held_start, own(attrgetter("link")))
+    roots: Integers = param(held_codes, rows("roots"), own(lambda t: -len(t.leaves)), N)
+    thresholds: Floats = param(held_array, rows("thresholds"))
+    left: Any = param(_held_children, own(lambda trees: trees))
+    right: Any = param(_held_children, own(lambda trees: trees))
+    columns: Any = param(held_codes, rows("thresholds"), 0, own(lambda t: len(t.places) - 1), np.int32)
+    how: Any = param(held_codes, rows("thresholds"), 0, own(lambda t: 2 * len(t.sets) + 2), np.int32)
+    leaves: Floats = param(
+        held_array, own(lambda t: (held_rows("leaves", t.leaves), len(t.start) if t.link == "shares" else 1))
+    )
+    sets: Any = param(held_array, own(lambda t: (held_rows("sets", t.sets), 8)), np.uint32)
+    places: Integers = param(held_codes, rows("places"), 0, own(lambda t: held_rows("categories", t.categories) + 1))
+    categories: Floats = param(held_array, rows("categories"))
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes, by name."""
-        own = ("link", "single", "missing", "start", "roots", "leaves", "sets", "places", "categories")
-        nodes = {name: np.ascontiguousarray(self._nodes[field]) for name, field in FIELDS}
-        return {**{name: getattr(self, name) for name in own}, **nodes}
+    def derive(self) -> None:
+        """Put the nodes together."""
+        counts, q = np.diff(self.places), len(self.categories)
+        if len(counts) < 1 or self.places[0] != 0 or self.places[-1] != q or counts.min() < 0 or counts.max() > 256:
+            raise ValueError(f"places must part {q} categories among columns, at most 256 in one, got {self.places}")
+        if not len(self.roots):
+            raise ValueError("roots must be those of one tree or more, got none")
+        if not counts[self.columns[self.how > 1]].all():
+            raise ValueError("columns must be categorical ones where a node asks for a set, got others")
+        self._nodes = np.empty(len(self.thresholds), NODE)
+        for name, field in FIELDS:
+            self._nodes[field] = getattr(self, name)
+            setattr(self, name, self._nodes[field])  # once in memory
 
     def __repr__(self) -> str:
         return f"<FlatTrees: {len(self.roots)} trees, {len(self.leaves)} leaves, link={self.link!r}>"
