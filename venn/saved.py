@@ -104,12 +104,9 @@ class Field(NamedTuple):
         """Return the value as the object keeps it, or raise what the check raises."""
         if self.check is None:
             return value
-        return self.check(self.name, value, *(asked(one, thing) for one in self.arguments))
-
-
-def asked(value: Any, thing: Any) -> Any:
-    """Return a declared value, by the object where it is its `own`."""
-    return value.of(thing) if isinstance(value, own) else value
+        if not self.arguments:
+            return self.check(self.name, value)
+        return self.check(self.name, value, *[one.of(thing) if type(one) is own else one for one in self.arguments])
 
 
 def param(
@@ -196,7 +193,8 @@ class Saved:
                 delattr(self, field.name)
             setattr(self, field.attribute, field.checked(value, self))
         for field in self.learned_as:
-            setattr(self, field.attribute, asked(field.start, self))
+            start = field.start
+            setattr(self, field.attribute, start.of(self) if type(start) is own else start)
         self.derive()
 
     def derive(self) -> None:

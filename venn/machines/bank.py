@@ -165,7 +165,8 @@ class Bank(Storing):
         self._ridges = [(1 / C,) for _ in self._store.readers for C in self.penalties]
         self._group = np.zeros(len(self.classes), np.int64)
         self._tables = np.empty((len(self.systems), 4, len(self.classes), 0))
-        self._make_room(self.n)
+        if self.n:
+            self._make_room(self.n)
 
     @property
     def size(self) -> int:

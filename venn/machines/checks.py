@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.grid import all_finite
-from venn.machines.sparse import is_sparse
+from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import REAL, TRUTH, positive
 from venn.prediction import Bools, Floats, Label
 
@@ -126,6 +126,15 @@ def clean_object(x: Any, features: int | None, missing: bool = False) -> Floats:
             raise ValueError(f"x must be finite, got {clean[where[0]]} at feature {where[0]}")
         clean[np.isnan(clean)] = np.nan  # those of other bits too
     return clean
+
+
+def in_form(x: Any, features: int | None, sparse: bool) -> Floats | SparseRows:
+    """Return `x` clean, as a sparse row or as an array, whatever it is, or say what is wrong with it."""
+    if is_sparse(x):
+        row = clean_sparse("x", x, features)
+        return row if sparse else row.toarray()[0]
+    dense = clean_object(x, features)
+    return rows_of(dense[None]) if sparse else dense
 
 
 def known(values: Floats, missing: bool) -> Bools:

@@ -141,8 +141,8 @@ class OneVsAllSVM(StoreWeighing):
 
     threads: int = param(integer, 1, default=1, kw_only=True, unsaid=all_one)
     _listing: Listing = state(start=own(lambda machine: Listing(machine.class_weights)), within=True)
-    _buffers: HingeBuffers = state(start=own(methodcaller("_new_buffers")), within=True)
     _spans: Spans = state(start=own(methodcaller("_new_spans")), within=True)
+    _buffers: HingeBuffers = state(start=own(methodcaller("_new_buffers")), within=True)
     # Largest squared distance from the first object, and K(x, x) where the kernel does not know its proximities.
     _scale: float = state(held_float, 0.0, start=0.0)
 
@@ -152,11 +152,11 @@ class OneVsAllSVM(StoreWeighing):
     def _new_examples(self) -> PlacedTable:
         return PlacedTable(self._store, len(self.classes))
 
-    def _new_buffers(self) -> HingeBuffers:
-        return HingeBuffers(self._examples, len(signs_of(self.classes)), len(set(self.class_weights.tolist())) + 1)
-
     def _new_spans(self) -> Spans:
-        return Spans(self._examples, signs_of(self.classes), self._buffers.sides)
+        return Spans(self._examples, signs_of(self.classes), len(set(self.class_weights.tolist())) + 1)
+
+    def _new_buffers(self) -> HingeBuffers:
+        return HingeBuffers(self._examples, len(self._spans.signs), self._spans.sides)
 
     def derive(self) -> None:
         """Weigh what may be supposed, and sum the examples by object."""

@@ -47,7 +47,7 @@ class HingeBuffers:
     """
 
     def __init__(self, examples: PlacedTable, machines: int, sides: int) -> None:
-        self.examples, self.sides, k, s = examples, sides, machines, sides
+        self.examples, k, s = examples, machines, sides
         self.room = self.margin_room = 0
         self.objects = Objects(np.zeros((0, 0)), np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 2), np.int64))
         self.solved = Solved(
@@ -216,7 +216,7 @@ class Spans:
 
     def __init__(self, examples: PlacedTable, signs: NDArray[np.int8], sides: int) -> None:
         self.examples = examples
-        self.signs = signs
+        self.signs, self.sides = signs, sides
         self.kept = False
         self.known = np.zeros((len(signs), 0))
         self._supposed = np.zeros((sides, len(signs), 0))  # by the branches about the object asked about last

@@ -110,7 +110,8 @@ class LeastSquaresSVM(StoreWeighing):
         super().derive()
         self._values, self._group = np.unique(self.class_weights, return_inverse=True)
         self._tables = np.empty((len(self._values), 4, len(self.classes), 0))
-        self._make_room(self.n)
+        if self.n:
+            self._make_room(self.n)
 
     def _make_room(self, n: int) -> None:
         """Make room for `n` examples; capacities double."""

@@ -13,8 +13,8 @@ import numpy as np
 from venn._compiled.sparse import Rows
 from venn.labels import LabelSpace, space_of
 from venn.machines.base import KeptMachine
-from venn.machines.checks import checked_place, clean_object, code_of
-from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
+from venn.machines.checks import checked_place, code_of, in_form
+from venn.machines.sparse import SparseRows, is_sparse, rows_of
 from venn.parameters import TRUTH, Parameters, flag, integer, number, optional
 from venn.prediction import Floats, Label
 from venn.saved import base, checked_keys, component, held_array, held_bool, held_finite, held_rows, own, param, state
@@ -319,16 +319,11 @@ class Placing:
 
     def in_form(self, x: Any) -> Any:
         """Return `x` in the form of earlier objects, dense or sparse, or say what is wrong with it."""
-        features, sparse = None, is_sparse(x)
         if self.now is not None:
-            features, sparse = len(self.now.spread), self.now.center is None
-        elif self.rows:
-            features, sparse = self.rows[0].shape[-1], isinstance(self.rows[0], SparseRows)
-        if is_sparse(x):
-            row = clean_sparse("x", x, features)
-            return row if sparse else row.toarray()[0]
-        dense = clean_object(x, features)
-        return rows_of(dense[None]) if sparse else dense
+            return in_form(x, len(self.now.spread), self.now.center is None)
+        if self.rows:
+            return in_form(x, self.rows[0].shape[-1], isinstance(self.rows[0], SparseRows))
+        return in_form(x, None, is_sparse(x))
 
     def place(self, x: Any) -> Any:
         """Return `x` on the scale as it is now."""

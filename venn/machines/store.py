@@ -12,11 +12,11 @@ import numpy as np
 from venn._compiled.sparse import Rows
 from venn.labels import checked_labels
 from venn.machines.base import ExampleTable
-from venn.machines.checks import checked_class_weights, checked_weight, clean_object, code_of
+from venn.machines.checks import checked_class_weights, checked_weight, code_of, in_form
 from venn.machines.kernels import Kernel, checked_kernel, needs_scale
 from venn.machines.machine import doubled, grown
 from venn.machines.scale import OnScale
-from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
+from venn.machines.sparse import SparseRows, is_sparse
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import base, checked_keys, held_finite, own, param, state
@@ -265,15 +265,11 @@ class ObjectStore:
                 f"gamma='scale' needs columns of a known variance, got {self.kernel!r} in a machine that does not "
                 "scale: give the machine scale=True, or take gamma='auto', which is 1 / d"
             )
-        if not is_sparse(x):
-            dense = clean_object(x, self.features)
-            return rows_of(dense[None]) if self.features is not None and self._sparse else dense
-        if not hasattr(self.kernel, "sparse_row"):
+        if is_sparse(x) and not hasattr(self.kernel, "sparse_row"):
             raise TypeError(
                 f"kernel must have a method 'sparse_row' for sparse objects, got {self.kernel!r}: pass x.toarray()[0]"
             )
-        row = clean_sparse("x", x, self.features)
-        return row if self.features is None or self._sparse else row.toarray()[0]
+        return in_form(x, self.features, is_sparse(x) if self.features is None else self._sparse)
 
     @property
     def _sparse(self) -> bool:

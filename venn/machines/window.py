@@ -6,12 +6,17 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from venn.labels import LabelSpace, space_of
-from venn.machines.machine import Bag, Hypotheses, Machine, NotConverged, Tuned, checked_machine
+from venn.machines.machine import Hypotheses, Machine, NotConverged, checked_machine
 from venn.machines.scale import scale_of
 from venn.parameters import integer, with_methods
 from venn.prediction import Floats, Label
 from venn.saved import Saved, component, held_int, param, state
 from venn.turns import TakesTurns
+
+
+def passed_on(name: str, said: str) -> Any:
+    """Return a property of what holds a machine: that of the machine."""
+    return property(lambda around: getattr(getattr(around, around.held), name), doc=said)
 
 
 class Around(TakesTurns, Saved):
@@ -26,10 +31,13 @@ class Around(TakesTurns, Saved):
     def _turns_with(self) -> Iterable[Any]:
         return (self._held,)
 
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self._held.classes
+    classes: ClassVar[Any] = passed_on("classes", "Labels in class order.")
+    n: ClassVar[Any] = passed_on("n", "Number of examples held.")
+    learned: ClassVar[Any] = passed_on("learned", "Number of examples that the machine has ever learned.")
+    tuning: ClassVar[Any] = passed_on("tuning", "The result of `tune`, if it chose the machine's parameters.")
+    residual: ClassVar[Any] = passed_on("residual", "Worst violation of its optimality conditions over those held.")
+    bag: ClassVar[Any] = passed_on("bag", "Training scores of the examples held.")
+    deleted_bag: ClassVar[Any] = passed_on("deleted_bag", "Deleted scores of the examples held.")
 
     @property
     def space(self) -> LabelSpace:
@@ -37,39 +45,9 @@ class Around(TakesTurns, Saved):
         return space_of(self._held)
 
     @property
-    def n(self) -> int:
-        """Number of examples held."""
-        return self._held.n
-
-    @property
-    def learned(self) -> int:
-        """Number of examples that the machine has ever learned."""
-        return self._held.learned
-
-    @property
-    def tuning(self) -> Tuned | None:
-        """The result of `tune`, if it chose the machine's parameters."""
-        return self._held.tuning
-
-    @property
     def deletes_exactly(self) -> bool:
         """Whether deleted scores are those of machines solved without the example."""
         return bool(self._held.deletes_exactly)
-
-    @property
-    def residual(self) -> float:
-        """Worst violation of the machine's optimality conditions over the examples held."""
-        return self._held.residual
-
-    @property
-    def bag(self) -> Bag:
-        """Training scores of the examples held."""
-        return self._held.bag
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Deleted scores of the examples held."""
-        return self._held.deleted_bag
 
     def fresh(self) -> Self:
         """Return a machine with the same parameters, also inside, that has learned nothing."""
