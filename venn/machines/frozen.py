@@ -263,6 +263,7 @@ class FrozenScorer(Saved):
     """
 
     _told: ClassVar[Any]  # what was said of it
+    __eq__, __hash__ = object.__eq__, object.__hash__  # whatever an estimator says of its own
 
     estimator: Any = param(_fitted, own(lambda s: (s.classes, s.method)), foreign=True)
     classes: Any = param(_held_classes, own(attrgetter("estimator")), default=None)

@@ -66,6 +66,7 @@ class FrozenRegressor(Saved):
     classes = ()
     space = Real()
     missing = True  # NaN in objects is the estimators' to take or to refuse
+    __eq__, __hash__ = object.__eq__, object.__hash__  # whatever an estimator says of its own
 
     estimator: Any = param(_fitted, foreign=True)
     spread: Any = param(optional, _fitted, default=None, foreign=True)

@@ -81,8 +81,8 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
     ----------
     path : str or path
     models : sequence of objects, optional
-        The user's own estimators that the saved object held, such as that of a `FrozenScorer`, in the order in
-        which it held them. A message says which are missing.
+        The user's own estimators that the saved object held, such as that of a `FrozenScorer`, each once, in the order
+        in which it held them; they are copied. A message says which are missing.
 
     Raises
     ------
