@@ -173,7 +173,7 @@ def test_a_categorical_table_needs_no_batch_solve(gamma, C, monkeypatch):
     def never(*given):
         raise AssertionError("a batch solve")
 
-    monkeypatch.setattr("venn.machines.masses.batch_solve", never)
+    monkeypatch.setattr("venn.machines.exchange.batch_solve", never)
     stream = streams.categorical(300)
     machine = venn.OneVsAllSVM(venn.RBF(gamma), C, stream.classes)
     certified(machine, stream.X, stream.y, every=50)
@@ -190,7 +190,7 @@ def test_a_path_that_circles_is_given_up_soon(kind, monkeypatch):
         most.append(found[1] / (count + 100))
         return found
 
-    monkeypatch.setattr("venn.machines.masses.follow_masses", counted)
+    monkeypatch.setattr("venn.machines.exchange.follow_masses", counted)
     if kind == "small":
         X, y = 1e-3 * rng.normal(size=(35, 3)), rng.integers(0, 3, 35)
         machine = venn.OneVsAllSVM(venn.machines.Polynomial(3, 1.0, 1.0), 1e8, [0, 1, 2])

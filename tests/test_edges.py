@@ -20,7 +20,7 @@ from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
 from venn._compiled.smo import descend
 from venn.distribution import PredictiveDistribution
 from venn.machines import FrozenRegressor
-from venn.machines.masses import feasible
+from venn.machines.exchange import feasible
 from venn.online.checkpoint import pack, unpack
 from venn.predictors import InductiveDistribution
 from venn.predictors.blocks import ManyForecasts

@@ -10,7 +10,7 @@ import pytest
 from naive import experts as naive
 
 import venn
-from venn.machines.pools import fitted_pool
+from venn.machines.stack import fitted_pool
 from venn.online import checkpoint
 from venn.predictors import ExpertMixture, Predictor
 from venn.predictors.expert_mixture import FLOOR

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 import streams
 import venn
 from venn.machines import Bank, Mixture, MultiscaleLaplacian, Stack
-from venn.online import Forecaster
+from venn.online import Forecaster, checkpoint
 from venn.predictors import ExpertMixture, HandOver, Refits, ScorerForecast
 from venn.schedules import Prefix, PrefixRestart
 
@@ -408,3 +408,14 @@ def test_an_outlook_is_read_by_class_as_a_dict_and_in_a_notebook(classes):
         with pytest.raises(KeyError, match=r"it has forecast, intervals, sets, and the classes \["):
             outlook[label]
     assert json.loads(json.dumps(told))["label"] == outlook.label
+
+
+def test_a_file_asks_for_each_estimator_once():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
+    model = Forecaster(scorer=LogisticRegression().fit(X, y))  # read by decision values, and by probabilities
+    packed = checkpoint.pack(model)
+    (estimator,) = checkpoint.models(model)
+    again = checkpoint.unpack(packed, [estimator])
+    assert checkpoint.pack(again) == packed
+    assert checkpoint.models(again)[0] is not estimator

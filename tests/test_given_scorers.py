@@ -116,8 +116,6 @@ def test_the_users_word_counts():
     assert repr(scorer).endswith("row_by_row=True)")
     no = scorer_of(ROW_BY_ROW["tree"](), row_by_row=False)
     assert not no.row_by_row
-    again = FrozenScorer.made_of({key: no.parameters[key] for key in ("estimator", "classes")})  # an older file's
-    assert again.row_by_row
 
 
 class Counting:

@@ -468,7 +468,7 @@ def test_members_are_single_machines_on_scaled_objects():
     taught(alone, placed(X, X[:6]), y)
     z = placed(X[:1] * 1.1, X[:6])[0]
     for whole, aside in ((True, 0), (False, 6)):
-        member = Member(made, 2, whole)
+        member = Member(made, 2, whole=whole)
         assert member.n == 24 - aside
         assert np.allclose(member.scores(X[0] * 1.1), alone.scores(z), atol=1e-9)
         assert np.allclose(member.deleted_bag.scores, alone.deleted_bag.scores[:, aside:], atol=1e-9)

@@ -13,8 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import venn
 from venn.machines import NotConverged, Stack
-from venn.machines.learners import Learners
-from venn.machines.stack import Fit, kernel_rows, odds, ridge
+from venn.machines.stack import Fit, Learners, kernel_rows, odds, ridge
 from venn.online import checkpoint
 from venn.predictors import Refits, ScorerForecast
 from venn.schedules import Prefix

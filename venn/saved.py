@@ -35,6 +35,7 @@ KINDS: dict[str, type] = {}
 Kind = TypeVar("Kind", bound=type)
 Made = TypeVar("Made", bound="Saved")
 MISSING: Any = dataclasses.MISSING
+LISTED = "classes", "class_weights", "kernel"  # parameters that `repr` shows as lists
 GATHERED = np.ndarray, list, dict, set, deque  # what is copied into a state, and out of it
 
 
@@ -95,24 +96,22 @@ class Field(NamedTuple):
     start: Any
     learned: bool
     foreign: bool
-    sized: bool
-    within: bool
+    sized: bool = False
+    within: bool = False
+    unsaid: Callable[[Any], bool] | None = None
 
     def checked(self, value: Any, thing: Any) -> Any:
         """Return the value as the object keeps it, or raise what the check raises."""
         if self.check is None:
             return value
-        return self.check(self.name, value, *(asked(one, thing) for one in self.arguments))
-
-
-def asked(value: Any, thing: Any) -> Any:
-    """Return a declared value, by the object where it is its `own`."""
-    return value.of(thing) if isinstance(value, own) else value
+        if not self.arguments:
+            return self.check(self.name, value)
+        return self.check(self.name, value, *[one.of(thing) if type(one) is own else one for one in self.arguments])
 
 
 def param(
     check: Callable[..., Any] | None = None, *arguments: Any, default: Any = MISSING, kw_only: bool = False,
-    foreign: bool = False, sized: bool = False, kept_as: str = "",
+    foreign: bool = False, sized: bool = False, kept_as: str = "", unsaid: Callable[[Any], bool] | None = None,
 ) -> Any:  # fmt: skip
     """Declare a parameter of the constructor, which the object keeps under the same name.
 
@@ -133,13 +132,15 @@ def param(
         The object allocates room for so many: a file with fewer bytes is damaged.
     kept_as : str, optional
         The attribute that keeps it, where its own name says something else of the object, as `machine` of a predictor.
+    unsaid : function, optional
+        Of a value: whether `repr` leaves it out, besides None.
     """
-    about = Field(kept_as, "", check, arguments, None, False, foreign, sized, False)
+    about = Field(kept_as, "", check, arguments, None, False, foreign, sized, unsaid=unsaid)
     return dataclasses.field(default=default, kw_only=kw_only, metadata={"declared": about})
 
 
 def state(
-    check: Callable[..., Any] | None, *arguments: Any, start: Any, foreign: bool = False, within: bool = False,
+    check: Callable[..., Any] | None = None, *arguments: Any, start: Any, foreign: bool = False, within: bool = False,
     init: Literal[False] = False,
 ) -> Any:  # fmt: skip
     """Declare a part of what the object learns.
@@ -158,7 +159,7 @@ def state(
         It is something that learns and is in no file by itself, or a list of such: their `state` is a part of the
         object's, and `restore` of each takes it back. The check is of that state. Where that is None, it is gone.
     """
-    about = Field("", "", check, arguments, start, True, foreign, False, within)
+    about = Field("", "", check, arguments, start, True, foreign, within=within)
     return dataclasses.field(init=init, default=None, metadata={"declared": about})
 
 
@@ -192,7 +193,8 @@ class Saved:
                 delattr(self, field.name)
             setattr(self, field.attribute, field.checked(value, self))
         for field in self.learned_as:
-            setattr(self, field.attribute, asked(field.start, self))
+            start = field.start
+            setattr(self, field.attribute, start.of(self) if type(start) is own else start)
         self.derive()
 
     def derive(self) -> None:
@@ -214,10 +216,11 @@ class Saved:
             parameters = self.parameters
         except AttributeError:  # nobody knows where a user's own class holds them
             return object.__repr__(self)
+        unsaid = {field.name: field.unsaid for field in self.declared if field.unsaid}
         given = {
-            name: list(v) if name == "classes" and isinstance(v, tuple) else v
+            name: _listed(v) if name in LISTED else v
             for name, v in parameters.items()
-            if v is not None
+            if v is not None and not (name in unsaid and unsaid[name](v))
         }
         each = [f"{'' if place < self.unnamed else f'{name}='}{v!r}" for place, (name, v) in enumerate(given.items())]
         return f"{type(self).__name__}({', '.join(each)})"
@@ -278,7 +281,7 @@ def base(kind: type[Made]) -> type[Made]:
     made = dataclasses.dataclass(eq=False, repr=False)(kind)
     fields = []
     for field in dataclasses.fields(made):  # type: ignore[arg-type]
-        about: Field = field.metadata.get("declared", Field("", "", None, (), None, False, False, False, False))
+        about: Field = field.metadata.get("declared", Field("", "", None, (), None, False, False))
         fields.append(about._replace(attribute=about.attribute or field.name, name=field.name.lstrip("_")))
         (owner, *_) = (one for one in made.__mro__ if field.name in vars(one).get("__annotations__", ()))
         if owner.__module__ != made.__module__ and isinstance(field.type, str) and field.init:
@@ -317,6 +320,10 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, Saved):
         return same(one.parameters, other.parameters)
     return bool(one == other)
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else list(value) if isinstance(value, tuple) else value
 
 
 def _copied(value: Any) -> Any:

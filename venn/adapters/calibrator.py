@@ -66,7 +66,7 @@ class Responses(FrozenScorer):
         if self.feature_names is not None and isinstance(X, list | tuple) and len(X) and has_names(X[0]):
             answers = self._answers.of(self._method, clean_rows(X, self.features, self.feature_names, missing=True))
         else:
-            answers = np.asarray(getattr(self._estimator, self._method)(X), np.float64)
+            answers = np.asarray(getattr(self.estimator, self._method)(X), np.float64)
         scores = self._score(answers)
         if self._method == "predict_proba":
             return np.rint(checks.odds_of_each(scores) / STEP) * STEP + 0.0

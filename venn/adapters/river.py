@@ -12,7 +12,7 @@ import numpy as np
 from venn.machines.checks import check_names
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outlook
-from venn.parameters import flag, is_number, number
+from venn.parameters import flag, has_methods, is_number, number
 from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
 from venn.predictors.learning import Predictor, names_among
 from venn.turns import TakesTurns
@@ -48,7 +48,7 @@ class Points(TakesTurns):
 
         Raise if both are known and differ: a dict would silently be handed over in the wrong order.
         """
-        own = names_among(model.values() if isinstance(model, Forecaster) else [model])
+        own = names_among(model.values() if has_methods(model, "values") else [model])
         if own is not None and names is not None:
             check_names("features must be those that the scorer was fitted to,", names, own)
         return names if own is None else own

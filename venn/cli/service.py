@@ -25,7 +25,6 @@ from venn.monitors.alarms import Alarm
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.watch import ENDED
-from venn.predictors.restarting import Restarting
 from venn.show.complaints import Seldom, hearing
 from venn.show.notify import Notifier, message
 from venn.show.telling import Crier
@@ -144,7 +143,7 @@ class Service:
         self._reached: Any = None  # the position that has been written
         self._asked_at: dict[int | str, float] = {}
         self._alarms = sum(monitor.count for monitor in online.monitors.values())
-        self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
+        self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if hasattr(one, "restarts")}
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
         self._crier = Crier()
         self._notifier = notifier
@@ -297,8 +296,8 @@ class Service:
             self._rung.append((name, alarm))
             news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
         for name, known in self._restarts.items():
-            one = self.online.panel[name]
-            if isinstance(one, Restarting) and len(one.restarts) > known:
+            one: Any = self.online.panel[name]
+            if len(one.restarts) > known:
                 self._restarts[name] = len(one.restarts)
                 news.append(f"restart: {name}: the window starts anew after the answer to {id!r}, step {one.n}")
 

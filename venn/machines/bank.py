@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from operator import attrgetter, methodcaller, not_
 from typing import Any
 
 import numpy as np
 
-from venn.machines.around import Around
+from venn.labels import checked_labels
 from venn.machines.base import BaseHypotheses, in_bag
 from venn.machines.checks import code_of
-from venn.machines.examples import ExampleTable
 from venn.machines.frozen import clean_rows
-from venn.machines.kernels import Kernel, checked_kernel
+from venn.machines.kernels import checked_kernel
 from venn.machines.least_squares import SMALLEST, LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables
 from venn.machines.ridge import RidgeSystem
-from venn.machines.scale import ScaleLike
 from venn.machines.shared_store import SharedStore, same
-from venn.machines.store import NONE, Content, Storing
+from venn.machines.store import Content, Storing, all_one
 from venn.machines.threads import side_by_side
-from venn.machines.window import inside
-from venn.parameters import class_codes, flag, has_methods, integer, several_positive
+from venn.machines.window import Around, inside
+from venn.parameters import flag, has_methods, integer, several_positive
 from venn.prediction import Floats, Integers, Label
-from venn.saved import saved
+from venn.saved import base, component, own, param, state
 
 BLOCK = 256  # objects whose kernel rows are held at a time
 
@@ -69,7 +68,24 @@ class BankHypotheses(BaseHypotheses):
         return [(means, np.arange(len(means.negative)))]
 
 
-@saved
+def _checked_kernels(name: str, kernel: Any) -> Any:
+    """Return a kernel, or several."""
+    if not isinstance(kernel, Sequence) or isinstance(kernel, str):
+        return checked_kernel(name, kernel)
+    if not kernel:
+        raise ValueError(f"{name} must be one or several, got {kernel!r}")
+    return tuple(checked_kernel(name, one) for one in kernel)
+
+
+def checked_penalties(name: str, penalties: Any) -> tuple[float, ...]:
+    """Return the penalties as numbers, or say what is wrong with them."""
+    clean = several_positive(name, penalties)
+    if min(clean) < SMALLEST:
+        raise ValueError(f"{name} must be at least {SMALLEST:g}, got {min(clean)!r}")
+    return clean
+
+
+@component
 class Bank(Storing):
     """Least-squares machines with several penalties, and several kernels, that learn the same examples.
 
@@ -100,7 +116,7 @@ class Bank(Storing):
     ----------
     n : int
         Number of examples learned.
-    systems : tuple of RidgeSystem
+    systems : list of RidgeSystem
         The members' equations and their solutions. Only read them.
     residual : float
         Worst error of the members' equations, the kernels computed afresh.
@@ -130,41 +146,27 @@ class Bank(Storing):
 
     deletes_exactly = teaches = True
 
-    def __init__(
-        self,
-        kernel: Kernel | Sequence[Kernel],
-        classes: Sequence[Label],
-        penalties: Sequence[float] = (0.3, 3.0, 30.0),
-        *,
-        scale: ScaleLike = None,
-        threads: int = 1,
-    ) -> None:
-        several = isinstance(kernel, Sequence) and not isinstance(kernel, str)
-        given: Any = kernel if several else [kernel]
-        kernels = tuple(checked_kernel(one) for one in given)
-        if not kernels:
-            raise ValueError(f"kernel must be one or several, got {kernel!r}")
-        self.kernel: Any = kernels if several else kernels[0]
-        self.penalties = checked_penalties(penalties)
-        self.threads = integer("threads", threads, 1)
-        self._codes = class_codes(classes)
-        self.classes = tuple(self._codes)
-        self._examples = ExampleTable()
-        self.changes = 0
-        self._store = self._shared = SharedStore(kernels)
-        self._put_on(scale)
-        self.systems = tuple(
-            RidgeSystem(rows, len(self.classes), -1.0) for rows in self._shared.readers for _ in self.penalties
-        )
-        self._ridges = [(1 / C,) for _ in kernels for C in self.penalties]
+    kernel: Any = param(_checked_kernels)
+    classes: Any = param(checked_labels, 2)
+    penalties: Sequence[float] = param(checked_penalties, default=(0.3, 3.0, 30.0))
+    threads: int = param(integer, 1, default=1, kw_only=True, unsaid=all_one)
+    systems: list[RidgeSystem] = state(start=own(methodcaller("_new_systems")), within=True)
+
+    def _new_store(self) -> SharedStore:
+        return SharedStore(self.kernel if isinstance(self.kernel, tuple) else (self.kernel,), self.scale is not None)
+
+    def _new_systems(self) -> list[RidgeSystem]:
+        return [RidgeSystem(rows, len(self.classes), -1.0) for rows in self._store.readers for _ in self.penalties]
+
+    def derive(self) -> None:
+        """Make room for what is learned."""
+        super().derive()
+        self.changes = getattr(self, "changes", -1) + 1  # of the bank as it is: what is computed by it knows
+        self._ridges = [(1 / C,) for _ in self._store.readers for C in self.penalties]
         self._group = np.zeros(len(self.classes), np.int64)
         self._tables = np.empty((len(self.systems), 4, len(self.classes), 0))
-
-    def __repr__(self) -> str:
-        kernel = list(self.kernel) if isinstance(self.kernel, tuple) else self.kernel
-        rest = "" if self.scale is None else f", scale={self.scale!r}"
-        rest += f", threads={self.threads}" if self.threads > 1 else ""
-        return f"Bank({kernel!r}, classes={list(self.classes)!r}, penalties={self.penalties!r}{rest})"
+        if self.n:
+            self._make_room(self.n)
 
     @property
     def size(self) -> int:
@@ -195,7 +197,7 @@ class Bank(Storing):
     def member_residual(self, index: int) -> float:
         """Return the worst error of one member's equations."""
         member = self.systems[integer("index", index, 0, len(self.systems) - 1)]
-        self._shared.begin()
+        self._store.begin()
         return member.residual
 
     @property
@@ -236,7 +238,7 @@ class Bank(Storing):
         asked = self._asked
         if asked is not None and asked.key == x.tobytes():
             return np.array([member.test_scores for member in asked.members])
-        self._shared.begin()
+        self._store.begin()
         return np.array([system.scores_of(x) for system in self.systems])
 
     def member_scores_many(self, X: Any) -> Floats:
@@ -250,12 +252,12 @@ class Bank(Storing):
         for start in range(0, m, BLOCK) if n else ():
             block = range(start, min(start + BLOCK, m))
             new = [self._clean(objects[i]) for i in block]
-            for which, reader in enumerate(self._shared.readers):
+            for which, reader in enumerate(self._store.readers):
                 rows = reference = None
                 for member in range(which * each, (which + 1) * each):
                     wanted = self.systems[member].solution.reference
                     if rows is None or not same(reference, wanted):
-                        rows = np.array([self._shared.row_with(n, x, wanted, reader.kernel) for x in new])
+                        rows = np.array([self._store.row_with(n, x, wanted, reader.kernel) for x in new])
                         reference = wanted
                     scores[member, :, start : block.stop] = self.systems[member].scores_by(rows).T
         return scores
@@ -285,10 +287,10 @@ class Bank(Storing):
 
     def _solved_for(self, x: Content, key: bytes, weight: float) -> BankHypotheses:
         self.forget()
-        self._shared.begin()
+        self._store.begin()
         n = self.n
         self._make_room(n + 1)
-        self._shared.expect(n, x)
+        self._store.expect(n, x)
         # Every second time from the last member to the first: the factors read last may still be in the cache.
         order = range(len(self.systems))[:: 1 if n % 2 else -1]
         solved = side_by_side(lambda i: self.systems[i].border(x, self._ridges[i]), order, self.threads)
@@ -346,7 +348,7 @@ class Bank(Storing):
         """
         i = self._leaving(i)
         self.forget()
-        self._shared.begin()
+        self._store.begin()
         undo = []
         try:
             for system in self.systems:
@@ -358,57 +360,21 @@ class Bank(Storing):
         self._examples.remove(i)
         self.changes += 1
 
-    # -------------------------------------------------------------------- state
 
-    @property
-    def state(self) -> dict[str, Any]:
-        """The objects, the examples, and each member's solution with its factor."""
-        objects = self._store.held(self.n) if self.n else NONE
-        systems = [system.state for system in self.systems]
-        return super().state | {"objects": objects, "examples": self._examples.state, "systems": systems}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
-        super().restore(state)
-        n, held = len(self._store.restore(state["objects"])), state["systems"]
-        self._examples.restore(state["examples"], len(self.classes), n)
-        if not isinstance(held, list) or len(held) != len(self.systems):
-            raise ValueError(f"systems must be those of {len(self.systems)} members, got {held!r}")
-        self._make_room(n)
-        targets = np.where(self.labels == np.arange(len(self.classes))[:, None], 1.0, -1.0)
-        for system, one, (ridge,) in zip(self.systems, held, self._ridges, strict=True):
-            system.restore(one, targets, np.full(n, ridge), self._features)
+def checked_bank(name: str, bank: Any) -> Any:
+    """Return a bank, or a window on one, or say what is wrong with it."""
+    if not has_methods(inside(bank), "member_scores"):
+        raise TypeError(f"{name} must be a Bank, or a SlidingWindow on one, got {bank!r}")
+    return bank
 
 
-def checked_penalties(penalties: Any) -> tuple[float, ...]:
-    """Return the penalties as numbers, or say what is wrong with them."""
-    clean = several_positive("penalties", penalties)
-    if min(clean) < SMALLEST:
-        raise ValueError(f"penalties must be at least {SMALLEST:g}, got {min(clean)!r}")
-    return clean
-
-
+@base
 class BankView(Around):
-    """Base of views of a bank's members; a subclass gives `_bag`.
-
-    Parameters
-    ----------
-    bank : Bank, or SlidingWindow on one
-    whole : bool, default False
-        Whether examples that only teach count like all others.
-    """
+    """Base of views of a bank's members; a subclass gives `_bag`."""
 
     held = "bank"
-
-    def __init__(self, bank: Any, whole: bool = False) -> None:
-        if not has_methods(inside(bank), "member_scores"):
-            raise TypeError(f"bank must be a Bank, or a SlidingWindow on one, got {bank!r}")
-        self.bank = bank
-        self.whole = flag("whole", whole)
-
-    def __repr__(self) -> str:
-        rest = "".join(f", {n}={v!r}" for n, v in self.parameters.items() if n != self.held and v is not False)
-        return f"{type(self).__name__}({self.bank!r}{rest})"
+    bank: Any = param(checked_bank)
+    whole: bool = param(flag, default=False, kw_only=True, unsaid=not_)
 
     @property
     def _aside(self) -> int:
@@ -435,7 +401,14 @@ class BankView(Around):
         """Return the scores by the members' training scores, or by their deleted ones."""
 
 
-@saved
+def _checked_index(name: str, index: Any, bank: Any) -> int:
+    size = inside(bank).size
+    if integer(name, index, 0) >= size:
+        raise ValueError(f"{name} must be below the number of members, {size}, got {index!r}")
+    return int(index)
+
+
+@component
 class Member(BankView):
     """One machine of a bank, to be read by predictors; to teach it is to teach the bank.
 
@@ -465,11 +438,7 @@ class Member(BankView):
 
     deletes_exactly = True
 
-    def __init__(self, bank: Any, index: int, whole: bool = False) -> None:
-        super().__init__(bank, whole)
-        self.index, size = integer("index", index, 0), inside(bank).size
-        if self.index >= size:
-            raise ValueError(f"index must be below the number of members, {size}, got {index!r}")
+    index: int = param(_checked_index, own(attrgetter("bank")))
 
     @property
     def residual(self) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.ranks import all_finite
-from venn.machines.sparse import is_sparse
+from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import REAL, TRUTH, positive
 from venn.prediction import Bools, Floats, Label
 
@@ -48,22 +48,18 @@ def checked_weight(weight: Any) -> float:
     return positive("weight", weight, zero=True)
 
 
-def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:
+def checked_class_weights(name: str, weights: Any, classes: Sequence[Label]) -> Floats:
     """Return (c,) weights of the classes, 1 each by default, or say what is wrong with them."""
     c = len(classes)
     if weights is None:
         return np.ones(c)
+    wanted = f"{name} must be {c} finite numbers > 0, one for each class in order"
     try:
         clean = np.array([checked_weight(weight) for weight in weights])
     except (TypeError, ValueError):
-        raise TypeError(
-            f"class_weights must be {c} finite numbers > 0, one for each class in order, got {weights!r}"
-        ) from None
+        raise TypeError(f"{wanted}, got {weights!r}") from None
     if clean.shape != (c,) or not (clean > 0).all():
-        raise ValueError(
-            f"class_weights must be {c} finite numbers > 0, one for each class in order, got {weights!r}: leave "
-            "out the examples of a class that shall weigh nothing"
-        )
+        raise ValueError(f"{wanted}, got {weights!r}: leave out the examples of a class that shall weigh nothing")
     clean.setflags(write=False)
     return clean
 
@@ -130,6 +126,15 @@ def clean_object(x: Any, features: int | None, missing: bool = False) -> Floats:
             raise ValueError(f"x must be finite, got {clean[where[0]]} at feature {where[0]}")
         clean[np.isnan(clean)] = np.nan  # those of other bits too
     return clean
+
+
+def in_form(x: Any, features: int | None, sparse: bool) -> Floats | SparseRows:
+    """Return `x` clean, as a sparse row or as an array, whatever it is, or say what is wrong with it."""
+    if is_sparse(x):
+        row = clean_sparse("x", x, features)
+        return row if sparse else row.toarray()[0]
+    dense = clean_object(x, features)
+    return rows_of(dense[None]) if sparse else dense
 
 
 def known(values: Floats, missing: bool) -> Bools:

@@ -8,22 +8,30 @@ that bring no improvement are counted, and after some of them another method has
 
 References: Kostreva (1978), "Block pivot methods for solving the complementarity problem"; Júdice & Pires (1994), "A
 block principal pivoting algorithm for large-scale strictly monotone linear complementarity problems".
+
+Below are a batch solve, where both the path and block pivoting fail, and the machines solved anew for other weights.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
+from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotri, dpotrs, dpstrf
 from threadpoolctl import ThreadpoolController
 
+from venn._compiled.buffers import Objects, Solved
 from venn._compiled.dense import add_rows
 from venn._compiled.exchange import inner_products, judge, send_to_ends
-from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
-from venn._compiled.smo import bias_interval, resolution, scores_from
+from venn._compiled.margin import certify, worst_residual
+from venn._compiled.masses import follow_masses
+from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS, SOLVED
+from venn._compiled.smo import bias_interval, descend, resolution, scores_from
+from venn.machines.machine import NotConverged
 from venn.prediction import Floats, Integers
 
 ROUNDS = 30
@@ -304,3 +312,277 @@ def margin_without_dependents(problem: Problem, beta: Floats, state: NDArray[np.
                     state[who] = BELOW if rises else MIDDLE
                 if first > 0:
                     break
+
+
+STEPS = 100  # of pairwise descent, for each object
+AT_END = 1e-13  # of C: a coefficient of an interior point this near to an end is at the end, up to rounding
+
+
+def interior(problem: Problem) -> Floats:
+    """Return near-optimal coefficients by a primal-dual interior point; reliable where pairwise descent is slow.
+
+    Minimises 1/2 a'Qa - 1'a over 0 <= a <= u, t'a = 0, one variable for each object and label, by
+    Mehrotra's predictor and corrector.
+    """
+    m = problem.total.size
+    here = np.concatenate([np.flatnonzero(problem.positive > 0), np.flatnonzero(problem.total > problem.positive)])
+    t = np.ones(here.size)
+    t[int((problem.positive > 0).sum()) :] = -1.0
+    u = problem.C * np.where(t > 0, problem.positive[here], (problem.total - problem.positive)[here])
+    # Relative to one object, features have inner products that no shift changes; proximities need not be definite.
+    seen = problem.kernel[:, :m] - problem.kernel[0, :m] - problem.kernel[:, :1] + problem.kernel[0, 0]
+    Q = seen[np.ix_(here, here)] * np.outer(t, t)
+    few = min(u[t > 0].sum(), u[t < 0].sum())
+    a = 0.5 * u * np.where(t > 0, few / u[t > 0].sum(), few / u[t < 0].sum())
+    s, z, w, b = u - a, np.ones(here.size), np.ones(here.size), 0.0
+    with np.errstate(all="ignore"):
+        for _ in range(150):
+            dual = Q @ a - 1.0 + b * t - z + w
+            mu = (a @ z + s @ w) / (2 * here.size)
+            if mu < 1e-24 * problem.C:
+                break
+            matrix = Q.copy()
+            matrix.flat[:: here.size + 1] += z / a + w / s
+            lu, pivots, singular = dgetrf(matrix.T, overwrite_a=1)  # symmetric: the transpose is the same matrix
+            if singular:
+                break
+            step_t = dgetrs(lu, pivots, t)[0]
+            target, cross_a, cross_s = 0.0, np.zeros(here.size), np.zeros(here.size)
+            for corrector in (False, True):
+                comp_a, comp_s = (target - cross_a) / a - z, (target - cross_s) / s - w
+                step_r = dgetrs(lu, pivots, comp_a - comp_s - dual)[0]
+                db = (t @ step_r + t @ a) / (t @ step_t)
+                da = step_r - db * step_t
+                dz, dw = comp_a - z / a * da, comp_s + w / s * da
+                longest = 1.0
+                for value, change in ((a, da), (s, -da), (z, dz), (w, dw)):
+                    falling = change < 0
+                    longest = min(longest, float((-value[falling] / change[falling]).min(initial=1.0)))
+                if not corrector:
+                    after = ((a + longest * da) @ (z + longest * dz) + (s - longest * da) @ (w + longest * dw)) / (
+                        2 * here.size
+                    )
+                    target, cross_a, cross_s = mu * (after / mu) ** 3, da * dz, -da * dw
+            longest *= 0.995
+            ahead = (a + longest * da, s - longest * da, z + longest * dz, w + longest * dw)
+            if longest < 1e-12 or not all(np.isfinite(v).all() and (v > 0).all() for v in ahead):
+                break
+            (a, s, z, w), b = ahead, b + longest * db
+    # A variable is free when both its slacks outweigh their multipliers; the others go to their end.
+    a = np.where((a < s) & (a < 1e-3 * u) & (z > a), 0.0, a)
+    a = np.where((s < a) & (s < 1e-3 * u) & (w > s), u, a)
+    beta = np.zeros(m)
+    np.add.at(beta, here, a * t)
+    return beta
+
+
+def as_found(problem: Problem, beta: Floats) -> Solution:
+    """Return the solution with these coefficients: those inside a segment are members; the bias is the best one."""
+    _, positive, total, C, *_ = problem
+    count, beta = beta.size, beta.copy()
+    state, score = settle(problem, beta, AT_END * C), np.empty(count)
+    scores_from(beta, 0.0, problem.kernel, count, score)
+    members = np.abs(state) == 1
+    if not members.any():
+        return Solution(beta, score, state, np.inf)
+    off = (state - score)[members]
+    score += 0.5 * (off.min() + off.max())
+    _, worst, _ = judge(count, positive, total, C, 0.0, problem.near, beta, score, state, np.empty_like(state))
+    return Solution(beta, score, state, worst if worst < np.inf else np.inf)
+
+
+def batch_solve(problem: Problem, start: Floats) -> Iterator[Solution]:
+    """Solve one machine from a feasible start: yield solutions until the caller accepts one.
+
+    An interior point mostly gives an exact answer by itself, even where members nearly depend on one another. Otherwise
+    block pivoting continues from there, or from the result of pairwise descent, which is slow but needs no definite
+    matrix.
+    """
+    count = start.size
+    beta, score = start.copy(), np.empty(count)
+    with one_thread():
+        trial = interior(problem)
+        found = as_found(problem, trial)
+    yield found
+    for gap in (None, 1e-4, 1e-7):
+        with one_thread():
+            if gap is not None:
+                kernel, positive, total, C, *_ = problem
+                scores_from(beta, 0.0, kernel, count, score)
+                descend(kernel, count, positive, total, C, beta, score, gap, STEPS * count)
+                trial = beta.copy()
+            state = settle(problem, trial, problem.near)
+            scores_from(trial, 0.0, problem.kernel, count, score)
+        for steepness in (RIDGE, STEEP):
+            with one_thread():
+                found = exchanged(problem._replace(steepness=steepness), Solution(trial, score, state, np.inf))
+            yield found
+
+
+GOOD = 0.5  # of the tolerance: a smaller residual needs no other method
+SURE = 0.9  # of the tolerance: most that a certificate may find; the rest is for rounding that it misses
+
+
+def feasible(C: float, beta: Floats, old: Floats, new: Floats) -> Floats:
+    """Return (m,) coefficients within the new masses that sum to 0, near the old ones as fractions of their bounds.
+
+    `old` and `new` are (2, m) masses of positive and negative examples.
+    """
+    positive = np.clip(beta + C * old[1], 0, C * old[0])
+    parts = np.array([positive, positive - beta])
+    parts *= np.divide(new, old, out=np.zeros_like(new), where=old > 0)
+    sums = parts.sum(axis=1, keepdims=True)
+    parts *= sums.min() / np.maximum(sums, 1e-300)
+    return parts[0] - parts[1]
+
+
+def copy_of(k: int, count: int, solved: Solved) -> Solved:
+    """Return machine k alone; its margin, which nobody writes to, is a view."""
+    own, m = slice(k, k + 1), int(solved.size[k])
+    return Solved(
+        solved.beta[own, :count].copy(), solved.score[own, :count].copy(), solved.state[own, :count].copy(),
+        solved.bias[own].copy(), solved.members[own, :m], solved.size[own].copy(), solved.inverse[own],
+        solved.spare[own], solved.drift[own].copy(),
+    )  # fmt: skip
+
+
+def backup_of(k: int, count: int, solved: Solved) -> Solved:
+    """Return machine k alone, with a copy of its margin too."""
+    machine = copy_of(k, count, solved)
+    m = int(machine.size[0])
+    return machine._replace(members=machine.members.copy(), inverse=machine.inverse[:, : m + 1, : m + 1].copy())
+
+
+def alone(machine: Solved) -> Solved:
+    """Return a copy of a machine without its margin."""
+    own = (machine.beta, machine.score, machine.state, machine.bias, machine.size, machine.drift)
+    beta, score, state, bias, size, drift = (values.copy() for values in own)
+    return machine._replace(beta=beta, score=score, state=state, bias=bias, size=size, drift=drift)
+
+
+def residual_of(count: int, C: float, objects: Objects, solved: Solved) -> float:
+    """Return a machine's worst violation of the optimality conditions, scores from the kernel; NaN if not finite."""
+    if not (np.isfinite(solved.score).all() and np.isfinite(solved.beta).all()):
+        return np.nan  # comparisons would not notice it
+    return worst_residual(count, C, objects, solved)
+
+
+def follow(
+    count: int, scale: float, tolerance: float, C: float, objects: Objects, solved: Solved, old: Floats, new: Floats
+) -> tuple[Solved, int]:
+    """Let a machine follow its path; return it with its new margin, and the number of events.
+
+    The number is -1 where the path failed: the machine's contents then mean nothing.
+    """
+    m = int(solved.size[0])
+    outcome, events, solved.bias[0], members, inverse = follow_masses(
+        objects.kernel, count, scale, tolerance, C, old, new, solved.bias[0], solved.members[0, :m], solved.inverse[0],
+        solved.beta[0], solved.score[0], solved.state[0],
+    )  # fmt: skip
+    if outcome != SOLVED:
+        return solved, -1
+    solved.size[0] = members.size
+    return solved._replace(members=members[None], inverse=inverse[None]), int(events)
+
+
+def problem_of(count: int, scale: float, tolerance: float, C: float, objects: Objects) -> Problem:
+    """Return the problem of the only machine of `objects`."""
+    return Problem(objects.kernel[:count], objects.positive[0, :count], objects.total[0, :count], C, scale, tolerance)
+
+
+def build_margin(
+    count: int, scale: float, tolerance: float, C: float, objects: Objects, solved: Solved, apart: bool = False
+) -> Solved:
+    """Return a machine with the margin of `margin_from_states`; its scores are from the kernel."""
+    problem = problem_of(count, scale, tolerance, C, objects)
+    members, inverse = margin_from_states(problem, solved.beta[0, :count], solved.state[0, :count], apart)
+    solved.size[0] = members.size
+    solved = solved._replace(members=members[None], inverse=inverse[None])
+    certify(0, scale, tolerance, count, C, objects, solved)
+    return solved
+
+
+def move_masses(
+    objects: Objects,
+    solved: Solved,
+    count: int,
+    scale: float,
+    C: float,
+    positive: Floats,
+    total: Floats,
+    tolerance: float,
+    which: Iterable[int],
+) -> dict[int, Solved]:
+    """Return the machines `which` for the masses `positive` and `total`, (machines, count); what is given stays.
+
+    Each machine follows its path from the old masses to the new ones; where that fails, a batch solve starts from the
+    old coefficients. Each is in its own arrays, (1, count), and its margin has no room to grow. Machines whose examples
+    all have one sign have nothing to solve.
+
+    Raises
+    ------
+    NotConverged
+        A machine misses the tolerance.
+    """
+    moved = {}
+    for k in which:
+        own = slice(k, k + 1)
+        before, after = (
+            Objects(objects.kernel, of_class[own], of_all[own], objects.sizes[own])
+            for of_class, of_all in ((objects.positive, objects.total), (positive, total))
+        )
+        moved[k], _ = move_one(before, after, solved, k, count, scale, C, tolerance)
+    return moved
+
+
+def move_one(
+    before: Objects, after: Objects, solved: Solved, k: int, count: int, scale: float, C: float, tolerance: float
+) -> tuple[Solved, int]:
+    """Return machine k for the masses `after` of its examples, and the events of its path, -1 where that failed."""
+    old, new = (
+        np.array([of.positive[0, :count], of.total[0, :count] - of.positive[0, :count]]) for of in (before, after)
+    )
+    machine, events = follow(count, scale, tolerance, C, before, copy_of(k, count, solved), old, new)
+    if events < 0:
+        # Rounding may have spoilt the inverse: try once more, from one built anew.
+        machine = build_margin(count, scale, tolerance, C, before, copy_of(k, count, solved))
+        machine, events = follow(count, scale, tolerance, C, before, machine, old, new)
+    best, least = machine, residual_of(count, C, after, machine) if events >= 0 else np.inf
+    best.drift[0] = least if least <= tolerance else np.inf
+    if least <= GOOD * tolerance:
+        return best, events
+    machine = copy_of(k, count, solved)
+    problem = problem_of(count, scale, tolerance, C, after)
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN is refused below
+        start = feasible(C, machine.beta[0], old, new)
+        ways = (way(problem, start) for way in (pivoted, batch_solve))
+        for solution in chain.from_iterable(ways):
+            least = min(least, solution.violation)
+            if not solution.violation <= min(SURE * tolerance, best.drift[0]):
+                continue
+            machine.beta[0], machine.state[0] = solution.beta, solution.state
+            machine.score[0] = np.where(np.abs(solution.state) == 1, solution.state, solution.score)
+            machine.bias[0] = solution.score[0] - problem.kernel[0, :count] @ solution.beta
+            for apart in (False, True):
+                moved = build_margin(count, scale, tolerance, C, after, alone(machine), apart)
+                if moved.size[0] < (np.abs(moved.state) == 1).sum():
+                    continue  # nobody would watch those left out
+                worst = float(np.max([solution.violation, residual_of(count, C, after, moved)]))
+                if worst < best.drift[0]:
+                    best, events = moved, -1
+                    best.drift[0] = worst
+                if worst <= GOOD * tolerance:
+                    return best, events
+    if best.drift[0] <= SURE * tolerance:
+        return best, events
+    raise NotConverged(f"residual must be at most {tolerance:.3g}, got {least:.3g} with the new weights")
+
+
+def pivoted(problem: Problem, beta: Floats) -> Iterator[Solution]:
+    """Yield what block pivoting makes of feasible coefficients."""
+    with one_thread():
+        beta, score = beta.copy(), np.empty(beta.size)
+        state = settle(problem, beta, problem.near)
+        scores_from(beta, 0.0, problem.kernel, beta.size, score)
+        found = exchanged(problem, Solution(beta, score, state, np.inf))
+    yield found

@@ -8,7 +8,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, TypeAlias
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -16,14 +17,22 @@ from threadpoolctl import ThreadpoolController
 from venn._compiled.ranks import all_finite
 from venn._compiled.scorecard import linear_scores, softmax
 from venn._compiled.sparse import sparse_linear_scores
-from venn.machines.categories import categories_of, columns_of, innermost, unwrapped
 from venn.machines.checks import all_real, check_columns, clean_object, is_table, known, strange_rows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
-from venn.machines.tables import TableRows, by_name, rows_by_name, with_text
+from venn.machines.tables import (
+    TableRows,
+    by_name,
+    categories_of,
+    columns_of,
+    innermost,
+    rows_by_name,
+    unwrapped,
+    with_text,
+)
 from venn.machines.trees import FlatTrees
-from venn.parameters import class_codes, flag, has_methods
+from venn.parameters import class_codes, flag, has_methods, optional
 from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, saved
+from venn.saved import Saved, component, own, param
 
 METHODS = ("decision_function", "predict_proba")
 # Estimators that treat each row by itself, in an order of operations that does not depend on the others: a row has the
@@ -117,7 +126,63 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
         return table
 
 
-@saved
+class KeptEstimator(NamedTuple):
+    """An estimator that nobody will change: it is not copied."""
+
+    estimator: Any
+
+
+def copied(estimator: Any) -> Any:
+    """Return a copy of an estimator, unless it is owned."""
+    return estimator.estimator if isinstance(estimator, KeptEstimator) else copy.deepcopy(estimator)
+
+
+def method_of(estimator: Any, wanted: str | None) -> str:
+    """Return the method that gives scores, the wanted one or the first that there is; none is empty."""
+    return next((method for method in METHODS if wanted in (None, method) and _has(estimator, method)), "")
+
+
+def labels_of(estimator: Any, classes: Any) -> list[Any]:
+    """Return the labels of the columns of scores, in their order; none where the estimator is not fitted."""
+    found = getattr(estimator, "classes_", None)
+    if found is None and classes is not None and not hasattr(estimator, "get_params"):  # not one of scikit-learn's
+        found = list(classes)
+    return found.tolist() if isinstance(found, np.ndarray) else list(found) if isinstance(found, list | tuple) else []
+
+
+def _fitted(name: str, given: Any, beside: tuple[Any, Any]) -> Any:
+    """Return a copy of a fitted classifier, or say what it must be, beside classes and a method."""
+    classes, wanted = beside
+    estimator = unwrapped(given.estimator if isinstance(given, KeptEstimator) else given)
+    if wanted is not None and (not isinstance(wanted, str) or wanted not in METHODS or not _has(estimator, wanted)):
+        raise ValueError(f"method must be one of {METHODS} that the estimator has, or None, got {wanted!r}")
+    method = "" if isinstance(estimator, type) else method_of(estimator, wanted)
+    own_classes, found = labels_of(estimator, classes), getattr(estimator, "classes_", None)
+    if isinstance(estimator, type) or (not method and (found is not None or own_classes or not _has(estimator, "fit"))):
+        raise TypeError(f"{name} must have decision_function or predict_proba, got {estimator!r}")
+    if found is None and not own_classes:
+        number = not method and has_methods(estimator, "predict")
+        advice = ": a regressor stands in InductiveDistribution(FrozenRegressor(fitted))" if number else ""
+        raise ValueError(f"{name} must be a fitted classifier, with classes_, got {estimator!r}{advice}")
+    if not own_classes or any(isinstance(label, np.ndarray | list) for label in own_classes):
+        raise ValueError(f"{name} must predict one label, got classes_ = {found!r}")
+    shape = getattr(innermost(estimator), "decision_function_shape", None)
+    if method == "decision_function" and len(own_classes) > 2 and shape == "ovo":
+        raise ValueError(f"{name} must have one decision value for each class, got one-against-one {estimator!r}")
+    return estimator if isinstance(given, KeptEstimator) else copy.deepcopy(estimator)
+
+
+def _held_classes(name: str, classes: Any, estimator: Any) -> tuple[Label, ...]:
+    """Return the classes, by default those of the estimator, all of which must be among them."""
+    found = labels_of(estimator, classes)
+    codes = class_codes(found if classes is None else classes)
+    for label in found:
+        if label not in codes:
+            raise ValueError(f"{name} must hold all classes of the estimator, {found!r}, got {list(codes)!r}")
+    return tuple(codes)
+
+
+@component
 class FrozenScorer(Saved):
     """A fitted scikit-learn classifier whose scores a predictor calibrates.
 
@@ -197,14 +262,32 @@ class FrozenScorer(Saved):
     True
     """
 
-    held_as = (("estimator", "_estimator"), ("row_by_row", "_told"), ("method", "_wanted"))
+    _told: ClassVar[Any]  # what was said of it
+    __eq__, __hash__ = object.__eq__, object.__hash__  # whatever an estimator says of its own
 
-    foreign = frozenset({"estimator"})
+    estimator: Any = param(_fitted, own(lambda s: (s.classes, s.method)), foreign=True)
+    classes: Any = param(_held_classes, own(attrgetter("estimator")), default=None)
+    row_by_row: bool | None = param(optional, flag, default=None, kw_only=True, kept_as="_told")
+    method: str | None = param(default=None, kw_only=True)
 
     @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> FrozenScorer:
-        """Return a scorer; files written before there were `row_by_row` and `method` are without them."""
-        return super().made_of({"row_by_row": None, "method": None} | parameters)
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a scorer by this estimator, which is not copied."""
+        return super().made_of(parameters | {"estimator": KeptEstimator(parameters.get("estimator"))})
+
+    def derive(self) -> None:
+        """Find out what the estimator answers, and how."""
+        estimator = self.estimator
+        codes = {label: code for code, label in enumerate(self.classes)}
+        self._columns: Integers = np.array([codes[label] for label in labels_of(estimator, self.classes)])
+        self._method = method_of(estimator, self.method)
+        self._answers = Answers(estimator)
+        self.features, self.feature_names = columns_of(estimator)
+        self._linear = self._linear_map()
+        self.missing = self._linear is None
+        self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
+        self._threads: Any = None  # made when the estimator's libraries are loaded
+        self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
 
     @property
     def state(self) -> dict[str, Any]:
@@ -214,70 +297,20 @@ class FrozenScorer(Saved):
     def restore(self, state: dict[str, Any]) -> None:
         """Compare the checksum of a `state`; raise ValueError where this is another estimator."""
         super().restore(state)
-        # Files written when the estimator itself gave all probabilities hold none for these.
-        if state != self.state and not (self.probabilities and state["checksum"] is None):
+        if state != self.state:
             raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
-
-    def __init__(
-        self,
-        estimator: Any,
-        classes: Sequence[Label] | None = None,
-        *,
-        row_by_row: bool | None = None,
-        method: str | None = None,
-    ) -> None:
-        estimator = unwrapped(estimator)
-        if method is not None and (not isinstance(method, str) or method not in METHODS or not _has(estimator, method)):
-            raise ValueError(f"method must be one of {METHODS} that the estimator has, or None, got {method!r}")
-        self._wanted = method
-        methods = METHODS if method is None else (method,)
-        self._method = "" if isinstance(estimator, type) else next((m for m in methods if _has(estimator, m)), "")
-        found = getattr(estimator, "classes_", None)
-        if found is None and classes is not None and not hasattr(estimator, "get_params"):  # not one of scikit-learn's
-            found = list(classes)
-        if isinstance(estimator, type) or (not self._method and (found is not None or not hasattr(estimator, "fit"))):
-            raise TypeError(f"estimator must have decision_function or predict_proba, got {estimator!r}")
-        if found is None:
-            number = not self._method and has_methods(estimator, "predict")
-            advice = ": a regressor stands in InductiveDistribution(FrozenRegressor(fitted))" if number else ""
-            raise ValueError(f"estimator must be a fitted classifier, with classes_, got {estimator!r}{advice}")
-        own = (
-            found.tolist() if isinstance(found, np.ndarray) else list(found) if isinstance(found, list | tuple) else []
-        )
-        if not own or any(isinstance(label, np.ndarray | list) for label in own):
-            raise ValueError(f"estimator must predict one label, got classes_ = {found!r}")
-        shape = getattr(innermost(estimator), "decision_function_shape", None)
-        if self._method == "decision_function" and len(own) > 2 and shape == "ovo":
-            raise ValueError(
-                f"estimator must have one decision value for each class, got one-against-one {estimator!r}"
-            )
-        codes = class_codes(own if classes is None else classes)
-        for label in own:
-            if label not in codes:
-                raise ValueError(f"classes must hold all classes of the estimator, {own!r}, got {list(codes)!r}")
-        self.classes = tuple(codes)
-        self._columns: Integers = np.array([codes[label] for label in own])
-        self._estimator = copy.deepcopy(estimator)
-        self._answers = Answers(self._estimator)
-        self.features, self.feature_names = columns_of(estimator)
-        self._linear = self._linear_map()
-        self.missing = self._linear is None
-        self._told = None if row_by_row is None else flag("row_by_row", row_by_row)
-        self.row_by_row: bool = _row_by_row(self._estimator) if self._told is None else self._told
-        self._threads: Any = None  # made when the estimator's libraries are loaded
-        self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
 
     def by_probabilities(self) -> FrozenScorer:
         """Return the scorer that gives what `read_alone` says, for predictors that read each class by itself.
 
         It is this one where `method` was given, or where it is so already, and where the class is your own.
         """
-        return self._by(read_alone(self._estimator, len(self.classes)))
+        return self._by(read_alone(self.estimator, len(self.classes)))
 
     def _by(self, method: str | None) -> FrozenScorer:
-        if type(self) is not FrozenScorer or self._wanted or method is None or self.probabilities:
+        if type(self) is not FrozenScorer or self.method or method is None or self.probabilities:
             return self
-        return FrozenScorer(self._estimator, self.classes, row_by_row=self._told, method=method)
+        return FrozenScorer.made_of(self.parameters | {"method": method})
 
     @property
     def probabilities(self) -> bool:
@@ -287,11 +320,11 @@ class FrozenScorer(Saved):
     @property
     def log_odds(self) -> bool:
         """Whether scores are, of two classes, the logarithms of the odds of the estimator's own probabilities."""
-        return len(self.classes) == 2 and not self.probabilities and _of_log_odds(self._estimator)
+        return len(self.classes) == 2 and not self.probabilities and _of_log_odds(self.estimator)
 
     def _linear_map(self) -> tuple[Floats, Floats] | None:
         """Return weights (c, d) and bias (c,) where these give the scores exactly."""
-        estimator, c = self._estimator, len(self.classes)
+        estimator, c = self.estimator, len(self.classes)
         weights = getattr(estimator, "coef_", None)
         if not isinstance(weights, np.ndarray) or len(self._columns) < c:
             return None

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.categories import columns_of
 from venn.machines.checks import check_names
-from venn.machines.frozen import Answers, ObjectRows, clean_row, clean_rows
-from venn.parameters import has_methods
+from venn.machines.frozen import Answers, KeptEstimator, ObjectRows, clean_row, clean_rows, copied
+from venn.machines.tables import columns_of
+from venn.parameters import has_methods, optional
 from venn.prediction import Floats
-from venn.saved import Saved, saved
+from venn.saved import Saved, component, param
 
 
-@saved
+def _fitted(name: str, given: Any) -> Any:
+    """Return a copy of a fitted regressor, or say what it must be."""
+    one = given.estimator if isinstance(given, KeptEstimator) else given
+    if not has_methods(one, "predict"):
+        raise TypeError(f"{name} must be a fitted regressor, with a method 'predict', got {one!r}")
+    if hasattr(one, "classes_"):
+        raise TypeError(f"{name} must be a regressor, got the classifier {one!r}: use FrozenScorer")
+    return copied(given)
+
+
+@component
 class FrozenRegressor(Saved):
     """A fitted scikit-learn regressor whose forecasts a predictor calibrates.
 
@@ -54,26 +63,26 @@ class FrozenRegressor(Saved):
     array([9.])
     """
 
-    held_as = (("estimator", "_estimator"), ("spread", "_spread"))
-
-    foreign = frozenset({"estimator", "spread"})
     classes = ()
     space = Real()
     missing = True  # NaN in objects is the estimators' to take or to refuse
+    __eq__, __hash__ = object.__eq__, object.__hash__  # whatever an estimator says of its own
 
-    def __init__(self, estimator: Any, spread: Any = None) -> None:
-        for name, one in (("estimator", estimator), ("spread", spread)):
-            if one is not None or name == "estimator":
-                if not has_methods(one, "predict"):
-                    raise TypeError(f"{name} must be a fitted regressor, with a method 'predict', got {one!r}")
-                if hasattr(one, "classes_"):
-                    raise TypeError(f"{name} must be a regressor, got the classifier {one!r}: use FrozenScorer")
-        self._estimator, self._spread = copy.deepcopy(estimator), copy.deepcopy(spread)
-        self.features, self.feature_names = columns_of(estimator)
-        names = columns_of(spread)[1]
+    estimator: Any = param(_fitted, foreign=True)
+    spread: Any = param(optional, _fitted, default=None, foreign=True)
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a scorer by these estimators, which are not copied."""
+        return super().made_of({name: None if one is None else KeptEstimator(one) for name, one in parameters.items()})
+
+    def derive(self) -> None:
+        """Compare the columns of the estimators."""
+        self.features, self.feature_names = columns_of(self.estimator)
+        names = columns_of(self.spread)[1]
         if self.feature_names is not None and names is not None:
             check_names("spread must have been fitted to the columns", names, self.feature_names)
-        self._forecasts, self._spreads = Answers(self._estimator), Answers(self._spread)
+        self._forecasts, self._spreads = Answers(self.estimator), Answers(self.spread)
 
     def scores(self, x: Any) -> Floats:
         """Return the (1,) forecast for an object, or with a spread the (2,) forecast and spread.
@@ -99,7 +108,7 @@ class FrozenRegressor(Saved):
             The estimator predicts something that is not finite, or a spread that is not > 0.
         """
         columns = [self._asked(self._forecasts, rows, "forecasts")]
-        if self._spread is not None:
+        if self.spread is not None:
             columns.append(self._asked(self._spreads, rows, "spreads"))
             if len(rows) and not columns[1].min() > 0:
                 raise ValueError(f"spreads must be > 0, got {columns[1].min()}")

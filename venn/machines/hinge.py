@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from operator import methodcaller
 
 import numpy as np
+from numpy.typing import NDArray
 
 from venn._compiled.buffers import HELD, REBUILD, UNSOLVED, UPDATE, Objects, Scratch, Solved
 from venn._compiled.dense import add_rows
@@ -14,18 +16,27 @@ from venn._compiled.margin import certify, commit_step, place, worst_residual
 from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
 from venn._compiled.smo import tolerance_of
 from venn._compiled.step import PART, solve_step
-from venn.machines.examples import PlacedTable
-from venn.machines.exchange import SMALL, Problem, Solution, exchanged, margin_from_states, one_thread
-from venn.machines.hinge_buffers import HingeBuffers
-from venn.machines.hinge_hypotheses import HingeQuestion, Listing, OneVsAllHypotheses, mirrored
+from venn.machines.base import PlacedTable
+from venn.machines.exchange import (
+    SMALL,
+    SURE,
+    Problem,
+    Solution,
+    backup_of,
+    exchanged,
+    margin_from_states,
+    move_masses,
+    move_one,
+    one_thread,
+)
+from venn.machines.hinge_hypotheses import HingeBuffers, HingeQuestion, Listing, OneVsAllHypotheses, Spans, mirrored
 from venn.machines.kernels import proximities
 from venn.machines.machine import Bag, NotConverged
-from venn.machines.masses import SURE, backup_of, move_masses, move_one
-from venn.machines.spans import Spans
-from venn.machines.store import NONE, Content, ObjectStore, StoreWeighing
+from venn.machines.store import Content, ObjectStore, StoreWeighing, all_one
 from venn.machines.threads import side_by_side
-from venn.prediction import Floats, Integers
-from venn.saved import held_array, held_bool, held_float, saved
+from venn.parameters import integer
+from venn.prediction import Floats, Integers, Label
+from venn.saved import component, held_float, own, param, state
 
 MANY, SHARE = 150, 0.25  # most objects that may change on a path: number and share of all, see `changes_of_a_path`
 
@@ -35,7 +46,13 @@ def changes_of_a_path(count: int) -> int:
     return max(MANY, min(int(SHARE * count), 2 * EVENTS))
 
 
-@saved
+def signs_of(classes: Sequence[Label]) -> NDArray[np.int8]:
+    """Return whether examples of a class are positive or negative for a machine; of two classes one is solved."""
+    signs = (2 * np.eye(len(classes)) - 1).astype(np.int8)
+    return signs[:1] if len(classes) == 2 else signs
+
+
+@component
 class OneVsAllSVM(StoreWeighing):
     """Exact incremental one-against-all support vector machines.
 
@@ -116,35 +133,57 @@ class OneVsAllSVM(StoreWeighing):
     #: Deleted scores are first-order approximations: see `deleted_bag`.
     deletes_exactly = False
     score_unit = "margins"
-    _examples: PlacedTable
 
     @property
     def unique_multipliers(self) -> bool:
         """Whether its Lagrange multipliers are unique: where the kernel is strictly positive definite."""
         return bool(getattr(self.kernel, "strictly_positive", True))
 
-    def _start(self) -> None:
-        c, weights = len(self.classes), self.class_weights
-        signs = (2 * np.eye(c) - 1).astype(np.int8)
-        # Whether examples of a class are positive or negative for a machine; of two classes one is solved.
-        self.signs = signs[:1] if c == 2 else signs
+    threads: int = param(integer, 1, default=1, kw_only=True, unsaid=all_one)
+    _listing: Listing = state(start=own(lambda machine: Listing(machine.class_weights)), within=True)
+    _spans: Spans = state(start=own(methodcaller("_new_spans")), within=True)
+    _buffers: HingeBuffers = state(start=own(methodcaller("_new_buffers")), within=True)
+    # Largest squared distance from the first object, and K(x, x) where the kernel does not know its proximities.
+    _scale: float = state(held_float, 0.0, start=0.0)
+
+    def _new_store(self) -> ObjectStore:
+        return ObjectStore(proximities(self.kernel), self.scale is not None)
+
+    def _new_examples(self) -> PlacedTable:
+        return PlacedTable(self._store, len(self.classes))
+
+    def _new_spans(self) -> Spans:
+        return Spans(self._examples, signs_of(self.classes), len(set(self.class_weights.tolist())) + 1)
+
+    def _new_buffers(self) -> HingeBuffers:
+        return HingeBuffers(self._examples, len(self._spans.signs), self._spans.sides)
+
+    def derive(self) -> None:
+        """Weigh what may be supposed, and sum the examples by object."""
+        super().derive()
+        weights, n, kept = self.class_weights, self.n, self._examples
+        self.signs = self._spans.signs
         # Negative examples weigh alike within a group of classes.
         values, group = np.unique(weights, return_inverse=True)
-        sides, k = len(values) + 1, len(self.signs)
         self._side = np.where(self.signs > 0, len(values), group)
         # Weight of an example, times that of its class: in each branch (0 where there is none), and as it joins.
-        self._unit = np.zeros((sides, k))
+        self._unit = np.zeros((len(values) + 1, len(self.signs)))
         machine, code = np.indices(self.signs.shape)
         self._unit[self._side, machine] = weights[code]
         self._joining = np.array([self.signs > 0, self.signs != 0]).T * weights[:, None, None]
-        self._store = ObjectStore(proximities(self.kernel))
-        self._examples = PlacedTable()
-        self._listing = Listing(weights)
-        self._buffers = HingeBuffers(k, sides)
-        self._spans = Spans(self.signs, sides)
-        # Largest squared distance from the first object, and K(x, x) where the kernel does not know its proximities.
-        self._scale = 0.0
         self._held: dict[tuple[int, int], Solved] = {}  # by machine and side, branches with margins of their own
+        if n == 0:
+            return
+        self._make_room(self._stored)
+        # Weights are summed in order of arrival, as they were when examples came.
+        places, codes, each = kept.places[:n], kept.codes[:n], kept.weights[:n]
+        joining = self._joining[codes] * each[:, None, None]
+        objects, of_class = self._buffers.objects, np.bincount(codes, minlength=len(self.classes))
+        objects.positive[:], objects.total[:] = 0.0, 0.0
+        np.add.at(objects.positive.T, places, joining[:, :, 0])
+        np.add.at(objects.total.T, places, joining[:, :, 1])
+        objects.sizes[:] = np.array([(self.signs > 0) @ of_class, np.full(len(self.signs), n)]).T
+        self._listing.count(zip(places.tolist(), codes.tolist(), each.tolist(), strict=True))
 
     @property
     def _stored(self) -> int:
@@ -559,46 +598,3 @@ class OneVsAllSVM(StoreWeighing):
         masses = np.zeros((examples.size + 1, len(self.signs), 2))
         masses[1:] = self._joining[self._examples.codes[examples]] * self._examples.weights[examples, None, None]
         return masses.cumsum(axis=0)[-1]
-
-    # -------------------------------------------------------------------- state
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The objects, the examples, the machines with their margins, and spans that are kept."""
-        count, spans = self._stored, self._spans
-        return super().state | {
-            "objects": self._store.held(count) if count else NONE,
-            "examples": self._examples.state,
-            "listing": self._listing.state,
-            "solution": self._buffers.state(count) if count else None,
-            "scale": self._scale,
-            "spans_kept": spans.kept,
-            # Spans that are not kept are recomputed, to the last bit, from what a machine has learned.
-            "spans": spans.known[:, :count] if spans.kept and spans.known.size else None,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
-        super().restore(state)
-        self._spans.kept = held_bool("spans_kept", state["spans_kept"])
-        self._scale = held_float("scale", state["scale"], 0.0)
-        contents = self._store.restore(state["objects"])
-        self._examples.restore_at(state["examples"], len(self.classes), contents)
-        count, n = len(contents), self.n
-        if count == 0:
-            return
-        self._buffers.restore(state["solution"], count)
-        self._make_room(count)
-        # Weights are summed in order of arrival, as they were when examples came.
-        kept = self._examples
-        places, codes, weights = kept.places[:n], kept.codes[:n], kept.weights[:n]
-        joining = self._joining[codes] * weights[:, None, None]
-        objects, of_class = self._buffers.objects, np.bincount(codes, minlength=len(self.classes))
-        objects.positive[:], objects.total[:] = 0.0, 0.0
-        np.add.at(objects.positive.T, places, joining[:, :, 0])
-        np.add.at(objects.total.T, places, joining[:, :, 1])
-        objects.sizes[:] = np.array([(self.signs > 0) @ of_class, np.full(len(self.signs), n)]).T
-        self._listing.restore(state["listing"], zip(places.tolist(), codes.tolist(), weights.tolist(), strict=True))
-        if state["spans"] is not None:
-            self._spans.make_room(self._buffers.room)
-            self._spans.known[:, :count] = held_array("spans", state["spans"], (len(self.signs), count))

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import math
+from operator import methodcaller
 from typing import Any, NoReturn
 
 import numpy as np
 
 from venn._compiled.distribution import both_ends, critical_points
 from venn.labels import LARGEST, Real
+from venn.machines.base import ExampleTable
 from venn.machines.checks import checked_weight
-from venn.machines.examples import ExampleTable
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
 from venn.machines.machine import Bag
 from venn.machines.ridge import Bordered, LinearPart, RidgeSystem
-from venn.machines.scale import ScaleLike
-from venn.machines.store import NONE, Content, ObjectStore, Remembering
+from venn.machines.store import Content, Remembering
 from venn.parameters import positive
 from venn.prediction import Floats
-from venn.saved import held_finite, held_float, saved
+from venn.saved import component, held_float, held_int, own, param, state
 
 LEAST = -1000  # exponent of the unit while all labels are equal
 STEP = 2.0**-36  # labels closer than this, in units of the largest difference of labels, are equal
 SPARE = 20  # binary digits that a forgotten label may have cost before the rest is computed with another unit
 
 
-@saved
+def _held_label(name: str, value: Any) -> float:
+    return Real().encode(held_float(name, value))
+
+
+@component
 class KernelRidge(Remembering):
     """Kernel ridge regression with a bias, exact online: the machine under predictive distributions of numbers.
 
@@ -88,14 +92,23 @@ class KernelRidge(Remembering):
     classes = ()
     space = Real()
 
-    def __init__(self, kernel: Kernel, C: float, *, scale: ScaleLike = None) -> None:
-        self.kernel = checked_kernel(kernel)
-        self.C = positive("C", C)
-        self._store = ObjectStore(self.kernel)
-        self._put_on(scale)
-        self._system = RidgeSystem(self._store, 1)
-        self._examples = ExampleTable(np.float64)
-        self._origin, self._exponent = 0.0, LEAST
+    kernel: Kernel = param(checked_kernel)
+    C: float = param(positive)
+    _system: RidgeSystem = state(start=own(methodcaller("_new_system")), within=True)
+    _origin: float = state(_held_label, start=0.0)
+    _exponent: int = state(held_int, LEAST, -LEAST, start=LEAST)
+
+    def _new_system(self) -> RidgeSystem:
+        return RidgeSystem(self._store, 1)
+
+    def _new_examples(self) -> ExampleTable:
+        return ExampleTable(self._store)
+
+    def derive(self) -> None:
+        """Compare the labels with what they may be."""
+        super().derive()
+        if not self.space.holds(self._labels):
+            raise ValueError(f"labels must be of size at most {LARGEST:g}, got {np.abs(self._labels).max():g}")
 
     # ------------------------------------------------------------------ reading
 
@@ -237,31 +250,6 @@ class KernelRidge(Remembering):
 
     def _targets(self) -> Floats:
         return ((self._labels - self._origin) / self._unit)[None]
-
-    # -------------------------------------------------------------------- state
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The objects, the examples with their unit, and the solution with its factor."""
-        return super().state | {
-            "objects": self._store.held(self.n) if self.n else NONE, "examples": self._examples.state,
-            "system": self._system.state, "targets": self._system.targets[:, : self.n], "origin": self._origin,
-            "exponent": self._exponent,
-        }  # fmt: skip
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
-        super().restore(state)
-        n = len(self._store.restore(state["objects"]))
-        self._examples.restore(state["examples"], None, n)
-        if not self.space.holds(self._labels):
-            raise ValueError(f"labels must be of size at most {LARGEST:g}, got {np.abs(self._labels).max():g}")
-        self._origin = self.space.encode(held_float("origin", state["origin"]))
-        if type(state["exponent"]) is not int or not LEAST <= state["exponent"] <= -LEAST:
-            raise ValueError(f"exponent must be an integer from {LEAST} to {-LEAST}, got {state['exponent']!r}")
-        self._exponent = state["exponent"]
-        ridge = 1 / (self.C * self._examples.weights[:n])
-        self._system.restore(state["system"], held_finite("targets", state["targets"], (1, n)), ridge, self._features)
 
 
 def _exponent_of(difference: float) -> int:

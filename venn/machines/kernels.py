@@ -42,9 +42,9 @@ class Kernel(Protocol):
         """Set `out[:n]` to the kernel of `x` (d,) with the objects `columns[:, :n]` (d, n)."""
 
 
-def checked_kernel(kernel: Any) -> Kernel:
-    """Return `kernel`, or say what is wrong with it."""
-    return with_methods("kernel", kernel, "a kernel object such as RBF(0.1)", "row")
+def checked_kernel(name: str, kernel: Any) -> Kernel:
+    """Return a kernel, or say what is wrong with it."""
+    return with_methods(name, kernel, "a kernel object such as RBF(0.1)", "row")
 
 
 def checked_gamma(name: str, gamma: Any) -> float | str:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from operator import methodcaller
+from typing import NamedTuple
 
 import numpy as np
 
 from venn.machines.base import BaseHypotheses
-from venn.machines.examples import ExampleTable
-from venn.machines.kernels import Kernel
 from venn.machines.machine import Bag, ScoreTable, Tables
 from venn.machines.ridge import Bordered, RidgeSystem
-from venn.machines.scale import ScaleLike
-from venn.machines.store import NONE, Content, ObjectStore, StoreWeighing
-from venn.prediction import Floats, Integers, Label
-from venn.saved import saved
+from venn.machines.store import Content, StoreWeighing
+from venn.prediction import Floats, Integers
+from venn.saved import component, own, state
 
 SMALLEST = 1e-300  # least C weight of an example: the equations contain its inverse
 
 
-@saved
+@component
 class LeastSquaresSVM(StoreWeighing):
     """One-against-all least-squares support vector machines, exact online.
 
@@ -103,33 +100,25 @@ class LeastSquaresSVM(StoreWeighing):
     score_unit = "margins"
     unique_multipliers = True
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        C: float,
-        classes: Sequence[Label],
-        class_weights: Sequence[float] | Floats | None = None,
-        *,
-        scale: ScaleLike = None,
-    ) -> None:
-        super().__init__(kernel, C, classes, class_weights, scale=scale)
+    _system: RidgeSystem = state(start=own(methodcaller("_new_system")), within=True)
 
-    def _start(self) -> None:
-        self._store = ObjectStore(self.kernel)
-        self._system = RidgeSystem(self._store, len(self.classes), -1.0)  # targets are +1 and -1
-        self._examples = ExampleTable()
+    def _new_system(self) -> RidgeSystem:
+        return RidgeSystem(self._store, len(self.classes), -1.0)
+
+    def derive(self) -> None:
+        """Group the classes by weight; targets are +1 and -1."""
+        super().derive()
         self._values, self._group = np.unique(self.class_weights, return_inverse=True)
-        self._make_tables()
-
-    def _make_tables(self) -> None:
-        self._tables = np.empty((len(self._values), 4, len(self.classes), self._system.room))
+        self._tables = np.empty((len(self._values), 4, len(self.classes), 0))
+        if self.n:
+            self._make_room(self.n)
 
     def _make_room(self, n: int) -> None:
         """Make room for `n` examples; capacities double."""
         self._system.make_room(n)
         self._examples.make_room(n)
         if self._system.room > self._tables.shape[-1]:
-            self._make_tables()
+            self._tables = np.empty((*self._tables.shape[:3], self._system.room))
 
     # ------------------------------------------------------------------ reading
 
@@ -158,10 +147,6 @@ class LeastSquaresSVM(StoreWeighing):
 
     # ----------------------------------------------------------------- learning
 
-    @property
-    def _stored(self) -> int:
-        return self.n
-
     def _solved_for(self, x: Content, key: bytes, weight: float) -> LeastSquaresHypotheses:
         with np.errstate(over="ignore"):  # an infinite bound is no ridge
             bounds = self.C * weight * self._values
@@ -182,12 +167,9 @@ class LeastSquaresSVM(StoreWeighing):
 
     def _learn(self, answer: LeastSquaresHypotheses, label: int, weight: float) -> None:
         self.forget()
-        self._system.append(answer.supposed.bordered[self._group[label]], self._targets(np.array([label]))[:, 0])
+        targets = np.where(np.arange(len(self.classes)) == label, 1.0, -1.0)
+        self._system.append(answer.supposed.bordered[self._group[label]], targets)
         self._examples.append(label, weight)
-
-    def _targets(self, codes: Integers) -> Floats:
-        """Return the (c, m) targets of examples of these classes."""
-        return np.where(codes == np.arange(len(self.classes))[:, None], 1.0, -1.0)
 
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machine is then the one that has learned the others.
@@ -226,25 +208,6 @@ class LeastSquaresSVM(StoreWeighing):
         self.forget()
         self._system.remove(i)
         self._examples.remove(i)
-
-    # -------------------------------------------------------------------- state
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The objects, the examples, and the solution with its factor."""
-        objects = self._store.held(self.n) if self.n else NONE
-        examples = self._examples.state
-        return super().state | {"objects": objects, "examples": examples, "system": self._system.state}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
-        super().restore(state)
-        examples, count = self._examples, len(self._store.restore(state["objects"]))
-        examples.restore(state["examples"], len(self.classes), count)
-        self._make_room(count)
-        codes, weights = examples.codes[:count], examples.weights[:count]
-        ridge = 1 / (self.C * weights * self.class_weights[codes])
-        self._system.restore(state["system"], self._targets(codes), ridge, self._features)
 
 
 class Supposed(NamedTuple):

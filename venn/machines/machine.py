@@ -212,9 +212,9 @@ class Machine(Protocol):
         """Return a machine with the same parameters that has learned nothing."""
 
 
-def checked_machine(machine: Any) -> Machine:
-    """Return `machine`, or say what is wrong with it."""
-    return with_methods("machine", machine, "a machine object, with a method 'hypotheses'", "hypotheses")
+def checked_machine(name: str, machine: Any) -> Machine:
+    """Return a machine, or say what is wrong with it."""
+    return with_methods(name, machine, "a machine object, with a method 'hypotheses'", "hypotheses")
 
 
 def only_table(tables: Tables) -> ScoreTable:

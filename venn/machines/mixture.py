@@ -13,10 +13,10 @@ from venn.machines.machine import Bag, NotConverged, Tables
 from venn.machines.window import inside
 from venn.parameters import positive
 from venn.prediction import Floats
-from venn.saved import saved
+from venn.saved import component, param
 
 
-@saved
+@component
 class Mixture(BankView):
     """The members of a bank, mixed into one forecast of each class. On it `TransductiveVennAbers` is called V-mix.
 
@@ -74,44 +74,53 @@ class Mixture(BankView):
     probabilities = True  # what scores are
     deletes_exactly = False  # the new example's scores depend on its supposed label
 
-    def __init__(self, bank: Any, rate: float = 1.0, whole: bool = False) -> None:
-        super().__init__(bank, whole)
-        self.rate = positive("rate", rate)
+    rate: float = param(positive, default=1.0)
+
+    def derive(self) -> None:
+        """Remember nothing."""
         self._asked: MixtureHypotheses | None = None
-        self._blend = Blend(inside(bank), self.rate)
+        self._fit: tuple[Any, int, Floats, Floats] | None = None  # of a bank after so many changes
 
     @property
     def residual(self) -> float:
         """Worst error of the equations of the bank's members."""
         return self.bank.residual
 
-    @property
-    def _now(self) -> Blend:
-        """The blend of the bank as it is: a window that restarts has another one."""
-        bank = inside(self.bank)
-        if self._blend.bank is not bank:
-            self._blend = Blend(bank, self.rate)
-        return self._blend
-
     def fitted(self) -> tuple[Floats, Floats]:
         """Return sigmoids (M, c, 3) and weights (c, M) by the deleted scores of the examples learned, at least one."""
-        return self._now.fitted()
+        bank = inside(self.bank)  # a window that restarts has another one
+        if self._fit is None or self._fit[0] is not bank or self._fit[1] != bank.changes:
+            self._fit = (bank, bank.changes, *self._fitted_to(bank.member_bags(True)))
+        return self._fit[2:]
+
+    def _fitted_to(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return sigmoids and weights by (M, c, n) scores of the examples learned."""
+        members, c, _ = scores.shape
+        maps, weights = np.zeros((members, c, 3)), np.zeros((c, members))
+        check_fit(fit_mixture(scores, inside(self.bank).labels, self.rate, maps, weights))
+        return maps, weights
+
+    def mixed(self, scores: Floats) -> Floats:
+        """Return the (c, m) forecasts for objects of (M, c, m) scores; 1 / c before the first example."""
+        out = np.full(scores.shape[1:], 1 / scores.shape[1])
+        if len(inside(self.bank).labels):
+            apply_mixture(*self.fitted(), scores, out)
+        return out
 
     def _bag(self, deleted: bool) -> Bag:
-        blend = self._now
-        scores = blend.bank.member_bags(deleted)
-        mixed, aside = np.empty(scores.shape[1:]), self._aside
+        bank, aside = inside(self.bank), self._aside
+        scores = bank.member_bags(deleted)
+        mixed = np.empty(scores.shape[1:])
         if scores.shape[2]:
-            apply_mixture(*blend.fitted_to(scores), scores, mixed)
-        return Bag(mixed[:, aside:], blend.bank.counts[aside:])
+            apply_mixture(*self._fitted_to(scores), scores, mixed)
+        return Bag(mixed[:, aside:], bank.counts[aside:])
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) forecasts for `x`, with sigmoids and weights by the deleted scores of the examples learned.
 
         They need not sum to 1. Before the first example they are 1 / c each.
         """
-        blend = self._now
-        return blend.mixed(blend.bank.member_scores(x)[:, :, None])[:, 0]
+        return self.mixed(inside(self.bank).member_scores(x)[:, :, None])[:, 0]
 
     def score_many(self, X: Any) -> Floats:
         """Return the (n, c) forecasts for n objects: row by row those of `scores`, to the bit.
@@ -120,52 +129,14 @@ class Mixture(BankView):
         ----------
         X : (n, d) finite numbers
         """
-        blend = self._now
-        return blend.mixed(blend.bank.member_scores_many(X)).T
+        return self.mixed(inside(self.bank).member_scores_many(X)).T
 
     def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer for every hypothesis about `x`; computed when it is read, and remembered as the bank's answer is."""
-        blend = self._now
-        answer = blend.bank.answer(x)
+        answer = inside(self.bank).answer(x)
         if self._asked is None or self._asked.answer is not answer:
-            self._asked = MixtureHypotheses(answer, blend)
+            self._asked = MixtureHypotheses(answer, self)
         return in_bag(self._asked, self._aside)
-
-
-class Blend:
-    """The sigmoids and the weights of a bank's members, by the examples that it has learned.
-
-    Parameters
-    ----------
-    bank : Bank
-    rate : float > 0
-    """
-
-    def __init__(self, bank: Any, rate: float) -> None:
-        self.bank = bank
-        self.rate = rate
-        self._fit: tuple[int, Floats, Floats] | None = None  # after so many changes of the bank
-
-    def fitted(self) -> tuple[Floats, Floats]:
-        """Return sigmoids (M, c, 3) and weights (c, M) by the deleted scores, fitted once after each change."""
-        changes = self.bank.changes
-        if self._fit is None or self._fit[0] != changes:
-            self._fit = (changes, *self.fitted_to(self.bank.member_bags(True)))
-        return self._fit[1:]
-
-    def fitted_to(self, scores: Floats) -> tuple[Floats, Floats]:
-        """Return sigmoids and weights by (M, c, n) scores of the examples learned."""
-        members, c, _ = scores.shape
-        maps, weights = np.zeros((members, c, 3)), np.zeros((c, members))
-        check_fit(fit_mixture(scores, self.bank.labels, self.rate, maps, weights))
-        return maps, weights
-
-    def mixed(self, scores: Floats) -> Floats:
-        """Return the (c, m) forecasts for objects of (M, c, m) scores; 1 / c before the first example."""
-        out = np.full(scores.shape[1:], 1 / scores.shape[1])
-        if len(self.bank.labels):
-            apply_mixture(*self.fitted(), scores, out)
-        return out
 
 
 class MixtureHypotheses(Reread):
@@ -175,29 +146,29 @@ class MixtureHypotheses(Reread):
     ----------
     answer : BankHypotheses
         The bank's answer.
-    blend : Blend
+    mixture : Mixture
         Of the bank.
     """
 
-    def __init__(self, answer: BankHypotheses, blend: Blend) -> None:
+    def __init__(self, answer: BankHypotheses, mixture: Mixture) -> None:
         super().__init__(answer)
-        self._blend = blend
+        self._mixture = mixture
 
     @property
     def test_scores(self) -> Floats:  # type: ignore[override]
         """(c,) forecasts for the object by the mixture that has not seen it."""
         self.check_current()
         members = np.array([member.test_scores for member in self.answer.members])
-        return self._blend.mixed(members[:, :, None])[:, 0]
+        return self._mixture.mixed(members[:, :, None])[:, 0]
 
     def tables(self, deleted: bool) -> Tables:
         """Return the forecasts of all examples: one table for all hypotheses."""
         self.check_current()
-        ready, which = self.answer.mixed, (self._blend.rate, deleted)
+        ready, which = self.answer.mixed, (self._mixture.rate, deleted)
         if which not in ready:
             first, negative, positive = self.answer.member_tables(deleted)
             below, above = np.empty((2, negative.shape[1], len(first.labels)))
-            check_fit(mixture_tables(negative, positive, first.labels, self._blend.rate, below, above))
+            check_fit(mixture_tables(negative, positive, first.labels, self._mixture.rate, below, above))
             ready[which] = first._replace(negative=below, positive=above)
         table = ready[which]
         return [(table, np.arange(len(table.negative)))]

@@ -5,25 +5,188 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, Literal, TypeAlias
+from operator import attrgetter, not_
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from venn._compiled.sparse import Rows
 from venn.labels import LabelSpace, space_of
 from venn.machines.base import KeptMachine
-from venn.machines.checks import checked_place, clean_object
-from venn.machines.columns import ColumnScale, fixed_by, held_scale, of_ranges, stacked
-from venn.machines.examples import ExampleTable
-from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
-from venn.parameters import TRUTH, Parameters, flag, integer, number
-from venn.prediction import Label
-from venn.saved import checked_keys, held_array, held_bool, held_finite, held_rows, saved
+from venn.machines.checks import checked_place, code_of, in_form
+from venn.machines.sparse import SparseRows, is_sparse, rows_of
+from venn.parameters import TRUTH, Parameters, flag, integer, number, optional
+from venn.prediction import Floats, Label
+from venn.saved import base, checked_keys, component, held_array, held_bool, held_finite, held_rows, own, param, state
+
+QUARTILES = 1.349  # deviations between the quartiles of a Gaussian
+HALF = math.sqrt(3)  # a uniform variable has variance 1 between -HALF and HALF
+
+
+class ColumnScale(NamedTuple):
+    """How columns are scaled: z = (x - center) / spread, and where there is a `stretch`, asinh(z) / stretch."""
+
+    spread: Floats
+    center: Floats | None = None  #: None for sparse objects, which keep their zeros
+    stretch: Floats | None = None  #: None for ranges and sparse objects
+
+    @property
+    def state(self) -> Floats:
+        """(1, d), (2, d) or (3, d): spread, center and stretch of a scale that examples have fixed, those it has."""
+        return np.array([one for one in self if one is not None])
+
+    def place(self, row: Any, farthest: float = math.inf) -> Any:
+        """Return a clean object on this scale, no value farther than so many deviations; or say that it has none."""
+        sparse = isinstance(row, SparseRows)
+        with np.errstate(over="ignore"):
+            if sparse:
+                starts, stops, indices, values = row.packed().arrays
+                values = values / self.spread[indices]
+            else:
+                values = (row - self.center) / self.spread
+        if not np.isfinite(values).all():
+            where = int(np.flatnonzero(~np.isfinite(values))[0])
+            feature, given = (indices[where], row.packed().arrays.values[where]) if sparse else (where, row[where])
+            raise ValueError(f"x must stay finite when scaled, got {given} at feature {feature}, which has not")
+        if self.stretch is not None:
+            values = np.arcsinh(values) / self.stretch
+        values = np.clip(values, -farthest, farthest)
+        if not sparse:
+            return values
+        made = SparseRows(Rows(starts, stops, indices, values), row.features)
+        return made if values.all() else rows_of(made.toarray())  # a sparse row holds no zero
+
+
+def fixed_by(rows: list[Any]) -> ColumnScale:
+    """Return the scale of at least one clean object; it does not depend on their order, nor does its last bit."""
+    objects = stacked(rows)
+    return ColumnScale(root_mean_squares(objects)) if isinstance(objects, SparseRows) else middle(objects)
+
+
+def of_ranges(ranges: tuple[tuple[float, float], ...]) -> ColumnScale:
+    """Return the scale on which each range goes from -HALF to HALF."""
+    low, high = np.array(ranges).T
+    return ColumnScale((high / 2 - low / 2) / HALF, low / 2 + high / 2)
+
+
+def held_scale(state: Any) -> ColumnScale:
+    """Return the scale of a `ColumnScale.state`, or raise a ValueError if it is not one."""
+    rows = held_rows("scale", state)
+    if rows not in (1, 2, 3):
+        raise ValueError(f"scale must have 1 to 3 rows, got {rows}")
+    held_finite("scale", state, (rows, state.shape[-1]))
+    return ColumnScale(*state.copy())
+
+
+def stacked(rows: list[Any]) -> Any:
+    """Return the objects as one array (k, d), or as sparse rows."""
+    if not isinstance(rows[0], SparseRows):
+        return np.array(rows)
+    entries = [row.packed().arrays for row in rows]
+    stops = np.cumsum([len(one.indices) for one in entries])
+    indices, values = (np.concatenate(parts) for parts in zip(*[(e.indices, e.values) for e in entries], strict=True))
+    return SparseRows(Rows(np.append(0, stops)[:-1], stops, indices, values), rows[0].features)
+
+
+def middle(X: Floats) -> ColumnScale:
+    """Return the scale of columns by their middle half, which values far out do not move.
+
+    The centre is the median, the spread the distance of the quartiles / 1.349, as of a Gaussian its deviation; where
+    the quartiles are equal, the standard deviation; in a constant column 1. The stretch is then the deviation of
+    asinh((x - centre) / spread), so that every column varies by 1. To the last bit the same in whatever order the rows
+    are: they are sorted first.
+    """
+    columns = np.sort(X, axis=0)
+    constant = columns[0] == columns[-1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, center, high = quantiles(columns)
+        columns = columns - center
+        spread = (high - low) / QUARTILES
+        flat = ~(spread > 0)
+        spread[flat] = deviations(columns[:, flat])
+        spread[constant] = 1.0
+        _check_scale(spread, np.where(np.isfinite(columns).all(axis=0), center, np.nan))
+        stretch = deviations(np.arcsinh(columns / spread))
+    stretch[~(stretch > 0)] = 1.0
+    return ColumnScale(spread, center, stretch)
+
+
+def quantiles(columns: Floats) -> Floats:
+    """Return the quartiles (3, d) of sorted columns (n, d), linear between two of them; no halfway sum overflows."""
+    places = np.array([0.25, 0.5, 0.75]) * (len(columns) - 1)
+    below = places.astype(np.int64)
+    share = (places - below)[:, None]
+    return columns[below] * (1 - share) + columns[np.minimum(below + 1, len(columns) - 1)] * share
+
+
+def deviations(columns: Floats) -> Floats:
+    """Return the standard deviation of sorted columns."""
+    off = columns - columns.mean(axis=0)
+    peak = np.abs(off).max(axis=0, initial=0.0)
+    peak[~(peak > 0)] = 1.0  # so that squares neither overflow nor vanish
+    return peak * np.sqrt(np.mean((off / peak) ** 2, axis=0))
+
+
+def root_mean_squares(rows: SparseRows) -> Floats:
+    """Return the root mean square of each column of sparse rows; that of an empty one is 1."""
+    _, _, indices, values = rows.packed().arrays
+    sizes = np.abs(values)
+    order = np.lexsort((sizes, indices))  # the same sum in whatever order the rows are
+    indices, sizes = indices[order], sizes[order]
+    peak = np.ones(rows.features)
+    some = np.unique(indices)
+    peak[some] = 0.0
+    np.maximum.at(peak, indices, sizes)
+    sums = np.bincount(indices, (sizes / peak[indices]) ** 2, minlength=rows.features)
+    scale = peak * np.sqrt(sums / len(rows))
+    scale[sums == 0] = 1.0
+    _check_scale(scale, np.zeros(1))
+    return scale
+
+
+def _check_scale(scale: Floats, center: Floats) -> None:
+    bad = ~((scale > 0) & np.isfinite(scale) & np.isfinite(center))
+    if bad.any():
+        raise ValueError(f"x must leave the first examples near enough to scale, got feature {int(bad.argmax())}")
+
 
 FIRST = 30  # measured: see the class
 FARTHEST = 10.0  # deviations from the centre, where the first examples teach
 
 
-@saved
+def held_objects(rows: Any) -> list[Any]:
+    """Return the objects of a state, which `stacked` has put together; none for None."""
+    if rows is None:
+        return []
+    if not isinstance(rows, SparseRows):
+        held_finite("rows", rows, (held_rows("rows", rows), rows.shape[-1]))
+    return [rows[i] for i in range(len(rows))]
+
+
+def checked_first(name: str, first: Any, ranges: Any) -> int | None:
+    """Return by how many first examples the scale is fixed; None where ranges fix it."""
+    if ranges is None:
+        return integer(name, FIRST if first is None else first, 2)
+    if first is not None:
+        raise ValueError(f"{name} must not be given with ranges, which fix the scale, got {first!r}")
+    return None
+
+
+def checked_ranges(name: str, ranges: Any) -> tuple[tuple[float, float], ...]:
+    """Return pairs of numbers, or say what is wrong with them."""
+    requirement = f"{name} must be pairs (low, high) of finite numbers, low < high, one for each column, got {ranges!r}"
+    if isinstance(ranges, str | bytes) or not isinstance(ranges, Iterable):
+        raise TypeError(requirement)
+    try:
+        clean = tuple((number("low", low), number("high", high)) for low, high in ranges)
+    except (TypeError, ValueError) as error:
+        raise type(error)(requirement) from None
+    if not clean or any(not low < high or not high / 2 - low / 2 > 0 for low, high in clean):
+        raise ValueError(requirement)
+    return clean
+
+
+@component
 class Scale(Parameters):
     """How a machine scales objects before it learns them, or answers about them: its parameter `scale`.
 
@@ -94,19 +257,30 @@ class Scale(Parameters):
     Scale(ranges=((0.0, 1.0), (0.0, 1000000.0)))
     """
 
-    def __init__(
-        self, first: int | None = None, ranges: Iterable[tuple[float, float]] | None = None, teach: bool = False
-    ) -> None:
-        self.first, self.ranges = first_or_ranges(first, ranges)
-        self.teach = flag("teach", teach)
-
-    def __repr__(self) -> str:
-        given = [f"{name}={value!r}" for name, value in vars(self).items() if value not in (None, False)]
-        return f"Scale({', '.join(given)})"
+    first: int | None = param(checked_first, own(attrgetter("ranges")), default=None)
+    ranges: Any = param(optional, checked_ranges, default=None)
+    teach: bool = param(flag, default=False, unsaid=not_)
 
 
 #: What a machine takes as its `scale`: an integer is the number of first examples, True the usual one.
 ScaleLike: TypeAlias = Scale | int | None
+
+
+def checked_scale(name: str, scale: Any, machine: Any = None) -> Scale | Literal[False] | None:
+    """Return the parameter `scale` of a machine, or say what is wrong with it."""
+    if isinstance(scale, TRUTH):
+        return Scale() if scale else False
+    made = scale if isinstance(scale, Scale) or scale is None else Scale(integer(name, scale, 2))
+    if made is not None and made.teach and machine is not None and not machine.teaches:
+        raise ValueError(f"{name} must not teach a {type(machine).__name__}, got {scale!r}")
+    return made
+
+
+def held_placing(name: str, state: Any, placing: Any) -> Any:
+    """Return the state of a `Placing`, or None where there is none."""
+    if (state is None) != (placing is None):
+        raise ValueError(f"{name} must be {'None' if placing is None else f'that of {placing.scale!r}'}, got {state!r}")
+    return state
 
 
 class Placing:
@@ -122,8 +296,9 @@ class Placing:
         Whether the machine learns the first examples as well.
     """
 
-    def __init__(self, scale: Scale) -> None:
+    def __init__(self, scale: Scale, space: LabelSpace) -> None:
         self.scale = scale
+        self.space = space
         self.now: ColumnScale | None = None if scale.ranges is None else of_ranges(scale.ranges)
         self.open = scale.ranges is None
         self.learns = scale.teach
@@ -144,16 +319,11 @@ class Placing:
 
     def in_form(self, x: Any) -> Any:
         """Return `x` in the form of earlier objects, dense or sparse, or say what is wrong with it."""
-        features, sparse = None, is_sparse(x)
         if self.now is not None:
-            features, sparse = len(self.now.spread), self.now.center is None
-        elif self.rows:
-            features, sparse = self.rows[0].shape[-1], isinstance(self.rows[0], SparseRows)
-        if is_sparse(x):
-            row = clean_sparse("x", x, features)
-            return row if sparse else row.toarray()[0]
-        dense = clean_object(x, features)
-        return rows_of(dense[None]) if sparse else dense
+            return in_form(x, len(self.now.spread), self.now.center is None)
+        if self.rows:
+            return in_form(x, self.rows[0].shape[-1], isinstance(self.rows[0], SparseRows))
+        return in_form(x, None, is_sparse(x))
 
     def place(self, x: Any) -> Any:
         """Return `x` on the scale as it is now."""
@@ -174,17 +344,19 @@ class Placing:
         self.open, self.now = len(rows) < (self.scale.first or 0), now
         self.rows, self.labels = (rows, labels) if self.open else ([], [])
 
-    def state(self, space: LabelSpace) -> dict[str, Any]:
-        """Return the scale that examples have fixed, or the first of them, which will fix it."""
+    @property
+    def state(self) -> dict[str, Any]:
+        """The scale that examples have fixed, or the first of them, which will fix it."""
         return {
             "scale": None if self.open or self.now is None else self.now.state,
             "rows": stacked(self.rows) if self.rows else None,
-            "codes": space.encode_many(self.labels),
+            "codes": self.space.encode_many(self.labels),
             "learns": self.learns,
         }
 
-    def restore(self, state: dict[str, Any], space: LabelSpace) -> None:
-        """Take over what `state` gave, or raise a ValueError if it has not the form of it."""
+    def restore(self, state: Any) -> None:
+        """Take over a `state`, or raise a ValueError if it has not the form of one."""
+        space = self.space
         checked_keys("placing", state, ("scale", "rows", "codes", "learns"))
         self.learns, self.rows = held_bool("learns", state["learns"]), held_objects(state["rows"])
         codes = held_array("codes", state["codes"], (len(self.rows) if self.learns else 0,), space.kept)
@@ -196,28 +368,30 @@ class Placing:
             self.now = None if self.open else held_scale(state["scale"])
 
 
+@base
 class OnScale(KeptMachine):
     """Base of machines that keep objects: every object enters by `_clean`, where it is scaled if they have a scale."""
 
-    scale: Scale | Literal[False] | None = None  #: None and False: objects are taken as they are
-    aside = 0  #: number of first examples that teach only, and stand in no bag
     teaches: ClassVar[bool] = False  #: whether a `Scale` may teach
-    placing: Placing | None = None
-    _examples: ExampleTable
-    _made: tuple[bytes, Any] | None = None  # for the last question, while the scale is another for each
+    scale: Any = param(checked_scale, own(lambda machine: machine), default=None, kw_only=True)
+    placing: Placing | None = state(
+        held_placing, own(attrgetter("placing")),
+        start=own(lambda m: Placing(m.scale, space_of(m)) if m.scale else None), within=True,
+    )  # fmt: skip
+
+    def derive(self) -> None:
+        """Number the classes, and find the scale again that holds now."""
+        self._codes = {label: code for code, label in enumerate(self.classes)}
+        self.aside, placing = 0, self.placing  # the first examples that teach only stand in no bag
+        if placing is not None and placing.scale.teach:
+            if placing.rows:
+                placing.now = fixed_by(placing.rows)
+            self.aside = 0 if placing.open else placing.scale.first or 0
 
     @property
     def n(self) -> int:  # type: ignore[override]
         """Number of examples in the machine."""
         return self._examples.n
-
-    def _put_on(self, scale: ScaleLike) -> None:
-        """Take the parameter `scale`."""
-        self.scale = checked_scale(scale)
-        if self.scale:
-            if self.scale.teach and not self.teaches:
-                raise ValueError(f"scale must not teach a {type(self).__name__}, got {scale!r}")
-            self.placing = Placing(self.scale)
 
     @property
     def fixed(self) -> ColumnScale | None:
@@ -261,9 +435,9 @@ class OnScale(KeptMachine):
             self.placing.check(x)
         self._check_label(y)
 
-    @abstractmethod
     def _check_label(self, y: Label) -> None:
         """Raise what is wrong with a label."""
+        code_of(y, self._codes)
 
     def answer(self, x: Any, weight: float = 1.0) -> Any:
         """Return the answer about an object in which all examples stand, those that only teach too."""
@@ -317,7 +491,7 @@ class OnScale(KeptMachine):
 
     def _leaving(self, i: Any) -> int:
         """Return the place of an example to be forgotten, or say what is wrong with it."""
-        if self.scale and self.scale.teach:
+        if self.placing is not None and self.placing.scale.teach:
             raise TypeError(f"scale must not teach where examples are forgotten, got {self.scale!r}")
         return checked_place(i, self.n)
 
@@ -331,68 +505,8 @@ class OnScale(KeptMachine):
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_made": None}
 
-    # -------------------------------------------------------------------- state
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The scale as it stands; a subclass has more."""
-        return {"placing": None if self.placing is None else self.placing.state(space_of(self))}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over the scale; a subclass takes over the rest."""
-        super().restore(state)
-        held: Any = state.get("placing")
-        if (self.placing is None) != (held is None):
-            raise ValueError(f"placing must be that of scale={self.scale!r}, got {held!r}")
-        if self.placing is not None:
-            self.placing.restore(held, space_of(self))
-            if self.placing.changes and self.placing.rows:
-                self.placing.now = fixed_by(self.placing.rows)
-            self.aside = self.placing.scale.first or 0 if self.placing.scale.teach and not self.placing.open else 0
-
 
 def scale_of(machine: Any) -> Scale | None:
     """Return the scale of a machine, which may be a user's own; None if it has none."""
     scale = getattr(machine, "scale", None)
     return scale if isinstance(scale, Scale) else None
-
-
-def held_objects(rows: Any) -> list[Any]:
-    """Return the objects of a state, which `stacked` has put together; none for None."""
-    if rows is None:
-        return []
-    if not isinstance(rows, SparseRows):
-        held_finite("rows", rows, (held_rows("rows", rows), rows.shape[-1]))
-    return [rows[i] for i in range(len(rows))]
-
-
-def checked_scale(scale: Any) -> Scale | Literal[False] | None:
-    """Return the parameter `scale` of a machine, or say what is wrong with it."""
-    if isinstance(scale, Scale) or scale is None:
-        return scale
-    if isinstance(scale, TRUTH):
-        return Scale() if scale else False
-    return Scale(integer("scale", scale, 2))
-
-
-def first_or_ranges(first: Any, ranges: Any) -> tuple[int | None, tuple[tuple[float, float], ...] | None]:
-    """Return by how many first examples the scale is fixed, or by which ranges; the other is None."""
-    if ranges is None:
-        return integer("first", FIRST if first is None else first, 2), None
-    if first is not None:
-        raise ValueError(f"first must not be given with ranges, which fix the scale, got {first!r}")
-    return None, checked_ranges(ranges)
-
-
-def checked_ranges(ranges: Any) -> tuple[tuple[float, float], ...]:
-    """Return pairs of numbers, or say what is wrong with them."""
-    requirement = f"ranges must be pairs (low, high) of finite numbers, low < high, one for each column, got {ranges!r}"
-    if isinstance(ranges, str | bytes) or not isinstance(ranges, Iterable):
-        raise TypeError(requirement)
-    try:
-        clean = tuple((number("low", low), number("high", high)) for low, high in ranges)
-    except (TypeError, ValueError) as error:
-        raise type(error)(requirement) from None
-    if not clean or any(not low < high or not high / 2 - low / 2 > 0 for low, high in clean):
-        raise ValueError(requirement)
-    return clean

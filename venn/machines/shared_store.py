@@ -21,15 +21,12 @@ class SharedStore(ObjectStore):
 
     Attributes
     ----------
-    n : int
-        Number of objects held.
     readers : list of KernelRows
         One for each kernel.
     """
 
-    def __init__(self, kernels: Sequence[Kernel]) -> None:
-        super().__init__(next((kernel for kernel in kernels if not hasattr(kernel, "sparse_row")), kernels[0]))
-        self.n = 0
+    def __init__(self, kernels: Sequence[Kernel], scaled: bool = False) -> None:
+        super().__init__(next((kernel for kernel in kernels if not hasattr(kernel, "sparse_row")), kernels[0]), scaled)
         self.readers = [KernelRows(self, kernel) for kernel in kernels]
         self._there: tuple[int, Content] | None = None  # the object put last, and where
         self._removed: Content = np.empty(0)
@@ -52,33 +49,16 @@ class SharedStore(ObjectStore):
             super().put(place, x)
             self._there = place, x
 
-    def keep(self, place: int) -> None:
-        """Hold the object at a place."""
-        super().keep(place)
-        self.n = place + 1
-
-    def clear(self) -> None:
-        """Hold nothing."""
-        super().clear()
-        self.n = 0
-
     def remove(self, place: int, n: int) -> Content:
         """Remove one of n objects, unless that has been done, and return it."""
         if n == self.n:
             self._removed = super().remove(place, n)
-            self.n = n - 1
         return self._removed
 
     def insert(self, place: int, n: int, x: Content) -> None:
         """Put back an object among n others, unless that has been done."""
         if n == self.n:
             super().insert(place, n, x)
-            self.n = n + 1
-
-    def hold(self, objects: Content) -> None:
-        """In an empty store, take over what `held` returned, with at least one object."""
-        super().hold(objects)
-        self.n = objects.shape[0 if self._sparse else 1]
 
 
 class KernelRows:
@@ -93,6 +73,9 @@ class KernelRows:
         self.put, self.keep, self.clear = store.put, store.keep, store.clear
         self.remove, self.insert = store.remove, store.insert
         self.forget()
+
+    n = property(lambda self: self._store.n)
+    features = property(lambda self: self._store.features)
 
     def forget(self) -> None:
         """Forget the rows computed so far."""

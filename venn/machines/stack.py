@@ -2,23 +2,225 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
 from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from threadpoolctl import threadpool_limits
 
 from venn._compiled.landmarks import landmark_scores
-from venn.labels import HasLabels, label_space
+from venn._compiled.mixture import pool_loss
+from venn._compiled.scorecard import linear_scores
+from venn.labels import checked_labels, label_space
 from venn.machines.frozen import clean_row
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
-from venn.machines.learners import KINDS, Learners, dense
 from venn.machines.machine import NotConverged
-from venn.machines.pools import fitted_pool
-from venn.parameters import class_codes, integer
-from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, held_finite, held_int, saved
+from venn.machines.scale import ColumnScale, held_scale, middle
+from venn.machines.sparse import SparseRows
+from venn.machines.trees import FlatTrees
+from venn.parameters import integer, optional
+from venn.prediction import Floats, Integers
+from venn.saved import Saved, component, held_codes, held_finite, held_int, held_rows, own, param, state
+
+TREES = 100  # of the forest
+LEAVES = 400  # rounds of boosting times classes: with many classes there are fewer rounds
+FARTHEST = 10.0  # deviations from the centre, for the logistic regression
+KINDS = 3
+
+
+K = own(lambda learners: len(learners.present))  # classes among the examples
+
+
+def _held_present(name: str, present: Any, c: int) -> Any:
+    held_codes(name, present, (held_rows(name, present),), 0, c)
+    if not len(present) or not (np.diff(present) > 0).all():
+        raise ValueError(f"{name} must be ascending class codes, got {present!r}")
+    return present
+
+
+def _held_trees(name: str, trees: Any, k: int) -> Any:
+    # Where only the others are tried there is no forest.
+    if not isinstance(trees, FlatTrees | None) or (trees is not None and k == 1):
+        raise ValueError(f"{name} must be trees, or None where there is one class, got {trees!r}")
+    return trees
+
+
+@component
+class Learners(Saved):
+    """A random forest, boosted trees and a logistic regression, fitted to the same examples with nothing to choose.
+
+    They are scikit-learn's; what is kept are plain arrays, so that one object takes microseconds, and files need no
+    pickle. `Learners.fitted` makes them.
+
+    Parameters
+    ----------
+    c : int >= 2
+        Number of classes.
+    present : (k,) int64
+        Codes of those among the examples, ascending; the others have probability 0.
+    forest, boosted : FlatTrees or None
+        None if k is 1.
+    scale : (3, d) float64
+        See `ColumnScale.state`.
+    coefficients : (1 or k, d + 1) float64
+        Of the logistic regression on scaled columns, the constant last.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> learners = Learners.fitted(X, (X[:, 0] > 0).astype(int), 2)
+    >>> learners.probas(np.array([[2.0, 0.0]])).argmax(axis=2).ravel().tolist()
+    [1, 1, 1]
+    """
+
+    c: int = param(held_int, 1)
+    present: Integers = param(_held_present, own(lambda learners: learners.c))
+    forest: FlatTrees | None = param(_held_trees, K)
+    boosted: FlatTrees | None = param(_held_trees, K)
+    scale: Floats = param()
+    coefficients: Floats = param(held_finite, own(lambda m: (1 if K.of(m) == 2 else K.of(m), m.scale.shape[-1] + 1)))
+
+    def derive(self) -> None:
+        """Take the arrays apart."""
+        self._scale: ColumnScale = held_scale(self.scale)
+        self._weights = np.ascontiguousarray(self.coefficients[:, :-1])
+        self._constants = self.coefficients[:, -1].copy()
+
+    @classmethod
+    def fitted(cls, X: Any, codes: Integers, c: int) -> Self:
+        """Return learners fitted to (n, d) objects and (n,) class codes, n >= 1."""
+        return cls._fitted(X, codes, c)[0]
+
+    @classmethod
+    def fitted_and_tried(cls, X: Any, codes: Integers, c: int, tried: Integers) -> tuple[Self, Floats]:
+        """Return learners, and what such learners say of some of the examples that they have not seen.
+
+        Parameters
+        ----------
+        tried : (m,) int64
+            Which examples. Boosted trees and a logistic regression are fitted to all others as well; of the forest's
+            trees each leaves a third of the examples out anyway.
+
+        Returns
+        -------
+        Learners, (3, m, c) probabilities; NaN where there are none
+        """
+        learners, unseen = cls._fitted(X, codes, c)
+        said = np.full((KINDS, len(tried), c), np.nan)
+        if learners.forest is None:
+            return learners, said
+        said[0] = learners.of_all(unseen[tried])
+        others = np.ones(len(codes), np.bool_)
+        others[tried] = False
+        if len(np.unique(codes[others])) > 1:
+            said[1:] = cls._fitted(X[others], codes[others], c, forest=False)[0].probas(X[tried])[1:]
+        return learners, said
+
+    @classmethod
+    def _fitted(cls, X: Any, codes: Integers, c: int, forest: bool = True) -> tuple[Self, Floats]:
+        from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+        from sklearn.linear_model import LogisticRegression
+
+        X, present = dense(X), np.unique(codes)
+        k, scale = len(present), middle(X)
+        if k == 1:
+            nothing = np.zeros((1, X.shape[1] + 1))
+            return cls(c, present, None, None, scale.state, nothing), np.ones((len(X), 1))
+        rounds = int(np.clip(LEAVES // (k if k > 2 else 1), 20, 100))
+        woods = RandomForestClassifier(TREES, oob_score=True, random_state=0)
+        boosting = HistGradientBoostingClassifier(max_iter=rounds, random_state=0)
+        linear = LogisticRegression(max_iter=300)
+        placed = scale.place(X, FARTHEST)  # to trees the same, but for numbers that 32 bits do not hold
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # few examples: some in no tree's rest, a search that has not ended
+            if forest:
+                woods.fit(placed, codes)
+            boosting.fit(placed, codes)
+            linear.fit(placed, codes)
+        weights = np.column_stack([linear.coef_, linear.intercept_])
+        trees, unseen = (FlatTrees.of(woods), woods.oob_decision_function_) if forest else (None, np.empty(0))
+        return cls(c, present, trees, FlatTrees.of(boosting), scale.state, weights), unseen
+
+    def place(self, rows: Any) -> Floats:
+        """Return (n, d) objects on the scale of the examples."""
+        return self._scale.place(dense(rows), FARTHEST)
+
+    def of_all(self, shares: Floats) -> Floats:
+        """Return (n, c) probabilities of all classes, given those (n, k) of the classes present."""
+        if len(self.present) == self.c:
+            return shares
+        full = np.zeros((len(shares), self.c))
+        full[:, self.present] = shares
+        return full
+
+    def probas(self, rows: Any) -> Floats:
+        """Return the (3, n, c) probabilities of n objects by the forest, the boosted trees and the regression."""
+        return self.probas_of(self.place(rows))
+
+    def probas_of(self, placed: Floats) -> Floats:
+        """Return the same for (n, d) objects on the scale of the examples; of a row as if it were alone."""
+        n, k = len(placed), len(self.present)
+        if k == 1:
+            return np.tile(np.eye(self.c)[self.present[0]], (KINDS, n, 1))
+        found, scores = np.empty((n, len(self._constants))), np.zeros((n, k))
+        linear_scores(np.ascontiguousarray(placed), self._weights, self._constants, found)
+        scores[:, k - len(self._constants) :] = found  # of two classes the first has 0
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=1, keepdims=True)
+        trees = [np.full((n, k), np.nan) if one is None else one.proba(placed) for one in (self.forest, self.boosted)]
+        return np.array([self.of_all(shares) for shares in (*trees, scores)])
+
+
+def dense(rows: Any) -> Floats:
+    """Return objects as an array."""
+    return rows.toarray() if isinstance(rows, SparseRows) else np.asarray(rows)
+
+
+ROUNDS = 40  # of L-BFGS
+
+
+def fitted_pool(
+    logs: Floats, codes: Integers, first: Floats, ridge: float, begin: tuple[Floats, Floats] | None = None
+) -> tuple[Floats, Floats]:
+    """Return the powers >= 0 and the factors of classes with the lowest log loss; the problem is convex.
+
+    Parameters
+    ----------
+    logs : (n, k, c) float64
+        Logarithms of the forecasts of n examples by k experts.
+    codes : (n,) int64
+        Class codes of their labels.
+    first : (k,) float64
+        Powers that are preferred: `ridge` times the squared distance is added to the loss, also for the factors from 0.
+    begin : (k,) and (c,) float64, optional
+        Where the search begins, by default at `first` and 0.
+
+    Returns
+    -------
+    (k,) powers, (c,) logarithms of factors
+    """
+    from scipy.optimize import minimize  # it takes longer to import than to run
+
+    _, k, c = logs.shape
+    start = np.concatenate([first, np.zeros(c)])
+    by_power, by_factor = np.empty(k), np.empty(c)
+
+    def loss(place: Floats) -> tuple[float, Floats]:
+        off = place - start
+        total = pool_loss(logs, codes, place[:k], place[k:], by_power, by_factor)
+        return total + ridge * float(off @ off), np.concatenate([by_power, by_factor]) + 2 * ridge * off
+
+    bounds = [(0.0, None)] * k + [(None, None)] * c
+    at = start if begin is None else np.concatenate(begin)
+    found = minimize(loss, at, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ROUNDS}).x
+    if not np.isfinite(found).all():
+        found = at
+    return found[:k].copy(), found[k:].copy()
+
 
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.3, 3.0, 30.0)  # of the kernel machines
@@ -29,8 +231,17 @@ TINY = 1e-300
 TRIED = 3  # every third of the landmarks is left out once, to weigh the parts
 
 
-@saved
-class Stack(HasLabels, Saved):
+def _held_fit(name: str, fit: Any, stack: Stack) -> Any:
+    if not isinstance(fit, Fit | None) or (fit is None) != (stack.learned == 0):
+        raise ValueError(f"{name} must be what {stack.learned} examples are fitted by, got {fit!r}")
+    c, d = len(stack.classes), stack.features
+    if fit is not None and (fit.learners.c, len(fit.learners.scale[0])) != (c, d):
+        raise ValueError(f"{name} must be of {c} classes and {d} features")
+    return fit
+
+
+@component
+class Stack(Saved):
     """A forest, boosted trees, a logistic regression and kernel machines in one scorer, with nothing to choose.
 
     It is fitted to many examples at once, by an inductive predictor: see `InductiveVennAbers`. The scores of an
@@ -70,34 +281,20 @@ class Stack(HasLabels, Saved):
 
     log_odds = True  #: what scores are
 
-    def __init__(self, classes: Sequence[Label], landmarks: int = 2000) -> None:
-        self.space = label_space(tuple(class_codes(classes)))
-        self.landmarks = integer("landmarks", landmarks, 1)
-        self.learned = 0
-        self.features: int | None = None
-        self.fit: Fit | None = None
+    classes: Any = param(checked_labels, 2)
+    landmarks: int = param(integer, 1, default=2000)
+    learned: int = state(held_int, start=0)
+    features: int | None = state(optional, held_int, 1, start=None)
+    fit: Any = state(_held_fit, own(lambda stack: stack), start=None)
+
+    def derive(self) -> None:
+        """Forget what copies share."""
+        self.space = label_space(self.classes)
         self.latest: dict[int, Fit] = {}  # by a checksum of the examples, shared by copies: the last one alone
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """What is fitted."""
-        return {"learned": self.learned, "features": self.features, "fit": self.fit}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
-        super().restore(state)
-        self.learned, self.fit = held_int("learned", state["learned"]), state["fit"]
-        self.features = None if state["features"] is None else held_int("features", state["features"], 1)
-        if not isinstance(self.fit, Fit | None) or (self.fit is None) != (self.learned == 0):
-            raise ValueError(f"fit must be what {self.learned} examples are fitted by, got {self.fit!r}")
-        if self.fit is not None and (self.fit.learners.c, len(self.fit.learners.scale[0])) != (
-            len(self.classes), self.features,
-        ):  # fmt: skip
-            raise ValueError(f"fit must be of {len(self.classes)} classes and {self.features} features")
 
     def fresh(self) -> Self:
         """Return one that is fitted to nothing."""
-        new = type(self)(self.classes, self.landmarks)
+        new = super().fresh()
         new.latest = self.latest
         return new
 
@@ -132,7 +329,13 @@ class Stack(HasLabels, Saved):
         return self.fit.scores(rows)
 
 
-@saved
+def _held_learners(name: str, learners: Any) -> Learners:
+    if not isinstance(learners, Learners):
+        raise ValueError(f"{name} must be Learners, got {learners!r}")
+    return learners
+
+
+@component
 class Fit(Saved):
     """What a stack has fitted: its parts, and how they are put together.
 
@@ -147,26 +350,16 @@ class Fit(Saved):
     biases : (c,) float64
     """
 
-    def __init__(
-        self, learners: Learners, columns: Floats, coefficients: Floats, bases: Floats, powers: Floats, biases: Floats
-    ) -> None:
-        self.learners, self.columns, self.coefficients, self.bases = learners, columns, coefficients, bases
-        self.powers, self.biases = powers, biases
-        self._asked: tuple[bytes, Floats] | None = None
+    learners: Learners = param(_held_learners)
+    columns: Floats = param(held_finite, own(lambda fit: (fit.learners.scale.shape[-1], np.shape(fit.columns)[-1])))
+    coefficients: Floats = param(held_finite, own(lambda fit: (len(PENALTIES), fit.learners.c, fit.columns.shape[1])))
+    bases: Floats = param(held_finite, own(lambda fit: (len(PENALTIES), fit.learners.c)))
+    powers: Floats = param(held_finite, (KINDS + len(PENALTIES),))
+    biases: Floats = param(held_finite, own(lambda fit: (fit.learners.c,)))
 
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return a fit of these parts, or raise a ValueError if they do not fit together."""
-        made = super().made_of(parameters)
-        if not isinstance(made.learners, Learners):
-            raise ValueError(f"learners must be Learners, got {made.learners!r}")
-        c, d, m = made.learners.c, made.learners.scale.shape[-1], np.shape(made.columns)[-1]
-        held_finite("columns", made.columns, (d, m))
-        held_finite("coefficients", made.coefficients, (len(PENALTIES), c, m))
-        held_finite("bases", made.bases, (len(PENALTIES), c))
-        held_finite("powers", made.powers, (KINDS + len(PENALTIES),))
-        held_finite("biases", made.biases, (c,))
-        return made
+    def derive(self) -> None:
+        """Remember nothing."""
+        self._asked: tuple[bytes, Floats] | None = None
 
     @classmethod
     def of(cls, X: Floats, codes: Integers, c: int, landmarks: int) -> Self:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from operator import attrgetter, methodcaller
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from venn._compiled.sparse import Rows
-from venn.machines.checks import checked_class_weights, checked_weight, clean_object, code_of
+from venn.labels import checked_labels
+from venn.machines.base import ExampleTable
+from venn.machines.checks import checked_class_weights, checked_weight, code_of, in_form
 from venn.machines.kernels import Kernel, checked_kernel, needs_scale
 from venn.machines.machine import doubled, grown
-from venn.machines.scale import OnScale, ScaleLike
-from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
-from venn.parameters import class_codes, integer, positive
+from venn.machines.scale import OnScale
+from venn.machines.sparse import SparseRows, is_sparse
+from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
-from venn.saved import held_finite
+from venn.saved import base, checked_keys, held_finite, own, param, state
 
 Content: TypeAlias = Floats | SparseRows  #: one object in the form in which it is kept; `tobytes()` is its key
 NONE: Floats = np.empty((0, 0))
@@ -214,16 +216,6 @@ class SparseObjects(SparsePool):
         kernel.sparse_row(x, 1, x, self._work, out)
 
 
-def contents_of(objects: Any) -> list[bytes]:
-    """Return the content of each object of a state, dense by column or sparse by row, or say what is wrong."""
-    if isinstance(objects, SparseRows):
-        return [objects[i].tobytes() for i in range(len(objects))]
-    if np.ndim(objects) != 2:
-        raise ValueError(f"objects must be columns of numbers, got {objects!r}")
-    held_finite("objects", objects, objects.shape)
-    return [column.tobytes() for column in np.ascontiguousarray(objects.T)]
-
-
 def check_row(kernel: Kernel, row: Floats, x: Content) -> None:
     """Raise where the kernel of `x` is not finite, or so large that products of its values may not be."""
     if not np.abs(row).max(initial=0.0) <= LARGEST:  # NaN is not
@@ -239,16 +231,25 @@ class ObjectStore:
     whatever form they come. An object put at the place after the last stays until another is put there, unless it is
     kept.
 
+    Parameters
+    ----------
+    kernel : Kernel
+    scaled : bool
+        Whether objects come on a scale, or are meant to be as they are, see `Scale`.
+
     Attributes
     ----------
+    n : int
+        Number of objects kept.
     features : int or None
         Number of features of every object; None where none is kept, and any number may come.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Any, scaled: bool = False) -> None:
         self.kernel = kernel
+        self.n = 0
         self.features: int | None = None
-        self.scaled = False  # whether objects come on a scale, or are meant to be as they are, see `Scale`
+        self.scaled = scaled
         self._looked = False  # whether their spreads were compared
         self._objects: Any = DenseObjects(0)
 
@@ -264,15 +265,11 @@ class ObjectStore:
                 f"gamma='scale' needs columns of a known variance, got {self.kernel!r} in a machine that does not "
                 "scale: give the machine scale=True, or take gamma='auto', which is 1 / d"
             )
-        if not is_sparse(x):
-            dense = clean_object(x, self.features)
-            return rows_of(dense[None]) if self.features is not None and self._sparse else dense
-        if not hasattr(self.kernel, "sparse_row"):
+        if is_sparse(x) and not hasattr(self.kernel, "sparse_row"):
             raise TypeError(
                 f"kernel must have a method 'sparse_row' for sparse objects, got {self.kernel!r}: pass x.toarray()[0]"
             )
-        row = clean_sparse("x", x, self.features)
-        return row if self.features is None or self._sparse else row.toarray()[0]
+        return in_form(x, self.features, is_sparse(x) if self.features is None else self._sparse)
 
     @property
     def _sparse(self) -> bool:
@@ -284,6 +281,10 @@ class ObjectStore:
         known = type(self._objects) is kind and self._objects.features == features
         return self._objects if known else kind(features)
 
+    def make_room(self, n: int) -> None:
+        """Make room for n dense objects; capacities double."""
+        self._objects.make_room(n)
+
     def put(self, place: int, x: Content) -> None:
         """Set the object at a place: the last one, or the one after it."""
         if self.features is None:
@@ -294,10 +295,11 @@ class ObjectStore:
         """Hold the object at a place."""
         self._objects.keep(place)
         self.features = self._objects.features
+        self.n = max(self.n, place + 1)
 
     def clear(self) -> None:
         """Hold nothing: objects of another kind and length may come."""
-        self.features = None
+        self.n, self.features = 0, None
         self._objects = DenseObjects(0)
 
     def key(self, place: int) -> bytes:
@@ -311,16 +313,19 @@ class ObjectStore:
     def drop(self, place: int, last: int) -> None:
         """Remove the object at a place; the last one takes its place."""
         self._objects.drop(place, last)
+        self.n = last
 
     def remove(self, place: int, n: int) -> Content:
         """Remove one of n objects, and return it; later ones move up."""
         x = self.at(place)
         self._objects.remove(place, n)
+        self.n = n - 1
         return x
 
     def insert(self, place: int, n: int, x: Content) -> None:
         """Put back an object among n others, where it was."""
         self._objects.insert(place, n, x)
+        self.n = n + 1
 
     def at(self, place: int) -> Content:
         """Return the object at a place."""
@@ -399,31 +404,49 @@ class ObjectStore:
     def hold(self, objects: Content) -> None:
         """In an empty store, take over what `held` returned, with at least one object."""
         sparse = isinstance(objects, SparseRows)
-        self._looked = objects.shape[0 if sparse else 1] > ENOUGH
+        self.n = objects.shape[0 if sparse else 1]
+        self._looked = self.n > ENOUGH
         self.features = objects.shape[1] if sparse else objects.shape[0]
         self._objects = (SparseObjects if sparse else DenseObjects)(self.features)
         self._objects.hold(objects)
 
-    def restore(self, objects: Any) -> list[bytes]:
-        """In an empty store, take over the objects of a state; return the content of each, or say what is wrong."""
-        contents = contents_of(objects)
-        if contents:
+    @property
+    def state(self) -> dict[str, Any]:
+        """The objects."""
+        return {"objects": self.held(self.n) if self.n else NONE}
+
+    def restore(self, state: Any) -> None:
+        """Take over the objects of a state, or say what is wrong with them."""
+        checked_keys("store", state, ("objects",))
+        objects = state["objects"]
+        if not isinstance(objects, SparseRows):
+            if np.ndim(objects) != 2:
+                raise ValueError(f"objects must be columns of numbers, got {objects!r}")
+            held_finite("objects", objects, objects.shape)
+        self.clear()
+        if objects.shape[0 if isinstance(objects, SparseRows) else 1]:
             self.hold(objects)
-        return contents
 
     def trimmed(self, n: int, kernel: Kernel | None = None) -> ObjectStore:
         """Return a copy that holds the first n objects without spare room, by default with the same kernel."""
-        copy = ObjectStore(self.kernel if kernel is None else kernel)
+        copy = ObjectStore(self.kernel if kernel is None else kernel, self.scaled)
         if n:
             copy.hold(self.held(n))
         return copy
 
 
+@base
 class Storing(OnScale):
     """Base of machines that keep objects in a store."""
 
-    _codes: dict[Label, int]
-    _store: ObjectStore
+    _store: Any = state(start=own(methodcaller("_new_store")), within=True)
+    _examples: Any = state(start=own(methodcaller("_new_examples")), within=True)
+
+    def _new_store(self) -> ObjectStore:
+        return ObjectStore(self.kernel, self.scale is not None)  # type: ignore[attr-defined]
+
+    def _new_examples(self) -> ExampleTable:
+        return ExampleTable(self._store, len(self.classes))
 
     @property
     def _features(self) -> int | None:
@@ -433,17 +456,11 @@ class Storing(OnScale):
     def _columns(self) -> Floats:
         return self._store.columns
 
-    def _put_on(self, scale: ScaleLike) -> None:
-        super()._put_on(scale)
-        self._store.scaled = self.scale is not None
-
     def _kept(self, x: Any) -> Content:
         return self._store.clean(x)
 
-    def _check_label(self, y: Label) -> None:
-        code_of(y, self._codes)
 
-
+@base
 class Remembering(Storing):
     """Base of machines that solve for an object once, and remember the answer."""
 
@@ -480,46 +497,21 @@ class Remembering(Storing):
         raise NotImplementedError
 
 
+def all_one(value: Any) -> bool:
+    """Whether a number, or all of an array, is 1: then `repr` leaves it out."""
+    return bool(np.all(value == 1))
+
+
+@base
 class StoreWeighing(Remembering):
     """Base of classifiers that keep objects in a store, and learn examples of any weight."""
 
-    kernel: Kernel
-    C: float
-    class_weights: Floats
+    threads = 1
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        C: float,
-        classes: Sequence[Label],
-        class_weights: Sequence[float] | Floats | None = None,
-        *,
-        scale: ScaleLike = None,
-        threads: int = 1,
-    ) -> None:
-        self.kernel = checked_kernel(kernel)
-        self.C = positive("C", C)
-        self.threads = integer("threads", threads, 1)
-        self._codes = class_codes(classes)
-        self.classes = tuple(self._codes)
-        self.class_weights = checked_class_weights(class_weights, self.classes)
-        self._start()
-        self._put_on(scale)
-
-    @abstractmethod
-    def _start(self) -> None:
-        """Make the buffers of a machine that has learned nothing, when its parameters are there."""
-
-    def __repr__(self) -> str:
-        rest = "" if (self.class_weights == 1).all() else f", class_weights={self.class_weights.tolist()!r}"
-        rest += "" if self.scale is None else f", scale={self.scale!r}"
-        rest += f", threads={self.threads}" if self.threads > 1 else ""
-        return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
-
-    @property
-    @abstractmethod
-    def _stored(self) -> int:
-        """Number of objects in the store."""
+    kernel: Kernel = param(checked_kernel)
+    C: float = param(positive)
+    classes: Any = param(checked_labels, 2)
+    class_weights: Any = param(checked_class_weights, own(attrgetter("classes")), default=None, unsaid=all_one)
 
     @abstractmethod
     def _learn(self, answer: Any, label: int, weight: float) -> None:
@@ -539,5 +531,5 @@ class StoreWeighing(Remembering):
         if weight == 0:
             self._clean(x)
         elif not self._begun(x, y, weight):
-            self._store.look(self._stored)
+            self._store.look(self._store.n)
             self._learn(self.answer(x, weight), label, weight)

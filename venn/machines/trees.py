@@ -1,22 +1,203 @@
 """Fitted trees as plain arrays: one row through all of them in microseconds, as scikit-learn answers.
 
+Much of what scikit-learn's fitted trees hold is private, so it may stand elsewhere in another version: what is not
+found as expected is not read, and `FlatTrees.of` compares the answers.
+
 The library treelite (4.8) does it, too: through a forest of 100 in 49 microseconds, of 300 in 195, where the walk here
 takes 10 and 40, and boosted trees' probabilities have other last bits there.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
-from typing import Any
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from venn._compiled.trees import NODE, tree_sums
-from venn.machines.fitted_trees import parts
-from venn.parameters import flag
+from venn.parameters import flag, one_of
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, held_array, held_codes, held_rows, saved
+from venn.saved import Saved, component, held_array, held_codes, held_rows, own, param
+
+Parts: TypeAlias = dict[str, Any]  #: arguments of `FlatTrees`
+
+
+class _Tree(NamedTuple):
+    """A tree as scikit-learn numbers its nodes."""
+
+    leaf: NDArray[np.bool_]
+    left: Any
+    right: Any
+    columns: Any
+    thresholds: Any
+    how: Any
+    values: Any
+    "(nodes, w): what is added up."
+
+
+def parts(estimator: Any) -> Parts | None:
+    """Return the arguments of a `FlatTrees`; None where it is of another class, or holds something unexpected."""
+    name = type(estimator).__name__
+    for module, names, read in READERS:
+        # Exactly these classes: one derived from them may answer otherwise.
+        if name in names and getattr(sys.modules.get(module), name, None) is type(estimator):
+            try:
+                return read(estimator, name.endswith("Classifier"))
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                return None
+    return None
+
+
+def _one_tree(estimator: Any, classifies: bool) -> Parts | None:
+    return _averaged(estimator, [estimator], classifies)
+
+
+def _forest(estimator: Any, classifies: bool) -> Parts | None:
+    return _averaged(estimator, estimator.estimators_, classifies)
+
+
+def _averaged(estimator: Any, members: Sequence[Any], classifies: bool) -> Parts | None:
+    """Return the parts of what answers with the mean of its trees' answers."""
+    if estimator.n_outputs_ != 1 or (classifies and len(estimator.classes_) != estimator.n_classes_):
+        return None
+    c = estimator.n_classes_ if classifies else 1
+    trees = [_plain(member.tree_, member.tree_.value[:, 0, :c]) for member in members]
+    return _joined(trees, estimator.n_features_in_, single=True, link="shares" if classifies else "mean",
+                   start=np.zeros(c))  # fmt: skip
+
+
+def _gradient(estimator: Any, classifies: bool) -> Parts | None:
+    """Return the parts of gradient boosting on exact thresholds."""
+    start = estimator.init_
+    # Scikit-learn's own start says the same for every row.
+    if start != "zero" and type(start).__module__ != "sklearn.dummy":
+        return None
+    link = "identity"
+    if classifies:
+        of_two = {"log_loss": "logistic", "exponential": "half logistic"}
+        link = of_two[estimator.loss] if estimator.n_classes_ == 2 else "softmax"
+    rate = float(estimator.learning_rate)
+    members = [member.tree_ for member in estimator.estimators_.ravel()]
+    trees = [_plain(tree, rate * tree.value[:, 0, :1]) for tree in members]
+    first = estimator._raw_predict_init(np.zeros((1, estimator.n_features_in_), np.float32))[0]
+    return _joined(trees, estimator.n_features_in_, single=True, link=link, start=first)
+
+
+def _histogram(estimator: Any, classifies: bool) -> Parts | None:
+    """Return the parts of gradient boosting on histograms."""
+    if classifies:
+        c = len(estimator.classes_)
+        link = "softmax" if c > 2 else "logistic"
+        if c < 2 or estimator.loss != "log_loss":
+            return None
+    else:
+        link = "exponential" if estimator.loss in ("poisson", "gamma") else "identity"
+        if not isinstance(estimator.loss, str):
+            return None
+    d = estimator.n_features_in_
+    categories: list[Floats] = [np.zeros(0)] * d
+    column: Integers = np.arange(d)
+    if estimator._preprocessor is not None:
+        # It encodes categories by their places, and puts these columns first.
+        chosen = estimator.is_categorical_
+        column = np.concatenate([np.flatnonzero(chosen), np.flatnonzero(~chosen)])
+        known, place = estimator._bin_mapper.make_known_categories_bitsets()
+        for f, found in enumerate(estimator._preprocessor.named_transformers_["encoder"].categories_):
+            if found.dtype.kind not in "fiub":
+                return None  # words
+            numbers = found.astype(np.float64)
+            numbers = numbers[~np.isnan(numbers)]
+            bits = np.unpackbits(known[place[f]].astype("<u4").view(np.uint8), bitorder="little")
+            if not (np.diff(numbers) > 0).all() or not bits[: len(numbers)].all():
+                return None
+            categories[column[f]] = numbers
+    trees, sets, s = [], [np.zeros((0, 8), np.uint32)], 0
+    for one in (one for several in estimator._predictors for one in several):
+        nodes = one.nodes
+        of_set = np.where(nodes["is_categorical"] != 0, 2 * (1 + s + nodes["bitset_idx"].astype(np.int64)), 0)
+        trees.append(
+            _Tree(
+                nodes["is_leaf"] != 0, nodes["left"], nodes["right"], column[nodes["feature_idx"]],
+                nodes["num_threshold"], of_set + (nodes["missing_go_to_left"] != 0), nodes["value"][:, None],
+            )
+        )  # fmt: skip
+        sets.append(one.raw_left_cat_bitsets)
+        s += len(sets[-1])
+    first = np.asarray(estimator._baseline_prediction, np.float64).reshape(-1)
+    return _joined(
+        trees, d, single=False, link=link, start=first, sets=np.concatenate(sets), categories=categories
+    )  # fmt: skip
+
+
+#: Where the classes are, their names, and who reads them.
+READERS: tuple[tuple[str, tuple[str, ...], Callable[[Any, bool], Parts | None]], ...] = (
+    (
+        "sklearn.tree",
+        ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"),
+        _one_tree,
+    ),
+    (
+        "sklearn.ensemble",
+        ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
+        _forest,
+    ),
+    ("sklearn.ensemble", ("GradientBoostingClassifier", "GradientBoostingRegressor"), _gradient),
+    ("sklearn.ensemble", ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), _histogram),
+)
+
+
+def _plain(tree: Any, values: Floats) -> _Tree:
+    """Return one of scikit-learn's exact trees."""
+    left = tree.children_left
+    return _Tree(
+        left < 0, left, tree.children_right, tree.feature, tree.threshold, tree.missing_go_to_left != 0, values
+    )  # fmt: skip
+
+
+def _joined(
+    trees: Sequence[_Tree],
+    d: int,
+    *,
+    sets: NDArray[np.uint32] | None = None,
+    categories: Sequence[Floats] | None = None,
+    **more: Any,
+) -> Parts:
+    """Return the parts of all trees one after the other: nodes without leaves, and leaves."""
+    n = m = 0
+    roots, each = [], []
+    for tree in trees:
+        leaf, asks = tree.leaf, ~tree.leaf
+        number = np.where(leaf, -m - np.cumsum(leaf), n - 1 + np.cumsum(asks))
+        roots.append(number[0])
+        each.append(
+            (
+                number[tree.left[asks]], number[tree.right[asks]], tree.columns[asks], tree.thresholds[asks],
+                tree.how[asks], tree.values[leaf],
+            )
+        )  # fmt: skip
+        n, m = n + int(asks.sum()), m + int(leaf.sum())
+    left, right, columns, thresholds, how, leaves = (np.concatenate(arrays) for arrays in zip(*each, strict=True))
+    counts = [0] * d if categories is None else [len(one) for one in categories]
+    return {
+        "missing": True,
+        "roots": np.array(roots, np.int64),
+        "thresholds": thresholds.astype(np.float64),
+        "left": left.astype(np.int32),
+        "right": right.astype(np.int32),
+        "columns": columns.astype(np.int32),
+        "how": how.astype(np.int32),
+        "leaves": np.ascontiguousarray(leaves, np.float64),
+        "sets": np.zeros((0, 8), np.uint32) if sets is None else sets,
+        "places": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        "categories": np.zeros(0) if categories is None else np.concatenate(categories),
+        **more,
+    }
+
 
 #: What each kind of ensemble does with the sums of its leaves, and what it can be asked.
 LINKS = {
@@ -33,7 +214,30 @@ TRIED = 64  # rows that are compared with scikit-learn's answers
 FIELDS = ("thresholds", "threshold"), ("left", "left"), ("right", "right"), ("columns", "column"), ("how", "how")
 
 
-@saved
+def rows(name: str) -> own:
+    """Return the shape of an array of trees that has one dimension."""
+    return own(lambda trees: (held_rows(name, getattr(trees, name)),))
+
+
+N = own(lambda trees: held_rows("thresholds", trees.thresholds))  # nodes
+
+
+def _held_start(name: str, start: Any, link: str) -> Any:
+    k = held_rows(name, start)
+    if k < 1 or (k > 1 and link not in ("shares", "softmax")):
+        raise ValueError(f"{name} must be one number, or one for each class, got {k}")
+    return held_array(name, start, (k,))
+
+
+def _held_children(name: str, child: Any, trees: FlatTrees) -> Any:
+    n = len(trees.thresholds)
+    held_codes(name, child, (n,), -held_rows("leaves", trees.leaves), n, np.int32)
+    if ((child >= 0) & (child <= np.arange(n))).any():  # otherwise the walk might never end
+        raise ValueError(f"{name} must be nodes after their parents, or leaves, got others")
+    return child
+
+
+@component
 class FlatTrees(Saved):
     """The trees of a fitted estimator as plain arrays, walked by compiled code.
 
@@ -101,61 +305,36 @@ class FlatTrees(Saved):
             return None  # whatever a version of scikit-learn holds or says, it can be asked itself
         return trees if near else None
 
-    def __init__(
-        self,
-        link: str,
-        single: bool,
-        missing: bool,
-        start: Floats,
-        roots: Integers,
-        thresholds: Floats,
-        left: Any,
-        right: Any,
-        columns: Any,
-        how: Any,
-        leaves: Floats,
-        sets: Any,
-        places: Integers,
-        categories: Floats,
-    ) -> None:
-        if link not in LINKS:
-            raise ValueError(f"link must be one of {list(LINKS)}, got {link!r}")
-        self.link, self.single, self.missing = link, flag("single", single), flag("missing", missing)
-        k, n, m, s = (
-            held_rows(*of) for of in (("start", start), ("thresholds", thresholds), ("leaves", leaves), ("sets", sets))
-        )
-        d, q = held_rows("places", places) - 1, held_rows("categories", categories)
-        self.start = held_array("start", start, (k,))
-        self.leaves = held_array("leaves", leaves, (m, k if link == "shares" else 1))
-        self.roots = held_codes("roots", roots, (held_rows("roots", roots),), -m, n)
-        self.sets = held_array("sets", sets, (s, 8), np.uint32)
-        self.categories = held_array("categories", categories, (q,))
-        self.places = held_codes("places", places, (d + 1,), 0, q + 1)
-        counts = np.diff(places)
-        if d < 1 or places[0] != 0 or places[-1] != q or counts.min() < 0 or counts.max() > 256:
-            raise ValueError(f"places must part {q} categories among columns, at most 256 in one, got {places}")
-        if k < 1 or not len(roots) or (k > 1 and link not in ("shares", "softmax")):
-            raise ValueError(f"start must be one number, or one for each class, got {k}")
-        self._nodes = np.empty(n, NODE)
-        held = {"thresholds": held_array("thresholds", thresholds, (n,))}
-        for name, child in (("left", left), ("right", right)):
-            held[name] = held_codes(name, child, (n,), -m, n, np.int32)
-            # Otherwise the walk might never end.
-            if ((child >= 0) & (child <= np.arange(n))).any():
-                raise ValueError(f"{name} must be nodes after their parents, or leaves, got others")
-        held["columns"] = held_codes("columns", columns, (n,), 0, d, np.int32)
-        held["how"] = held_codes("how", how, (n,), 0, 2 * s + 2, np.int32)
-        if not counts[columns[how > 1]].all():
-            raise ValueError("columns must be categorical ones where a node asks for a set, got others")
-        for name, field in FIELDS:
-            self._nodes[field] = held[name]
+    link: str = param(one_of, tuple(LINKS))
+    single: bool = param(flag)
+    missing: bool = param(flag)
+    start: Floats = param(_held_start, own(attrgetter("link")))
+    roots: Integers = param(held_codes, rows("roots"), own(lambda t: -len(t.leaves)), N)
+    thresholds: Floats = param(held_array, rows("thresholds"))
+    left: Any = param(_held_children, own(lambda trees: trees))
+    right: Any = param(_held_children, own(lambda trees: trees))
+    columns: Any = param(held_codes, rows("thresholds"), 0, own(lambda t: len(t.places) - 1), np.int32)
+    how: Any = param(held_codes, rows("thresholds"), 0, own(lambda t: 2 * len(t.sets) + 2), np.int32)
+    leaves: Floats = param(
+        held_array, own(lambda t: (held_rows("leaves", t.leaves), len(t.start) if t.link == "shares" else 1))
+    )
+    sets: Any = param(held_array, own(lambda t: (held_rows("sets", t.sets), 8)), np.uint32)
+    places: Integers = param(held_codes, rows("places"), 0, own(lambda t: held_rows("categories", t.categories) + 1))
+    categories: Floats = param(held_array, rows("categories"))
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes, by name."""
-        own = ("link", "single", "missing", "start", "roots", "leaves", "sets", "places", "categories")
-        nodes = {name: np.ascontiguousarray(self._nodes[field]) for name, field in FIELDS}
-        return {**{name: getattr(self, name) for name in own}, **nodes}
+    def derive(self) -> None:
+        """Put the nodes together."""
+        counts, q = np.diff(self.places), len(self.categories)
+        if len(counts) < 1 or self.places[0] != 0 or self.places[-1] != q or counts.min() < 0 or counts.max() > 256:
+            raise ValueError(f"places must part {q} categories among columns, at most 256 in one, got {self.places}")
+        if not len(self.roots):
+            raise ValueError("roots must be those of one tree or more, got none")
+        if not counts[self.columns[self.how > 1]].all():
+            raise ValueError("columns must be categorical ones where a node asks for a set, got others")
+        self._nodes = np.empty(len(self.thresholds), NODE)
+        for name, field in FIELDS:
+            self._nodes[field] = getattr(self, name)
+            setattr(self, name, self._nodes[field])  # once in memory
 
     def __repr__(self) -> str:
         return f"<FlatTrees: {len(self.roots)} trees, {len(self.leaves)} leaves, link={self.link!r}>"

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Self
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.spatial.distance import pdist
 
 from venn._compiled.scaling import apply_platt, fit_platt
+from venn.labels import checked_labels
 from venn.machines.checks import clean_object, code_of
 from venn.machines.kernels import RBF, Kernel, checked_kernel, fitted_to
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.sparse import clean_sparse, is_sparse
 from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, checked_keys, held_int, saved
+from venn.saved import Saved, component, param
 
 WIDTHS = tuple(2.0**k for k in range(-4, 4))  # times 1 / median squared distance
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
@@ -33,7 +35,17 @@ class Trial(NamedTuple):
     error: float  #: share of examples whose largest leave-one-out score is of another class
 
 
-@saved
+def _held_trials(name: str, trials: Any) -> tuple[Trial, ...]:
+    return tuple(Trial(checked_kernel("kernel", kernel), *map(float, rest)) for kernel, *rest in trials)
+
+
+def _held_prefix(name: str, prefix: Any) -> tuple[tuple[bytes, Label], ...]:
+    """Return the examples, objects by their content, in a canonical order."""
+    examples = [(x if isinstance(x, bytes) else x.tobytes(), y) for x, y in prefix]
+    return tuple(sorted(examples, key=lambda example: (example[0], repr(example[1]))))
+
+
+@component
 class Tuning(Saved):
     """What `tune` found.
 
@@ -56,39 +68,21 @@ class Tuning(Saved):
     True
     """
 
-    def __init__(
-        self, trials: Sequence[Trial], prefix: Sequence[tuple[Floats, Label]], classes: Sequence[Label]
-    ) -> None:
-        self.trials = tuple(trials)
-        self.best = min(self.trials, key=lambda trial: trial.log_loss)
+    trials: Any = param(_held_trials)
+    prefix: Any = param(_held_prefix)
+    classes: Any = param(checked_labels, 2)
+
+    def derive(self) -> None:
+        """Choose."""
+        self.best = min(self.trials, key=attrgetter("log_loss"))
         self.kernel, self.C = self.best.kernel, self.best.C
-        self.n = len(prefix)
-        self.classes = tuple(classes)
-        self._prefix = frozenset((x.tobytes(), y) for x, y in prefix)
+        self.n = len(self.prefix)
+        self._known = frozenset(self.prefix)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the constructor takes, the examples in a canonical order."""
-        prefix = sorted(self._prefix, key=lambda example: (example[0], repr(example[1])))
-        return {"trials": [tuple(trial) for trial in self.trials], "prefix": prefix, "classes": self.classes}
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The number of examples, equal ones counted."""
-        return {"n": self.n}
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return what `tune` found, examples as bytes."""
-        checked_keys("parameters", parameters, ("trials", "prefix", "classes"))
-        trials = [Trial(checked_kernel(kernel), *map(float, rest)) for kernel, *rest in parameters["trials"]]
-        prefix = [(np.frombuffer(x), y) for x, y in parameters["prefix"]]
-        return cls(trials, prefix, parameters["classes"])
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore the number of examples from a `state`."""
-        super().restore(state)
-        self.n = held_int("n", state["n"], self.n)
+        """What the constructor takes, trials as plain tuples."""
+        return super().parameters | {"trials": tuple(tuple(trial) for trial in self.trials)}
 
     def machine(self, kind: Callable[..., Any] = LeastSquaresSVM) -> Any:
         """Return a new machine, of the given class, with the kernel, C and classes of this choice.
@@ -111,7 +105,7 @@ class Tuning(Saved):
 
     def met(self, x: Any, y: Label) -> bool:
         """Whether the example is one of those tuned on."""
-        return (dense_object(x, None).tobytes(), y) in self._prefix
+        return (dense_object(x, None).tobytes(), y) in self._known
 
     def __repr__(self) -> str:
         return f"Tuning({self.kernel!r}, C={self.C:g}; log loss {self.best.log_loss:.3f} on {self.n} examples)"
@@ -201,7 +195,7 @@ def tune(
             "be chosen; take a longer one, or shuffle"
         )
     tried = [positive("penalties", C) for C in penalties]
-    candidates = widths(X) if kernels is None else [fitted_to(checked_kernel(one), X) for one in kernels]
+    candidates = widths(X) if kernels is None else [fitted_to(checked_kernel("kernel", one), X) for one in kernels]
     if not tried or not candidates:
         raise ValueError(f"kernels and penalties must hold at least one each, got {candidates!r} and {tried!r}")
     trials: list[Trial] = []

@@ -1,18 +1,88 @@
-"""A machine that holds the latest examples only: it learns the new one, then unlearns the oldest."""
+"""Machines around a machine; one holds the latest examples only: it learns the new one, then unlearns the oldest."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
 
-from venn.machines.around import Around
+from venn.labels import LabelSpace, space_of
 from venn.machines.machine import Hypotheses, Machine, NotConverged, checked_machine
 from venn.machines.scale import scale_of
 from venn.parameters import integer, with_methods
 from venn.prediction import Floats, Label
-from venn.saved import held_int, saved
+from venn.saved import Saved, component, held_int, param, state
+from venn.turns import TakesTurns
 
 
-@saved
+def passed_on(name: str, said: str) -> Any:
+    """Return a property of what holds a machine: that of the machine."""
+    return property(lambda around: getattr(getattr(around, around.held), name), doc=said)
+
+
+class Around(TakesTurns, Saved):
+    """Base of what holds a machine: to teach it is to teach the machine, and what it does not change is passed on."""
+
+    held: ClassVar[str] = "machine"  #: parameter, and attribute, that holds the machine
+
+    @property
+    def _held(self) -> Any:
+        return getattr(self, self.held)
+
+    def _turns_with(self) -> Iterable[Any]:
+        return (self._held,)
+
+    classes: ClassVar[Any] = passed_on("classes", "Labels in class order.")
+    n: ClassVar[Any] = passed_on("n", "Number of examples held.")
+    learned: ClassVar[Any] = passed_on("learned", "Number of examples that the machine has ever learned.")
+    tuning: ClassVar[Any] = passed_on("tuning", "The result of `tune`, if it chose the machine's parameters.")
+    residual: ClassVar[Any] = passed_on("residual", "Worst violation of its optimality conditions over those held.")
+    bag: ClassVar[Any] = passed_on("bag", "Training scores of the examples held.")
+    deleted_bag: ClassVar[Any] = passed_on("deleted_bag", "Deleted scores of the examples held.")
+
+    @property
+    def space(self) -> LabelSpace:
+        """What labels may be."""
+        return space_of(self._held)
+
+    @property
+    def deletes_exactly(self) -> bool:
+        """Whether deleted scores are those of machines solved without the example."""
+        return bool(self._held.deletes_exactly)
+
+    def fresh(self) -> Self:
+        """Return a machine with the same parameters, also inside, that has learned nothing."""
+        return type(self)(**(self.parameters | {self.held: self._held.fresh()}))
+
+    def expect_deleted(self) -> None:
+        """Prepare the machine for readers of deleted scores at every step."""
+        self._held.expect_deleted()
+
+    def forget(self) -> None:
+        """Drop the answer that the machine remembers."""
+        self._held.forget()
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
+        self._held.check(x, y)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Teach the machine one example; a refused one leaves no trace."""
+        self._held.learn_one(x, y)
+
+
+def _checked_forgetting(name: str, machine: Any) -> Any:
+    """Return a machine that can forget, or say what is wrong with it."""
+    checked_machine(name, machine)
+    if isinstance(machine, SlidingWindow):
+        raise TypeError(f"{name} must be the machine itself, not a window on one, got {machine!r}")
+    scale = scale_of(machine)
+    if scale is not None and scale.teach:
+        raise ValueError(f"scale must not teach a machine that forgets, got {machine!r}")
+    wanted = "one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM"
+    return with_methods(name, machine, wanted, "unlearn_one")
+
+
+@component
 class SlidingWindow(Around):
     """A machine that holds the latest `size` examples, as if it had never met an older one, up to rounding.
 
@@ -78,29 +148,16 @@ class SlidingWindow(Around):
     (0, 5)
     """
 
-    def __init__(self, machine: Machine, size: int) -> None:
-        self.machine: Any = checked_machine(machine)
-        if isinstance(machine, SlidingWindow):
-            raise TypeError(f"machine must be the machine itself, not a window on one, got {machine!r}")
-        scale = scale_of(machine)
-        if scale is not None and scale.teach:
-            raise ValueError(f"scale must not teach a machine that forgets, got {machine!r}")
-        wanted = "one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM"
-        with_methods("machine", machine, wanted, "unlearn_one")
-        self.size = integer("size", size, 1)
-        if machine.n > self.size:
-            raise ValueError(f"machine must have learned at most size = {self.size} examples, got one of {machine.n}")
-        self.forgotten = 0
+    machine: Any = param(_checked_forgetting)
+    size: int = param(integer, 1)
+    forgotten: int = state(held_int, start=0)
 
-    @property
-    def state(self) -> dict[str, Any]:
-        """How many examples were forgotten; the machine has its own state."""
-        return {"forgotten": self.forgotten}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore the number of forgotten examples from a `state`."""
-        super().restore(state)
-        self.forgotten = held_int("forgotten", state["forgotten"])
+    def derive(self) -> None:
+        """Refuse a machine that has learned too much."""
+        if self.machine.n > self.size:
+            raise ValueError(
+                f"machine must have learned at most size = {self.size} examples, got one of {self.machine.n}"
+            )
 
     # ------------------------------------------------------------------ reading
 

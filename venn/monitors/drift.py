@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.columns import ColumnScale, fixed_by, held_scale
+from venn.machines.scale import ColumnScale, fixed_by, held_scale
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, ShiryaevRoberts, Trace, Ville, held_alarms, odds
 from venn.monitors.evidence import against
 from venn.monitors.sources import AmongAll, Ranking, held_objects, measured

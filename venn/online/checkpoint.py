@@ -9,6 +9,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -80,8 +81,8 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
     ----------
     path : str or path
     models : sequence of objects, optional
-        The user's own estimators that the saved object held, such as that of a `FrozenScorer`, in the order in
-        which it held them. A message says which are missing.
+        The user's own estimators that the saved object held, such as that of a `FrozenScorer`, each once, in the order
+        in which it held them; they are copied. A message says which are missing.
 
     Raises
     ------
@@ -339,6 +340,9 @@ class Packer:
 
     def _model(self, estimator: Any) -> dict[str, int]:
         """Return JSON for a user's own estimator, which is not saved."""
+        for number, one in enumerate(self.estimators):
+            if one is estimator:
+                return {"model": number}
         owner = type(estimator)
         self.estimators.append(estimator)
         self.models.append([f"{owner.__module__}.{owner.__qualname__}", described(estimator)])
@@ -354,7 +358,7 @@ class Unpacker:
         self._members = members
         self._objects: list[Any] = []
         self._used: set[str] = set()
-        self._models = checked_models(header.get("models"), models)
+        self._models = deepcopy(checked_models(header.get("models"), models))
 
     def root(self) -> Any:
         """Return the saved object."""

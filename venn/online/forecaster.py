@@ -360,7 +360,7 @@ class Forecaster(Panel):
         made.last = integer("last", parameters["last"], made.transductive)
         made.level = fraction("level", parameters["level"])
         made.first = None if parameters["first"] is None else integer("first", parameters["first"], 0)
-        made.ranges = None if parameters["ranges"] is None else checked_ranges(parameters["ranges"])
+        made.ranges = None if parameters["ranges"] is None else checked_ranges("ranges", parameters["ranges"])
         predictors = parameters["predictors"]
         if not isinstance(predictors, dict) or tuple(predictors)[:3] != (FORECAST, INTERVALS, SETS):
             raise ValueError(f"predictors must begin with {FORECAST}, {INTERVALS} and {SETS}, got {predictors!r}")

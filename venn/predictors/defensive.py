@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import lgamma, log, sqrt
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from venn._compiled.defensive import add_features, coordinates, defensive_forecast
-from venn.labels import Classes, HasLabels
-from venn.machines.columns import fixed_by
+from venn.labels import Classes
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.machine import grown
-from venn.machines.scale import Placing, Scale, ScaleLike, checked_scale
-from venn.machines.sparse import SparseRows
+from venn.machines.scale import Placing, Scale, checked_scale, fixed_by, held_placing
 from venn.machines.store import Content, ObjectStore
-from venn.parameters import integer, positive
+from venn.parameters import integer, optional, positive
 from venn.prediction import Floats, Forecast, Label
 from venn.predictors.learning import Predictor
-from venn.saved import held_finite, held_float, held_int, held_rows, saved
+from venn.saved import component, held_finite, held_float, held_int, own, param, state
 
 LARGEST_GAMMA = 50.0  # of forecasts: with more, the powers of its series leave double precision
 NEGLIGIBLE = log(2.0**-60)  # of the terms of the series
@@ -66,8 +64,33 @@ class Bracket(NamedTuple):
     new: bool  #: whether x is kept
 
 
-@saved
-class Defensive(HasLabels, Predictor):
+def _two_labels(name: str, classes: Any) -> tuple[Label, ...]:
+    if len(labels := Classes(classes).labels) != 2:
+        raise ValueError(f"{name} must be two labels, for the theorem is about two, got {list(classes)!r}")
+    return labels
+
+
+def _checked_gamma(name: str, gamma: Any) -> float:
+    if positive(name, gamma) > LARGEST_GAMMA:
+        raise ValueError(f"{name} must be at most {LARGEST_GAMMA:g}, got {gamma!r}")
+    return float(gamma)
+
+
+def _teaching(name: str, scale: Any) -> Any:
+    given = checked_scale(name, scale)
+    return Scale(given.first, given.ranges, teach=True) if given else given
+
+
+def roots_of(gamma: float) -> Floats:
+    """Return the roots of the terms of the series of the kernel of forecasts, those that are not negligible."""
+    rate, terms = 2.0 * gamma, 1
+    while terms * log(rate) - lgamma(terms + 1.0) > NEGLIGIBLE or terms < rate:
+        terms += 1
+    return np.exp([0.5 * (j * log(rate) - lgamma(j + 1.0)) for j in range(terms)])
+
+
+@component
+class Defensive(Predictor):
     """Probabilities of two classes that no test of a kernel can refute, on any sequence: no assumption about the data.
 
     The forecast p of the second class is the one at which, whichever label comes, the kernel's best test against the
@@ -145,83 +168,39 @@ class Defensive(HasLabels, Predictor):
 
     on_any_sequence = "defensive forecasting"
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        classes: Sequence[Label],
-        *,
-        gamma: float = 10.0,
-        landmarks: int | None = None,
-        scale: ScaleLike = None,
-    ) -> None:
-        self.kernel = checked_kernel(kernel)
-        self.space = Classes(classes)
-        if len(self.classes) != 2:
-            raise ValueError(f"classes must be two labels, for the theorem is about two, got {list(classes)!r}")
-        self.gamma = positive("gamma", gamma)
-        if self.gamma > LARGEST_GAMMA:
-            raise ValueError(f"gamma must be at most {LARGEST_GAMMA:g}, got {gamma!r}")
-        self.landmarks = None if landmarks is None else integer("landmarks", landmarks, 1)
-        given = checked_scale(scale)
-        self.scale = Scale(given.first, given.ranges, teach=True) if given else given
-        self._placing = Placing(self.scale) if self.scale else None
-        rate, terms = 2.0 * self.gamma, 1
-        while terms * log(rate) - lgamma(terms + 1.0) > NEGLIGIBLE or terms < rate:
-            terms += 1
-        self._roots: Floats = np.exp([0.5 * (j * log(rate) - lgamma(j + 1.0)) for j in range(terms)])
-        self.n = 0
-        self._store = ObjectStore(self.kernel)
-        self._store.scaled = self.scale is not None
-        self._kept = 0
-        self._weights = np.zeros(0)  # r by object; with landmarks the sum of r times the coordinates
-        self._factor = np.zeros((0, 0))
-        self._of_forecasts = np.zeros(terms)
-        self._of_objects = self._right = self._missed = 0.0
+    kernel: Kernel = param(checked_kernel)
+    classes: Any = param(_two_labels)
+    gamma: float = param(_checked_gamma, default=10.0, kw_only=True)
+    landmarks: int | None = param(optional, integer, 1, default=None, kw_only=True)
+    scale: Any = param(_teaching, default=None, kw_only=True)
+    n: int = state(held_int, start=0)
+    _placing: Placing | None = state(
+        held_placing, own(attrgetter("_placing")),
+        start=own(lambda m: Placing(m.scale, Classes(m.classes)) if m.scale else None), within=True,
+    )  # fmt: skip
+    _store: ObjectStore = state(start=own(lambda m: ObjectStore(m.kernel, m.scale is not None)), within=True)
+    # r by object; with landmarks the sum of r times the coordinates
+    _weights: Floats = state(held_finite, own(lambda m: (m.kept,)), start=own(lambda _: np.zeros(0)))
+    _factor: Floats = state(
+        held_finite, own(lambda m: (0 if m.landmarks is None else m.kept,) * 2), start=own(lambda _: np.zeros((0, 0)))
+    )
+    _of_forecasts: Floats = state(
+        held_finite, own(lambda m: roots_of(m.gamma).shape), start=own(lambda m: np.zeros_like(roots_of(m.gamma)))
+    )
+    _of_objects: float = state(held_float, start=0.0)
+    _right: float = state(held_float, start=0.0)
+    _missed: float = state(held_float, start=0.0)
+
+    def derive(self) -> None:
+        """Take the labels, and the roots of the series."""
+        self.space = Classes(self.classes)
+        self._roots = roots_of(self.gamma)
         self._asked: Bracket | None = None
 
-    def __repr__(self) -> str:
-        kept = "" if self.landmarks is None else f", landmarks={self.landmarks}"
-        kept += "" if self.scale is None else f", scale={self.scale!r}"
-        return f"Defensive({self.kernel!r}, classes={list(self.classes)!r}, gamma={self.gamma}{kept})"
-
-    # -------------------------------------------------------------------- state
-
     @property
-    def state(self) -> dict[str, Any]:
-        """The objects kept, what was made of the others, and both sides of the inequality."""
-        kept = self._kept
-        objects = self._store.held(kept) if kept else None
-        return {
-            "n": self.n,
-            "objects": objects.copy() if isinstance(objects, np.ndarray) else objects,
-            "weights": self._weights[:kept].copy(),
-            "factor": None if self.landmarks is None else self._factor[:kept, :kept].copy(),
-            "of_forecasts": self._of_forecasts.copy(),
-            "of_objects": self._of_objects,
-            "right": self._right,
-            "missed": self._missed,
-            "placing": None if self._placing is None else self._placing.state(self.space),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it has not the form of one."""
-        super().restore(state)
-        objects, self._asked = state["objects"], None
-        self.n, kept = held_int("n", state["n"]), held_rows("weights", state["weights"])
-        self._kept, self._weights = kept, held_finite("weights", state["weights"], (kept,)).copy()
-        if self.landmarks is not None:
-            self._factor = held_finite("factor", state["factor"], (kept, kept)).copy()
-        self._of_forecasts = held_finite("of_forecasts", state["of_forecasts"], self._roots.shape).copy()
-        self._of_objects = held_float("of_objects", state["of_objects"])
-        self._right, self._missed = (held_float(name, state[name]) for name in ("right", "missed"))
-        if self._placing is not None:
-            self._placing.restore(state["placing"], self.space)
-        if isinstance(objects, SparseRows) and len(objects) != kept:
-            raise ValueError(f"objects must be {kept}, one for each weight, got {len(objects)}")
-        if kept:
-            if not isinstance(objects, SparseRows):
-                held_finite("objects", objects, (held_rows("objects", objects), kept))
-            self._store.hold(objects)
+    def kept(self) -> int:
+        """Number of objects kept."""
+        return self._store.n
 
     # ---------------------------------------------------------------------- use
 
@@ -239,16 +218,16 @@ class Defensive(HasLabels, Predictor):
         return self._asked
 
     def _answered(self, key: bytes, x: Content) -> Bracket:
-        kept = self._kept
+        kept = self.kept
         row = self._store.row_with(kept, x)
         whole, left_out, new, features = float(row[kept]), 0.0, True, row[:kept]
         of_object, own = 0.0, whole
         if self.landmarks is None:
-            of_object = float(self._weights[:kept] @ features)
+            of_object = float(self._weights @ features)
         else:
             features = np.empty(kept)
             given = float(coordinates(self._factor, kept, row, features))
-            of_object = float(self._weights[:kept] @ features)
+            of_object = float(self._weights @ features)
             new = kept < self.landmarks and whole - given > EXPLAINED * whole
             own, left_out = (whole, 0.0) if new else (given, max(0.0, whole - given))
         p, past = defensive_forecast(self.gamma, self._roots, self._of_forecasts, of_object, 1.0 + own)
@@ -280,7 +259,7 @@ class Defensive(HasLabels, Predictor):
             What `note` returned.
         """
         asked, code = self.note(x, y) if noted is None else noted
-        r, p, kept = code - asked.forecast, asked.forecast, self._kept
+        r, p, kept = code - asked.forecast, asked.forecast, self.kept
         if asked.new:
             self._keep(asked)
         if self.landmarks is None:
@@ -302,17 +281,13 @@ class Defensive(HasLabels, Predictor):
 
     def _keep(self, asked: Bracket) -> None:
         """Keep an object, with room for its numbers."""
-        kept = self._kept
+        kept = self.kept
         self._store.look(kept)
         self._store.put(kept, asked.x)
         self._store.keep(kept)
-        if kept >= len(self._weights):
-            room = max(16, 2 * kept)
-            self._weights = grown(self._weights, room)
-            if self.landmarks is not None:
-                self._factor = grown(self._factor, room, room)
+        self._weights = grown(self._weights, kept + 1)
         if self.landmarks is not None:
+            self._factor = grown(self._factor, kept + 1, kept + 1)
             self._factor[kept, :kept] = asked.features
             given = float(asked.features @ asked.features)
             self._factor[kept, kept] = sqrt(asked.own - 1.0 - given)
-        self._kept = kept + 1

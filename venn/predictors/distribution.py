@@ -23,7 +23,7 @@ FEWEST, WIDE = 3, 1e6  # examples before which nothing is known of deviations, a
 
 def checked_numbers(name: str, machine: Any) -> Any:
     """Return a machine of numbers, or say what is wrong with it."""
-    space = getattr(inside(checked_machine(machine)), "space", None)
+    space = getattr(inside(checked_machine(name, machine)), "space", None)
     if not isinstance(space, Real):
         raise TypeError(f"{name} must be one of numbers, such as KernelRidge(RBF('auto'), C=10), got {machine!r}")
     return machine

@@ -10,7 +10,7 @@ import numpy as np
 
 from venn._compiled.mixture import pooled
 from venn.labels import HasLabels, label_space
-from venn.machines.pools import fitted_pool
+from venn.machines.stack import fitted_pool
 from venn.parameters import fraction, integer, optional, real_array
 from venn.prediction import Floats, Label, MixedForecast
 from venn.predictors.blocks import ManyMixedForecasts

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from venn.labels import Classes, HasLabels, space_of
-from venn.machines.around import Around
 from venn.machines.base import Reread
 from venn.machines.frozen import ObjectRows
 from venn.machines.machine import Tables, checked_machine
 from venn.machines.sparse import is_sparse
+from venn.machines.window import Around
 from venn.parameters import integer, with_methods
 from venn.prediction import Bools, Floats, Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive, check_stream, with_labels
@@ -111,10 +111,6 @@ def _beside(group: int | tuple[int, ...] | None, by: By) -> int | tuple[int, ...
 # Transductive ----------------------------------------------------------------------------------------------------
 
 
-def _read(_: str, machine: Any) -> Any:
-    return checked_machine(machine)
-
-
 @component
 class Within(Around):
     """A view of a machine for predictors within groups: examples of other groups than the new one's do not count.
@@ -144,7 +140,7 @@ class Within(Around):
     array([1, 1, 0, 0])
     """
 
-    machine: Any = param(_read)
+    machine: Any = param(checked_machine)
     by: Clean = param(checked_by)
 
     def derive(self) -> None:

@@ -308,7 +308,7 @@ def of_classes(machine: Any, instead: str = "ConformalDistribution") -> Any:
 
 def machine_of_classes(name: str, machine: Any) -> Any:
     """Return a machine that answers for every hypothesis about a class, or say what is wrong with it."""
-    return of_classes(checked_machine(machine))
+    return of_classes(checked_machine(name, machine))
 
 
 def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> None:

@@ -223,7 +223,7 @@ class TrainingScores(Parameters):
 
     def feed(self, machine: Any) -> MachineFeed:
         """Attach to a machine, which others may share."""
-        return MachineFeed(of_classes(checked_machine(machine)), False)
+        return MachineFeed(of_classes(checked_machine("machine", machine)), False)
 
 
 @component
@@ -247,7 +247,7 @@ class DeletedScores(Parameters):
 
     def feed(self, machine: Any) -> MachineFeed:
         """Attach to a machine, which others may share."""
-        return MachineFeed(of_classes(checked_machine(machine)), True)
+        return MachineFeed(of_classes(checked_machine("machine", machine)), True)
 
 
 # Of machines that have not learned the example -------------------------------------------------------------------
@@ -383,4 +383,4 @@ class CrossFittedScores(Parameters):
                 f"machine must hold all that it learns, as the folds do, for {self!r}, got {machine!r}: "
                 "DeletedScores() works with a window"
             )
-        return CrossFittedFeed(checked_machine(machine), False, folds)
+        return CrossFittedFeed(checked_machine("machine", machine), False, folds)
