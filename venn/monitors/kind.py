@@ -21,7 +21,6 @@ from venn.prediction import LONG_RUN, Floats, Label, Prediction
 
 NUMBER = np.dtype("<f8")
 TOLERANCE = 1e-6
-SCORES = ("lower", "upper", "confidence", "probability", "brier", "own", "realised")
 
 
 LEVEL = 0.05  # significance level of the sets and intervals that are shown one by one
@@ -58,11 +57,6 @@ class Kind(ABC):
     judged: ClassVar[Judged] = Judged()
     whole: ClassVar[bool] = True  #: whether a journal keeps all of a prediction
     beside = Struct("<")  #: integers that a journal keeps beside the numbers
-
-    #: Columns of the table that a file of records holds; after the first those that `score` writes.
-    row: ClassVar[np.dtype[Any]] = np.dtype(
-        [("predicted", "<i4"), *((name, "<f8") for name in SCORES), ("realised_class", "<i4"), ("unanimous", "?")]
-    )
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ from venn._compiled.distribution import add_number
 from venn._compiled.outcomes import BRIER, PROBABILITY
 from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, NumberPrediction, PredictiveDistribution
 from venn.labels import LabelSpace
-from venn.monitors.kind import LEVEL, NUMBER, SCORES, ErrorKind, Judged, Recalled
+from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Judged, Recalled
 from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.prediction import ERROR_RATE, Floats, Integers, Label
 
@@ -96,9 +96,6 @@ class NumberKind(ErrorKind):
     judged = Judged(f"interval at {LEVEL}", "in it?", "yes", "no", "intervals missed the number")
     spread = ("width_", "width of an interval")
     whole = False
-    row = np.dtype(
-        [("predicted", "<f8"), *((name, "<f8") for name in SCORES), ("realised_class", "<i4"), ("unanimous", "?")]
-    )
 
     @property
     def summed(self) -> tuple[str, ...]:

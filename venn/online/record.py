@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.labels import HasLabels, LabelSpace, label_space
+from venn.labels import HasLabels, LabelSpace, label_space, read_labels
 from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.kind import Kind
 from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import Outcomes
 from venn.monitors.sources import usual_sources
-from venn.online import figures, record_file, table
-from venn.online.record_file import SavedRecord
-from venn.online.tracks import Track
+from venn.online import checkpoint, figures, table
+from venn.online.tracks import Track, held_labels
 from venn.parameters import ascending, by_name, integer, is_number, several_names
 from venn.prediction import NOTHING, Floats, Label, Prediction
+from venn.saved import checked_keys, held_float, held_rows
 from venn.show import terminal
 from venn.smoothing import Smoothing
 
@@ -30,6 +30,7 @@ else:  # for those who ask for hints while running, as dataclass tools do
     Figure = Any
 
 START = 256
+GIVEN = ("names", "data", "shuffle", "parameters", "clip", "before", "restarts")  # what the constructor takes
 
 
 class Record(HasLabels):
@@ -389,9 +390,9 @@ class Record(HasLabels):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record to one file.
 
-        The file is an npz archive without pickled objects: a JSON header, the true labels and, for each predictor,
-        a table and its probabilities under the true hypothesis (p-values), each with its checksum. It appears
-        whole or not at all, and equal records make equal bytes. Missing folders are made.
+        The file is like that of `venn.save`: an npz archive without pickled objects, with a JSON header, checksums, and
+        arrays: the true labels and, for each predictor, its labels, their scores, and its probabilities under the true
+        hypothesis (p-values). It appears whole or not at all, and equal records make equal bytes.
 
         Parameters
         ----------
@@ -403,13 +404,14 @@ class Record(HasLabels):
         TypeError
             A class is not a str, int, float or bool.
         """
-        parameters = {
-            "classes": self.space, "names": self.names, "data": self.data, "shuffle": self.shuffle,
-            "parameters": self.parameters, "clip": self.clip, "before": self.before,
-            "restarts": self.restarts,
-        }  # fmt: skip
-        tracks = [track.saved(self._n) for track in self._tracks.values()]
-        record_file.write(Path(path), SavedRecord(parameters, self.seconds, self._truth[: self._n], tracks))
+        held = {
+            "record": {name: getattr(self, name) for name in GIVEN},
+            "classes": self.space.header,
+            "seconds": self.seconds,
+            "truth": self._truth[: self._n],
+            "predictors": [track.saved(self._n) for track in self._tracks.values()],
+        }
+        checkpoint.save(path, held)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Record:
@@ -426,17 +428,19 @@ class Record(HasLabels):
         # Whatever zipfile, numpy or json raises on a damaged or hostile archive is one error here.
         with open(path, "rb") as file:
             try:
-                saved = record_file.read(file)
-                record = cls(**saved.parameters)
-                record._take_over(saved)
+                held = checkpoint.contents(file)
+                checked_keys("its contents", held, ("record", "classes", "seconds", "truth", "predictors"))
+                record = cls(read_labels(held["classes"]), **held["record"])
+                record._take_over(held)
             except Exception as error:
                 raise ValueError(f"{path} is not a readable record: {error}") from error
         return record
 
-    def _take_over(self, saved: SavedRecord) -> None:
-        self.seconds = saved.seconds
-        for track, held in zip(self._tracks.values(), saved.tracks, strict=True):
-            track.restore(held)
-        self._n = len(saved.truth)
+    def _take_over(self, held: dict[str, Any]) -> None:
+        self.seconds = held_float("seconds", held["seconds"], 0.0)
+        self._n = held_rows("truth", held["truth"])
+        truth = held_labels("truth", held["truth"], self._n, self.space)
+        for track, state in zip(self._tracks.values(), held["predictors"], strict=True):
+            track.restore(state, self._n)
         if self._n:  # else there is nothing to double
-            self._truth = saved.truth
+            self._truth = truth

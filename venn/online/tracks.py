@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.lib.recfunctions import structured_to_unstructured, unstructured_to_structured
 from numpy.typing import NDArray
 
-from venn._compiled.outcomes import WIDTH
+from venn._compiled.outcomes import REALISED_CLASS, WIDTH
 from venn.labels import LabelSpace
 from venn.machines.machine import grown
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.losses import CLIP
 from venn.monitors.outcomes import Outcomes, outcomes
-from venn.online.record_file import SavedTrack
 from venn.prediction import Prediction
+from venn.saved import checked_keys, held_array, held_text
 
 START = 256
+ARRAYS = ("predicted", "numbers", "rows")
 
 
 class Track:
@@ -62,21 +62,31 @@ class Track:
         self._summed = len(truth)
         return self.kind.running(self.kind.finished({name: sum_ / len(truth) for name, sum_ in self._sums.items()}))
 
-    def saved(self, n: int) -> SavedTrack:
-        """Return the first n steps as the file holds them."""
-        table = np.column_stack([self._predicted[:n], self._numbers[:n]])
-        rows = unstructured_to_structured(table, self.kind.row)
-        return SavedTrack(self.kind.name if n else None, self.scorer.guaranteed, rows, self._rows[:n].ravel())
+    def saved(self, n: int) -> dict[str, Any]:
+        """Return the first n steps as a file holds them."""
+        kept = dict(zip(ARRAYS, (each[:n] for each in (self._predicted, self._numbers, self._rows)), strict=True))
+        return {"kind": self.kind.name if n else None, "guaranteed": self.scorer.guaranteed, **kept}
 
-    def restore(self, held: SavedTrack) -> None:
+    def restore(self, held: dict[str, Any], n: int) -> None:
         """Take over what `saved` gave, or say what is wrong with it."""
-        rows, n = held.rows, len(held.rows)
-        if not (held.kind in KINDS or (held.kind is None and not n)):
-            raise ValueError(f"its header says {held.kind!r} where a kind of prediction belongs")
-        self.scorer.kind = None if held.kind is None else KINDS[held.kind]
-        self.scorer.guaranteed = held.guaranteed
-        room, breadth = max(START, n), self.kind.breadth(self.scorer.space)
-        table = structured_to_unstructured(rows, np.float64)
-        self._predicted = grown(table[:, 0].astype(self._predicted.dtype), room)
-        self._numbers = grown(table[:, 1:], room, WIDTH)
-        self._rows = grown(held.tails.reshape(n, breadth), room, breadth)
+        checked_keys("predictors", held, ("kind", "guaranteed", *ARRAYS))
+        kind, space = held["kind"], self.scorer.space
+        if not n:
+            return
+        if kind not in KINDS:
+            raise ValueError(f"kind must be a kind of prediction, got {kind!r}")
+        self.scorer.kind, self.scorer.guaranteed = KINDS[kind], held_text("guaranteed", held["guaranteed"])
+        room, breadth = max(START, n), KINDS[kind].breadth(space)
+        self._predicted = grown(held_labels("predicted", held["predicted"], n, space), room)
+        self._numbers = grown(held_array("numbers", held["numbers"], (n, WIDTH)), room, WIDTH)
+        self._rows = grown(held_array("rows", held["rows"], (n, breadth)), room, breadth)
+        if not space.holds(self._numbers[:n, REALISED_CLASS]):
+            raise ValueError(f"numbers must hold codes of {space.told}, got others")
+
+
+def held_labels(name: str, codes: Any, n: int, space: LabelSpace) -> NDArray[Any]:
+    """Return (n,) codes of labels, or say what they must be."""
+    checked: NDArray[Any] = held_array(name, codes, (n,), space.dtype)
+    if not space.holds(checked):
+        raise ValueError(f"{name} must hold codes of {space.told}, got others")
+    return checked
