@@ -17,9 +17,9 @@ import click
 import numpy as np
 
 from venn.monitors.monitor import Monitor
-from venn.online.bulletin import spacing
 from venn.online.codec import encode
 from venn.online.journal import Journal
+from venn.online.restart import spacing
 from venn.online.watch import Watch
 from venn.prediction import Forecast, Multiprobability, PredictionSet
 from venn.show.page.feed import Feed, Point

@@ -14,7 +14,7 @@ from test_late_labels import CLASSES, MAKERS, examples, shuffled_events, state
 
 import venn
 from venn.online import restart
-from venn.online.bulletin import spacing
+from venn.online.restart import spacing
 
 
 def events_of(n, seed=0):

@@ -161,8 +161,10 @@ class Kind(ABC):
     def encode(self, prediction: Any) -> bytes:
         """Return a prediction as bytes; equal predictions make equal bytes."""
         kept: Any = self.kept(prediction)
-        arrays = (np.ascontiguousarray(getattr(kept, name), kind).tobytes() for name, kind in self.arrays)
-        return b"".join((self.beside.pack(*self.known(kept)), *arrays))
+        found = self.beside.pack(*self.known(kept))
+        for name, kind in self.arrays:
+            found += np.ascontiguousarray(getattr(kept, name), kind).tobytes()
+        return found
 
     def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Prediction, int]:
         """Return the prediction found in `content` from `start` on, bit for bit, and where it ends."""

@@ -18,13 +18,12 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
 from venn.online.ahead import ahead
-from venn.online.bulletin import Bulletin
 from venn.online.chain import QuestionRow
 from venn.online.codec import copy_object, encode, encode_object
 from venn.online.journal import Journal, JournalError, checked_id
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
-from venn.online.restart import go_on
+from venn.online.restart import Bulletin, go_on
 from venn.online.run import Run, Waiting
 from venn.online.soundness import CLOSED, INTERRUPTED, UNWRITTEN, Soundness
 from venn.online.watch import ENDED, read_record
