@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from venn.show.remaining import FEWEST, Remaining, clock
+from venn.show.terminal import FEWEST, Remaining, clock
 
 STEPS = 4000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ Label = Hashable
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Value = TypeVar("Value", float, Floats)  # of one object a float, of many (n,) float64
 
 
 FEW = 8  # classes: for fewer a plain loop is faster than numpy
@@ -35,6 +36,7 @@ EACH_GROUP = "each group"
 ERROR_RATE = "error rate"
 ERROR_BOUND = "error bound"
 LONG_RUN = "long-run error rate"
+OF_SETS = ERROR_BOUND, ERROR_RATE  # what sets of plain p-values keep, and of smoothed ones
 LOG_LOSS = "log loss"
 NOTHING = "nothing"
 
@@ -216,20 +218,146 @@ def _of_short_numbers(name: str, array: Floats, given: np.dtype[Any]) -> Floats:
     return array / sums.reshape(*array.shape[:-1], 1)
 
 
-class _Labelled:
-    """What all predictions share: classes, and one of them predicted."""
+class Says(Generic[Value]):
+    """What one prediction and a block of many say: of arrays whose last axes are those of one object.
+
+    Below, (..., c) is (c,) of one object and (n, c) of many.
+    """
 
     classes: tuple[Label, ...]
+    numbers: ClassVar[str]  #: the array with all that is said, which the constructor takes first
+    largest: ClassVar[str] = "proba"  #: (..., c) values by which the predicted class is the largest
 
     @cached_property
-    def index(self) -> int:
-        """Position of the predicted class."""
+    def index(self) -> Any:
+        """Position of the predicted class, of each object; ties go to the first class."""
+        return self._first(getattr(self, self.largest))
+
+    def _first(self, values: Floats) -> Any:
+        """Return where (..., c) values are the largest."""
         raise NotImplementedError
+
+    def _number(self, values: Any) -> Value:
+        """Return (...) values as numbers."""
+        raise NotImplementedError
+
+    def _own(self, values: Floats) -> Value:
+        """Return those of (..., c) values that are of the predicted class."""
+        raise NotImplementedError
+
+    def _kept(self, values: Floats) -> Floats:
+        """Return what is computed once."""
+        return values
+
+
+class SaysProbabilities(Says[Value]):
+    """Those with a lower and an upper probability of each class, and one point forecast, `proba`."""
+
+    @cached_property
+    def proba(self) -> Floats:
+        """(..., c) point forecast: one probability for each class."""
+        raise NotImplementedError
+
+    @property
+    def bounds(self) -> Floats:
+        """(2, ..., c) smallest and largest probability of each class; equal in a point forecast."""
+        return np.array([self.proba, self.proba])
+
+    @property
+    def lower(self) -> Value:
+        """Smallest probability of the predicted class."""
+        return self._own(self.bounds[0])
+
+    @property
+    def upper(self) -> Value:
+        """Largest probability of the predicted class."""
+        return self._own(self.bounds[1])
+
+    @property
+    def width(self) -> Value:
+        """Upper minus lower."""
+        return self.upper - self.lower
+
+
+class SaysPairs(SaysProbabilities[Value]):
+    """Those with two probabilities of each class, in (..., c, 2) `pairs`."""
+
+    pairs: Floats
+
+    @cached_property
+    def proba(self) -> Floats:
+        """(..., c) point forecast: means of the pairs, divided by their sum; uniform if all are 0."""
+        mean = self.pairs.mean(axis=-1)
+        total = mean.sum(axis=-1, keepdims=True)
+        return self._kept(np.where(total > 0, mean / np.where(total > 0, total, 1), 1 / len(self.classes)))
+
+    @property
+    def bounds(self) -> Floats:
+        """(2, ..., c) smaller and larger probability of each class."""
+        return np.array([self.pairs.min(axis=-1), self.pairs.max(axis=-1)])
+
+
+class SaysRows(SaysProbabilities[Value]):
+    """Those with a distribution for each hypothesis, in (..., c, c) `probabilities`."""
+
+    probabilities: Floats
+
+    @cached_property
+    def proba(self) -> Floats:
+        """(..., c) mean of the rows: the point forecast."""
+        return self._kept(self.probabilities.mean(axis=-2))
+
+    @property
+    def bounds(self) -> Floats:
+        """(2, ..., c) smallest and largest probability of each class over the hypotheses."""
+        return np.array([self.probabilities.min(axis=-2), self.probabilities.max(axis=-2)])
+
+
+class SaysSets(Says[Value]):
+    """Those with a p-value of each class, in (..., c) `p_values`."""
+
+    p_values: Floats
+    numbers = largest = "p_values"
+
+    @property
+    def credibility(self) -> Value:
+        """Largest p-value: how well the object fits with its best label."""
+        return self._own(self.p_values)
+
+    @property
+    def confidence(self) -> Value:
+        """One minus the second largest p-value: the largest 1 - epsilon at which the set has one label or none."""
+        return 1.0 - self._number(np.partition(self.p_values, -2)[..., -2])
+
+
+class One(Says[float]):
+    """Base of a prediction for one object."""
+
+    def _first(self, values: Floats) -> int:
+        return int(values.argmax())
+
+    def _number(self, values: Any) -> float:
+        return float(values)
+
+    def _own(self, values: Floats) -> float:
+        return float(values[self.index])
+
+    def _kept(self, values: Floats) -> Floats:
+        values.setflags(write=False)
+        return values
 
     @property
     def label(self) -> Label:
         """The predicted class: the one that `guaranteed`, `lower` and `upper` speak of. See `best` for another."""
         return self.classes[self.index]
+
+    @classmethod
+    def unchecked(cls, numbers: Floats, classes: tuple[Label, ...], **others: Any) -> Self:
+        """Return the prediction of numbers that nobody else changes: nothing is checked, copied or left out."""
+        new = cls.__new__(cls)
+        numbers.setflags(write=False)
+        new.__dict__ = {"classes": classes, cls.numbers: numbers, **others}
+        return new
 
     if not TYPE_CHECKING:  # a type checker should still report missing attributes
 
@@ -238,45 +366,20 @@ class _Labelled:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{who}", name=name, obj=self)
 
 
-class _Bounded(_Labelled):
-    """Predictions with a lower and an upper probability of each class, and one point forecast, `proba`."""
-
-    @cached_property
-    def proba(self) -> Floats:
-        """(c,) point forecast: one probability for each class."""
-        raise NotImplementedError
+class OneOfProbabilities(One, SaysProbabilities[float]):
+    """Base of a prediction for one object with probabilities."""
 
     @property
     def best(self) -> Label:
         """The class of the largest probability in `proba`, which is also the label; ties go to the first class."""
         return self.classes[int(self.proba.argmax())]
 
-    @property
-    def bounds(self) -> Floats:
-        """(2, c) smallest and largest probability of each class over the hypotheses; equal in a point forecast."""
-        raise NotImplementedError
-
-    @property
-    def lower(self) -> float:
-        """Smallest probability of the predicted class."""
-        return float(self.bounds[0, self.index])
-
-    @property
-    def upper(self) -> float:
-        """Largest probability of the predicted class."""
-        return float(self.bounds[1, self.index])
-
-    @property
-    def width(self) -> float:
-        """Upper minus lower."""
-        return self.upper - self.lower
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.label!r}: [{self.lower:.3f}, {self.upper:.3f}])"
 
 
 @saved
-class Forecast(_Bounded):
+class Forecast(OneOfProbabilities):
     """A point forecast: one probability for each class.
 
     Parameters
@@ -302,21 +405,11 @@ class Forecast(_Bounded):
     ('yes', 0.8, 0.8)
     """
 
-    guaranteed = NOTHING
+    guaranteed, numbers = NOTHING, "proba"
 
     def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:
         self.classes = members("classes", classes, "labels")
         self.proba = distributions("proba", proba, (len(self.classes),))
-
-    @cached_property
-    def index(self) -> int:
-        """Position of the predicted class; ties go to the first class."""
-        return int(self.proba.argmax())
-
-    @property
-    def bounds(self) -> Floats:
-        """(2, c) twice the probability of each class: a point forecast claims no interval."""
-        return np.array([self.proba, self.proba])
 
     def __repr__(self) -> str:
         return f"Forecast({self.label!r}: {self.lower:.3f})"
@@ -342,7 +435,7 @@ class MixedForecast(Forecast):
 
 
 @saved
-class Multiprobability(_Bounded):
+class Multiprobability(OneOfProbabilities, SaysRows[float]):
     """One label distribution for each hypothesis about the new label.
 
     Exactly one row is the row of the true label. Under exchangeability that *realised* row is
@@ -391,6 +484,8 @@ class Multiprobability(_Bounded):
     ('dry', 'predicted label', 'rain')
     """
 
+    numbers = "probabilities"
+
     def __init__(
         self,
         probabilities: Floats,
@@ -409,33 +504,10 @@ class Multiprobability(_Bounded):
             known = ", ".join(map(repr, (PREDICTED_LABEL, REALISED_ROW, NOTHING)))
             raise ValueError(f"guaranteed must be one of {known}, got {self.guaranteed!r}")
 
-    @classmethod
-    def of_probabilities(
-        cls, probabilities: Floats, classes: tuple[Label, ...], rule: Rule, category_class: int | None, guaranteed: str
-    ) -> Self:
-        """Return a prediction of (c, c) probabilities that nobody else changes: nothing is checked or copied."""
-        new = cls.__new__(cls)
-        probabilities.setflags(write=False)
-        new.classes, new.probabilities, new.rule = classes, probabilities, rule
-        new.category_class, new.guaranteed = category_class, guaranteed
-        return new
-
     @cached_property
     def index(self) -> int:
         """Position of the predicted class, which the rule picks."""
         return self.rule.choose(self.probabilities, self.category_class)
-
-    @property
-    def bounds(self) -> Floats:
-        """(2, c) smallest and largest probability of each class over the hypotheses."""
-        return np.array([self.probabilities.min(axis=0), self.probabilities.max(axis=0)])
-
-    @cached_property
-    def proba(self) -> Floats:
-        """(c,) mean of the rows: the point forecast."""
-        mean: Floats = self.probabilities.mean(axis=0)
-        mean.setflags(write=False)
-        return mean
 
     @property
     def best(self) -> Label:
@@ -454,7 +526,7 @@ class Multiprobability(_Bounded):
 
 
 @saved
-class ClassIntervals(_Bounded):
+class ClassIntervals(OneOfProbabilities, SaysPairs[float]):
     """Two probabilities for each class: a binary multiprobability of the event "the label is this class".
 
     Under exchangeability, for each class k, the probability under the true hypothesis (`pairs[k, 1]` if
@@ -491,7 +563,7 @@ class ClassIntervals(_Bounded):
     array([0.333, 0.667])
     """
 
-    guaranteed = EACH_CLASS
+    guaranteed, numbers = EACH_CLASS, "pairs"
 
     def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
         self.classes = members("classes", classes, "labels")
@@ -502,44 +574,17 @@ class ClassIntervals(_Bounded):
         clean.setflags(write=False)
         self.pairs = clean
 
-    @classmethod
-    def of_probabilities(cls, pairs: Floats, classes: tuple[Label, ...]) -> Self:
-        """Return intervals from (c, 2) probabilities that nobody else changes: nothing is checked or copied."""
-        new = cls.__new__(cls)
-        new.classes, new.pairs = classes, pairs
-        pairs.setflags(write=False)
-        return new
-
     @cached_property
     def proba(self) -> Floats:
         """(c,) point forecast: means of the pairs, divided by their sum; uniform if all are 0."""
-        if len(self.pairs) < FEW:
-            return self._few_shares()
-        mean = self.pairs.mean(axis=1)
-        total = mean.sum()
-        proba: Floats = mean / total if total > 0 else np.full(len(mean), 1 / len(mean))
-        proba.setflags(write=False)
-        return proba
-
-    def _few_shares(self) -> Floats:
-        """Return the same bits as numpy gives, which adds fewer than eight numbers in order, in a fifth of the time."""
+        if len(self.pairs) >= FEW:
+            return super().proba
+        # The same bits as numpy gives, which adds fewer than eight numbers in order, in a fifth of the time.
         mean = [(p0 + p1) / 2 for p0, p1 in self.pairs.tolist()]
         total = 0.0
         for p in mean:  # not sum(), which compensates for rounding in later versions of Python
             total += p
-        proba = np.array([p / total if total > 0 else 1 / len(mean) for p in mean])
-        proba.setflags(write=False)
-        return proba
-
-    @cached_property
-    def index(self) -> int:
-        """Position of the predicted class; ties go to the first class."""
-        return int(self.proba.argmax())
-
-    @property
-    def bounds(self) -> Floats:
-        """(2, c) smaller and larger probability of each class."""
-        return np.array([self.pairs.min(axis=1), self.pairs.max(axis=1)])
+        return self._kept(np.array([p / total if total > 0 else 1 / len(mean) for p in mean]))
 
 
 @saved
@@ -576,7 +621,7 @@ class GroupIntervals(ClassIntervals):
     ([[0.7, 1.1], [-0.1, 0.3]], [[0.7, 1.0], [0.0, 0.3]])
     """
 
-    guaranteed = EACH_GROUP
+    guaranteed, numbers = EACH_GROUP, "values"
 
     def __init__(self, values: Floats, classes: Sequence[Label]) -> None:
         labels = members("classes", classes, "labels")
@@ -599,7 +644,7 @@ def significance(epsilon: Any) -> float:
 
 
 @saved
-class PredictionSet(_Labelled):
+class PredictionSet(One, SaysSets[float]):
     """A p-value for each class, and with them a set of labels for every significance level.
 
     The p-value of a class is small when the new example, with that label, would look unusual among the
@@ -662,21 +707,10 @@ class PredictionSet(_Labelled):
         clean.setflags(write=False)
         self.p_values = clean
         self.smoothed = flag("smoothed", smoothed)
-        usual = ERROR_RATE if self.smoothed else ERROR_BOUND
+        usual = OF_SETS[self.smoothed]
         if guaranteed not in (None, usual, LONG_RUN):
             raise ValueError(f"guaranteed must be {usual!r} or {LONG_RUN!r}, got {guaranteed!r}")
         self.guaranteed: str = usual if guaranteed is None else guaranteed
-
-    @classmethod
-    def of_p_values(
-        cls, p_values: Floats, classes: tuple[Label, ...], smoothed: bool = True, guaranteed: str | None = None
-    ) -> Self:
-        """Return the prediction of (c,) p-values in [0, 1] that nobody else changes: nothing is checked or copied."""
-        new = cls.__new__(cls)
-        p_values.setflags(write=False)
-        said = guaranteed or (ERROR_RATE if smoothed else ERROR_BOUND)
-        new.__dict__ = {"classes": classes, "p_values": p_values, "smoothed": smoothed, "guaranteed": said}
-        return new
 
     def set(self, epsilon: float) -> tuple[Label, ...]:
         """Return the labels of p-value above `epsilon`, in class order; it may be empty.
@@ -693,21 +727,6 @@ class PredictionSet(_Labelled):
         """
         level = significance(epsilon)
         return tuple(label for label, p in zip(self.classes, self.p_values.tolist(), strict=True) if p > level)
-
-    @cached_property
-    def index(self) -> int:
-        """Position of the predicted class; ties go to the first class."""
-        return int(self.p_values.argmax())
-
-    @property
-    def credibility(self) -> float:
-        """Largest p-value: how well the new object fits with its best label."""
-        return float(self.p_values[self.index])
-
-    @property
-    def confidence(self) -> float:
-        """One minus the second largest p-value: the largest 1 - epsilon at which the set has one label or none."""
-        return 1.0 - float(np.partition(self.p_values, -2)[-2])
 
     def __repr__(self) -> str:
         return f"PredictionSet({self.label!r}: confidence {self.confidence:.3f}, credibility {self.credibility:.3f})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from math import log
+from math import log, prod
 from struct import Struct
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,7 +20,6 @@ from venn.prediction import LONG_RUN, Floats, Label, Prediction
 
 NUMBER = np.dtype("<f8")
 TOLERANCE = 1e-6
-SCORES = ("lower", "upper", "confidence", "probability", "brier", "own", "realised")
 
 
 LEVEL = 0.05  # significance level of the sets and intervals that are shown one by one
@@ -56,12 +55,12 @@ class Kind(ABC):
     spread: ClassVar[tuple[str, str]] = ("size_", "labels in a set")  #: of columns by level, and the axis of pages
     judged: ClassVar[Judged] = Judged()
     whole: ClassVar[bool] = True  #: whether a journal keeps all of a prediction
-    beside = Struct("<")  #: integers that a journal keeps beside the numbers
+    beside = Struct("<")  #: numbers that a journal keeps before the arrays
+    arrays: ClassVar[tuple[tuple[str, np.dtype[Any]], ...]]  #: arrays that it keeps, all of one shape; by default one
 
-    #: Columns of the table that a file of records holds; after the first those that `score` writes.
-    row: ClassVar[np.dtype[Any]] = np.dtype(
-        [("predicted", "<i4"), *((name, "<f8") for name in SCORES), ("realised_class", "<i4"), ("unanimous", "?")]
-    )
+    def __init_subclass__(cls) -> None:
+        if "of" in vars(cls) and "arrays" not in vars(cls) and hasattr(cls.of, "numbers"):
+            cls.arrays = ((cls.of.numbers, NUMBER),)
 
     @property
     def name(self) -> str:
@@ -75,8 +74,8 @@ class Kind(ABC):
 
     # ------------------------------------------------------------------ scoring
 
-    def shape(self, space: LabelSpace) -> tuple[int, ...]:
-        """Return the shape of the numbers of a prediction."""
+    def shape(self, space: LabelSpace, *known: Any) -> tuple[int, ...]:
+        """Return the shape of the numbers of a prediction, by what a journal keeps beside them."""
         return (len(space.labels),)
 
     def breadth(self, space: LabelSpace) -> int:
@@ -160,24 +159,28 @@ class Kind(ABC):
 
     def encode(self, prediction: Any) -> bytes:
         """Return a prediction as bytes; equal predictions make equal bytes."""
-        numbers = np.ascontiguousarray(getattr(prediction, self.attribute), NUMBER)
-        return self.beside.pack(*self.known(prediction)) + numbers.tobytes()
+        kept: Any = self.kept(prediction)
+        found = self.beside.pack(*self.known(kept))
+        for name, kind in self.arrays:
+            found += np.ascontiguousarray(getattr(kept, name), kind).tobytes()
+        return found
 
     def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Prediction, int]:
         """Return the prediction found in `content` from `start` on, bit for bit, and where it ends."""
-        shape, known = self.shape(space), self.beside.unpack_from(content, start)
-        start += self.beside.size
-        size = int(np.prod(shape))
-        numbers = np.frombuffer(content, NUMBER, size, start).reshape(shape)
-        return self.made(numbers, space.labels, *known), start + size * NUMBER.itemsize
+        known, arrays = self.beside.unpack_from(content, start), []
+        start, shape = start + self.beside.size, self.shape(space, *known)
+        for _, kind in self.arrays:
+            arrays.append(np.frombuffer(content, kind, prod(shape), start).reshape(shape))
+            start += arrays[-1].nbytes
+        return self.made(*arrays, space.labels, *known), start
 
-    def known(self, prediction: Any) -> tuple[int, ...]:
-        """Return what is kept of a prediction beside its numbers."""
+    def known(self, prediction: Any) -> tuple[Any, ...]:
+        """Return what is kept of a prediction beside its arrays."""
         return ()
 
-    def made(self, numbers: Floats, labels: tuple[Label, ...], *known: int) -> Prediction:
-        """Return the prediction with these numbers and with what was kept beside them, or raise ValueError."""
-        return self.of(numbers, labels)
+    def made(self, *kept: Any) -> Prediction:
+        """Return the prediction of its arrays, the labels and what was kept beside them, or raise ValueError."""
+        return self.of(*kept)
 
     # -------------------------------------------------------------------- views
 

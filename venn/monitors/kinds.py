@@ -26,7 +26,7 @@ from venn.monitors.alarms import shares
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
 from venn.monitors.curves import LEVELS, Curves, Outcomes, SetCurves, per_step
 from venn.monitors.evidence import Evidence, PointForecasts
-from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Judged, Kind, Recalled
+from venn.monitors.kind import LEVEL, ErrorKind, Judged, Kind, Recalled
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
 from venn.monitors.sources import level_shares, usual_sources
 from venn.parameters import Parameters, spelled
@@ -212,7 +212,7 @@ class MultiprobabilityKind(ProbabilityKind):
     of, attribute, score = Multiprobability, "probabilities", staticmethod(score_rows)
     beside = Struct("<BBii")
 
-    def shape(self, space: LabelSpace) -> tuple[int, ...]:
+    def shape(self, space: LabelSpace, *known: Any) -> tuple[int, ...]:
         """Return the shape of the numbers of a prediction."""
         return (len(space.labels),) * 2
 
@@ -222,9 +222,9 @@ class MultiprobabilityKind(ProbabilityKind):
         category = -1 if prediction.category_class is None else prediction.category_class
         return GUARANTEES.index(prediction.guaranteed), rule, prediction.index, category
 
-    def made(self, numbers: Floats, labels: tuple[Label, ...], *known: int) -> Multiprobability:
+    def made(self, *kept: Any) -> Multiprobability:
         """Return the prediction with these numbers and with what was kept beside them."""
-        guaranteed, rule, index, category = known
+        numbers, labels, guaranteed, rule, index, category = kept
         if not 0 <= index < len(labels) or not -1 <= category < len(labels):
             raise ValueError(f"classes {index} and {category} of {len(labels)}")
         chosen: Rule = Chosen(index) if rule == OWN_RULE else RULES[rule]()
@@ -237,7 +237,7 @@ class ClassIntervalsKind(ProbabilityKind):
     of: ClassVar[type[Any]] = ClassIntervals
     attribute, score, wanted = "pairs", staticmethod(score_pairs), "probabilities"
 
-    def shape(self, space: LabelSpace) -> tuple[int, ...]:
+    def shape(self, space: LabelSpace, *known: Any) -> tuple[int, ...]:
         """Return the shape of the numbers of a prediction."""
         return len(space.labels), 2
 
@@ -246,10 +246,6 @@ class GroupIntervalsKind(ClassIntervalsKind):
     """Two numbers for each class, right on average in groups. Scored by the clipped ones; a journal keeps all."""
 
     of: ClassVar[type[Any]] = GroupIntervals
-
-    def encode(self, prediction: GroupIntervals) -> bytes:
-        """Return a prediction as bytes: the numbers that were not clipped."""
-        return np.ascontiguousarray(prediction.values, NUMBER).tobytes()
 
 
 class SetKind(ErrorKind):
@@ -294,9 +290,10 @@ class SetKind(ErrorKind):
         """Return whether the p-values are smoothed, plus 2 where the error rate is a long-run one."""
         return (int(prediction.smoothed) + 2 * (prediction.guaranteed == LONG_RUN),)
 
-    def made(self, numbers: Floats, labels: tuple[Label, ...], *known: int) -> PredictionSet:
+    def made(self, *kept: Any) -> PredictionSet:
         """Return the prediction of these p-values."""
-        return PredictionSet(numbers, labels, bool(known[0] & 1), LONG_RUN if known[0] & 2 else None)
+        p_values, labels, known = kept
+        return PredictionSet(p_values, labels, bool(known & 1), LONG_RUN if known & 2 else None)
 
     def plain(self, prediction: PredictionSet) -> dict[str, Any]:
         """Return the p-values, as JSON."""

@@ -16,7 +16,7 @@ from venn._compiled.outcomes import BRIER, PROBABILITY
 from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, NumberPrediction, PredictiveDistribution
 from venn.labels import LabelSpace
 from venn.monitors.curves import LEVELS, Outcomes
-from venn.monitors.kind import LEVEL, NUMBER, SCORES, ErrorKind, Judged, Recalled
+from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Judged, Recalled
 from venn.prediction import ERROR_RATE, Floats, Integers, Label
 
 LEVEL_ARRAY = np.array(LEVELS)
@@ -96,9 +96,6 @@ class NumberKind(ErrorKind):
     judged = Judged(f"interval at {LEVEL}", "in it?", "yes", "no", "intervals missed the number")
     spread = ("width_", "width of an interval")
     whole = False
-    row = np.dtype(
-        [("predicted", "<f8"), *((name, "<f8") for name in SCORES), ("realised_class", "<i4"), ("unanimous", "?")]
-    )
 
     @property
     def summed(self) -> tuple[str, ...]:
@@ -106,10 +103,6 @@ class NumberKind(ErrorKind):
         return COLUMNS
 
     # ------------------------------------------------------------------ scoring
-
-    def shape(self, space: LabelSpace) -> tuple[int, ...]:
-        """Return the shape of the point forecast."""
-        return ()
 
     def breadth(self, space: LabelSpace) -> int:
         """Return the number of ends of intervals."""
@@ -207,37 +200,33 @@ class PredictiveDistributionKind(NumberKind):
 
     of: ClassVar[type[Any]] = PredictiveDistribution
     beside = Struct("<BQId3d")
+    arrays = (("points", NUMBER), ("places", PLACES))
+    centred = False  #: whether there is a point forecast beside the points
 
     def kept(self, prediction: Any) -> Any:
         """Return the abridged prediction."""
         return prediction.abridged(LEVELS)
 
-    def encode(self, prediction: Any) -> bytes:
-        """Return the abridged prediction as bytes; equal predictions make equal bytes."""
-        p = self.kept(prediction)
-        fixed: bytes = self.beside.pack(
-            GUARANTEES.index(p.guaranteed), p.n, len(p.points), p.tau, p.origin, p.grid, p.label
-        )  # fmt: skip
-        points, places = p.points.astype(NUMBER), p.places.astype(PLACES)
-        return b"".join([fixed, points.tobytes(), places.tobytes()])
+    def shape(self, space: LabelSpace, *known: Any) -> tuple[int, ...]:
+        """Return the number of points."""
+        return (known[2],)
 
-    def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Any, int]:
-        """Return the prediction found in `content` from `start` on, bit for bit, and where it ends."""
-        guaranteed, n, m, tau, origin, grid, label = self.beside.unpack_from(content, start)
-        start += self.beside.size
-        points = np.frombuffer(content, NUMBER, m, start)
-        places = np.frombuffer(content, PLACES, m, start + points.nbytes)
-        prediction = self._made(points, label, tau, places, n, origin, grid, GUARANTEES[guaranteed])
-        return prediction, start + points.nbytes + places.nbytes
+    def known(self, prediction: Any) -> tuple[Any, ...]:
+        """Return the guarantee, the numbers of points and of those that are kept, and the other parameters."""
+        p = prediction
+        return GUARANTEES.index(p.guaranteed), p.n, len(p.points), p.tau, p.origin, p.grid, p.label
 
-    def _made(self, points: Floats, label: float, *others: Any) -> Any:
-        return PredictiveDistribution(points, *others)
+    def made(self, *kept: Any) -> Any:
+        """Return the prediction of these points."""
+        points, places, _, guaranteed, n, _, tau, origin, grid, label = kept
+        forecast = (label,) if self.centred else ()
+        return self.of(points, *forecast, tau, places, n, origin, grid, GUARANTEES[guaranteed])
 
 
 class NestedIntervalsKind(PredictiveDistributionKind):
     """Nested intervals: no distribution, so there is no score of one."""
 
-    of = NestedIntervals
+    of, centred = NestedIntervals, True
     table: ClassVar[Mapping[str, str]] = {key: name for key, name in NumberKind.table.items() if key != "crps"}
     means = tuple(name for name in NumberKind.means if name != "crps")
 
@@ -245,21 +234,18 @@ class NestedIntervalsKind(PredictiveDistributionKind):
         """Return 0: there is no distribution."""
         return 0.0
 
-    def _made(self, points: Floats, label: float, *others: Any) -> Any:
-        return NestedIntervals(points, label, *others)
-
 
 class NormalKind(NumberKind):
     """Normal distributions: a journal keeps all of one."""
 
     of = NormalDistribution
     whole = True
-    beside = Struct("<dd")
+    beside, arrays = Struct("<dd"), ()
 
-    def encode(self, prediction: Any) -> bytes:
-        """Return mean and deviation as bytes."""
-        return self.beside.pack(prediction.mean, prediction.deviation)
+    def known(self, prediction: NormalDistribution) -> tuple[float, float]:
+        """Return mean and deviation."""
+        return prediction.mean, prediction.deviation
 
-    def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Any, int]:
-        """Return the prediction found in `content` from `start` on, bit for bit, and where it ends."""
-        return NormalDistribution(*self.beside.unpack_from(content, start)), start + self.beside.size
+    def made(self, *kept: Any) -> Any:
+        """Return the prediction of these."""
+        return NormalDistribution(*kept[1:])

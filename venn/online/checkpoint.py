@@ -158,10 +158,15 @@ def unpack(data: bytes, models: Sequence[Any] = ()) -> Any:
 def _read(file: IO[bytes], models: Sequence[Any], name: str) -> Any:
     # Whatever zipfile, numpy, json or a constructor raises on a damaged or hostile file is one error here.
     try:
-        header, members = archive.read(file)
-        return Unpacker(*_current(header, members), models, file.seek(0, os.SEEK_END)).root()
+        return contents(file, models)
     except Exception as error:
         raise ValueError(f"{name} is not a readable checkpoint: {error}") from error
+
+
+def contents(file: IO[bytes], models: Sequence[Any] = ()) -> Any:
+    """Return what a file holds, or raise: not always a ValueError, see `archive.read`."""
+    header, members = archive.read(file)
+    return Unpacker(*_current(header, members), models, file.seek(0, os.SEEK_END)).root()
 
 
 def _packed(thing: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -177,7 +182,7 @@ def _packed(thing: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def _current(header: dict[str, Any], members: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header and members in the form of this version."""
     if header.get("format") != FORMAT:
-        raise ValueError(f"its header does not say {FORMAT!r}")
+        raise ValueError(f"its header does not say {FORMAT!r}, but {header.get('format')!r}")
     version = header.get("version")
     while type(version) is not int or version != VERSION:
         migrate = MIGRATIONS.get(version) if type(version) is int else None

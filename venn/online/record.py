@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.labels import HasLabels, LabelSpace, label_space
-from venn.monitors.curves import Curves, Outcomes, SetCurves
+from venn._compiled.outcomes import REALISED_CLASS, WIDTH
+from venn.labels import HasLabels, LabelSpace, label_space, read_labels
+from venn.machines.machine import grown
+from venn.monitors.calibration import CLIP
+from venn.monitors.curves import Curves, Outcomes, SetCurves, outcomes
 from venn.monitors.kind import Kind
+from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.sources import usual_sources
-from venn.online import figures, record_file, table
-from venn.online.record_file import SavedRecord
-from venn.online.tracks import Track
+from venn.online import checkpoint, figures, table
 from venn.parameters import ascending, by_name, integer, is_number, several_names
 from venn.prediction import NOTHING, Floats, Label, Prediction
+from venn.saved import checked_keys, held_array, held_float, held_rows, held_text
 from venn.show import terminal
 from venn.smoothing import Smoothing
 
@@ -29,6 +32,79 @@ else:  # for those who ask for hints while running, as dataclass tools do
     Figure = Any
 
 START = 256
+ARRAYS = ("predicted", "numbers", "rows")
+GIVEN = ("names", "data", "shuffle", "parameters", "clip", "before", "restarts")  # what the constructor takes
+
+
+class Track:
+    """All steps of one predictor, scored; capacities double."""
+
+    def __init__(self, name: str, space: LabelSpace) -> None:
+        self.scorer = Scorer(name, space)
+        self._predicted = np.empty(START, space.dtype)
+        self._numbers = np.empty((START, WIDTH))
+        self._rows = np.empty((START, 0))
+        self._summed, self._sums = 0, dict[str, float]()  # number of steps summed, and the sums from which means follow
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of prediction; before the first one, the kind of forecasts."""
+        return self.scorer.kind or FORECAST
+
+    def put(self, step: int, prediction: Prediction, truth: Any) -> None:
+        """Score a prediction in place `step`; it counts once the record includes that step."""
+        if step == 0:
+            self._rows = np.empty((START, kind_of(prediction, self.scorer.name).breadth(self.scorer.space)))
+        if step == len(self._predicted):
+            self._predicted, self._numbers, self._rows = (
+                grown(held, 2 * step, *held.shape[1:]) for held in (self._predicted, self._numbers, self._rows)
+            )
+        self._predicted[step] = self.scorer.score(prediction, truth, self._numbers[step], self._rows[step])
+
+    def outcomes(self, truth: NDArray[Any], start: int = 0) -> Outcomes:
+        """Return views of the steps from `start` on, as far as true labels are given."""
+        which = slice(start, len(truth))
+        return outcomes(truth[which], self._predicted[which], self._numbers[which], self._rows[which])
+
+    def running(self, truth: NDArray[Any]) -> str:
+        """Return the results of the first n >= 1 steps as text.
+
+        Only steps since the last call are added up, because a progress bar calls this often.
+        """
+        columns = self.kind.curves(self.outcomes(truth, self._summed), CLIP).columns
+        for name in self.kind.summed:
+            self._sums[name] = self._sums.get(name, 0.0) + float(columns[name].sum())
+        self._summed = len(truth)
+        return self.kind.running(self.kind.finished({name: sum_ / len(truth) for name, sum_ in self._sums.items()}))
+
+    def saved(self, n: int) -> dict[str, Any]:
+        """Return the first n steps as a file holds them."""
+        kept = dict(zip(ARRAYS, (each[:n] for each in (self._predicted, self._numbers, self._rows)), strict=True))
+        return {"kind": self.kind.name if n else None, "guaranteed": self.scorer.guaranteed, **kept}
+
+    def restore(self, held: dict[str, Any], n: int) -> None:
+        """Take over what `saved` gave, or say what is wrong with it."""
+        checked_keys("predictors", held, ("kind", "guaranteed", *ARRAYS))
+        kind, space = held["kind"], self.scorer.space
+        if not n:
+            return
+        if kind not in KINDS:
+            raise ValueError(f"kind must be a kind of prediction, got {kind!r}")
+        self.scorer.kind, self.scorer.guaranteed = KINDS[kind], held_text("guaranteed", held["guaranteed"])
+        room, breadth = max(START, n), KINDS[kind].breadth(space)
+        self._predicted = grown(held_labels("predicted", held["predicted"], n, space), room)
+        self._numbers = grown(held_array("numbers", held["numbers"], (n, WIDTH)), room, WIDTH)
+        self._rows = grown(held_array("rows", held["rows"], (n, breadth)), room, breadth)
+        if not space.holds(self._numbers[:n, REALISED_CLASS]):
+            raise ValueError(f"numbers must hold codes of {space.told}, got others")
+
+
+def held_labels(name: str, codes: Any, n: int, space: LabelSpace) -> NDArray[Any]:
+    """Return (n,) codes of labels, or say what they must be."""
+    checked: NDArray[Any] = held_array(name, codes, (n,), space.dtype)
+    if not space.holds(checked):
+        raise ValueError(f"{name} must hold codes of {space.told}, got others")
+    return checked
 
 
 class Record(HasLabels):
@@ -388,9 +464,9 @@ class Record(HasLabels):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record to one file.
 
-        The file is an npz archive without pickled objects: a JSON header, the true labels and, for each predictor,
-        a table and its probabilities under the true hypothesis (p-values), each with its checksum. It appears
-        whole or not at all, and equal records make equal bytes. Missing folders are made.
+        The file is like that of `venn.save`: an npz archive without pickled objects, with a JSON header, checksums, and
+        arrays: the true labels and, for each predictor, its labels, their scores, and its probabilities under the true
+        hypothesis (p-values). It appears whole or not at all, and equal records make equal bytes.
 
         Parameters
         ----------
@@ -402,13 +478,14 @@ class Record(HasLabels):
         TypeError
             A class is not a str, int, float or bool.
         """
-        parameters = {
-            "classes": self.space, "names": self.names, "data": self.data, "shuffle": self.shuffle,
-            "parameters": self.parameters, "clip": self.clip, "before": self.before,
-            "restarts": self.restarts,
-        }  # fmt: skip
-        tracks = [track.saved(self._n) for track in self._tracks.values()]
-        record_file.write(Path(path), SavedRecord(parameters, self.seconds, self._truth[: self._n], tracks))
+        held = {
+            "record": {name: getattr(self, name) for name in GIVEN},
+            "classes": self.space.header,
+            "seconds": self.seconds,
+            "truth": self._truth[: self._n],
+            "predictors": [track.saved(self._n) for track in self._tracks.values()],
+        }
+        checkpoint.save(path, held)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Record:
@@ -425,17 +502,19 @@ class Record(HasLabels):
         # Whatever zipfile, numpy or json raises on a damaged or hostile archive is one error here.
         with open(path, "rb") as file:
             try:
-                saved = record_file.read(file)
-                record = cls(**saved.parameters)
-                record._take_over(saved)
+                held = checkpoint.contents(file)
+                checked_keys("its contents", held, ("record", "classes", "seconds", "truth", "predictors"))
+                record = cls(read_labels(held["classes"]), **held["record"])
+                record._take_over(held)
             except Exception as error:
                 raise ValueError(f"{path} is not a readable record: {error}") from error
         return record
 
-    def _take_over(self, saved: SavedRecord) -> None:
-        self.seconds = saved.seconds
-        for track, held in zip(self._tracks.values(), saved.tracks, strict=True):
-            track.restore(held)
-        self._n = len(saved.truth)
+    def _take_over(self, held: dict[str, Any]) -> None:
+        self.seconds = held_float("seconds", held["seconds"], 0.0)
+        self._n = held_rows("truth", held["truth"])
+        truth = held_labels("truth", held["truth"], self._n, self.space)
+        for track, state in zip(self._tracks.values(), held["predictors"], strict=True):
+            track.restore(state, self._n)
         if self._n:  # else there is nothing to double
-            self._truth = saved.truth
+            self._truth = truth

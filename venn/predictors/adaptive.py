@@ -468,7 +468,7 @@ class Adaptive(LongRun):
         g = EVERYONE if self.groups is None else self._groups_of(x)
         values = np.empty(len(now.p_values))
         on_levels(self._books, g, now.p_values, values)
-        told = PredictionSet.of_p_values(values, self.space.labels, now.smoothed, LONG_RUN)
+        told = PredictionSet.unchecked(values, self.space.labels, smoothed=now.smoothed, guaranteed=LONG_RUN)
         asked = told, now, g, len(self.predictor.restarts) if self._may_restart else 0
         self._kept = key, asked
         return asked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.prediction import (
-    ERROR_BOUND,
-    ERROR_RATE,
+    OF_SETS,
     REALISED_ROW,
     TIE,
     ClassIntervals,
@@ -24,11 +23,17 @@ from venn.prediction import (
     Multiprobability,
     PredictionSet,
     Rule,
+    Says,
+    SaysPairs,
+    SaysProbabilities,
+    SaysRows,
+    SaysSets,
     significance,
 )
+from venn.saved import arguments_of
 
 
-class _Block:
+class Many(Says[Floats]):
     """Base of all blocks: an array with a row for each object, the classes, and what a prediction says of each row.
 
     Parameters
@@ -38,12 +43,18 @@ class _Block:
     classes : sequence of c labels
     """
 
-    one: ClassVar[type]  # what makes a prediction of a row and the classes
+    one: ClassVar[type[Any]]  #: what makes a prediction of a row and the classes
+    arrays: ClassVar[tuple[str, ...]]  #: parameters of the constructor with a row for each object
 
     def __init__(self, rows: NDArray[Any], classes: Sequence[Label]) -> None:
         self.rows = rows.view()
         self.rows.setflags(write=False)
         self.classes = tuple(classes)
+
+    @property
+    def guaranteed(self) -> str:
+        """What is proved about each prediction."""
+        return self.one.guaranteed
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -52,55 +63,45 @@ class _Block:
         """Return the prediction for object i."""
         return self.one(self.rows[i], self.classes)
 
-    @property
-    def beside(self) -> tuple[NDArray[Any], ...]:
-        """Further arrays with a number for each object."""
-        return ()
-
-    def _of(self, rows: NDArray[Any], *beside: NDArray[Any]) -> Self:
-        """Return a block like this one of other rows, and of what is beside them."""
-        return type(self)(rows, self.classes)
+    def of_rows(self, rows: Callable[[str], NDArray[Any]]) -> Self:
+        """Return a block like this one of the rows that a function gives for each of its arrays."""
+        given: dict[str, Any] = {name: getattr(self, name) for name in arguments_of(type(self))}
+        return type(self)(**given | {name: rows(name) for name in self.arrays if given[name] is not None})
 
     @classmethod
     def join(cls, blocks: Sequence[Self]) -> Self:
         """Return one block of the rows of all, in order; at least one block, all like the first."""
-        each = zip(*((block.rows, *block.beside) for block in blocks), strict=True)
-        return cls._of(blocks[0], *map(np.concatenate, each))
+        return blocks[0].of_rows(lambda name: np.concatenate([getattr(block, name) for block in blocks]))
 
-    def taken(self, order: Integers) -> Self:
-        """Return the predictions in another order."""
-        return self._of(self.rows[order], *(array[order] for array in self.beside))
+    def taken(self, which: Integers) -> Self:
+        """Return the predictions at some places, in another order perhaps."""
+        return self.of_rows(lambda name: getattr(self, name)[which])
 
-    @cached_property
-    def index(self) -> Integers:
-        """(n,) positions of the predicted classes: the largest values; ties go to the first class."""
-        return self._largest.argmax(axis=1)
+    def _first(self, values: Floats) -> Integers:
+        first: Integers = values.argmax(axis=-1)
+        return first
 
-    @property
-    def _largest(self) -> Floats:
-        """(n, c) values by which the predicted classes are the largest."""
-        return self.rows
+    def _number(self, values: Any) -> Floats:
+        return values
+
+    def _own(self, values: Floats) -> Floats:
+        own: Floats = values[np.arange(len(self)), self.index]
+        return own
+
+    def _labels_at(self, codes: Integers) -> list[Label]:
+        return [self.classes[k] for k in codes.tolist()]
 
     @property
     def labels(self) -> list[Label]:
         """The predicted classes."""
-        return [self.classes[k] for k in self.index.tolist()]
+        return self._labels_at(self.index)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} objects, classes {list(self.classes)!r})"
 
 
-class _BoundedBlock(_Block):
-    """Blocks of predictions with two probabilities of each class, and point forecasts."""
-
-    @cached_property
-    def proba(self) -> Floats:
-        """(n, c) point forecasts."""
-        raise NotImplementedError
-
-    @property
-    def _largest(self) -> Floats:
-        return self.proba
+class ManyOfProbabilities(Many, SaysProbabilities[Floats]):
+    """Base of blocks of predictions with probabilities."""
 
     @property
     def best(self) -> list[Label]:
@@ -108,27 +109,7 @@ class _BoundedBlock(_Block):
 
         Only a rule of `ManyMultiprobabilities` may choose other `labels`: see `Multiprobability.best`.
         """
-        return [self.classes[k] for k in self.proba.argmax(axis=1).tolist()]
-
-    @property
-    def bounds(self) -> Floats:
-        """(2, n, c) smallest and largest probability of each class over the hypotheses; equal in point forecasts."""
-        raise NotImplementedError
-
-    @property
-    def lower(self) -> Floats:
-        """(n,) smaller probabilities of the predicted classes."""
-        return self.bounds[0, np.arange(len(self)), self.index]
-
-    @property
-    def upper(self) -> Floats:
-        """(n,) larger ones."""
-        return self.bounds[1, np.arange(len(self)), self.index]
-
-    @property
-    def width(self) -> Floats:
-        """(n,) upper minus lower."""
-        return self.upper - self.lower
+        return self._labels_at(self._first(self.proba))
 
 
 def shares(labels: NDArray[Any], ratios: Floats) -> Floats:
@@ -155,7 +136,7 @@ def shares(labels: NDArray[Any], ratios: Floats) -> Floats:
     return rows
 
 
-class ManyMultiprobabilities(_BoundedBlock):
+class ManyMultiprobabilities(ManyOfProbabilities, SaysRows[Floats]):
     """Predictions for n objects by counts: many `Multiprobability` predictions, in arrays.
 
     With m the number of calibration examples in an object's category, row j of its multiprobability is
@@ -186,6 +167,8 @@ class ManyMultiprobabilities(_BoundedBlock):
     Multiprobability('yes': [0.600, 0.800])
     """
 
+    arrays = ("counts", "category_classes")
+
     def __init__(
         self,
         counts: NDArray[Any],
@@ -200,16 +183,12 @@ class ManyMultiprobabilities(_BoundedBlock):
         self.ratios = ratios
         self.rule = rule
         self.category_classes = category_classes
-        self.guaranteed: str = getattr(rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed
+        self._guaranteed: str = getattr(rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed
 
     @property
-    def beside(self) -> tuple[NDArray[Any], ...]:
-        """The classes of the categories, where these stand for classes."""
-        return () if self.category_classes is None else (self.category_classes,)
-
-    def _of(self, rows: NDArray[Any], *beside: NDArray[Any]) -> Self:
-        known = beside[0] if beside else None
-        return type(self)(rows, self.classes, self.rule, known, self.guaranteed, self.ratios)
+    def guaranteed(self) -> str:
+        """What is proved about each prediction."""
+        return self._guaranteed
 
     def __getitem__(self, i: int) -> Multiprobability:
         """Return the prediction for object i."""
@@ -232,31 +211,25 @@ class ManyMultiprobabilities(_BoundedBlock):
         return np.array([self[i].index for i in range(len(self))], np.int64)
 
     @property
-    def bounds(self) -> Floats:
-        """(2, n, c) smallest and largest probability of each class over the hypotheses."""
-        rows = self.probabilities
-        return np.array([rows.min(axis=1), rows.max(axis=1)])
-
-    @property
     def lower(self) -> Floats:
         """(n,) smallest probabilities of the predicted classes over the hypotheses."""
         if self.ratios is not None:
             return self._weighted_bounds[0]
-        return self.counts[np.arange(len(self)), self.index] / (self.sizes + 1)
+        return self._own(self.counts) / (self.sizes + 1)
 
     @property
     def upper(self) -> Floats:
         """(n,) largest ones."""
         if self.ratios is not None:
             return self._weighted_bounds[1]
-        return (self.counts[np.arange(len(self)), self.index] + 1) / (self.sizes + 1)
+        return (self._own(self.counts) + 1) / (self.sizes + 1)
 
     @cached_property
     def _weighted_bounds(self) -> tuple[Floats, Floats]:
         """(n,) smallest and largest probabilities of the predicted classes."""
         ratios, index = np.asarray(self.ratios), self.index
         masses = self.counts * ratios
-        own, total = masses[np.arange(len(self)), index], masses.sum(axis=1)
+        own, total = self._own(masses), masses.sum(axis=1)
         # Smallest under the hypothesis of the heaviest other class; 1 if no other class can come.
         others = np.array([np.delete(ratios, k).max() for k in range(len(ratios))])[index]
         lower: Floats = np.divide(own, total + others, out=np.ones(len(self)), where=others > 0)
@@ -266,7 +239,7 @@ class ManyMultiprobabilities(_BoundedBlock):
         return lower, upper
 
     @property
-    def probabilities(self) -> Floats:
+    def probabilities(self) -> Floats:  # type: ignore[override]
         """(n, c, c) multiprobabilities."""
         rows: Floats = self.counts[:, None, :] + np.eye(len(self.classes))
         if self.ratios is not None:
@@ -275,19 +248,14 @@ class ManyMultiprobabilities(_BoundedBlock):
         return rows
 
     @property
-    def proba(self) -> Floats:
-        """(n, c) means of the rows: the point forecasts."""
-        return self.probabilities.mean(axis=1)
-
-    @property
     def best(self) -> list[Label]:
         """The classes of the largest probabilities in `proba`; ties go to the first class."""
         means = self.proba
         largest = (means >= means.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
-        return [self.classes[k] for k in largest.tolist()]
+        return self._labels_at(largest)
 
 
-class ManyClassIntervals(_BoundedBlock):
+class ManyClassIntervals(ManyOfProbabilities, SaysPairs[Floats]):
     """Predictions for n objects: many `ClassIntervals`, in arrays.
 
     Parameters
@@ -306,8 +274,8 @@ class ManyClassIntervals(_BoundedBlock):
     ClassIntervals('yes': [0.500, 0.700])
     """
 
-    guaranteed = ClassIntervals.guaranteed
-    one: ClassVar[type] = ClassIntervals
+    one: ClassVar[type[Any]] = ClassIntervals
+    arrays: ClassVar[tuple[str, ...]] = ("pairs",)
 
     def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
         super().__init__(pairs, classes)
@@ -342,8 +310,8 @@ class ManyGroupIntervals(ManyClassIntervals):
     (array([1.]), array([0.5, 1.2]))
     """
 
-    guaranteed = GroupIntervals.guaranteed
     one = GroupIntervals
+    arrays = ("values",)
 
     def __init__(self, values: Floats, classes: Sequence[Label]) -> None:
         super().__init__(values, classes)
@@ -351,7 +319,7 @@ class ManyGroupIntervals(ManyClassIntervals):
         self.pairs.setflags(write=False)
 
 
-class ManyForecasts(_BoundedBlock):
+class ManyForecasts(ManyOfProbabilities):
     """Predictions for n objects: many `Forecast` predictions, in arrays.
 
     Parameters
@@ -369,17 +337,12 @@ class ManyForecasts(_BoundedBlock):
     Forecast('yes': 0.800)
     """
 
-    guaranteed = Forecast.guaranteed
-    one = Forecast
+    one: ClassVar[type[Any]] = Forecast
+    arrays = ("proba",)
 
     def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:
         super().__init__(proba, classes)
         self.proba = self.rows
-
-    @property
-    def bounds(self) -> Floats:
-        """(2, n, c) twice the probability of each class: a point forecast claims no interval."""
-        return np.array([self.proba, self.proba])
 
 
 class ManyMixedForecasts(ManyForecasts):
@@ -391,11 +354,10 @@ class ManyMixedForecasts(ManyForecasts):
     'log loss'
     """
 
-    guaranteed = MixedForecast.guaranteed
     one = MixedForecast
 
 
-class ManyPredictionSets(_Block):
+class ManyPredictionSets(Many, SaysSets[Floats]):
     """Predictions for n objects: many `PredictionSet` predictions, in arrays.
 
     Parameters
@@ -418,19 +380,21 @@ class ManyPredictionSets(_Block):
     """
 
     one = PredictionSet
+    arrays = ("p_values",)
 
     def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
         super().__init__(p_values, classes)
         self.p_values = self.rows
         self.smoothed = smoothed
-        self.guaranteed = ERROR_RATE if smoothed else ERROR_BOUND
+
+    @property
+    def guaranteed(self) -> str:
+        """What is proved about each prediction."""
+        return OF_SETS[self.smoothed]
 
     def __getitem__(self, i: int) -> PredictionSet:
         """Return the prediction for object i."""
         return PredictionSet(self.p_values[i], self.classes, self.smoothed)
-
-    def _of(self, rows: Floats, *beside: NDArray[Any]) -> Self:
-        return type(self)(rows, self.classes, self.smoothed)
 
     def sets(self, epsilon: float) -> list[tuple[Label, ...]]:
         """Return for each object the labels of p-value above `epsilon`, in class order.
@@ -449,30 +413,19 @@ class ManyPredictionSets(_Block):
         inside = (self.p_values > level).tolist()
         return [tuple(label for label, holds in zip(self.classes, row, strict=True) if holds) for row in inside]
 
-    @property
-    def credibility(self) -> Floats:
-        """(n,) largest p-values."""
-        return self.p_values.max(axis=1)
 
-    @property
-    def confidence(self) -> Floats:
-        """(n,) one minus the second largest p-values."""
-        second: Floats = np.partition(self.p_values, -2, axis=1)[:, -2]
-        return 1.0 - second
+#: The blocks that predictions made one by one are put in.
+BLOCKS: dict[type, type[Many]] = {
+    many.one: many for many in (ManyForecasts, ManyMixedForecasts, ManyClassIntervals, ManyPredictionSets)
+}
 
 
 def block_of(predictions: Sequence[Any]) -> Any:
     """Return predictions, all of one kind, as a block; unchanged where there is no block of their kind, or none."""
-    kinds = {type(one) for one in predictions}
-    if len(kinds) != 1:
+    first, kinds = next(iter(predictions), None), {type(one) for one in predictions}
+    many = BLOCKS.get(type(first)) if len(kinds) == 1 else None
+    if many is None:
         return predictions
-    (kind,), classes = kinds, predictions[0].classes
-    if kind in (Forecast, MixedForecast):
-        many = ManyForecasts if kind is Forecast else ManyMixedForecasts
-        return many(np.array([one.proba for one in predictions]), classes)
-    if kind is ClassIntervals:
-        return ManyClassIntervals(np.array([one.pairs for one in predictions]), classes)
-    if kind is PredictionSet:
-        p_values = np.array([one.p_values for one in predictions])
-        return ManyPredictionSets(p_values, classes, predictions[0].smoothed)
-    return predictions
+    _, *others = arguments_of(many)
+    rows = np.array([getattr(one, many.arrays[0]) for one in predictions])
+    return many(rows, *(getattr(first, name) for name in others))

@@ -149,7 +149,9 @@ class CategoryCounts(Counter):
         known = self.taxonomy.class_of(category, len(self.classes)) if self.taxonomy.determines_class else None
         rows = (counts + self._eye) / (int(counts.sum()) + 1)
         guaranteed = getattr(self.rule, "guaranteed", REALISED_ROW)
-        return Multiprobability.of_probabilities(rows, self.classes, self.rule, known, guaranteed)
+        return Multiprobability.unchecked(
+            rows, self.classes, rule=self.rule, category_class=known, guaranteed=guaranteed
+        )
 
     def predict(self, scores: Floats) -> ManyMultiprobabilities:
         """Return the predictions for n objects of (n, c) scores."""

@@ -93,7 +93,7 @@ class ClasswiseAbers(Mergeable):
         """Return the prediction for one object of (1, c) scores; leaves no trace."""
         grid = steps_by_class(scores)[0].tolist()
         pairs = [calibrator.query(score) for calibrator, score in zip(self._calibrators, grid, strict=True)]
-        return ClassIntervals.of_probabilities(np.array(pairs), self.classes)
+        return ClassIntervals.unchecked(np.array(pairs), self.classes)
 
     def predict(self, scores: Floats) -> ManyClassIntervals:
         """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""

@@ -13,7 +13,7 @@ from venn.machines.frozen import ObjectRows
 from venn.nonconformity import Margin, ScoreMeasure
 from venn.nonconformity.scores import checked_measure
 from venn.parameters import flag, integer
-from venn.prediction import Bools, Floats, Integers, PredictionSet
+from venn.prediction import OF_SETS, Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
 from venn.predictors.learning import Mergeable, WeighsClasses
@@ -428,8 +428,8 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
         rows = self._row(x)
         if self._ranking is not None and self.scorer is not None and isinstance(rows, np.ndarray):  # for speed
             drawn = self._smoothing.bits_at(self.n) if self.smoothed else None
-            alone = self._ranking.p_values_of_one(self.scores_of(rows), rows, drawn)
-            return PredictionSet.of_p_values(alone, self.classes, self.smoothed)
-        ranks = self._predict(rows)
-        p_values = self._p_values(ranks, self._tau(rows, self.n, False) if self.smoothed else 1.0)
-        return PredictionSet.of_p_values(p_values[0], self.classes, self.smoothed)
+            values = self._ranking.p_values_of_one(self.scores_of(rows), rows, drawn)
+        else:
+            tau = self._tau(rows, self.n, False) if self.smoothed else 1.0
+            values = self._p_values(self._predict(rows), tau)[0]
+        return PredictionSet.unchecked(values, self.classes, smoothed=self.smoothed, guaranteed=OF_SETS[self.smoothed])

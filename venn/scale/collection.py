@@ -13,7 +13,6 @@ import numpy as np
 
 from venn.monitors.calibration import CLIP
 from venn.monitors.scorecard import Scorecard, SetScorecard
-from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import CategoryCounts
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
@@ -202,13 +201,8 @@ def score_block(
         else:
             block, table = reader.predict_table(predictor.scores_of(part), truth)
             which, labels = np.nonzero(table)
-            card.update_many(_rows(block, which), labels, table[which, labels])
+            card.update_many(block.taken(which), labels, table[which, labels])
     return card
-
-
-def _rows(block: ManyMultiprobabilities, which: Any) -> ManyMultiprobabilities:
-    known = None if block.category_classes is None else block.category_classes[which]
-    return ManyMultiprobabilities(block.counts[which], block.classes, block.rule, known, block.guaranteed, block.ratios)
 
 
 def _card(predictor: Inductive[Any], bins: int | None, clip: float) -> Scorecard | SetScorecard:

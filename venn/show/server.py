@@ -13,8 +13,8 @@ from io import BytesIO
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
-from venn.show.complaints import Seldom, plain
 from venn.show.door import HEADERS, Door, Refusal
+from venn.show.telling import Seldom, plain
 
 HEAD = 2**14  # bytes of a request; its body is never read
 CONNECTIONS = 128  # at most, at once

@@ -1,14 +1,80 @@
-"""Alarms in words: each theorem is told only once, and of alarms that follow one another the first, then counts."""
+"""What is said seldom: of alarms that follow one another the first, then counts; what goes wrong again and again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from venn.monitors.alarms import PER_DECADE
 from venn.monitors.drift import ABOUT
 from venn.show.view import Snapshot
+
+REMIND = 60.0  # seconds after which a repeated complaint is shown again
+
+
+def plain(text: str) -> str:
+    """Return a text with a blank for each letter that cannot be shown, such as a line's end.
+
+    Examples
+    --------
+    >>> plain(chr(10).join("ab"))
+    'a b'
+    """
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+class Seldom:
+    """Counts what goes wrong, and gives something to say the 1st, 10th, 100th time of a kind, and once a minute.
+
+    Attributes
+    ----------
+    counts : dict of str to int
+        How often each kind came.
+
+    Examples
+    --------
+    >>> seldom = Seldom()
+    >>> [seldom.heading("lost") for _ in range(3)]
+    ['lost', '', '']
+    """
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self._told: dict[str, float] = {}
+
+    def heading(self, kind: str) -> str:
+        """Count a complaint; return how it is headed, or nothing if it was said lately."""
+        count = self.counts[kind] = self.counts.get(kind, 0) + 1
+        now = monotonic()
+        if count != 10 ** (len(str(count)) - 1) and now - self._told[kind] < REMIND:
+            return ""
+        self._told[kind] = now
+        return f"{kind} ({count} so far)" if count > 1 else kind
+
+
+@contextmanager
+def hearing(loggers: Mapping[str, int], hear: Callable[[logging.LogRecord], None]) -> Iterator[None]:
+    """Give what loggers say, from these levels on, to a function alone, while the block lasts."""
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = hear  # type: ignore[assignment, method-assign]
+    found = {logging.getLogger(name): level for name, level in loggers.items()}
+    before = {one: (one.propagate, one.level) for one in found}
+    for one, level in found.items():
+        one.addHandler(handler)
+        one.propagate = False
+        one.setLevel(level)
+    try:
+        yield
+    finally:
+        for one, (propagate, level) in before.items():
+            one.removeHandler(handler)
+            one.propagate = propagate
+            one.setLevel(level)
+
 
 APART = 1000  # steps: alarms of one detector that are less apart belong together
 THEOREM = " Theorem"  # from here on the sentence is the same for every alarm of a detector

@@ -21,9 +21,8 @@ from venn.prediction import (
     PREDICTED_LABEL,
     REALISED_ROW,
 )
-from venn.show.complaints import plain
 from venn.show.page.feed import LATEST, FollowedRun
-from venn.show.telling import Burst, Telling, bursts
+from venn.show.telling import Burst, Telling, bursts, plain
 from venn.show.view import SeenCounts, standing
 
 LONGEST = 60  # letters of an id or a label
