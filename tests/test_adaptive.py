@@ -468,7 +468,7 @@ def test_bad_questions_are_refused_and_change_nothing():
 def test_on_the_command_line(options, names, tmp_path):
     from click.testing import CliRunner
 
-    from venn.cli.main import main
+    from venn.cli.commands import main
 
     journal = str(tmp_path / "run.db")
     ran = CliRunner().invoke(

@@ -12,7 +12,7 @@ from naive import scaled as by_hand
 
 import venn
 from venn.predictors import Defensive, calibeating
-from venn.predictors.calibeating import regret_bound, regret_of
+from venn.predictors.regrets import regret_bound, regret_of
 from venn.taxonomies import Argmax, ScoreBins, TopTwo
 
 NEAR = 1e-9

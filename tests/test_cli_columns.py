@@ -149,7 +149,10 @@ def test_a_value_that_holds_commas_stands_in_quotes(run, tmp_path):
 
 BASE = ("--delimiter", ";", "--label", "outcome")
 NOMINAL = "--nominal must be COLUMN or COLUMN=A,B, each column and each of its values once, got "
-FILL = "--fill must be COLUMN=median or COLUMN=NUMBER, each column once, got "
+FILL = (
+    "--fill must be COLUMN=median or COLUMN=NUMBER, each column once (of words, --nominal COLUMN takes a gap as one "
+    "more), got "
+)
 
 
 @pytest.mark.parametrize(
@@ -227,6 +230,12 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
             ["row 3, column 'a' must be a finite number, got 'inf'", "try: --skip a"],
         ),
         ("a,b,y\n1,1,n\ninf,1,p\n3,1,n\n4,1,n\n5,1,n\n", (), ["must be a finite number, got 'inf'", "try: --skip a"]),
+        ("a,b,y\n" + "inf,1,n\n,2,p\n-inf,3,n\n" * 3, (), ["must be a finite number, got 'inf'", "try: --skip a"]),
+        (
+            "a,b,y\n" + "2024-01-30,1,n\n2024-01-31,2,p\n" * 3,
+            (),
+            ["must be a number, got '2024-01-30'", "try: --skip a"],
+        ),
         ("a,y\n1 %,n\n3 %,p\n3 %,n\n4 %,n\n", (), ["must be a number, got '1 %': mend the file, or --skip a"]),
         (
             'a,y\n1,n\n"3,5",p\n"3,5",n\n?,n\n',
@@ -256,7 +265,7 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
             ["got 'n': drop the row; where labels are classes, give --no-numbers instead of --numbers"],
         ),
     ],
-    ids=range(17),
+    ids=range(19),
 )
 def test_what_is_wrong_with_the_file(run, tmp_path, text, words, said):
     (tmp_path / "rows.csv").write_text(text)
@@ -338,8 +347,9 @@ def test_unlabelled_rows_further_missing_texts_and_merged_names_on_the_command_l
     [
         (COMMAS.replace("1,1", "nan", 1), ["--id", "row"]),
         ("a,c,y\n" + '1,"x, y",2.5\n?,z,3\n4,z,\n' * 3, ["--fill", "a=median", "--nominal", "c"]),
+        ("s,b,y\n" + "A,1,u\n,2,v\nB,3,v\n" * 4, ["--nominal", "s"]),
     ],
-    ids=["classes", "numbers"],
+    ids=["classes", "numbers", "a text with gaps"],
 )
 def test_a_growing_file_says_what_declares_what_it_holds_now(run, text, words):
     Path("rows.csv").write_text(text)
@@ -352,7 +362,18 @@ def test_a_growing_file_says_what_declares_what_it_holds_now(run, text, words):
     words = words[:5] + (["--id", "row"] if "row" in text else []) + words[7:]
     result = run(*words, *options)
     assert result.exit_code == 0, result.stderr
+    assert "--skip" not in options  # each column can be kept
     assert len(Path("o").read_text().splitlines()) == text.count("\n") - 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"), [("2024-01-30", "--skip a"), ("inf", ""), ("red", "--nominal a=VALUE,VALUE, or --skip a")]
+)
+def test_what_comes_live_and_is_no_word_is_no_value_of_a_column(run, cell, said):
+    Path("rows.csv").write_text(f"a,y\n{cell},u\n")
+    result = run("run", "--source", "csv:rows.csv", "--label", "y", "--classes", "u,v", "--end", "--journal", "run.db")
+    assert result.exit_code == 1
+    assert result.stderr.rstrip().endswith(f"got '{cell}'" + (f": {said}" if said else ""))
 
 
 def test_a_field_longer_than_a_reader_of_csv_takes_is_one_line(run):

@@ -24,7 +24,7 @@ from venn.machines.masses import feasible
 from venn.online.checkpoint import pack, unpack
 from venn.predictors import InductiveDistribution
 from venn.predictors.blocks import ManyForecasts
-from venn.predictors.calibeating import regret_bound
+from venn.predictors.regrets import regret_bound
 from venn.show.notify import AlarmCommand
 
 SQUARES = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, [0, 1])

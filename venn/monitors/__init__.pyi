@@ -34,11 +34,11 @@ from .sequences import StitchedBound as StitchedBound
 from .set_efficiency import Efficiency as Efficiency
 from .set_efficiency import EfficiencyTotals as EfficiencyTotals
 from .set_efficiency import efficiency as efficiency
+from .shared_level import together as together
 from .sources import ClassShare as ClassShare
 from .sources import OneClass as OneClass
 from .sources import PredictedLabel as PredictedLabel
 from .sources import RealisedRow as RealisedRow
 from .sources import TrueLabel as TrueLabel
-from .together import together as together
 from .verdict import Verdict as Verdict
 from .verdict import worst as worst

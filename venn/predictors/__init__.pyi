@@ -8,8 +8,6 @@ from .blocks import ManyForecasts as ManyForecasts
 from .blocks import ManyGroupIntervals as ManyGroupIntervals
 from .blocks import ManyMultiprobabilities as ManyMultiprobabilities
 from .blocks import ManyPredictionSets as ManyPredictionSets
-from .calibeating import Calibeating as Calibeating
-from .calibeating import calibeating as calibeating
 from .conformal import Conformal as Conformal
 from .cross import CrossVenn as CrossVenn
 from .defensive import Defensive as Defensive
@@ -37,6 +35,8 @@ from .multicalibration import TransductiveMulticalibration as TransductiveMultic
 from .refits import Refits as Refits
 from .refits import ScorerForecast as ScorerForecast
 from .refitted import Refitted as Refitted
+from .regrets import Calibeating as Calibeating
+from .regrets import calibeating as calibeating
 from .restarting import Restarting as Restarting
 from .scaling import Scaler as Scaler
 from .score_sources import CrossFittedScores as CrossFittedScores
