@@ -28,7 +28,7 @@ def one_thread():
 # The paper -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", range(len(published.CS)))
+@pytest.mark.parametrize("k", [0, len(published.CS) // 2, len(published.CS) - 1])
 def test_the_papers_C_is_twice_ours(k):
     """No small change of our solution lowers the paper's objective, w'w + C sum of the losses, at its own C."""
     rng = np.random.default_rng(k)

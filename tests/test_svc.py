@@ -70,7 +70,6 @@ def fold_indices(y, cv):
 @parametrize_with_each(
     [
         ProbabilitySVC(),
-        ProbabilitySVC(cv=ONE_SPLIT, method=Platt()),
         ProbabilitySVC(cv=2, method=Argmax()),
     ]
 )
