@@ -425,13 +425,8 @@ def test_kinds_keep_the_word():
         ({"levels": ()}, ValueError, "levels must be rising"),
         ({"levels": (0.1, 0.1)}, ValueError, "levels must be rising"),
         ({"levels": (0.0,)}, ValueError, "levels must be a number in"),
-        ({"levels": 0.1}, TypeError, "levels must be a sequence"),
-        ({"steps": 0.1}, TypeError, "steps must be"),
-        ({"monitor": "loud"}, TypeError, "monitor must be"),
         ({"groups": (1,)}, ValueError, "levels must hold a single level"),
         ({"groups": (1,), "levels": (0.1,), "steps": DecayingSteps()}, ValueError, "steps must be Constant"),
-        ({"groups": (-1,), "levels": (0.1,)}, ValueError, "groups must be an integer >= 0"),
-        ({"seed": -1}, ValueError, "seed must be"),
     ],
 )
 def test_bad_parameters_are_refused(parameters, error, says):
@@ -440,8 +435,6 @@ def test_bad_parameters_are_refused(parameters, error, says):
 
 
 def test_bad_questions_are_refused_and_change_nothing():
-    with pytest.raises(TypeError, match="predictor must be a predictor"):
-        Adaptive(machine())
     with pytest.raises(TypeError, match="must predict sets of labels"):
         Adaptive(venn.TransductiveVennAbers(machine())).predict_one([0.0])
     model = Adaptive(venn.Conformal(machine()), [0.1], groups=[1])

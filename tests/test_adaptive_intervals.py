@@ -177,7 +177,6 @@ def test_a_killed_run_goes_on_to_the_bit(tmp_path, delay):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: AdaptiveIntervals(3), "predictor must be"),
         (
             lambda: AdaptiveIntervals(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"]))),
             "predict numbers",
@@ -185,7 +184,6 @@ def test_a_killed_run_goes_on_to_the_bit(tmp_path, delay):
         (lambda: AdaptiveIntervals(Fixed(), [0.2, 0.1]), "levels must be rising"),
         (lambda: AdaptiveIntervals(Fixed(), [0.1, 0.1 + 1e-9]), "levels must be rising"),
         (lambda: AdaptiveIntervals(Fixed(), []), "levels must be rising"),
-        (lambda: AdaptiveIntervals(Fixed(), steps=0.1), "steps must be ConstantSteps"),
         (lambda: AdaptiveIntervals(Fixed()).after_learning([0.0], 1.0, 3), "noted must be what note"),
     ],
 )

@@ -377,30 +377,6 @@ def test_a_bad_p_is_refused_and_leaves_no_trace(make, p):
     assert pickle.dumps(detector) == before
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Ville(Power(), 0.0), "level"),
-        (lambda: Ville(Power(), 1.0), "level"),
-        (lambda: Ville(Power(), math.nan), "level"),
-        (lambda: Ville(Power(), "x"), "level"),
-        (lambda: CUSUM(Power(), 1.0), "threshold"),
-        (lambda: CUSUM(Power(), math.inf), "threshold"),
-        (lambda: CUSUM(Power(), math.nan), "threshold"),
-        (lambda: ShiryaevRoberts(Power(), None), "threshold"),
-        (lambda: ShiryaevRoberts(Power(), True), "threshold"),
-        (lambda: ShiryaevRoberts(Power(), "100"), "threshold"),
-        (lambda: Ville(Power), "martingale"),
-        (lambda: CUSUM("power"), "martingale"),
-        (lambda: ShiryaevRoberts(None), "martingale"),
-        (lambda: Ville(type("Half", (AllIn,), {"update": None})()), "martingale"),
-    ],
-)
-def test_bad_parameters_are_refused(make, message):
-    with pytest.raises((TypeError, ValueError), match=rf"^{message} must .*got"):
-        make()
-
-
 def damaged(state):
     """Yield states that have not the form of one of that kind."""
     for name in state:

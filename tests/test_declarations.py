@@ -14,6 +14,7 @@ from test_monitor_contract import RUNNING
 from test_numbers_contract import SUBJECTS as OF_NUMBERS
 
 import venn
+import venn.smoothing
 from venn import parameters
 from venn.saved import asked
 
@@ -55,6 +56,9 @@ DECLARED |= {
     ),
     "Drift": lambda: venn.monitors.Drift(venn.monitors.AmongAll(size=20)),
     "AmongAll": lambda: venn.monitors.AmongAll(size=20),
+    "Smoothing": lambda: venn.smoothing.Smoothing(1),
+    "OneClass": lambda: venn.monitors.OneClass("no", 0),
+    "ClassShare": lambda: venn.monitors.ClassShare("no", 0),
     "AgainstFirst": lambda: venn.monitors.AgainstFirst(20),
     "Scorecard": lambda: venn.monitors.Scorecard(["no", "yes"]),
     "SetScorecard": lambda: venn.monitors.SetScorecard(["no", "yes"]),

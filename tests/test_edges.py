@@ -43,19 +43,6 @@ PUBLIC = public()
 SEEDED = [name for name, thing in PUBLIC.items() if isinstance(thing, type) and seeded(thing)]
 
 
-@pytest.mark.parametrize("name", SEEDED)
-def test_no_seed_is_below_0(name):
-    make = PUBLIC[name]
-    parameters = inspect.signature(make).parameters
-    given = {key: GIVEN[key] for key in GIVEN if key in parameters}
-    if name in OF_NUMBERS:
-        given["machine"] = RIDGE
-    if name == "Balanced":
-        given["keep"] = (1, 1)
-    with pytest.raises(ValueError, match="seed must be an integer >= 0, got -1"):
-        make(**given, seed=-1)
-
-
 def test_the_loss_of_a_sigmoid_is_its_definition():
     rng = np.random.default_rng(1)
     for m in (1, 7, 8, 9, 100):

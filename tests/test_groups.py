@@ -307,7 +307,6 @@ def test_sparse_rows_have_groups_too():
         (venn.Conformal(squares()), "region", TypeError, "by must be"),
         (venn.Conformal(squares()), [], TypeError, "by must be"),
         (venn.Conformal(squares()), (0, -1), ValueError, "by must be"),
-        (by_group(venn.InductiveVenn(squares()), 0), 0, TypeError, "predictor must be"),
         (venn.Forecaster([0, 1]), 0, TypeError, "got the Forecaster of .*: one within groups stands"),
         (venn.predictors.CrossVenn(squares()), 0, TypeError, "predictor must"),
     ],

@@ -71,8 +71,6 @@ def test_bad_parameters_are_refused():
     for edges in (EqualWidth, "width", 3):
         with pytest.raises(TypeError, match="edges must be an object"):
             Binning(10, edges)
-    with pytest.raises(TypeError, match="laplace must be True or False"):
-        Binning(laplace=1)
     with pytest.raises(ValueError, match="interpolation must be one of 'step', 'linear'"):
         Isotonic("cubic")
     for method in (Platt, "Platt", None):

@@ -20,7 +20,7 @@ from venn.maps.sigmoids import Platt
 from venn.maps.steps import Binning, EqualFrequency, EqualWidth, Isotonic
 from venn.online.panel import Panel
 from venn.predictors.scaling import Scaler
-from venn.predictors.score_sources import DeletedScores, TrainingScores
+from venn.predictors.score_sources import DeletedScores
 
 
 class Known:
@@ -449,15 +449,3 @@ def test_what_is_loaded_after_a_failed_fit_says_why_it_failed(tmp_path, monkeypa
             one.predict_one([0.5])
         one.learn_one([0.9], "b")
     assert loaded.predict_one([0.5]).proba.tolist() == predictor.predict_one([0.5]).proba.tolist()
-
-
-@pytest.mark.parametrize("bad", [None, Platt, "platt", 3])
-def test_map_must_be_one(bad):
-    with pytest.raises(TypeError, match="map must be an object with a method 'fit', such as Platt"):
-        Scaler(FakeMachine(), bad)
-
-
-@pytest.mark.parametrize("bad", [TrainingScores, "train", True, 3])
-def test_source_must_be_one(bad):
-    with pytest.raises(TypeError, match="source must be an object with a method 'feed', such as TrainingScores"):
-        Scaler(FakeMachine(), Platt(), bad)

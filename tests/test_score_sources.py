@@ -262,25 +262,3 @@ def test_after_a_failed_training_every_fold_has_the_example(monkeypatch):
         assert model.n == i + 1
     expected = untroubled.predict_one(X[3]).proba
     np.testing.assert_allclose(model.predict_one(X[3]).proba, expected, rtol=0, atol=1e-10)  # fitted from elsewhere
-
-
-@pytest.mark.parametrize("schedule", ["prefix", 3, venn.schedules.PrefixRestart])
-def test_schedule_must_be_one(schedule):
-    with pytest.raises(TypeError, match="schedule must be a schedule object"):
-        venn.predictors.HeldOutScores(schedule)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "match"),
-    [
-        ({"folds": 1}, ValueError, "folds must be an integer >= 2"),
-        ({"folds": 2.0}, TypeError, "folds must be an integer >= 2"),
-        ({"first": 0}, ValueError, "first must be an integer >= 1"),
-        ({"growth": 1.0}, ValueError, "growth must be a finite number > 1"),
-        ({"last": 3}, ValueError, "last must be an integer >= 32"),
-        ({"seed": -1}, ValueError, "seed must be an integer >= 0"),
-    ],
-)
-def test_parameters_of_cross_fitting(options, error, match):
-    with pytest.raises(error, match=match):
-        venn.predictors.CrossFittedScores(**options)

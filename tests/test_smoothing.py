@@ -156,18 +156,6 @@ def test_without_the_salt_they_are_not():
     assert p < REFUSED
 
 
-@pytest.mark.parametrize("seed", [True, False, np.True_, 0.0, 1.5, "0", None, [0], np.nan, np.array([1, 2])])
-def test_what_is_no_seed(seed):
-    with pytest.raises(TypeError, match="seed must be an integer >= 0, got"):
-        Smoothing(seed)
-
-
-@pytest.mark.parametrize("seed", [-1, np.int64(-5)])
-def test_negative_seeds(seed):
-    with pytest.raises(ValueError, match="seed must be an integer >= 0, got"):
-        Smoothing(seed)
-
-
 def test_there_are_no_numbers_before_the_first():
     smoothing = Smoothing(0)
     for ask in (lambda: smoothing.at(-1), lambda: smoothing.at(-BLOCK - 3), lambda: smoothing.block(-1, 2),

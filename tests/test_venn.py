@@ -448,13 +448,3 @@ def test_the_callers_array_may_be_reused():
     x = np.zeros(2)
     assert np.array_equal(reused.predict_one(x).probabilities, fresh.predict_one(x).probabilities)
     assert np.array_equal(x, np.zeros(2))
-
-
-@pytest.mark.parametrize("argument", ["machine", "taxonomy", "rule"])
-@pytest.mark.parametrize("value", ["argmax", 3, object(), dict])
-def test_what_is_no_machine_taxonomy_or_rule(argument, value):
-    given = {"machine": venn.OneVsAllSVM(venn.RBF(1.0), 1.0, [0, 1]), argument: value}
-    with pytest.raises(TypeError, match=f"{argument} must be"):
-        venn.TransductiveVenn(**given)
-    with pytest.raises(TypeError, match="machine must be"):
-        venn.TransductiveVenn(None)
