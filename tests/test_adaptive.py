@@ -290,16 +290,6 @@ def test_a_question_asked_again_is_answered_alike_and_changes_nothing():
     assert np.array_equal(model.thresholds, twin.thresholds)
 
 
-def test_a_state_taken_over_leaves_no_earlier_answer():
-    model = Adaptive(BASES["transductive"]())
-    for x, y in stream(30):
-        model.learn_one(x, y)
-    late = Adaptive(model.predictor)
-    late.predict_one([0.3, 0.9])
-    late.restore(copy.deepcopy(model.state))
-    assert np.array_equal(late.predict_one([0.3, 0.9]).p_values, model.predict_one([0.3, 0.9]).p_values)
-
-
 class Surprised(Predictor):
     """Learns an example and then raises: p-values are smaller by each."""
 

@@ -167,24 +167,6 @@ def test_many_steps_equal_single_steps_to_the_last_bit(monitor):
 
 
 @pytest.mark.parametrize("monitor", ALL, ids=repr)
-def test_resuming_by_pickle_or_by_state_equals_never_stopping(monitor):
-    first, second = (inputs(monitor, np.random.default_rng(seed), 77) for seed in (5, 6))
-    whole, saved = monitor.fresh(), monitor.fresh()
-    whole.update_many(*first)
-    saved.update_many(*first)
-    restored = monitor.fresh()
-    restored.restore(saved.state)
-    copy = pickle.loads(pickle.dumps(saved))
-    expected = whole.update_many(*second)
-    for resumed in (copy, restored):
-        assert np.array_equal(resumed.update_many(*second), expected)
-        assert pack(resumed) == pack(whole)
-    assert saved.n == 77  # the original was left alone
-    assert repr(copy) == repr(restored) == repr(monitor)
-    assert pack(whole.fresh()) == pack(monitor.fresh())
-
-
-@pytest.mark.parametrize("monitor", ALL, ids=repr)
 def test_memory_does_not_grow(monitor):
     short, long = monitor.fresh(), monitor.fresh()
     short.update_many(*inputs(monitor, np.random.default_rng(7), 10))

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import streams
 import venn
 from venn import cli
-from venn.cli.predictors import PREDICTORS, default_predictors
+from venn.cli.predictors import PREDICTORS
 from venn.cli.words import conclude, plain_words
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
@@ -41,13 +41,6 @@ def table(tmp_path):
     ]
     path.write_text("\n".join(["weight,width,colour,fruit", *rows]) + "\n")
     return path
-
-
-def test_version_and_help(run):
-    assert run("--version").output == f"venn, version {venn.__version__}\n"
-    help_text = run("--help").output
-    assert "replay" in help_text
-    assert "datasets" in help_text
 
 
 def test_module_runs():
@@ -320,13 +313,6 @@ def test_a_forecaster_scales_by_itself_or_not_at_all(run, table):
     assert len(set(found)) == 3
 
 
-def test_default_predictors_by_data():
-    assert {default_predictors(data) for data in ("own.csv", "german", None)} == {("forecaster",)}
-    study = ("forecaster", "venn", "platt", "binning", "isotonic")
-    assert {default_predictors(data) for data in ("car", "wine_red")} == {study}
-    assert {PREDICTORS[name][0] for name in study[1:]} == {"hinge"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -367,12 +353,6 @@ def test_errors_are_short_and_say_what_is_wrong(run, table, arguments, code, mes
     assert message in error
     assert error.count("\n") == 1
     assert "Traceback" not in result.output
-
-
-def test_a_folder_that_cannot_be_made_is_one_line(run, table):
-    result = run("replay", "car", "--steps", 2, "--predictors", "venn", "--out", "fruit.csv/inside")
-    assert result.exit_code == 1
-    assert "fruit.csv" in result.stderr
 
 
 class Stubborn(venn.predictors.Predictor):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 import pickle
 import sys
@@ -28,19 +27,9 @@ from venn.predictors.regrets import regret_bound
 from venn.show.notify import AlarmCommand
 
 SQUARES = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, [0, 1])
-WINDOW = venn.Conformal(venn.SlidingWindow(SQUARES, 10))
-RIDGE = venn.machines.KernelRidge(venn.RBF(0.5), 1.0)
-GIVEN = {"classes": [0, 1], "machine": SQUARES, "predictor": WINDOW, "monitor": venn.Monitor([0, 1])}
-OF_NUMBERS = ("ConformalDistribution", "ConformalIntervals", "InductiveDistribution")
-
-
-def seeded(thing):
-    """Return whether it is made from a seed; estimators of others' kind refuse theirs when they are fitted."""
-    return "seed" in inspect.signature(thing.__init__).parameters and not thing.__module__.startswith("venn.adapters")
 
 
 PUBLIC = public()
-SEEDED = [name for name, thing in PUBLIC.items() if isinstance(thing, type) and seeded(thing)]
 
 
 def test_the_loss_of_a_sigmoid_is_its_definition():

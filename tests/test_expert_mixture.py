@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from naive import experts as naive
 
 import venn
 from venn.machines.pools import fitted_pool
-from venn.online import checkpoint
 from venn.predictors import ExpertMixture, Predictor
 from venn.predictors.expert_mixture import FLOOR
 
@@ -157,23 +155,6 @@ def test_a_panel_asks_and_teaches_each_expert_once(monkeypatch):
     np.testing.assert_allclose(panel.predict_many(X[:2])["both"].proba[0], alone.predict_one(X[0]).proba)
     with pytest.raises(ValueError, match="noted must be"):
         panel["both"].predictors[-1].after_learning(X[0], 1)
-
-
-@pytest.mark.parametrize(
-    "back", [lambda m: pickle.loads(pickle.dumps(m)), lambda m: checkpoint.unpack(checkpoint.pack(m))]
-)
-def test_it_goes_on_to_the_last_bit(back):
-    X, y = examples()
-    model = venn.Panel(both=ExpertMixture(parts()))
-    for n, (x, label) in enumerate(zip(X, y, strict=True)):
-        if n in (0, 7, 75):
-            model = back(model)
-        model.learn_one(x, label)
-    other = venn.Panel(both=ExpertMixture(parts()))
-    for x, label in zip(X, y, strict=True):
-        other.learn_one(x, label)
-    assert np.array_equal(model.predict_one(X[0])["both"].proba, other.predict_one(X[0])["both"].proba)
-    assert model["both"].loss == other["both"].loss
 
 
 def test_a_ring_that_is_full_goes_on_to_the_last_bit(monkeypatch):

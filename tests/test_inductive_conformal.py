@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 
 import numpy as np
@@ -347,32 +346,6 @@ def test_a_block_is_a_frozen_value():
     assert ManyPredictionSets(np.empty((0, 2)), "ab").sets(0.1) == []
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_predicting_is_pure_and_copies_go_on_alone(name):
-    rng = np.random.default_rng(14)
-    X = objects("grid", rng, 40)
-    y = labels("noise", rng, X, 3).tolist()
-    silent, curious = MAKERS[name](), MAKERS[name]()
-    for n in range(40):
-        first = curious.predict_one(X[n]).p_values
-        curious.predict_one(X[n] + 0.3)
-        curious.predict_many(X[: n + 1])
-        assert np.array_equal(curious.predict_one(X[n]).p_values, first)
-        curious.note(X[n], y[n])
-        curious.learn_one(X[n], y[n])
-        silent.after_learning(X[n], y[n])
-        if n == 20:
-            twin = pickle.loads(pickle.dumps(curious))
-            old = copy.deepcopy(curious)
-            before = old.predict_one(X[0]).p_values
-    learned(twin, X[21:], y[21:])
-    for x in X:
-        answer = curious.predict_one(x).p_values
-        assert np.array_equal(silent.predict_one(x).p_values, answer)
-        assert np.array_equal(twin.predict_one(x).p_values, answer)
-    assert np.array_equal(old.predict_one(X[0]).p_values, before)
-
-
 def test_a_training_that_fails_leaves_the_random_number():
     model = InductiveConformal(Failing([0, 1]), schedule=FreshSplit(0.5, seed=1), seed=9)
     X = np.arange(30.0)[:, None]
@@ -464,39 +437,6 @@ def test_a_measure_that_scores_of_zero_do_not_suit_is_none_the_worse():
     model = InductiveConformal(AsGiven(), Surprise())
     model.learn_many([[0.25, 0.75], [0.5, 0.5]], [0, 1])
     assert model.predict_one([0.9, 0.1]).label == 0
-
-
-@pytest.mark.parametrize("name", ["frozen", "prefix"])
-def test_nothing_is_learned_from_a_refused_example(name):
-    X = np.random.default_rng(16).normal(size=(30, 2))
-    subject, twin = (MAKERS[name]() for _ in range(2))
-    for model in (subject, twin):
-        model.learn_many(X, [0, 1, 2] * 10)
-    for x, y in (([np.nan, 0.0], 0), ([0.0], 0), ("ab", 0), (None, 0), ([0.0, 1.0], 9), ([0.0, 1.0], None)):
-        with pytest.raises((ValueError, TypeError), match="must"):
-            subject.learn_one(x, y)
-        with pytest.raises((ValueError, TypeError), match="must"):
-            subject.replay_many([X[0], x] if x is not None else None, [0, y])
-    assert subject.n == 30
-    assert np.array_equal(subject.predict_many(X).p_values, twin.predict_many(X).p_values)
-
-
-def test_repr_shows_the_parameters():
-    model = InductiveConformal(
-        NeighbourDistances(1, [0, 1]),
-        DistanceRatio(),
-        schedule=PrefixRestart(4),
-        label_conditional=True,
-        smoothed=False,
-        seed=3,
-    )
-    shown = repr(model)
-    assert shown.startswith("InductiveConformal(NeighbourDistances(")
-    assert shown.endswith(
-        "DistanceRatio(deleted=True), schedule=PrefixRestart(first=4, growth=2.0), "
-        "label_conditional=True, smoothed=False, seed=3)"
-    )
-    assert "Margin(deleted=False), schedule=NoTraining()" in repr(InductiveConformal(frozen()))
 
 
 def test_before_the_first_training_p_values_by_the_priors_are_the_coin():

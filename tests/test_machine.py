@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import pickle
 
@@ -399,28 +398,6 @@ def test_a_pickle_holds_what_was_learned_and_no_room_for_more():
     machine = learned(machine_of("rbf", 1.0, 3), objects("grid", np.random.default_rng(0), 12), [0, 1, 2] * 4)
     machine.hypotheses([0.0, 0.0])
     assert len(pickle.dumps(machine)) < 100_000  # the rooms around it take 20 MB
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["deepcopy", "pickle"])
-@pytest.mark.parametrize("asked", [False, True])
-def test_a_copy_continues_to_the_last_bit(copied, asked):
-    rng = np.random.default_rng(6)
-    X = objects("grid", rng, 110)
-    X[75:] += 0.01 * rng.normal(size=(35, 2))
-    y = rng.integers(0, 3, 110)
-    machine = learned(machine_of("rbf", 1.0, 3), X[:70], y[:70])
-    if asked:
-        machine.hypotheses(X[70])
-    twin = copied(machine)
-    for i in range(70, 110):
-        if i % 9 == 0:
-            assert same_answer(machine.hypotheses(X[i]), twin.hypotheses(X[i]))
-        machine.learn_one(X[i], y[i])
-        twin.learn_one(X[i], y[i])
-    assert machine.residual == twin.residual
-    before = machine.residual, machine.n
-    twin.learn_one(X[0], y[0])
-    assert (machine.residual, machine.n) == before
 
 
 def test_an_example_refused_by_the_kernel_is_not_learned():

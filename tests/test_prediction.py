@@ -191,13 +191,6 @@ def test_no_array_that_a_prediction_holds_can_be_written(prediction):
     assert not any(array.flags.writeable for array in held)
 
 
-def test_rules_are_equal_by_their_parameters():
-    assert RowMean() == RowMean()
-    assert RowMean() != Maximin()
-    assert len({RowMean(), RowMean(), Maximin()}) == 2
-    assert repr(Maximin()) == "Maximin()"
-
-
 def test_what_is_no_distribution():
     for bad in ([3.0, -2.0], [np.nan, 1.0], [0.5, 0.6], [1.0]):
         with pytest.raises(ValueError, match="proba must"):

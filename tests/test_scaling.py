@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from functools import partial
 
 import numpy as np
@@ -274,36 +272,6 @@ def test_maps_are_monotone_probabilities(kind, rows):
 
 
 @every_kind
-def test_predicting_leaves_no_trace(kind):
-    make = KINDS[kind][0]
-    asked, quiet = make(FakeMachine(seed=6)), make(FakeMachine(seed=6))
-    for x, y in stream(6, 25, 10, asked.classes):
-        before = pickle.dumps(asked)
-        first = asked.predict_one(x).proba
-        asked.predict_one([99.0])
-        assert pickle.dumps(asked) == before
-        assert (asked.predict_one(x).proba == first).all()
-        assert (quiet.predict_one(x).proba == first).all()
-        asked.learn_one(x, y)
-        quiet.learn_one(x, y)
-
-
-@every_kind
-@pytest.mark.parametrize("kept", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))], ids=["copy", "pickle"])
-def test_saved_and_continued_equals_never_stopped(kind, kept):
-    predictor = KINDS[kind][0](FakeMachine(seed=8))
-    examples = list(stream(8, 30, 12, predictor.classes))
-    for x, y in examples[:15]:
-        predictor.learn_one(x, y)
-    other = kept(predictor)
-    assert other.machine is not predictor.machine
-    for x, y in examples[15:]:
-        assert (other.predict_one(x).proba == predictor.predict_one(x).proba).all()
-        predictor.learn_one(x, y)
-        other.learn_one(x, y)
-
-
-@every_kind
 def test_a_predictor_may_join_late(kind):
     make = KINDS[kind][0]
     machine = FakeMachine(seed=3)
@@ -325,17 +293,6 @@ def test_a_map_that_missed_an_example_is_not_used(kind):
 
 
 @every_kind
-def test_a_refused_example_changes_nothing(kind):
-    predictor = KINDS[kind][0](FakeMachine())
-    predictor.learn_one([1.0], "a")
-    before = pickle.dumps(predictor)
-    for x, y in [([np.nan], "a"), ([1.0], "z")]:
-        with pytest.raises(ValueError, match="must be"):
-            predictor.learn_one(x, y)
-    assert pickle.dumps(predictor) == before
-
-
-@every_kind
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_scores_must_be_finite(kind, bad):
     with pytest.raises(ValueError, match=f"scores must be finite, got -?{bad}"):
@@ -347,12 +304,6 @@ def test_scores_must_be_finite(kind, bad):
 def test_machine_must_be_one(kind, machine):
     with pytest.raises(TypeError, match="machine must be a machine object, with a method 'hypotheses', got"):
         KINDS[kind][0](machine)
-
-
-def test_repr_shows_the_parameters():
-    machine = venn.OneVsAllSVM(venn.RBF(0.5), C=2, classes=["a", "b"])
-    shown = f"Scaler({machine!r}, map=Isotonic(interpolation='linear'), source=DeletedScores())"
-    assert repr(isotonic(machine, "linear", source=DeletedScores())) == shown
 
 
 def test_maps_may_be_fitted_to_deleted_scores():

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from conftest import labels, learned, objects, public
 from inductive_cases import (
-    SCHEDULES,
     Failing,
     frozen,
     lssvm,
@@ -23,10 +22,8 @@ from venn.predictors.inductive import InductiveVenn
 from venn.schedules import (
     FixedCalibration,
     NoTraining,
-    Prefix,
     PrefixRestart,
     RandomAssignment,
-    Schedule,
 )
 from venn.taxonomies import ByScores, Grouped, Threshold
 
@@ -207,20 +204,3 @@ def test_parts_that_do_not_fit():
             InductiveVenn(lssvm(classes), taxonomy, schedule=PrefixRestart(first=5))
         with pytest.raises(ValueError, match=message):
             InductiveVenn(frozen(classes), taxonomy)
-
-
-@pytest.mark.parametrize("schedule", [s for s, _ in SCHEDULES.values()] + [NoTraining()])
-def test_schedules_are_values(schedule):
-    again = eval(repr(schedule), {kind.__name__: kind for kind in Schedule.__subclasses__()} | globals())
-    assert again == schedule
-    assert hash(again) == hash(schedule)
-    assert schedule != FixedCalibration(99)
-    model = InductiveVenn(lssvm(2), schedule=schedule) if schedule.trains else InductiveVenn(frozen())
-    assert repr(schedule) in repr(model)
-
-
-def test_repr_can_be_typed():
-    model = InductiveVenn(lssvm(2), Threshold(), schedule=Prefix(0.5, last=64), rule=venn.prediction.Maximin())
-    again = eval(repr(model), public() | globals())
-    assert repr(again) == repr(model)
-    assert again.classes == model.classes == (0, 1)

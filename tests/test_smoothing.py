@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 
 import numpy as np
@@ -80,21 +79,6 @@ def test_reading_leaves_no_trace():
     block[:] = -1
     assert pickle.dumps(smoothing) == fresh  # the seed is all there is to save
     assert smoothing.at(3) == Smoothing(2).at(3) >= 0
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_copies_are_equal_and_read_the_same(copied):
-    smoothing = Smoothing(np.int64(7))
-    smoothing.at(BLOCK + 1)
-    twin = copied(smoothing)
-    assert twin == smoothing
-    assert hash(twin) == hash(smoothing)
-    assert twin != Smoothing(8)
-    assert twin != 7
-    assert eval(repr(twin)) == smoothing
-    assert repr(twin) == "Smoothing(7)"
-    for n in (0, BLOCK + 1, 5 * BLOCK):
-        assert twin.at(n) == smoothing.at(n)
 
 
 def dependence(first, second):
