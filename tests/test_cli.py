@@ -146,21 +146,7 @@ def test_json_is_one_object_and_nothing_else(run, tmp_path):
 
 def test_replay_follows_the_library(run):
     result = run(
-        *(
-            "replay",
-            "car",
-            "--steps",
-            30,
-            "--shuffle",
-            1,
-            "--gamma",
-            0.5,
-            "--C",
-            2,
-            "--json",
-            "--predictors",
-            "venn",
-        )
+        *("replay", "car", "--steps", 30, "--shuffle", 1, "--gamma", 0.5, "--C", 2, "--json", "--predictors", "venn")
     )
     assert "by default" not in result.stderr
     stream = streams.load("car", shuffle=1)
@@ -190,17 +176,7 @@ def test_replay_follows_the_library(run):
     ],
 )
 def test_csv_files_and_kernels(run, table, options, kernel):
-    arguments = (
-        "--label",
-        "fruit",
-        "--nominal",
-        "colour",
-        "--steps",
-        12,
-        "--predictors",
-        "venn",
-        "--no-progress",
-    )
+    arguments = ("--label", "fruit", "--nominal", "colour", "--steps", 12, "--predictors", "venn", "--no-progress")
     result = run("replay", table, *arguments, *options)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[1] == f"venn: one-vs-all SVM with {kernel}"
@@ -323,11 +299,7 @@ def test_a_forecaster_scales_by_itself_or_not_at_all(run, table):
         (("replay", "fruit.csv", "--label", "kind", "--nominal", "colour"), 1, "kind"),
         (("replay", ".", "--label", "fruit"), 1, "is a folder"),
         (("replay", "car", "--label", "class"), 2, "--label does not go with car, a named data set"),
-        (
-            ("replay", "car", "--kernel", "linear", "--gamma", "1"),
-            2,
-            "--gamma belongs to the kernel rbf or poly",
-        ),
+        (("replay", "car", "--kernel", "linear", "--gamma", "1"), 2, "--gamma belongs to the kernel rbf or poly"),
         (
             ("replay", "car", "--set", "machine.degree=2"),
             2,

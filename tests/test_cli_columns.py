@@ -547,10 +547,7 @@ def test_labels_that_differ_in_blanks_or_capitals_are_named_with_their_counts(ru
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize(
     ("values", "words", "what"),
-    [
-        (range(100, 114), (), "a larger integer"),
-        ([f"k{n}" for n in range(14)], ("--nominal", "key"), "another text"),
-    ],
+    [(range(100, 114), (), "a larger integer"), ([f"k{n}" for n in range(14)], ("--nominal", "key"), "another text")],
     ids=["counting up", "all distinct"],
 )
 def test_a_column_that_looks_like_an_identifier_is_named_with_the_option(run, values, words, what):

@@ -59,7 +59,7 @@ def losses(typed, file, y, *arguments):
 def test_a_raw_table_is_predicted_as_well_as_the_scaled_one(typed, tmp_path):
     """Over all steps by the usual predictors; by Venn-Abers, which the first 30 are lost to, from step 100 on."""
     found = []
-    for seed in range(3):
+    for seed in (1, 2):
         X, y = table(seed)
         write(tmp_path / f"raw{seed}.csv", X, y)
         write(tmp_path / f"scaled{seed}.csv", (X - X.mean(axis=0)) / X.std(axis=0), y)

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import labels, learned, objects
-from inductive_cases import SCHEDULES, Centroids, Failing, centroids, frozen, lssvm, mirrored, shuffled_within
+from inductive_cases import SCHEDULES, Centroids, centroids, frozen, lssvm, mirrored, shuffled_within
 from naive import distances as naive_distances
 from naive import inductive as naive_splits
 from naive import inductive_conformal as naive
@@ -23,7 +23,7 @@ from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.priors import PriorShift
-from venn.schedules import FixedCalibration, FreshSplit, NoTraining, PrefixRestart
+from venn.schedules import FixedCalibration, NoTraining, PrefixRestart
 
 
 class AsGiven:
@@ -344,37 +344,6 @@ def test_a_block_is_a_frozen_value():
     assert block.guaranteed == "error rate"
     assert InductiveConformal(frozen(), smoothed=False).predict_many([[0.0, 1.0]]).guaranteed == "error bound"
     assert ManyPredictionSets(np.empty((0, 2)), "ab").sets(0.1) == []
-
-
-def test_a_training_that_fails_leaves_the_random_number():
-    model = InductiveConformal(Failing([0, 1]), schedule=FreshSplit(0.5, seed=1), seed=9)
-    X = np.arange(30.0)[:, None]
-    failures, spoke = 0, 0
-    for n in range(30):
-        try:
-            model.learn_one(X[n], n % 2)
-        except venn.machines.NotConverged:
-            failures += 1
-            assert model.predict_one(X[0]).p_values.tolist() == [coin(9, n + 1, X[0])] * 2
-        else:
-            spoke += n > 13
-        assert model.n == n + 1
-    assert failures > 3
-    assert spoke > 3
-
-
-def test_beside_others_in_a_panel():
-    rng = np.random.default_rng(15)
-    X = objects("grid", rng, 40)
-    y = labels("signal", rng, X, 2).tolist()
-    panel = venn.Panel(
-        conformal=InductiveConformal(lssvm(2), schedule=PrefixRestart(8)),
-        venn=venn.InductiveVenn(lssvm(2), schedule=PrefixRestart(8)),
-    )
-    alone = InductiveConformal(lssvm(2), schedule=PrefixRestart(8)).replay_many(X, y)
-    for n in range(40):
-        assert np.array_equal(panel.predict_one(X[n])["conformal"].p_values, alone.p_values[n])
-        panel.learn_one(X[n], y[n])
 
 
 # Refusals ---------------------------------------------------------------------------------------------------------

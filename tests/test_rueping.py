@@ -28,8 +28,6 @@ from rueping.study import Study, losses, run  # noqa: E402
 from studies.document import written  # noqa: E402
 from studies.store import Store  # noqa: E402
 
-SANE = [method for method in PAPER if method != "Beta"]
-
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():

@@ -145,10 +145,7 @@ def test_given_scaling_is_applied_as_given():
         (lambda: Scaling([[0.0]], [1.0]), "mean must be a 1-D array of finite numbers"),
         (lambda: Scaling([0.0, 1.0], [1.0]), "mean and deviation must have equal length, got 2 and 1"),
         (lambda: Scaling([0.0], [1.0])(np.ones((2, 3))), "X must have 1 features, as the scaling has, got 3"),
-        (
-            lambda: streams.from_arrays([[1.0, 2.0]], [0], scale=Scaling([0.0], [1.0])),
-            "X must have 1 features",
-        ),
+        (lambda: streams.from_arrays([[1.0, 2.0]], [0], scale=Scaling([0.0], [1.0])), "X must have 1 features"),
         (
             lambda: streams.from_arrays([[1.7e308], [1.7e308], [-1e308]], [0, 1, 1], features=["load"], scale=True),
             "feature 'load' cannot be standardised: its values are too far apart",
@@ -267,22 +264,14 @@ two = [[1.0, 2.0], [3.0, 4.0]]
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (
-            lambda: streams.from_arrays([[1.0, np.nan]], [0]),
-            ValueError,
-            "X, row 0, column 'x1' is missing, got nan",
-        ),
+        (lambda: streams.from_arrays([[1.0, np.nan]], [0]), ValueError, "X, row 0, column 'x1' is missing, got nan"),
         (
             lambda: streams.from_arrays([1.0, 2.0], [0, 1]),
             ValueError,
             "X must be 2-D (examples, features), got shape (2,): one feature is X.reshape(-1, 1), "
             "one example is X.reshape(1, -1)",
         ),
-        (
-            lambda: streams.from_arrays(np.zeros((2, 2, 2)), [0, 1]),
-            ValueError,
-            "got shape (2, 2, 2) from ndarray",
-        ),
+        (lambda: streams.from_arrays(np.zeros((2, 2, 2)), [0, 1]), ValueError, "got shape (2, 2, 2) from ndarray"),
         (lambda: streams.from_arrays(object(), [0]), ValueError, "got shape () from object"),
         (lambda: streams.from_arrays([[1.0], [1.0, 2.0]], [0, 1]), ValueError, "its rows differ in length"),
         (
@@ -296,26 +285,14 @@ two = [[1.0, 2.0], [3.0, 4.0]]
             ValueError,
             "X, row 0, column 'x1' must be a number, got '2': declare it in a schema as Nominal(values)",
         ),
-        (
-            lambda: streams.from_arrays([[1j]], [0]),
-            ValueError,
-            "X, row 0, column 'x0' must be a number, got 1j",
-        ),
+        (lambda: streams.from_arrays([[1j]], [0]), ValueError, "X, row 0, column 'x0' must be a number, got 1j"),
         (
             lambda: streams.from_arrays([[None]], [0]),
             ValueError,
             "X, row 0, column 'x0' is missing, got null: drop the row",
         ),
-        (
-            lambda: streams.from_arrays(np.ma.masked_equal(two, 4.0), [0, 1]),
-            ValueError,
-            "X must have no masked values",
-        ),
-        (
-            lambda: streams.from_arrays(two, [0]),
-            ValueError,
-            "y must hold one label for each of the 2 rows of X, got 1",
-        ),
+        (lambda: streams.from_arrays(np.ma.masked_equal(two, 4.0), [0, 1]), ValueError, "X must have no masked values"),
+        (lambda: streams.from_arrays(two, [0]), ValueError, "y must hold one label for each of the 2 rows of X, got 1"),
         (
             lambda: streams.from_arrays(two, np.zeros((2, 1))),
             ValueError,
@@ -328,16 +305,8 @@ two = [[1.0, 2.0], [3.0, 4.0]]
         ),
         (lambda: streams.from_arrays(two, "ab"), TypeError, "y must be a 1-D sequence of labels, got 'ab'"),
         (lambda: streams.from_arrays(two, 7), TypeError, "y must be a 1-D sequence of labels, got 7"),
-        (
-            lambda: streams.from_arrays(two, ["a", None]),
-            ValueError,
-            "y, row 1 is the label and is missing, got None",
-        ),
-        (
-            lambda: streams.from_arrays(two, [0.0, np.nan]),
-            ValueError,
-            "y, row 1 is the label and is missing, got nan",
-        ),
+        (lambda: streams.from_arrays(two, ["a", None]), ValueError, "y, row 1 is the label and is missing, got None"),
+        (lambda: streams.from_arrays(two, [0.0, np.nan]), ValueError, "y, row 1 is the label and is missing, got nan"),
         (
             lambda: streams.from_arrays(two, [0, "a"]),
             TypeError,
@@ -428,11 +397,7 @@ two = [[1.0, 2.0], [3.0, 4.0]]
             ValueError,
             "X, row 1, column 'x0' must be a finite number, got ",
         ),
-        (
-            lambda: streams.from_arrays(two, [0, 1], shuffle=-2),
-            ValueError,
-            "shuffle must be an integer >= 0, got -2",
-        ),
+        (lambda: streams.from_arrays(two, [0, 1], shuffle=-2), ValueError, "shuffle must be an integer >= 0, got -2"),
     ],
 )
 def test_from_arrays_refuses(call, kind, message):

@@ -57,11 +57,7 @@ def test_csv_is_standardised_by_default(write):
 
 def test_missing_values_are_filled_as_declared(write):
     path = write("a,b,c,y\n1,?,u,n\n?,2,?,p\n5,4,v,n\n9,4,v,n\n")
-    schema = {
-        "a": Numeric(missing="?", fill="median"),
-        "b": Numeric(missing="?", fill=-1),
-        "c": Nominal(missing="?"),
-    }
+    schema = {"a": Numeric(missing="?", fill="median"), "b": Numeric(missing="?", fill=-1), "c": Nominal(missing="?")}
     stream = streams.from_csv(path, "y", schema=schema, scale=False)
     assert stream.features == ("a", "b", "c=?", "c=u", "c=v")
     assert stream.X.tolist() == [[1, -1, 0, 1, 0], [5, 2, 1, 0, 0], [5, 4, 0, 0, 1], [9, 4, 0, 0, 1]]
@@ -71,10 +67,7 @@ def test_median_does_not_depend_on_the_order(write):
     lines = ["1,n", "?,p", "5,n", "9,n"]
     medians = {
         streams.from_csv(
-            write("a,y\n" + "\n".join(order)),
-            "y",
-            schema={"a": Numeric(missing="?", fill="median")},
-            scale=False,
+            write("a,y\n" + "\n".join(order)), "y", schema={"a": Numeric(missing="?", fill="median")}, scale=False
         ).X.sum()
         for order in (lines, lines[::-1])
     }
@@ -254,12 +247,7 @@ KINDS = "schema['a'] must be Numeric, Nominal, Ordinal or Skip, "
             ValueError,
             "{path}, row 3, column 'y' must be one of the classes ('n', 'z'), got 'p'",
         ),
-        (
-            TWO,
-            {"schema": {"b": Nominal()}},
-            ValueError,
-            "schema names a column 'b' that {path} lacks; it has 'a', 'y'",
-        ),
+        (TWO, {"schema": {"b": Nominal()}}, ValueError, "schema names a column 'b' that {path} lacks; it has 'a', 'y'"),
         (
             TWO,
             {"schema": {"y": Nominal()}},
@@ -315,11 +303,7 @@ def test_schema_refuses(make, kind, message):
 def test_the_two_readers_agree(write, monkeypatch):
     rng = np.random.default_rng(0)
     rows = zip(
-        rng.normal(size=50),
-        rng.choice(list("rgb?"), 50),
-        rng.choice(["1e-3", " 7", "?"], 50),
-        "np" * 25,
-        strict=True,
+        rng.normal(size=50), rng.choice(list("rgb?"), 50), rng.choice(["1e-3", " 7", "?"], 50), "np" * 25, strict=True
     )
     text = "a,b,c,y\n" + "\n".join(",".join(map(str, row)) for row in rows)
     schema = {"b": Nominal(missing="?"), "c": MEDIAN}

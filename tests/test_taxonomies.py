@@ -424,19 +424,6 @@ def test_parameters_out_of_range(make):
         make()
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Threshold("a"), lambda: Gap(True), lambda: MarginBins(0.5), lambda: MarginBins("12"),
-        lambda: MarginBins(["a"]), lambda: TopScoreBins(None), lambda: ScoreBins(4, "a"), lambda: Deleted(None),
-        lambda: Deleted(Argmax), lambda: NearestCentroid("ab"),
-    ],
-)  # fmt: skip
-def test_parameters_of_the_wrong_kind(make):
-    with pytest.raises(TypeError, match="must"):
-        make()
-
-
 def test_a_used_grouped_taxonomy_is_still_the_same_value():
     used = Grouped(parity, Argmax())
     machine = learned(NearestNeighbours(1, range(2)), [[0.0], [1.0]], [0, 1])
@@ -493,25 +480,6 @@ def test_stale_answers_say_so(name):
         second.deleted_table  # noqa: B018
     with pytest.raises(ValueError, match="j must be"):
         machine.hypotheses([0.0]).scores(3)
-
-
-def test_machines_of_objects_stand_in_a_panel():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 2))
-    y = (X[:, 0] > 0).astype(int)
-    near, central = NearestNeighbours(3, range(2)), NearestCentroid(range(2))
-    panel = venn.Panel(
-        votes=venn.TransductiveVenn(near, Deleted(Argmax())),
-        dissent=venn.TransductiveVenn(near, Deleted(Dissent())),
-        centroid=venn.TransductiveVenn(central, Deleted(AdaptiveMarginBins())),
-        platt=venn.Scaler(central, venn.maps.Platt()),
-    )
-    right = np.zeros(4)
-    for x, label in zip(X, y, strict=True):
-        right += [prediction.label == label for prediction in panel.predict_one(x).values()]
-        panel.learn_one(x, label)
-    assert (near.n, central.n) == (40, 40)
-    assert (right[:3] > 25).all()
 
 
 def test_unscaled_features_and_sums_do_not_hang_on_the_order():
