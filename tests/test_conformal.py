@@ -321,19 +321,6 @@ def test_shuffling_the_past_changes_nothing(name, conditional):
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
 
 
-def test_one_panel_solves_once_for_all():
-    machine = squares()
-    panel = venn.Panel(venn=venn.TransductiveVenn(machine), sets=Conformal(machine), plain=Conformal(machine, Denied()))
-    alone = Conformal(squares())
-    rng = np.random.default_rng(1)
-    X = objects("normal", rng, 20)
-    for x, label in zip(X, labels("noise", rng, X, 3).tolist(), strict=True):
-        assert np.array_equal(panel.predict_one(x)["sets"].p_values, alone.predict_one(x).p_values)
-        panel.learn_one(x, label)
-        alone.learn_one(x, label)
-    assert machine.n == 20
-
-
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
@@ -360,21 +347,6 @@ def test_values_beyond_the_grid_compare_as_infinite():
 
 
 # Bad input ------------------------------------------------------------------------------------------------------------
-
-
-def test_other_parameters_are_checked():
-    for bad in (1, "yes", None, np.nan):
-        with pytest.raises(TypeError, match="label_conditional must"):
-            Conformal(hinge(), label_conditional=bad)
-        with pytest.raises(TypeError, match="smoothed must"):
-            Conformal(hinge(), smoothed=bad)
-        with pytest.raises(TypeError, match="deleted must"):
-            Margin(bad)
-        with pytest.raises(TypeError, match="deleted must"):
-            DistanceRatio(bad)
-    for bad in (True, 0.5, "x", None):
-        with pytest.raises(TypeError, match="seed must"):
-            Conformal(hinge(), seed=bad)
 
 
 def test_multipliers_need_a_machine_that_has_them():

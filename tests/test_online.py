@@ -219,11 +219,6 @@ def test_replay_is_the_loop():
     assert [record.classes[code] for code in record.truth] == [y for _, y in stream]
 
 
-def test_first_prediction_knows_nothing():
-    steps = replay(examples(3), OneCategory(CountingMachine()), progress=False)["OneCategory"].per_step
-    assert (steps.lower[0], steps.upper[0]) == (0.0, 1.0)
-
-
 def test_realised_row_of_the_one_category_predictor():
     """Under exchangeability the realised row is calibrated: its share of every class is exactly right."""
     stream = examples(25, seed=3)
@@ -320,14 +315,6 @@ def test_streams_that_would_iterate_as_something_else_are_refused(stream, remedy
     with pytest.raises(TypeError, match=r"stream must iterate \(x, y\) pairs") as caught:
         replay(stream, Uniform())
     assert caught.match(remedy)
-
-
-def test_pandas_frames_are_refused():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"aa": [1.0, 2.0], "bb": ["no", "yes"]})
-    for table in (frame, frame["bb"]):
-        with pytest.raises(TypeError, match="iterates by column"):
-            replay(table, Uniform())
 
 
 @pytest.mark.parametrize("example", [np.zeros(3), ("x",), ("x", "no", 1.0), "no", None, {"x": 1, "y": 2}])
