@@ -318,11 +318,8 @@ def itself():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (
-            lambda: venn.taxonomies.Grouped(own_group, venn.Argmax()),
-            TypeError,
-            r"thing\.by must .*no code; got a function",
-        ),
+        (lambda: venn.taxonomies.Grouped(own_group, venn.Argmax()), TypeError,
+         r"thing\.by must .*no code; got a function"),
         (lambda: [1, {"f": len}], TypeError, r"thing\[1\]\['f'\] must .*len"),
         (lambda: venn.OneVsAllSVM(OwnKernel(), 1.0, CLASSES), TypeError, r"thing\.kernel must .*a OwnKernel"),
         (lambda: venn.Monitor, TypeError, "thing must"),
@@ -332,7 +329,7 @@ def itself():
         (lambda: venn.ProbabilitySVC(), TypeError, "thing must .*ProbabilitySVC"),
     ],
     ids=range(8),
-)
+)  # fmt: skip
 def test_what_is_no_data_is_refused_with_its_place(tmp_path, make, error, message):
     with pytest.raises(error, match=message):
         venn.save(tmp_path / "x.npz", make())

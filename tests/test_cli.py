@@ -169,12 +169,10 @@ def test_replay_follows_the_library(run):
         (("--kernel", "linear"), "Linear(), C=10, by default"),
         (("--kernel", "linear", "--C", "0.5"), "Linear(), C=0.5"),
         (("--kernel", "poly", "--gamma", "1", "--C", "1"), "Polynomial(degree=3, gamma=1.0, coef0=1.0), C=1"),
-        (
-            ("--kernel", "poly", "--gamma", "1", "--C", "1", "--set", "machine.degree=2", "--set", "machine.coef0=0"),
-            "Polynomial(degree=2, gamma=1.0, coef0=0.0), C=1",
-        ),
+        (("--kernel", "poly", "--gamma", "1", "--C", "1", "--set", "machine.degree=2", "--set", "machine.coef0=0"),
+         "Polynomial(degree=2, gamma=1.0, coef0=0.0), C=1"),
     ],
-)
+)  # fmt: skip
 def test_csv_files_and_kernels(run, table, options, kernel):
     arguments = ("--label", "fruit", "--nominal", "colour", "--steps", 12, "--predictors", "venn", "--no-progress")
     result = run("replay", table, *arguments, *options)
@@ -300,23 +298,17 @@ def test_a_forecaster_scales_by_itself_or_not_at_all(run, table):
         (("replay", ".", "--label", "fruit"), 1, "is a folder"),
         (("replay", "car", "--label", "class"), 2, "--label does not go with car, a named data set"),
         (("replay", "car", "--kernel", "linear", "--gamma", "1"), 2, "--gamma belongs to the kernel rbf or poly"),
-        (
-            ("replay", "car", "--set", "machine.degree=2"),
-            2,
-            "--set machine.degree belongs to the kernel poly, not to rbf",
-        ),
-        (
-            ("replay", "car", "--set", "machine.coef0=2"),
-            2,
-            "--set machine.coef0 belongs to the kernel poly, not to rbf",
-        ),
+        (("replay", "car", "--set", "machine.degree=2"), 2,
+         "--set machine.degree belongs to the kernel poly, not to rbf"),
+        (("replay", "car", "--set", "machine.coef0=2"), 2,
+         "--set machine.coef0 belongs to the kernel poly, not to rbf"),
         (("replay", "car", "--tune", "1728"), 2, "--tune must leave one of the 1728 examples, got 1728"),
         (("replay", "car", "--gamma", "1", "--C", "1", "--tune", "9"), 2, "--tune has nothing to choose"),
         (("replay", "car", "--predictors", "ven"), 2, "got 'ven' (did you mean venn?)"),
         (("replay", "car", "--out", "fruit.csv"), 1, "got fruit.csv: File exists"),
         (("show",), 2, "No such command"),
     ],
-)
+)  # fmt: skip
 def test_errors_are_short_and_say_what_is_wrong(run, table, arguments, code, message):
     result = run(*arguments)
     assert result.exit_code == code

@@ -217,56 +217,32 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
         ("a,b,y\n,4,n\n,3,p\n?,2,n\n", (), ["row 2, column 'a' is missing, got ''", "try: --skip a"]),
         ("a,y\n1,n\nred,p\n1,n\n1,n\n", (), ["row 3, column 'a' must be a number, got 'red'", "try: --nominal a"]),
         ("a,b,y\n1,3,n\nred,1,p\n1,2,n\n", (), ["row 3, column 'a' must be a number, got 'red'", "try: --skip a"]),
-        (
-            "a=b,b,y\n1,1,n\nred,1,p\n1,1,n\n1,1,n\n",
-            (),
-            ["row 3, column 'a=b' must be a number, got 'red'", "try: --skip a=b"],
-        ),
+        ("a=b,b,y\n1,1,n\nred,1,p\n1,1,n\n1,1,n\n", (),
+         ["row 3, column 'a=b' must be a number, got 'red'", "try: --skip a=b"]),
         ("a=b,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a=b' is missing, got ''", "try: --fill a=b=median"]),
         ("a b,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a b' is missing, got ''", "try: --fill 'a b=median'"]),
-        (
-            "a,b,y\n1,1,n\ninf,1,p\n3,1,n\n",
-            (),
-            ["row 3, column 'a' must be a finite number, got 'inf'", "try: --skip a"],
-        ),
+        ("a,b,y\n1,1,n\ninf,1,p\n3,1,n\n", (),
+         ["row 3, column 'a' must be a finite number, got 'inf'", "try: --skip a"]),
         ("a,b,y\n1,1,n\ninf,1,p\n3,1,n\n4,1,n\n5,1,n\n", (), ["must be a finite number, got 'inf'", "try: --skip a"]),
         ("a,b,y\n" + "inf,1,n\n,2,p\n-inf,3,n\n" * 3, (), ["must be a finite number, got 'inf'", "try: --skip a"]),
-        (
-            "a,b,y\n" + "2024-01-30,1,n\n2024-01-31,2,p\n" * 3,
-            (),
-            ["must be a number, got '2024-01-30'", "try: --skip a"],
-        ),
+        ("a,b,y\n" + "2024-01-30,1,n\n2024-01-31,2,p\n" * 3, (),
+         ["must be a number, got '2024-01-30'", "try: --skip a"]),
         ("a,y\n1 %,n\n3 %,p\n3 %,n\n4 %,n\n", (), ["must be a number, got '1 %': mend the file, or --skip a"]),
-        (
-            'a,y\n1,n\n"3,5",p\n"3,5",n\n?,n\n',
-            (),
-            ["got '3,5': where the comma stands before decimals, give", "try: --decimal , --fill a=median"],
-        ),
+        ('a,y\n1,n\n"3,5",p\n"3,5",n\n?,n\n', (),
+         ["got '3,5': where the comma stands before decimals, give", "try: --decimal , --fill a=median"]),
         ("a,y\n1,n\n2,\n", (), ["row 3, column 'y' is the label and is missing, got ''", "try: --drop-unlabelled"]),
         ("a,y\n,n\n,p\n", ("--fill", "a=median"), ["has no value to take a median of: give a number with --fill"]),
-        (
-            "a,y\nS,n\nL,p\n",
-            ("--ordinal", "a=S,M"),
-            ["got 'L': add it to --ordinal in its place, or give --nominal a instead"],
-        ),
-        (
-            "a,y\nS,n\nL,p\n",
-            ("--nominal", "a=S,M"),
-            ["got 'L': add it to --nominal, or name the column without values"],
-        ),
-        (
-            "a,y\nS,n\nL,p\nS,n\nL,p\n",
-            ("--fill", "a=median"),
-            ["row 2, column 'a' must be a number, got 'S'", ": instead of --fill give --nominal a"],
-        ),
-        (
-            "a,y\n1,n\n2,p\n",
-            ("--numbers",),
-            ["got 'n': drop the row; where labels are classes, give --no-numbers instead of --numbers"],
-        ),
+        ("a,y\nS,n\nL,p\n", ("--ordinal", "a=S,M"),
+         ["got 'L': add it to --ordinal in its place, or give --nominal a instead"]),
+        ("a,y\nS,n\nL,p\n", ("--nominal", "a=S,M"),
+         ["got 'L': add it to --nominal, or name the column without values"]),
+        ("a,y\nS,n\nL,p\nS,n\nL,p\n", ("--fill", "a=median"),
+         ["row 2, column 'a' must be a number, got 'S'", ": instead of --fill give --nominal a"]),
+        ("a,y\n1,n\n2,p\n", ("--numbers",),
+         ["got 'n': drop the row; where labels are classes, give --no-numbers instead of --numbers"]),
     ],
     ids=range(19),
-)
+)  # fmt: skip
 def test_what_is_wrong_with_the_file(run, tmp_path, text, words, said):
     (tmp_path / "rows.csv").write_text(text)
     result = run("replay", "rows.csv", "--label", "y", *words)

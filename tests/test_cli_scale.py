@@ -165,22 +165,11 @@ def test_replay_scales_as_a_machine_would(typed):
     "command",
     [
         ("monitor", "raw.csv", "--label", "label", "--steps", 40, "--scale", "--predictors", "deleted"),
-        (
-            "compare",
-            "raw.csv",
-            "--label",
-            "label",
-            "--steps",
-            40,
-            "--scale",
-            "--shuffles",
-            1,
-            "--predictors",
-            "deleted",
-        ),
+        ("compare", "raw.csv", "--label", "label", "--steps", 40, "--scale", "--shuffles", 1, "--predictors",
+         "deleted"),
     ],
     ids=["monitor", "compare"],
-)
+)  # fmt: skip
 def test_the_others_take_it_too(typed, command):
     said = typed(*command)
     assert said.exit_code == 0, said.output
