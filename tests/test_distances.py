@@ -135,17 +135,6 @@ def test_nearest_class_of_its_scores_predicts_well():
     assert (right > 60).all()
 
 
-def test_stale_answers_say_so():
-    machine = learned(NeighbourDistances(1, list("ab")), [[0.0], [1.0]], ["a", "b"])
-    first = machine.hypotheses([0.5])
-    table = first.deleted_table.negative.copy()
-    machine.bag, machine.deleted_bag  # noqa: B018
-    assert np.array_equal(first.deleted_table.negative, table)
-    machine.learn_one([0.5], "a")
-    with pytest.raises(RuntimeError, match="out of date"):
-        first.deleted_table  # noqa: B018
-
-
 @pytest.mark.parametrize(
     ("x", "y", "match"),
     [

@@ -179,18 +179,3 @@ def test_what_cannot_be_solved_is_refused():
     assert machine.n == 2
     with pytest.raises(TypeError, match="machine must have classes for this predictor"):
         machine.hypotheses([0.0, 0.0]).tables(True)
-
-
-def test_asking_changes_nothing():
-    X, y = examples(10, 30)
-    asked, quiet = KernelRidge(venn.RBF(GAMMA), C), KernelRidge(venn.RBF(GAMMA), C)
-    for i in range(30):
-        asked.hypotheses(X[i]).critical_points()
-        asked.hypotheses(X[i - 1]).both_ends()
-        for machine in (asked, quiet):
-            machine.learn_one(X[i], y[i])
-    assert pickle.dumps(asked) == pickle.dumps(quiet)
-    lines = asked.hypotheses(X[0])
-    asked.learn_one(X[0], y[0])
-    with pytest.raises(RuntimeError, match="out of date"):
-        lines.critical_points()

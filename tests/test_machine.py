@@ -413,18 +413,9 @@ def test_an_example_refused_by_the_kernel_is_not_learned():
 
 
 @pytest.mark.parametrize("value", [0, -1, np.nan, np.inf, "1", "x", None, True, [1.0], 1j])
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("gamma", venn.RBF),
-        ("gamma", lambda v: venn.machines.Polynomial(2, v)),
-        ("degree", venn.machines.Polynomial),
-        ("C", lambda v: venn.OneVsAllSVM(venn.RBF(1.0), v, [0, 1])),
-    ],
-)
-def test_parameters_out_of_range(name, make, value):
-    with pytest.raises((ValueError, TypeError), match=f"{name} must be"):
-        make(value)
+def test_a_penalty_out_of_range(value):
+    with pytest.raises((ValueError, TypeError), match="C must be"):
+        venn.OneVsAllSVM(venn.RBF(1.0), value, [0, 1])
 
 
 def test_coef0_may_be_zero_but_not_negative():

@@ -16,7 +16,6 @@ from venn.maps.beta_calibration import BetaCalibration
 from venn.maps.classes import OneVsAll, Temperature
 from venn.maps.sigmoids import Platt
 from venn.maps.steps import Binning, EqualFrequency, EqualWidth, Isotonic
-from venn.online.panel import Panel
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import DeletedScores
 
@@ -194,18 +193,6 @@ def test_real_machine(kind):
         predictor.learn_one(x, ["a", "b", "c"][int(x.sum()) % 3 if rng.random() < 0.8 else 0])
 
 
-def test_panel_shares_the_machine_and_answers_as_alone():
-    together = FakeMachine(seed=5)
-    panel = Panel(**{kind: make(together) for kind, (make, _) in KINDS.items()})
-    alone = {kind: make(FakeMachine(seed=5)) for kind, (make, _) in KINDS.items()}
-    for x, y in stream(5, 25, 9, together.classes):
-        for kind, forecast in panel.predict_one(x).items():
-            assert (forecast.proba == alone[kind].predict_one(x).proba).all()
-        panel.learn_one(x, y)
-        for predictor in alone.values():
-            predictor.learn_one(x, y)
-
-
 @every_kind
 def test_before_the_first_example_the_forecast_is_uniform(kind):
     predictor = KINDS[kind][0](FakeMachine("abcd"))
@@ -297,13 +284,6 @@ def test_a_map_that_missed_an_example_is_not_used(kind):
 def test_scores_must_be_finite(kind, bad):
     with pytest.raises(ValueError, match=f"scores must be finite, got -?{bad}"):
         KINDS[kind][0](FixedMachine([0.0, bad], [0, 1]))
-
-
-@every_kind
-@pytest.mark.parametrize("machine", [None, FakeMachine, 3, "svm"])
-def test_machine_must_be_one(kind, machine):
-    with pytest.raises(TypeError, match="machine must be a machine object, with a method 'hypotheses', got"):
-        KINDS[kind][0](machine)
 
 
 def test_maps_may_be_fitted_to_deleted_scores():

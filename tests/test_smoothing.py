@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -68,17 +66,6 @@ def test_numbers_of_objects_are_the_same_everywhere_and_for_ever():
     numbers = Smoothing(0).of(0, np.array([0, 1, 2**64 - 1], np.uint64))
     assert numbers.tolist() == [0.012040708350056217, 0.2552562783885455, 0.08633318300199377]
     assert Smoothing(0).block(0, 1).tolist() == [16598428098453321379 // 2**11 / 2**53]
-
-
-def test_reading_leaves_no_trace():
-    smoothing = Smoothing(2)
-    fresh = pickle.dumps(smoothing)
-    smoothing.at(3)
-    smoothing.at(10 * BLOCK)
-    block = smoothing.block(0, 10)
-    block[:] = -1
-    assert pickle.dumps(smoothing) == fresh  # the seed is all there is to save
-    assert smoothing.at(3) == Smoothing(2).at(3) >= 0
 
 
 def dependence(first, second):
