@@ -139,6 +139,19 @@ def test_panel_says_what_each_predictor_says_alone():
         alone.learn_one(x, y)
 
 
+@pytest.mark.parametrize("refusing", [0, 1])
+def test_refused_example_leaves_all_machines_and_predictors_unchanged(refusing):
+    bad = np.array([7.0, 7.0])
+    machines = [CountingMachine(refuses=[bad] if i == refusing else []) for i in range(2)]
+    panel = Panel(a=OneCategory(machines[0]), b=OneCategory(machines[1]), c=Uniform())
+    with pytest.raises(ValueError, match="x must not be"):
+        panel.learn_one(bad, "yes")
+    assert [machine.learned for machine in machines] == [0, 0]
+    assert not panel["a"].told
+    assert not panel["b"].told
+    assert panel["c"].told == 0
+
+
 def test_unknown_label_is_refused_before_anything_learns():
     machine, panel = shared()
     with pytest.raises(ValueError, match=r"y must be one of the classes .* got 'perhaps'"):
