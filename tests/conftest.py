@@ -116,6 +116,12 @@ def undrawn():
         yield patch
 
 
+@pytest.fixture
+def few_trees(monkeypatch):
+    """Let forests have 30 trees, not 100: enough that each example is left out by some, and a third of the time."""
+    monkeypatch.setattr("venn.machines.stack.TREES", 30)
+
+
 @pytest.fixture(scope="session")
 def patient_nannies():
     """Give the processes of a cluster a minute to end, not five seconds: a machine with much else to do may need it."""

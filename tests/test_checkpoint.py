@@ -23,6 +23,8 @@ from venn.predictors.restarting import Restarting
 from venn.saved import KINDS
 from venn.smoothing import Smoothing
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 #: When to save, around room for 64 and 128; whether nothing waits for its label then, the next object, or another.
 MOMENTS = {0: 0, 1: 1, 6: 0, 63: 1, 64: 0, 65: 2, 128: 1}
 AFTER = 3
@@ -316,11 +318,8 @@ def itself():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (
-            lambda: venn.taxonomies.Grouped(own_group, venn.Argmax()),
-            TypeError,
-            r"thing\.by must .*no code; got a function",
-        ),
+        (lambda: venn.taxonomies.Grouped(own_group, venn.Argmax()), TypeError,
+         r"thing\.by must .*no code; got a function"),
         (lambda: [1, {"f": len}], TypeError, r"thing\[1\]\['f'\] must .*len"),
         (lambda: venn.OneVsAllSVM(OwnKernel(), 1.0, CLASSES), TypeError, r"thing\.kernel must .*a OwnKernel"),
         (lambda: venn.Monitor, TypeError, "thing must"),
@@ -330,7 +329,7 @@ def itself():
         (lambda: venn.ProbabilitySVC(), TypeError, "thing must .*ProbabilitySVC"),
     ],
     ids=range(8),
-)
+)  # fmt: skip
 def test_what_is_no_data_is_refused_with_its_place(tmp_path, make, error, message):
     with pytest.raises(error, match=message):
         venn.save(tmp_path / "x.npz", make())

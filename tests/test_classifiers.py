@@ -120,16 +120,6 @@ def test_batches_of_any_size_are_one_fit(kind):
     np.testing.assert_array_equal(said(again, X), said(kind(**SQUARES).fit(X[:12], y[:12]), X))
 
 
-def test_asking_never_learns():
-    X, y = examples(n=20, seed=5)
-    model = VennClassifier().fit(X, y)
-    before = said(model, X)
-    for method in ("predict", "predict_proba", "predict_log_proba", "predict_interval", "decision_function"):
-        getattr(model, method)(X[::-1] + 0.5)
-    assert model.predictor_.machine.n == 20
-    np.testing.assert_array_equal(said(model, X), before)
-
-
 @pytest.mark.parametrize("c", [2, 3])
 @pytest.mark.parametrize("svm", [None, venn.LeastSquaresSVM], ids=["hinge", "squares"])
 def test_answers_agree_with_each_other(svm, c):

@@ -75,17 +75,6 @@ def test_two_classes_mirror_each_other():
         assert a == pytest.approx(1 - not_b)
 
 
-@pytest.mark.parametrize("machine", [None, venn.RBF(1.0), venn.LeastSquaresSVM, "svm"])
-def test_what_is_no_machine(machine):
-    with pytest.raises(TypeError, match="machine must be a machine object"):
-        venn.TransductiveVennAbers(machine)
-
-
-def test_what_is_no_truth():
-    with pytest.raises(TypeError, match="deleted must be True or False"):
-        venn.TransductiveVennAbers(machines(2)["squares"], deleted="yes")
-
-
 def test_machines_with_a_table_for_every_label_are_refused_at_once():
     weighted = venn.OneVsAllSVM(venn.RBF(1.0), 1.0, range(3), class_weights=(1, 2, 1))
     with pytest.raises(ValueError, match=r"class_weights must be equal for one against all, got \[1\.0, 2\.0"):

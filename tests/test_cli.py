@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import streams
 import venn
 from venn import cli
-from venn.cli.predictors import PREDICTORS, default_predictors
+from venn.cli.predictors import PREDICTORS
 from venn.cli.words import conclude, plain_words
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
@@ -41,13 +41,6 @@ def table(tmp_path):
     ]
     path.write_text("\n".join(["weight,width,colour,fruit", *rows]) + "\n")
     return path
-
-
-def test_version_and_help(run):
-    assert run("--version").output == f"venn, version {venn.__version__}\n"
-    help_text = run("--help").output
-    assert "replay" in help_text
-    assert "datasets" in help_text
 
 
 def test_module_runs():
@@ -153,21 +146,7 @@ def test_json_is_one_object_and_nothing_else(run, tmp_path):
 
 def test_replay_follows_the_library(run):
     result = run(
-        *(
-            "replay",
-            "car",
-            "--steps",
-            30,
-            "--shuffle",
-            1,
-            "--gamma",
-            0.5,
-            "--C",
-            2,
-            "--json",
-            "--predictors",
-            "venn",
-        )
+        *("replay", "car", "--steps", 30, "--shuffle", 1, "--gamma", 0.5, "--C", 2, "--json", "--predictors", "venn")
     )
     assert "by default" not in result.stderr
     stream = streams.load("car", shuffle=1)
@@ -190,24 +169,12 @@ def test_replay_follows_the_library(run):
         (("--kernel", "linear"), "Linear(), C=10, by default"),
         (("--kernel", "linear", "--C", "0.5"), "Linear(), C=0.5"),
         (("--kernel", "poly", "--gamma", "1", "--C", "1"), "Polynomial(degree=3, gamma=1.0, coef0=1.0), C=1"),
-        (
-            ("--kernel", "poly", "--gamma", "1", "--C", "1", "--set", "machine.degree=2", "--set", "machine.coef0=0"),
-            "Polynomial(degree=2, gamma=1.0, coef0=0.0), C=1",
-        ),
+        (("--kernel", "poly", "--gamma", "1", "--C", "1", "--set", "machine.degree=2", "--set", "machine.coef0=0"),
+         "Polynomial(degree=2, gamma=1.0, coef0=0.0), C=1"),
     ],
-)
+)  # fmt: skip
 def test_csv_files_and_kernels(run, table, options, kernel):
-    arguments = (
-        "--label",
-        "fruit",
-        "--nominal",
-        "colour",
-        "--steps",
-        12,
-        "--predictors",
-        "venn",
-        "--no-progress",
-    )
+    arguments = ("--label", "fruit", "--nominal", "colour", "--steps", 12, "--predictors", "venn", "--no-progress")
     result = run("replay", table, *arguments, *options)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[1] == f"venn: one-vs-all SVM with {kernel}"
@@ -320,13 +287,6 @@ def test_a_forecaster_scales_by_itself_or_not_at_all(run, table):
     assert len(set(found)) == 3
 
 
-def test_default_predictors_by_data():
-    assert {default_predictors(data) for data in ("own.csv", "german", None)} == {("forecaster",)}
-    study = ("forecaster", "venn", "platt", "binning", "isotonic")
-    assert {default_predictors(data) for data in ("car", "wine_red")} == {study}
-    assert {PREDICTORS[name][0] for name in study[1:]} == {"hinge"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -337,28 +297,18 @@ def test_default_predictors_by_data():
         (("replay", "fruit.csv", "--label", "kind", "--nominal", "colour"), 1, "kind"),
         (("replay", ".", "--label", "fruit"), 1, "is a folder"),
         (("replay", "car", "--label", "class"), 2, "--label does not go with car, a named data set"),
-        (
-            ("replay", "car", "--kernel", "linear", "--gamma", "1"),
-            2,
-            "--gamma belongs to the kernel rbf or poly",
-        ),
-        (
-            ("replay", "car", "--set", "machine.degree=2"),
-            2,
-            "--set machine.degree belongs to the kernel poly, not to rbf",
-        ),
-        (
-            ("replay", "car", "--set", "machine.coef0=2"),
-            2,
-            "--set machine.coef0 belongs to the kernel poly, not to rbf",
-        ),
+        (("replay", "car", "--kernel", "linear", "--gamma", "1"), 2, "--gamma belongs to the kernel rbf or poly"),
+        (("replay", "car", "--set", "machine.degree=2"), 2,
+         "--set machine.degree belongs to the kernel poly, not to rbf"),
+        (("replay", "car", "--set", "machine.coef0=2"), 2,
+         "--set machine.coef0 belongs to the kernel poly, not to rbf"),
         (("replay", "car", "--tune", "1728"), 2, "--tune must leave one of the 1728 examples, got 1728"),
         (("replay", "car", "--gamma", "1", "--C", "1", "--tune", "9"), 2, "--tune has nothing to choose"),
         (("replay", "car", "--predictors", "ven"), 2, "got 'ven' (did you mean venn?)"),
         (("replay", "car", "--out", "fruit.csv"), 1, "got fruit.csv: File exists"),
         (("show",), 2, "No such command"),
     ],
-)
+)  # fmt: skip
 def test_errors_are_short_and_say_what_is_wrong(run, table, arguments, code, message):
     result = run(*arguments)
     assert result.exit_code == code
@@ -367,12 +317,6 @@ def test_errors_are_short_and_say_what_is_wrong(run, table, arguments, code, mes
     assert message in error
     assert error.count("\n") == 1
     assert "Traceback" not in result.output
-
-
-def test_a_folder_that_cannot_be_made_is_one_line(run, table):
-    result = run("replay", "car", "--steps", 2, "--predictors", "venn", "--out", "fruit.csv/inside")
-    assert result.exit_code == 1
-    assert "fruit.csv" in result.stderr
 
 
 class Stubborn(venn.predictors.Predictor):

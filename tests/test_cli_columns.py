@@ -149,7 +149,10 @@ def test_a_value_that_holds_commas_stands_in_quotes(run, tmp_path):
 
 BASE = ("--delimiter", ";", "--label", "outcome")
 NOMINAL = "--nominal must be COLUMN or COLUMN=A,B, each column and each of its values once, got "
-FILL = "--fill must be COLUMN=median or COLUMN=NUMBER, each column once, got "
+FILL = (
+    "--fill must be COLUMN=median or COLUMN=NUMBER, each column once (of words, --nominal COLUMN takes a gap as one "
+    "more), got "
+)
 
 
 @pytest.mark.parametrize(
@@ -214,50 +217,32 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
         ("a,b,y\n,4,n\n,3,p\n?,2,n\n", (), ["row 2, column 'a' is missing, got ''", "try: --skip a"]),
         ("a,y\n1,n\nred,p\n1,n\n1,n\n", (), ["row 3, column 'a' must be a number, got 'red'", "try: --nominal a"]),
         ("a,b,y\n1,3,n\nred,1,p\n1,2,n\n", (), ["row 3, column 'a' must be a number, got 'red'", "try: --skip a"]),
-        (
-            "a=b,b,y\n1,1,n\nred,1,p\n1,1,n\n1,1,n\n",
-            (),
-            ["row 3, column 'a=b' must be a number, got 'red'", "try: --skip a=b"],
-        ),
+        ("a=b,b,y\n1,1,n\nred,1,p\n1,1,n\n1,1,n\n", (),
+         ["row 3, column 'a=b' must be a number, got 'red'", "try: --skip a=b"]),
         ("a=b,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a=b' is missing, got ''", "try: --fill a=b=median"]),
         ("a b,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a b' is missing, got ''", "try: --fill 'a b=median'"]),
-        (
-            "a,b,y\n1,1,n\ninf,1,p\n3,1,n\n",
-            (),
-            ["row 3, column 'a' must be a finite number, got 'inf'", "try: --skip a"],
-        ),
+        ("a,b,y\n1,1,n\ninf,1,p\n3,1,n\n", (),
+         ["row 3, column 'a' must be a finite number, got 'inf'", "try: --skip a"]),
         ("a,b,y\n1,1,n\ninf,1,p\n3,1,n\n4,1,n\n5,1,n\n", (), ["must be a finite number, got 'inf'", "try: --skip a"]),
+        ("a,b,y\n" + "inf,1,n\n,2,p\n-inf,3,n\n" * 3, (), ["must be a finite number, got 'inf'", "try: --skip a"]),
+        ("a,b,y\n" + "2024-01-30,1,n\n2024-01-31,2,p\n" * 3, (),
+         ["must be a number, got '2024-01-30'", "try: --skip a"]),
         ("a,y\n1 %,n\n3 %,p\n3 %,n\n4 %,n\n", (), ["must be a number, got '1 %': mend the file, or --skip a"]),
-        (
-            'a,y\n1,n\n"3,5",p\n"3,5",n\n?,n\n',
-            (),
-            ["got '3,5': where the comma stands before decimals, give", "try: --decimal , --fill a=median"],
-        ),
+        ('a,y\n1,n\n"3,5",p\n"3,5",n\n?,n\n', (),
+         ["got '3,5': where the comma stands before decimals, give", "try: --decimal , --fill a=median"]),
         ("a,y\n1,n\n2,\n", (), ["row 3, column 'y' is the label and is missing, got ''", "try: --drop-unlabelled"]),
         ("a,y\n,n\n,p\n", ("--fill", "a=median"), ["has no value to take a median of: give a number with --fill"]),
-        (
-            "a,y\nS,n\nL,p\n",
-            ("--ordinal", "a=S,M"),
-            ["got 'L': add it to --ordinal in its place, or give --nominal a instead"],
-        ),
-        (
-            "a,y\nS,n\nL,p\n",
-            ("--nominal", "a=S,M"),
-            ["got 'L': add it to --nominal, or name the column without values"],
-        ),
-        (
-            "a,y\nS,n\nL,p\nS,n\nL,p\n",
-            ("--fill", "a=median"),
-            ["row 2, column 'a' must be a number, got 'S'", ": instead of --fill give --nominal a"],
-        ),
-        (
-            "a,y\n1,n\n2,p\n",
-            ("--numbers",),
-            ["got 'n': drop the row; where labels are classes, give --no-numbers instead of --numbers"],
-        ),
+        ("a,y\nS,n\nL,p\n", ("--ordinal", "a=S,M"),
+         ["got 'L': add it to --ordinal in its place, or give --nominal a instead"]),
+        ("a,y\nS,n\nL,p\n", ("--nominal", "a=S,M"),
+         ["got 'L': add it to --nominal, or name the column without values"]),
+        ("a,y\nS,n\nL,p\nS,n\nL,p\n", ("--fill", "a=median"),
+         ["row 2, column 'a' must be a number, got 'S'", ": instead of --fill give --nominal a"]),
+        ("a,y\n1,n\n2,p\n", ("--numbers",),
+         ["got 'n': drop the row; where labels are classes, give --no-numbers instead of --numbers"]),
     ],
-    ids=range(17),
-)
+    ids=range(19),
+)  # fmt: skip
 def test_what_is_wrong_with_the_file(run, tmp_path, text, words, said):
     (tmp_path / "rows.csv").write_text(text)
     result = run("replay", "rows.csv", "--label", "y", *words)
@@ -338,8 +323,9 @@ def test_unlabelled_rows_further_missing_texts_and_merged_names_on_the_command_l
     [
         (COMMAS.replace("1,1", "nan", 1), ["--id", "row"]),
         ("a,c,y\n" + '1,"x, y",2.5\n?,z,3\n4,z,\n' * 3, ["--fill", "a=median", "--nominal", "c"]),
+        ("s,b,y\n" + "A,1,u\n,2,v\nB,3,v\n" * 4, ["--nominal", "s"]),
     ],
-    ids=["classes", "numbers"],
+    ids=["classes", "numbers", "a text with gaps"],
 )
 def test_a_growing_file_says_what_declares_what_it_holds_now(run, text, words):
     Path("rows.csv").write_text(text)
@@ -352,7 +338,18 @@ def test_a_growing_file_says_what_declares_what_it_holds_now(run, text, words):
     words = words[:5] + (["--id", "row"] if "row" in text else []) + words[7:]
     result = run(*words, *options)
     assert result.exit_code == 0, result.stderr
+    assert "--skip" not in options  # each column can be kept
     assert len(Path("o").read_text().splitlines()) == text.count("\n") - 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"), [("2024-01-30", "--skip a"), ("inf", ""), ("red", "--nominal a=VALUE,VALUE, or --skip a")]
+)
+def test_what_comes_live_and_is_no_word_is_no_value_of_a_column(run, cell, said):
+    Path("rows.csv").write_text(f"a,y\n{cell},u\n")
+    result = run("run", "--source", "csv:rows.csv", "--label", "y", "--classes", "u,v", "--end", "--journal", "run.db")
+    assert result.exit_code == 1
+    assert result.stderr.rstrip().endswith(f"got '{cell}'" + (f": {said}" if said else ""))
 
 
 def test_a_field_longer_than_a_reader_of_csv_takes_is_one_line(run):
@@ -526,10 +523,7 @@ def test_labels_that_differ_in_blanks_or_capitals_are_named_with_their_counts(ru
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize(
     ("values", "words", "what"),
-    [
-        (range(100, 114), (), "a larger integer"),
-        ([f"k{n}" for n in range(14)], ("--nominal", "key"), "another text"),
-    ],
+    [(range(100, 114), (), "a larger integer"), ([f"k{n}" for n in range(14)], ("--nominal", "key"), "another text")],
     ids=["counting up", "all distinct"],
 )
 def test_a_column_that_looks_like_an_identifier_is_named_with_the_option(run, values, words, what):

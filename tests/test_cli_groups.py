@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from venn.cli.main import main
+from venn.cli.commands import main
 from venn.cli.panels import positions_of
 
 ROWS = "\n".join(f"{i % 7},{'xyz'[i % 3]},{'yes' if (i % 7) + (i % 3) > 4 else 'no'}" for i in range(60))

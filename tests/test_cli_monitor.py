@@ -19,8 +19,8 @@ from click.testing import CliRunner
 import streams
 from venn import cli
 from venn.cli import monitor as monitor_command
+from venn.cli.commands import COMMANDS
 from venn.cli.interrupt import Interrupt
-from venn.cli.main import COMMANDS
 from venn.online.record import Record
 from venn.prediction import Forecast
 
@@ -51,7 +51,7 @@ def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped)
     lines = result.stdout.splitlines()
     assert lines[0] == "abers, deleted, conformal: least-squares SVM with RBF(gamma=0.5), C=1"
     steps = [
-        int(step) for step in re.findall(r"^(?:abers|deleted|conformal): At step (\d+)", result.stdout, flags=re.M)
+        int(step) for step in re.findall(r"^alarm, verdict now: changed: \w+: At step (\d+)", result.stdout, flags=re.M)
     ]
     assert steps
     assert all(300 < step <= 500 for step in steps)
@@ -289,7 +289,10 @@ def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
     ("imported", "slow"),
     [
         ("venn.cli", ("numpy", "numba", "scipy", "streams", "rich")),  # what `venn --version` needs
-        ("venn.cli; venn.cli.main(['--help'], standalone_mode=False)", ("numpy", "numba", "scipy", "streams", "rich")),
+        (
+            "venn.cli; venn.cli.commands(['--help'], standalone_mode=False)",
+            ("numpy", "numba", "scipy", "streams", "rich"),
+        ),
         (
             "venn.cli.run, venn.cli.monitor, venn.cli.report",
             ("rich", "matplotlib", "sklearn", "scipy.stats", "scipy.optimize"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 import warnings
 from functools import partial
+from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
@@ -12,8 +15,8 @@ from click.testing import CliRunner
 from page_cases import write
 
 from venn import cli
-from venn.cli import panels
-from venn.cli.main import COMMANDS
+from venn.cli import panels, words
+from venn.cli.commands import COMMANDS
 from venn.online import Forecaster
 
 TABLE = "a,b,y\n" + "".join(f"{n % 7},{n % 5},{'yes' if n % 3 else 'no'}\n" for n in range(60))
@@ -54,6 +57,24 @@ def test_a_report_goes_to_standard_output(tmp_path):
     assert found.stderr.startswith("verdict: ")
 
 
+@pytest.mark.parametrize(
+    "command", [("monitor", "run.db", "--once"), ("datasets",), ("replay", "a.csv", "--label", "y")]
+)
+def test_a_pipe_that_nobody_reads_any_more_ends_in_silence(tmp_path, monkeypatch, capfd, command):
+    class Unread(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    monkeypatch.chdir(tmp_path)
+    write("run.db", 60, "abers")
+    Path("a.csv").write_text(TABLE)
+    monkeypatch.setattr(sys, "stdout", Unread())
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command], prog_name="venn")
+    assert ended.value.code == 141
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("command", [*COMMANDS, "datasets", None])
 def test_help_fits_80_columns(command):
     words = ["--help"] if command is None else [command, "--help"]
@@ -73,6 +94,14 @@ def test_a_replay_says_after_which_step_others_answer_and_nothing_where_none_do(
     assert "forecast, intervals, sets: trained after step 20 and 40, and from there on calibrated on other" in said
     said = run("replay", "-", "--label", "y", "--no-progress", "--steps", 20, given=TABLE).output
     assert "trained after" not in said
+
+
+def test_a_forecaster_that_began_anew_says_so_after_a_replay():
+    model = Forecaster(["no", "yes"], first=0)
+    assert words.began_anew(model) == []
+    model.restore(model.state | {"before": 20})
+    model.learn_one([1.0], "yes")
+    assert words.began_anew(model) == ["the forecaster began anew after step 20: what it learned before counts no more"]
 
 
 def test_where_the_file_was_standardised_nobody_warns_that_nothing_scales(tmp_path, undrawn, monkeypatch):

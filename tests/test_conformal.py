@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
-from conftest import KERNELS, LABELS, OBJECTS, labels, learned, objects, public
+from conftest import KERNELS, LABELS, OBJECTS, labels, learned, objects
 from naive import conformal as naive
 from naive.coins import coin
 
@@ -323,45 +321,6 @@ def test_shuffling_the_past_changes_nothing(name, conditional):
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_asking_leaves_no_trace_and_copies_go_on_alone(name):
-    make, measure = CASES[name][:2]
-    rng = np.random.default_rng(len(name))
-    X = objects("repeats", rng, 24)
-    y = labels("noise", rng, X, 3).tolist()
-    silent, curious = (Conformal(make(), measure, seed=2) for _ in range(2))
-    for i, (x, label) in enumerate(zip(X, y, strict=True)):
-        if i == 12:
-            curious = pickle.loads(pickle.dumps(curious))
-        curious.predict_one(X[i // 2])
-        assert np.array_equal(curious.predict_one(x).p_values, silent.predict_one(x).p_values)
-        silent.learn_one(x, label)
-        curious.learn_one(x, label)
-
-
-def test_one_panel_solves_once_for_all():
-    machine = squares()
-    panel = venn.Panel(venn=venn.TransductiveVenn(machine), sets=Conformal(machine), plain=Conformal(machine, Denied()))
-    alone = Conformal(squares())
-    rng = np.random.default_rng(1)
-    X = objects("normal", rng, 20)
-    for x, label in zip(X, labels("noise", rng, X, 3).tolist(), strict=True):
-        assert np.array_equal(panel.predict_one(x)["sets"].p_values, alone.predict_one(x).p_values)
-        panel.learn_one(x, label)
-        alone.learn_one(x, label)
-    assert machine.n == 20
-
-
-def test_repr_can_be_typed():
-    model = Conformal(hinge(), Margin(deleted=False), label_conditional=True, smoothed=False, seed=5)
-    again = eval(repr(model), public())
-    assert repr(again) == repr(model)
-    assert model.classes == (0, 1, 2)
-    assert Margin() != Margin(deleted=False)
-    assert len({Margin(), DistanceRatio(), Multiplier(), Margin(), Multiplier()}) == 3
-    assert repr(Conformal(squares())) == repr(Conformal(squares(), Margin(), False, True, 0))
-
-
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
@@ -388,31 +347,6 @@ def test_values_beyond_the_grid_compare_as_infinite():
 
 
 # Bad input ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("measure", ["margin", Margin, 3, venn.Argmax(), [Margin()]])
-def test_what_is_no_measure_is_refused(measure):
-    with pytest.raises(TypeError, match="measure must be a nonconformity measure"):
-        Conformal(hinge(), measure)
-
-
-def test_other_parameters_are_checked():
-    with pytest.raises(TypeError, match="machine must"):
-        Conformal(None)
-    for bad in (1, "yes", None, np.nan):
-        with pytest.raises(TypeError, match="label_conditional must"):
-            Conformal(hinge(), label_conditional=bad)
-        with pytest.raises(TypeError, match="smoothed must"):
-            Conformal(hinge(), smoothed=bad)
-        with pytest.raises(TypeError, match="deleted must"):
-            Margin(bad)
-        with pytest.raises(TypeError, match="deleted must"):
-            DistanceRatio(bad)
-    with pytest.raises(ValueError, match="seed must"):
-        Conformal(hinge(), seed=-1)
-    for bad in (True, 0.5, "x", None):
-        with pytest.raises(TypeError, match="seed must"):
-            Conformal(hinge(), seed=bad)
 
 
 def test_multipliers_need_a_machine_that_has_them():
@@ -448,18 +382,6 @@ def test_a_measure_that_errs_leaves_no_trace(values, says):
         bad.predict_one([0.5])
     assert np.array_equal(good.predict_one([0.5]).p_values, before)
     assert machine.n == 2
-
-
-@pytest.mark.parametrize("x", [[np.nan], ["a"], None, [1.0, 2.0]])
-def test_a_refused_object_leaves_no_trace(x):
-    model, twin = (learned(Conformal(hinge(2)), [[0.0], [1.0]], [0, 1]) for _ in range(2))
-    with pytest.raises((TypeError, ValueError), match="x must"):
-        model.predict_one(x)
-    with pytest.raises((TypeError, ValueError), match="x must"):
-        model.learn_one(x, 0)
-    with pytest.raises(ValueError, match="y must"):
-        model.learn_one([0.3], 5)
-    assert np.array_equal(model.predict_one([0.4]).p_values, twin.predict_one([0.4]).p_values)
 
 
 @pytest.mark.parametrize("kind", [venn.OneVsAllSVM, venn.LeastSquaresSVM])

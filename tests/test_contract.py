@@ -448,6 +448,26 @@ def test_predicting_is_pure(name):
         silent.learn_one(X[i], y[i])
 
 
+@pytest.mark.parametrize("name", MACHINES)
+def test_asking_a_machine_is_pure(name):
+    X, y = small_stream(7, 80)  # past the first room
+    silent, curious = made(name), made(name)
+    curious.hypotheses([1.0, 2.0, 3.0])  # of another length, before anything is learned
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        for other in (X[i // 2], x + 0.4, x):
+            curious.scores(other)
+            if i % 5 == 0:
+                curious.hypotheses(other).tables(True)
+        if i % 9 == 0:
+            curious.bag, curious.deleted_bag  # noqa: B018
+            assert same_answer(curious.hypotheses(x), silent.hypotheses(x))
+        curious.learn_one(x, label)
+        silent.learn_one(x, label)
+    assert same_answer(curious.hypotheses(X[0]), silent.hypotheses(X[0]))
+    assert curious.learned == silent.learned == 80
+    assert (curious.fresh().n, repr(curious.fresh())) == (0, repr(silent))
+
+
 @pytest.mark.parametrize("name", present(PREDICTORS))
 def test_learning_is_the_machine_then_the_predictor(name):
     if name in ("Panel", "Forecaster") or name in INDUCTIVE:

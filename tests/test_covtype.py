@@ -31,23 +31,6 @@ from studies.store import Store  # noqa: E402
 NOT_TESTED = 7 * (published.TRAIN + published.VALIDATION)
 
 
-@pytest.mark.parametrize(
-    ("matrix", "accuracy", "recall"),
-    [(published.STANDARD, 0.7220, 0.8186), (published.ADJUSTED, 0.7341, 0.7167)],
-    ids=["standard", "adjusted"],
-)
-def test_the_published_matrices_sum_and_score_as_the_text_says(matrix, accuracy, recall):
-    assert published.COUNTS.sum() == 581_012
-    assert NOT_TESTED == 15_120
-    assert matrix.sum() == 581_012 - NOT_TESTED == 565_892
-    assert (matrix.sum(axis=1) == published.COUNTS - published.TRAIN - published.VALIDATION).all()
-    assert round(published.accuracy(matrix), 4) == accuracy
-    assert round(published.mean_recall(matrix), 4) == recall
-    assert published.PRIORS.round(4).tolist() == [0.3646, 0.4876, 0.0615, 0.0047, 0.0163, 0.0299, 0.0353]
-    of_test = matrix.sum(axis=1) / matrix.sum()
-    assert (round(of_test[1], 4), round(of_test[3], 4)) == (0.4968, 0.0010)
-
-
 def test_weights_of_pairs_are_those_of_balanced_training():
     shift = PriorShift(protocol.BALANCED, published.PRIORS)
     for (a, b), want in {(0, 1): (0.856, 1.144), (1, 3): (1.981, 0.0192)}.items():

@@ -200,7 +200,6 @@ SETS = venn.PredictionSet(np.array([0.5, 0.5]), (0, 1))
         (lambda: decide(COSTS, SETS, epsilon=2), ValueError, "epsilon must lie"),
         (lambda: decide(COSTS, SETS, MeanCost(), epsilon=0.1), TypeError, "point forecast"),
         (lambda: decide(COSTS, FORECAST, epsilon=0.1), TypeError, "epsilon must be left out"),
-        (lambda: Hurwicz(1.5), ValueError, "optimism must"),
         (lambda: answer(FORECAST, 0.1), TypeError, "prediction must be a PredictionSet"),
         (lambda: error_among_answered(10, 11, 0.1), ValueError, "answered must be at most"),
         (lambda: answer_threshold([0.5], [1], 0.1), ValueError, "right must be"),

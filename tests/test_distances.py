@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -134,40 +133,6 @@ def test_nearest_class_of_its_scores_predicts_well():
         panel.learn_one(x, label)
     assert machine.n == 80
     assert (right > 60).all()
-
-
-def test_asking_leaves_no_trace_and_copies_go_on_alone():
-    rng = np.random.default_rng(6)
-    X = objects("few", rng, 90)  # past the first room
-    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 90)].tolist()
-    silent, curious = NeighbourDistances(2, list("abc")), NeighbourDistances(2, list("abc"))
-    curious.hypotheses([1.0, 2.0])  # of another length, before anything is learned
-    for x, label in zip(X, y, strict=True):
-        for other in (x + 0.4, [9.0], x):
-            curious.scores(other)
-            curious.hypotheses(other).deleted(0)
-        curious.bag, curious.deleted_bag  # noqa: B018
-        curious.learn_one(x, label)
-        silent.learn_one(x, label)
-        for j in range(3):
-            assert np.array_equal(curious.hypotheses(x).deleted(j), silent.hypotheses(x).deleted(j))
-            assert np.array_equal(curious.hypotheses(x).scores(j), silent.hypotheses(x).scores(j))
-    twin = pickle.loads(pickle.dumps(curious))
-    assert np.array_equal(twin.scores([0.3]), silent.scores([0.3]))
-    twin.learn_one([0.3], "b")
-    assert (silent.n, curious.n, twin.n, curious.fresh().n) == (90, 90, 91, 0)
-    assert repr(curious.fresh()) == repr(silent) == "NeighbourDistances(2, classes=['a', 'b', 'c'])"
-
-
-def test_stale_answers_say_so():
-    machine = learned(NeighbourDistances(1, list("ab")), [[0.0], [1.0]], ["a", "b"])
-    first = machine.hypotheses([0.5])
-    table = first.deleted_table.negative.copy()
-    machine.bag, machine.deleted_bag  # noqa: B018
-    assert np.array_equal(first.deleted_table.negative, table)
-    machine.learn_one([0.5], "a")
-    with pytest.raises(RuntimeError, match="out of date"):
-        first.deleted_table  # noqa: B018
 
 
 @pytest.mark.parametrize(

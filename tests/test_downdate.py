@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from conftest import KERNELS, OBJECTS, labels, learned, objects, same_answer
@@ -187,22 +184,6 @@ def test_unlearned_to_nothing_it_starts_again():
         assert machine.hypotheses(np.zeros(4)).deleted(0).shape == (1, 3)
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["deepcopy", "pickle"])
-@pytest.mark.parametrize("place", [0, 3, 8])
-def test_copies_unlearn_alone(copied, place):
-    rng = np.random.default_rng(4)
-    X, y = objects("grid", rng, 12), rng.integers(0, 2, 12)
-    machine = learned(venn.LeastSquaresSVM(venn.RBF(0.5), 10.0, range(2)), X[:10], y[:10])
-    twin = copied(machine)
-    before = everything(machine)
-    twin.unlearn_one(place)
-    assert everything(machine) == before
-    machine.unlearn_one(place)
-    for one in (machine, twin):
-        learned(one, X[10:], y[10:])
-    assert everything(machine) == everything(twin)
-
-
 @pytest.mark.parametrize(
     ("i", "error", "found"),
     [
@@ -221,16 +202,6 @@ def test_a_place_where_nothing_is(i, error, found):
     assert answer.deleted(0).shape == (4, 2)  # still of use
     with pytest.raises(ValueError, match="of n = 0 examples, got 0"):
         machine.fresh().unlearn_one()
-
-
-def test_answers_of_before_are_out_of_date():
-    machine = learned(venn.LeastSquaresSVM(venn.RBF(0.5), 10.0, ["a", "b"]), [[0.0], [1.0], [2.0]], "aba")
-    answer = machine.hypotheses([0.5])
-    machine.unlearn_one(1)
-    with pytest.raises(RuntimeError, match="out of date"):
-        answer.deleted(0)
-    alone = learned(machine.fresh(), [[0.0], [2.0]], "aa")
-    assert np.allclose(machine.hypotheses([0.5]).deleted(1), alone.hypotheses([0.5]).deleted(1), atol=1e-12)
 
 
 class Changing:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 import pickle
 import sys
@@ -28,32 +27,9 @@ from venn.predictors.inductive import regret_bound
 from venn.show.notify import AlarmCommand
 
 SQUARES = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, [0, 1])
-WINDOW = venn.Conformal(venn.SlidingWindow(SQUARES, 10))
-RIDGE = venn.machines.KernelRidge(venn.RBF(0.5), 1.0)
-GIVEN = {"classes": [0, 1], "machine": SQUARES, "predictor": WINDOW, "monitor": venn.Monitor([0, 1])}
-OF_NUMBERS = ("ConformalDistribution", "ConformalIntervals", "InductiveDistribution")
-
-
-def seeded(thing):
-    """Return whether it is made from a seed; estimators of others' kind refuse theirs when they are fitted."""
-    return "seed" in inspect.signature(thing.__init__).parameters and not thing.__module__.startswith("venn.adapters")
 
 
 PUBLIC = public()
-SEEDED = [name for name, thing in PUBLIC.items() if isinstance(thing, type) and seeded(thing)]
-
-
-@pytest.mark.parametrize("name", SEEDED)
-def test_no_seed_is_below_0(name):
-    make = PUBLIC[name]
-    parameters = inspect.signature(make).parameters
-    given = {key: GIVEN[key] for key in GIVEN if key in parameters}
-    if name in OF_NUMBERS:
-        given["machine"] = RIDGE
-    if name == "Balanced":
-        given["keep"] = (1, 1)
-    with pytest.raises(ValueError, match="seed must be an integer >= 0, got -1"):
-        make(**given, seed=-1)
 
 
 def test_the_loss_of_a_sigmoid_is_its_definition():

@@ -25,6 +25,7 @@ import venn
 from venn.adapters import ForecasterClassifier
 
 frozen = pytest.importorskip("sklearn.frozen")
+pytestmark = pytest.mark.usefixtures("few_trees")
 NAMES = np.array(["ant", "bee", "cow"])
 
 
@@ -49,6 +50,8 @@ def taught(model, X, y):
 def test_scikit_learn_checks(estimator, check):
     if "sample_weight_equivalence" in str(check):
         pytest.skip("it compares two orders: the first examples fix the scale, and the past sharpens the forecast")
+    if "sparse_array" in str(check):
+        pytest.skip("each of ten formats is fitted: test_sparse_objects_frames_and_copies fits one")
     check(estimator)
 
 
@@ -71,10 +74,10 @@ def test_it_says_what_the_forecaster_says_row_by_row(transductive):
 
 
 def test_batches_of_any_size_are_one_fit():
-    X, y = examples(40)
-    whole = ForecasterClassifier(transductive=20, last=40).fit(X, y)
-    for sizes in ([1] * 40, [19, 1, 20], [20, 20], [7, 30, 3]):
-        model, start = ForecasterClassifier(transductive=20, last=40), 0
+    X, y = examples(24)
+    whole = ForecasterClassifier(transductive=12, last=24).fit(X, y)
+    for sizes in ([1] * 24, [11, 1, 12], [5, 17, 2]):
+        model, start = ForecasterClassifier(transductive=12, last=24), 0
         for size in sizes:
             part = slice(start, start + size)
             model.partial_fit(X[part], y[part], classes=NAMES if start == 0 else None)
@@ -83,7 +86,7 @@ def test_batches_of_any_size_are_one_fit():
         np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
     again = model.fit(X[:10], y[:10])  # forgets
     np.testing.assert_array_equal(
-        again.predict_proba(X), ForecasterClassifier(transductive=20, last=40).fit(X[:10], y[:10]).predict_proba(X)
+        again.predict_proba(X), ForecasterClassifier(transductive=12, last=24).fit(X[:10], y[:10]).predict_proba(X)
     )
 
 
@@ -295,11 +298,13 @@ def test_river_checks_and_tools(river):
     from river import checks, evaluate, metrics
 
     model = river(venn.Forecaster([False, True], transductive=30, first=5), missing=0.0, ignore_unknown=True)
-    slow = {"check_learn_one", "check_better_than_random", "check_shuffle_features_no_impact"}  # thousands of steps
+    # What the adapter does with features and classes is checked with predictors that cost less, in test_river.py.
+    wanted = ("pickling", "clone_is_independent", "predict_one_pure", "many_matches", "proba_one_binary")
     each = {getattr(check, "__name__", check): check for check in checks.yield_checks(model)}  # each on one set
-    for name, check in each.items():
-        if name not in slow:
-            check(model.clone())
+    chosen = [check for name, check in each.items() if any(part in name for part in wanted)]
+    assert len(chosen) >= 5
+    for check in chosen:
+        check(model.clone())
     fitted = river(venn.Forecaster)
     assert evaluate.progressive_val_score(rows(), fitted, metrics.Accuracy()).get() > 0.6
     again = pickle.loads(pickle.dumps(fitted))

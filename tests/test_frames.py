@@ -409,16 +409,8 @@ def twice_named():
         (lambda: from_frames(polars.Series([1.0]), "y", classes=[0]), TypeError, "got a Series of one column"),
         (lambda: from_frames(pyarrow.chunked_array([[1.0]]), "y", classes=[0]), TypeError, "got a ChunkedArray of one"),
         (lambda: from_frames(twice_named(), "y", classes=[0]), ValueError, "columns must be distinct, got 'a' twice"),
-        (
-            lambda: list(from_frames([one, twice_named()], "y", classes=[0])),
-            ValueError,
-            "batch 1, columns must be",
-        ),
-        (
-            lambda: list(from_frames([one, 3], "y", classes=[0])),
-            TypeError,
-            "batch 1 must be a data frame known",
-        ),
+        (lambda: list(from_frames([one, twice_named()], "y", classes=[0])), ValueError, "batch 1, columns must be"),
+        (lambda: list(from_frames([one, 3], "y", classes=[0])), TypeError, "batch 1 must be a data frame known"),
         (lambda: from_frames("rows.csv", "y", classes=[0]), ValueError, "got rows.csv: from_csv reads CSV files"),
         (lambda: from_frames("no/rows.parquet", "y", classes=[0]), FileNotFoundError, "there is no file no/rows"),
     ],

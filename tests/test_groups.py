@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from itertools import product
 
 import numpy as np
@@ -246,28 +245,6 @@ def models():
     }
 
 
-@pytest.mark.parametrize("name", models())
-def test_saved_and_loaded_it_goes_on_to_the_bit(name, tmp_path):
-    rng = np.random.default_rng(6)
-    X = rng.integers(0, 3, (40, 3)) / 2
-    y = rng.integers(0, 2, 40).tolist()
-    model = models()[name]
-    number = (lambda p: p.p_values) if name in ("conformal", "inductive") else (lambda p: p.pairs)
-    for x, label in zip(X[:20], y, strict=False):
-        model.learn_one(x, label)
-    venn.save(tmp_path / "model.npz", model)
-    estimators = venn.online.checkpoint.models(model)
-    twins = [venn.load(tmp_path / "model.npz", estimators), copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
-    for i in range(20, 40):
-        expected = number(model.predict_one(X[i]))
-        for twin in twins:
-            twin.predict_one(X[i - 5] + 9)  # of a group that nobody has met: no trace
-            assert np.array_equal(number(twin.predict_one(X[i])), expected)
-            twin.learn_one(X[i], y[i])
-        model.learn_one(X[i], y[i])
-    assert all(repr(twin) == repr(model) for twin in twins)
-
-
 def test_parts_merge_into_the_whole():
     rng = np.random.default_rng(7)
     X = np.column_stack([rng.integers(0, 4, (60, 2)) / 3, rng.integers(0, 3, 60)])
@@ -307,7 +284,6 @@ def test_sparse_rows_have_groups_too():
         (venn.Conformal(squares()), "region", TypeError, "by must be"),
         (venn.Conformal(squares()), [], TypeError, "by must be"),
         (venn.Conformal(squares()), (0, -1), ValueError, "by must be"),
-        (by_group(venn.InductiveVenn(squares()), 0), 0, TypeError, "predictor must be"),
         (venn.Forecaster([0, 1]), 0, TypeError, "got the Forecaster of .*: one within groups stands"),
         (venn.predictors.CrossVenn(squares()), 0, TypeError, "predictor must"),
     ],

@@ -16,7 +16,6 @@ from sklearn.svm import LinearSVC
 import venn
 from venn.machines.frozen import FrozenScorer
 from venn.predictors.blocks import ManyClassIntervals
-from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers, WeighedAbers
 from venn.schedules import NoTraining, PrefixRestart
 
@@ -268,16 +267,6 @@ def test_before_the_first_training_it_says_nothing():
     assert np.array_equal(prediction.pairs, [[0, 1], [0, 1]])
     assert (prediction.label, prediction.lower, prediction.upper) == (0, 0.0, 1.0)
     assert np.array_equal(ManyClassIntervals(np.zeros((1, 2, 2)), "ab").proba, [[0.5, 0.5]])
-
-
-def test_beside_inductive_venn_in_a_panel():
-    rng = np.random.default_rng(3)
-    X = objects("grid", rng, 40)
-    y = labels("signal", rng, X, 2).tolist()
-    panel = venn.Panel(abers=InductiveVennAbers(lssvm(2), schedule=PrefixRestart(8)), venn=InductiveVenn(frozen()))
-    record = venn.replay(zip(X, y, strict=True), panel, progress=False)
-    alone = InductiveVennAbers(lssvm(2), schedule=PrefixRestart(8)).replay_many(X, y)
-    assert np.array_equal(record["abers"].per_step.lower, alone.lower)
 
 
 def test_what_it_refuses():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 
 import numpy as np
 import pytest
 from conftest import labels, learned, objects
-from inductive_cases import SCHEDULES, Centroids, Failing, centroids, frozen, lssvm, mirrored, shuffled_within
+from inductive_cases import SCHEDULES, Centroids, centroids, frozen, lssvm, mirrored, shuffled_within
 from naive import distances as naive_distances
 from naive import inductive as naive_splits
 from naive import inductive_conformal as naive
@@ -23,7 +22,7 @@ from venn.nonconformity import DistanceRatio, Margin, Multiplier, ScoreMeasure
 from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.schedules import FixedCalibration, FreshSplit, NoTraining, PrefixRestart
+from venn.schedules import FixedCalibration, NoTraining, PrefixRestart
 from venn.shifts import PriorShift
 
 
@@ -347,63 +346,6 @@ def test_a_block_is_a_frozen_value():
     assert ManyPredictionSets(np.empty((0, 2)), "ab").sets(0.1) == []
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_predicting_is_pure_and_copies_go_on_alone(name):
-    rng = np.random.default_rng(14)
-    X = objects("grid", rng, 40)
-    y = labels("noise", rng, X, 3).tolist()
-    silent, curious = MAKERS[name](), MAKERS[name]()
-    for n in range(40):
-        first = curious.predict_one(X[n]).p_values
-        curious.predict_one(X[n] + 0.3)
-        curious.predict_many(X[: n + 1])
-        assert np.array_equal(curious.predict_one(X[n]).p_values, first)
-        curious.note(X[n], y[n])
-        curious.learn_one(X[n], y[n])
-        silent.after_learning(X[n], y[n])
-        if n == 20:
-            twin = pickle.loads(pickle.dumps(curious))
-            old = copy.deepcopy(curious)
-            before = old.predict_one(X[0]).p_values
-    learned(twin, X[21:], y[21:])
-    for x in X:
-        answer = curious.predict_one(x).p_values
-        assert np.array_equal(silent.predict_one(x).p_values, answer)
-        assert np.array_equal(twin.predict_one(x).p_values, answer)
-    assert np.array_equal(old.predict_one(X[0]).p_values, before)
-
-
-def test_a_training_that_fails_leaves_the_random_number():
-    model = InductiveConformal(Failing([0, 1]), schedule=FreshSplit(0.5, seed=1), seed=9)
-    X = np.arange(30.0)[:, None]
-    failures, spoke = 0, 0
-    for n in range(30):
-        try:
-            model.learn_one(X[n], n % 2)
-        except venn.machines.NotConverged:
-            failures += 1
-            assert model.predict_one(X[0]).p_values.tolist() == [coin(9, n + 1, X[0])] * 2
-        else:
-            spoke += n > 13
-        assert model.n == n + 1
-    assert failures > 3
-    assert spoke > 3
-
-
-def test_beside_others_in_a_panel():
-    rng = np.random.default_rng(15)
-    X = objects("grid", rng, 40)
-    y = labels("signal", rng, X, 2).tolist()
-    panel = venn.Panel(
-        conformal=InductiveConformal(lssvm(2), schedule=PrefixRestart(8)),
-        venn=venn.InductiveVenn(lssvm(2), schedule=PrefixRestart(8)),
-    )
-    alone = InductiveConformal(lssvm(2), schedule=PrefixRestart(8)).replay_many(X, y)
-    for n in range(40):
-        assert np.array_equal(panel.predict_one(X[n])["conformal"].p_values, alone.p_values[n])
-        panel.learn_one(X[n], y[n])
-
-
 # Refusals ---------------------------------------------------------------------------------------------------------
 
 
@@ -432,19 +374,7 @@ class Odd(ScoreMeasure):
     [
         (lambda: InductiveConformal(frozen(), OfTheBag()), ValueError, "measure must be a pointwise function"),
         (lambda: InductiveConformal(frozen(), Multiplier()), ValueError, "measure must be a pointwise function"),
-        (lambda: InductiveConformal(frozen(), Margin), TypeError, "measure must be a nonconformity measure"),
-        (lambda: InductiveConformal(frozen(), "margin"), TypeError, "measure must be a nonconformity measure"),
-        (lambda: InductiveConformal(frozen(), venn.Argmax()), TypeError, "measure must be a nonconformity measure"),
-        (lambda: InductiveConformal(frozen(), label_conditional=1), TypeError, "label_conditional must be True or"),
-        (lambda: InductiveConformal(frozen(), label_conditional=None), TypeError, "label_conditional must be"),
-        (lambda: InductiveConformal(frozen(), smoothed="yes"), TypeError, "smoothed must be True or False, got 'yes'"),
-        (lambda: InductiveConformal(frozen(), seed=-1), ValueError, "seed must be an integer >= 0"),
-        (lambda: InductiveConformal(frozen(), seed=True), TypeError, "seed must be an integer >= 0"),
-        (lambda: InductiveConformal(frozen(), seed=1.0), TypeError, "seed must be an integer >= 0"),
         (lambda: InductiveConformal(lssvm(2), schedule=NoTraining()), ValueError, "schedule must be one that trains"),
-        (lambda: InductiveConformal(frozen(), schedule="prefix"), TypeError, "schedule must be"),
-        (lambda: InductiveConformal(None), TypeError, "machine must be"),
-        (lambda: InductiveConformal(lssvm(2), DistanceRatio()), TypeError, "machine must have distances for scores"),
         (lambda: InductiveConformal(learned(lssvm(2), [[0.0]], [0])), ValueError, "machine must have learned nothing"),
     ],
 )  # fmt: skip
@@ -476,39 +406,6 @@ def test_a_measure_that_scores_of_zero_do_not_suit_is_none_the_worse():
     model = InductiveConformal(AsGiven(), Surprise())
     model.learn_many([[0.25, 0.75], [0.5, 0.5]], [0, 1])
     assert model.predict_one([0.9, 0.1]).label == 0
-
-
-@pytest.mark.parametrize("name", ["frozen", "prefix"])
-def test_nothing_is_learned_from_a_refused_example(name):
-    X = np.random.default_rng(16).normal(size=(30, 2))
-    subject, twin = (MAKERS[name]() for _ in range(2))
-    for model in (subject, twin):
-        model.learn_many(X, [0, 1, 2] * 10)
-    for x, y in (([np.nan, 0.0], 0), ([0.0], 0), ("ab", 0), (None, 0), ([0.0, 1.0], 9), ([0.0, 1.0], None)):
-        with pytest.raises((ValueError, TypeError), match="must"):
-            subject.learn_one(x, y)
-        with pytest.raises((ValueError, TypeError), match="must"):
-            subject.replay_many([X[0], x] if x is not None else None, [0, y])
-    assert subject.n == 30
-    assert np.array_equal(subject.predict_many(X).p_values, twin.predict_many(X).p_values)
-
-
-def test_repr_shows_the_parameters():
-    model = InductiveConformal(
-        NeighbourDistances(1, [0, 1]),
-        DistanceRatio(),
-        schedule=PrefixRestart(4),
-        label_conditional=True,
-        smoothed=False,
-        seed=3,
-    )
-    shown = repr(model)
-    assert shown.startswith("InductiveConformal(NeighbourDistances(")
-    assert shown.endswith(
-        "DistanceRatio(deleted=True), schedule=PrefixRestart(first=4, growth=2.0), "
-        "label_conditional=True, smoothed=False, seed=3)"
-    )
-    assert "Margin(deleted=False), schedule=NoTraining()" in repr(InductiveConformal(frozen()))
 
 
 def test_before_the_first_training_p_values_by_the_priors_are_the_coin():

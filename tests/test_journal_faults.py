@@ -6,7 +6,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -108,22 +107,6 @@ def test_an_interrupt_while_it_learns(tmp_path, monkeypatch):
     with opened(tmp_path / "run.db") as again:  # what was committed is learned
         assert "last" not in again.pending
         assert again.panel["TransductiveVenn"].machine.n == again.answered
-
-
-def test_a_run_has_one_owner(tmp_path):
-    online = opened(tmp_path / "run.db")
-    code = (
-        "import sys, venn\n"
-        "machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ['a', 'b', 'c'])\n"
-        "try:\n    venn.Online(venn.TransductiveVenn(machine), None, sys.argv[1])\n"
-        "except venn.online.JournalError as error:\n    print(error)\n"
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "run.db")], capture_output=True, text=True, check=True
-    )
-    assert "must belong to one process" in told.stdout
-    online.ask([0.0, 0.0])
-    online.close()
 
 
 def sealed(db):

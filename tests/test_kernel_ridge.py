@@ -1,6 +1,5 @@
 """Kernel ridge regression against dense solves: labels of any size, ties, weights, examples that come and go."""
 
-import copy
 import pickle
 
 import numpy as np
@@ -180,31 +179,3 @@ def test_what_cannot_be_solved_is_refused():
     assert machine.n == 2
     with pytest.raises(TypeError, match="machine must have classes for this predictor"):
         machine.hypotheses([0.0, 0.0]).tables(True)
-
-
-def test_saved_and_copied_machines_go_on_to_the_bit():
-    X, y = examples(9, 30)
-    machine = taught(X[:20], y[:20])
-    twins = [pickle.loads(pickle.dumps(machine)), copy.deepcopy(machine)]
-    for one in (machine, *twins):
-        for i in range(20, 30):
-            one.learn_one(X[i], y[i])
-    x = np.array([0.1, 0.7])
-    for twin in twins:
-        assert np.array_equal(machine.scores(x), twin.scores(x))
-        assert np.array_equal(machine.hypotheses(x).critical_points(), twin.hypotheses(x).critical_points())
-
-
-def test_asking_changes_nothing():
-    X, y = examples(10, 30)
-    asked, quiet = KernelRidge(venn.RBF(GAMMA), C), KernelRidge(venn.RBF(GAMMA), C)
-    for i in range(30):
-        asked.hypotheses(X[i]).critical_points()
-        asked.hypotheses(X[i - 1]).both_ends()
-        for machine in (asked, quiet):
-            machine.learn_one(X[i], y[i])
-    assert pickle.dumps(asked) == pickle.dumps(quiet)
-    lines = asked.hypotheses(X[0])
-    asked.learn_one(X[0], y[0])
-    with pytest.raises(RuntimeError, match="out of date"):
-        lines.critical_points()

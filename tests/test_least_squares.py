@@ -124,16 +124,6 @@ def test_large_products_of_kernel_and_penalty(kernel, scale, C):
     assert machine.residual <= 1e-7
 
 
-def test_a_refused_question_leaves_no_trace():
-    rng = np.random.default_rng(2)
-    X, y = rng.normal(size=(20, 3)), rng.integers(0, 2, 20)
-    machine = learned(venn.LeastSquaresSVM(venn.Linear(), 100.0, range(2)), X, y)
-    before = machine.hypotheses([0.1, 0.2, 0.3]).deleted(1)
-    with pytest.raises(venn.machines.NotConverged, match="scale the features"):
-        machine.hypotheses([1e9, 2e9, 1e9])
-    assert np.array_equal(machine.hypotheses([0.1, 0.2, 0.3]).deleted(1), before)
-
-
 def test_a_copy_carries_no_room_to_spare():
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(140, 2)), rng.integers(0, 2, 140)
@@ -177,14 +167,6 @@ def test_answers_out_of_date_refuse_to_be_read(event):
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match="out of date"):
             read()
-
-
-@pytest.mark.parametrize("j", [-1, 2, True, 0.5])
-def test_a_hypothesis_that_is_no_class_code(j):
-    answer = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0]], [0, 1]).hypotheses([0.5])
-    for read in (answer.scores, answer.deleted, answer.duals):
-        with pytest.raises(ValueError, match="j must be a class code"):
-            read(j)
 
 
 @pytest.mark.parametrize("C", [0, -1.0, np.inf, np.nan, "1", None, True])

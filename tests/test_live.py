@@ -151,7 +151,9 @@ def test_elsewhere_one_line_for_each_alarm_and_a_summary(changing, options):
         for case in changing:
             live.show(case)
     said = file.getvalue().rstrip("\n").split("\n")
-    alarms = [(a["step"], f"{name}: {a['sentence']}") for name in NAMES for a in changing[-1][name]["alarms"]["last"]]
+    alarms = [
+        (a["step"], f"alarm: {name}: {a['sentence']}") for name in NAMES for a in changing[-1][name]["alarms"]["last"]
+    ]
     assert len(alarms) == 8
     assert sorted(said[:8]) == sorted(line for _, line in alarms)
     assert said[8] == "car: step 1728 of 1728"
@@ -176,10 +178,10 @@ def test_a_theorem_is_told_once():
         live.show({"a": ringing([3, 2010]), "b": ringing([2010])})
         live.show({"b": ringing([2010, 4012], level=0.5)})  # another theorem
     assert file.getvalue().splitlines() == [
-        "a: At step 3 it changed. Theorem: seldom, at 0.01.",
-        "a: At step 2010 ShiryaevRoberts rang against the true label, evidence 10^8.30.",
-        "b: At step 2010 ShiryaevRoberts rang against the true label, evidence 10^8.30.",
-        "b: At step 4012 it changed. Theorem: seldom, at 0.5.",
+        "alarm: a: At step 3 it changed. Theorem: seldom, at 0.01.",
+        "alarm: a: At step 2010 ShiryaevRoberts rang against the true label, evidence 10^8.30.",
+        "alarm: b: At step 2010 ShiryaevRoberts rang against the true label, evidence 10^8.30.",
+        "alarm: b: At step 4012 it changed. Theorem: seldom, at 0.5.",
         "car: step 4012",
         "a: 2 alarms, the last: At step 2010 ShiryaevRoberts rang against the true label, evidence 10^8.30.",
         "b: 2 alarms, the last: At step 4012 ShiryaevRoberts rang against the true label, evidence 10^8.60.",
@@ -198,8 +200,8 @@ def test_of_alarms_that_follow_one_another_the_first_is_told_then_counts():
         for n in range(1, 61):
             live.show({"a": ringing(list(range(20, 20 * n + 1, 20)))})
     assert file.getvalue().splitlines() == [
-        "a: At step 20 it changed. Theorem: seldom, at 0.01.",
-        "a: ShiryaevRoberts rang again against the true label, 9 more until step 200",
+        "alarm: a: At step 20 it changed. Theorem: seldom, at 0.01.",
+        "alarm: a: ShiryaevRoberts rang again against the true label, 9 more until step 200",
         "car: step 1200",
         "a: 60 alarms, the last: At step 1200 ShiryaevRoberts rang against the true label, evidence 10^8.08.",
     ]
@@ -243,7 +245,7 @@ def test_alarms_that_a_snapshot_no_longer_holds_are_counted_once():
                 {"step": step, "detector": "CUSUM", "sentence": f"number {i}"} for i in range(max(0, count - 2), count)
             ]
             live.show({"a": {"step": step, "alarms": {"count": count, "last": last}}})
-    assert file.getvalue().split("\n")[:3] == ["a: number 1", "a: number 2", "a: number 3"]
+    assert file.getvalue().split("\n")[:3] == [f"alarm: a: number {n}" for n in (1, 2, 3)]
     assert "car: step 4\na: 4 alarms, the last: number 3\n" in file.getvalue()
 
 

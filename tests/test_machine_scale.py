@@ -244,19 +244,6 @@ def test_until_the_scale_is_known_nothing_is_known():
         panel.learn_one(x, label)
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("keep", [pickle.dumps, checkpoint.pack], ids=["pickle", "checkpoint"])
-def test_a_copy_goes_on_alike_from_any_step(reader, keep):
-    X, y = stream(6, 24)
-    whole, kept = (READERS[reader](MACHINES["squares"](scale=9)) for _ in range(2))
-    back = pickle.loads if keep is pickle.dumps else checkpoint.unpack
-    for x, label in zip(X, y, strict=True):
-        kept = back(keep(kept))
-        assert same(whole, kept, x)
-        whole.learn_one(x, label)
-        kept.learn_one(x, label)
-
-
 def test_a_journal_goes_on_from_any_step(tmp_path):
     X, y = stream(7, 30)
 
@@ -603,21 +590,6 @@ def test_the_order_of_the_first_changes_no_scale_and_that_of_the_bag_no_answer()
         other = taught(venn.TransductiveVennAbers(Mixture(bank(first=10))), X[order], y[order])
         assert np.array_equal(other.machine.bank.fixed.spread, model.machine.bank.fixed.spread)
         assert np.allclose(other.predict_one(X[0]).pairs, model.predict_one(X[0]).pairs, atol=1e-9)
-
-
-@pytest.mark.parametrize("keep", [pickle.dumps, checkpoint.pack], ids=["pickle", "checkpoint"])
-def test_a_copy_that_the_first_teach_goes_on_alike_from_any_step(keep):
-    X, y = drawn(7, 20)
-    back = pickle.loads if keep is pickle.dumps else checkpoint.unpack
-    make = lambda: venn.TransductiveVennAbers(Mixture(bank(first=7)))  # noqa: E731
-    model, kept = make(), make()
-    for i in range(20):
-        kept = back(keep(kept))
-        model.predict_one(X[0])  # asking leaves no trace
-        assert np.array_equal(model.predict_one(X[i]).pairs, kept.predict_one(X[i]).pairs)
-        model.learn_one(X[i], int(y[i]))
-        kept.learn_one(X[i], int(y[i]))
-    assert repr(kept) == repr(model)
 
 
 def test_a_damaged_state_is_refused():

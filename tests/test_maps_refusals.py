@@ -7,7 +7,7 @@ import pytest
 from test_maps import BINARY, SEVERAL, binary_data, class_data
 
 from venn.machines.machine import NotConverged
-from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, EqualWidth, Isotonic, OneVsAll, Platt
+from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, Platt
 
 BAD = {
     "NaN score": ([0.0, np.nan], [0, 1], None, "scores must be finite, got nan at"),
@@ -56,25 +56,6 @@ def test_bad_new_scores_are_refused(name):
             fitted(f[:, :2])
         with pytest.raises(ValueError, match="at least 2 columns"):
             {**BINARY, **SEVERAL}[name].fit(f[:, :1], y, w)
-
-
-def test_bad_parameters_are_refused():
-    for bins in (0, -1):
-        with pytest.raises(ValueError, match="bins must be an integer >= 1"):
-            Binning(bins)
-    for bins in (True, 2.0, "10", None):
-        with pytest.raises(TypeError, match="bins must be an integer >= 1"):
-            Binning(bins)
-    for edges in (EqualWidth, "width", 3):
-        with pytest.raises(TypeError, match="edges must be an object"):
-            Binning(10, edges)
-    with pytest.raises(TypeError, match="laplace must be True or False"):
-        Binning(laplace=1)
-    with pytest.raises(ValueError, match="interpolation must be one of 'step', 'linear'"):
-        Isotonic("cubic")
-    for method in (Platt, "Platt", None):
-        with pytest.raises(TypeError, match="map must be an object with a method 'fit'"):
-            OneVsAll(method)
 
 
 class Falling:

@@ -15,7 +15,6 @@ from venn.machines import NotConverged
 from venn.monitors.kinds import kind_of
 from venn.prediction import GroupIntervals
 from venn.predictors import InductiveMulticalibration, TransductiveMulticalibration
-from venn.schedules import PrefixRestart
 
 EXACT = 1e-12
 CLASSES = ("a", "b", "c")
@@ -226,26 +225,6 @@ def test_values_are_clipped_for_display_only():
     for bad in ([[0.0, np.inf], [0.0, 1.0]], [[0.0, 1.0]]):
         with pytest.raises(ValueError, match="values must"):
             GroupIntervals(np.array(bad), ("no", "yes"))
-
-
-def test_saved_and_loaded_it_goes_on_to_the_bit(tmp_path):
-    rng = np.random.default_rng(8)
-    X, y = rng.normal(size=(50, 3)), rng.integers(0, 3, 50)
-    squares = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, range(3))
-    for groups in ([1], overlapping):
-        model = InductiveMulticalibration(squares.fresh(), groups, schedule=PrefixRestart(first=10))
-        for x, label in zip(X[:30], y.tolist(), strict=False):
-            model.learn_one(x, label)
-        twins = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
-        if not callable(groups):
-            venn.save(tmp_path / "model.npz", model)
-            twins.append(venn.load(tmp_path / "model.npz"))
-        for i in range(30, 50):
-            for twin in twins:
-                twin.predict_one(X[0])
-                assert np.array_equal(twin.predict_one(X[i]).values, model.predict_one(X[i]).values)
-                twin.learn_one(X[i], int(y[i]))
-            model.learn_one(X[i], int(y[i]))
 
 
 def test_it_stands_in_replays_records_and_monitors():

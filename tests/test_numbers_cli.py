@@ -9,8 +9,8 @@ from scipy import stats
 
 import streams
 import venn
+from venn.cli.commands import main
 from venn.cli.config import merge
-from venn.cli.main import main
 from venn.cli.numbers import holds_numbers
 from venn.cli.panels import choices_of_numbers
 from venn.machines import RBF, Linear, MultiscaleLaplacian

@@ -139,19 +139,6 @@ def test_panel_says_what_each_predictor_says_alone():
         alone.learn_one(x, y)
 
 
-def test_predict_one_leaves_no_trace():
-    machine, panel = shared()
-    for x, y in examples(10):
-        panel.learn_one(x, y)
-    x = np.zeros(2)
-    before = panel.predict_one(x)
-    for other, _ in examples(10, seed=1):
-        panel.predict_one(other)
-    after = panel.predict_one(x)
-    assert machine.learned == 10
-    np.testing.assert_array_equal(before["venn"].probabilities, after["venn"].probabilities)
-
-
 @pytest.mark.parametrize("refusing", [0, 1])
 def test_refused_example_leaves_all_machines_and_predictors_unchanged(refusing):
     bad = np.array([7.0, 7.0])
@@ -243,11 +230,6 @@ def test_replay_is_the_loop():
         assert steps.upper[n] == prediction.upper
     assert len(record) == 40
     assert [record.classes[code] for code in record.truth] == [y for _, y in stream]
-
-
-def test_first_prediction_knows_nothing():
-    steps = replay(examples(3), OneCategory(CountingMachine()), progress=False)["OneCategory"].per_step
-    assert (steps.lower[0], steps.upper[0]) == (0.0, 1.0)
 
 
 def test_realised_row_of_the_one_category_predictor():
@@ -346,14 +328,6 @@ def test_streams_that_would_iterate_as_something_else_are_refused(stream, remedy
     with pytest.raises(TypeError, match=r"stream must iterate \(x, y\) pairs") as caught:
         replay(stream, Uniform())
     assert caught.match(remedy)
-
-
-def test_pandas_frames_are_refused():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"aa": [1.0, 2.0], "bb": ["no", "yes"]})
-    for table in (frame, frame["bb"]):
-        with pytest.raises(TypeError, match="iterates by column"):
-            replay(table, Uniform())
 
 
 @pytest.mark.parametrize("example", [np.zeros(3), ("x",), ("x", "no", 1.0), "no", None, {"x": 1, "y": 2}])

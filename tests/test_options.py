@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from msgspec.inspect import FloatType, IntType, type_info
 
 from venn import cli
+from venn.cli.commands import COMMANDS
 from venn.cli.config import configured, merge
-from venn.cli.main import COMMANDS
 from venn.cli.options import DECLARED, TABLES, offered
 
 EACH = [pytest.param(one, id=f"{table}.{key}") for table, known in DECLARED.items() for key, one in known.items()]

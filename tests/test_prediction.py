@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
+from venn.online.forecaster import Outlook
 from venn.prediction import (
     CategoryClass,
     ClassIntervals,
@@ -190,13 +191,6 @@ def test_no_array_that_a_prediction_holds_can_be_written(prediction):
     assert not any(array.flags.writeable for array in held)
 
 
-def test_rules_are_equal_by_their_parameters():
-    assert RowMean() == RowMean()
-    assert RowMean() != Maximin()
-    assert len({RowMean(), RowMean(), Maximin()}) == 2
-    assert repr(Maximin()) == "Maximin()"
-
-
 def test_what_is_no_distribution():
     for bad in ([3.0, -2.0], [np.nan, 1.0], [0.5, 0.6], [1.0]):
         with pytest.raises(ValueError, match="proba must"):
@@ -337,3 +331,14 @@ def test_blocks_have_the_best_classes_of_their_predictions(ratios):
         ManyForecasts(proba, classes),
     ):
         assert block.best == [block[i].best for i in range(len(block))]
+
+
+def test_an_outlook_says_where_a_forecast_is_not_of_the_interval():
+    pairs, p_values = (
+        ClassIntervals(np.array([[0.2, 0.4], [0.6, 0.8]]), ("a", "b")),
+        PredictionSet([0.5, 0.5], ("a", "b")),
+    )
+    for chance, said in ((0.3, False), (0.1, True)):
+        forecast = Forecast(np.array([chance, 1 - chance]), ("a", "b"))
+        outlook = Outlook({"forecast": forecast, "intervals": pairs, "sets": p_values})
+        assert ("what lies outside its brackets is of another predictor" in repr(outlook)) == said

@@ -211,23 +211,6 @@ def test_each_measure_makes_the_sets_it_is_known_for():
     assert (sizes["APS"] == 0).sum() <= (sizes["LAC"] == 0).sum() + 50
 
 
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (lambda: LAC(temperature=0), "temperature must be a finite number > 0"),
-        (lambda: APS(randomised=1), "randomised must be True or False"),
-        (lambda: RAPS(-1), "weight must be a finite number >= 0"),
-        (lambda: RAPS(free=-1), "free must be an integer >= 0"),
-        (lambda: SAPS(0), "weight must be a finite number > 0"),
-        (lambda: SAPS(seed=-1), "seed must be an integer >= 0"),
-        (lambda: TopK(deleted=1), "deleted must be True or False"),
-    ],
-)
-def test_bad_parameters_are_refused(make, says):
-    with pytest.raises((TypeError, ValueError), match=says):
-        make()
-
-
 def test_scores_without_numbers_are_refused():
     with pytest.raises(ValueError, match="must not be NaN"):
         LAC().steps(np.array([[np.nan, 0.5]]), np.array([0]))

@@ -212,7 +212,7 @@ def test_running_adds_up_new_steps_only():
     ("kinds", "n"),
     [
         *(((kind,), 30) for kind in KINDS),
-        (tuple(KINDS), 150),
+        (tuple(KINDS), 30),
         (("sets", "plain"), 1),
         (("plain", "point"), 30),
     ],

@@ -385,15 +385,12 @@ def test_close_and_use_again(source):
         (lambda: RedisStream("redis://h", "s", wait=0), ValueError, "wait must be a number of seconds > 0, got 0"),
         (lambda: RedisStream("redis://h", "s").messages(1), TypeError, "position must be the id of an entry"),
         (lambda: RedisStream("redis://h", "s").messages("$"), ValueError, "position must be the id of an entry"),
-        (
-            lambda: RedisStream("redis://h", "s").messages(f"{2**64}-0"),
-            ValueError,
-            "position must be the id of an entry",
-        ),
+        (lambda: RedisStream("redis://h", "s").messages(f"{2**64}-0"), ValueError,
+         "position must be the id of an entry"),
         (lambda: RedisStream("redis://h", "s").send(), ValueError, "must have x, y or both, got neither"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
-)
+)  # fmt: skip
 def test_bad_parameters(make, error, reason):
     with pytest.raises(error) as caught:
         make()

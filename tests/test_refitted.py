@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from test_contract import BAD_LABELS, BAD_OBJECTS
 
 import venn
@@ -197,18 +196,10 @@ def test_sums_of_single_precision_are_made_whole():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((GaussianNB, CLASSES), "estimator must be a classifier object"),
-        ((SVC(), CLASSES), "estimator must be a classifier object with methods fit and predict_proba, got SVC"),
-        (("nb", CLASSES), "estimator must be a classifier object"),
-        ((GaussianNB(), "abc"), "classes must be a sequence of labels"),
         ((GaussianNB(), ("a",)), "classes must hold at least 2 labels"),
-        (
-            (GaussianNB(), CLASSES, {"schedule": 10}),
-            "schedule must be a schedule object, such as PrefixRestart.., got 10",
-        ),
         ((GaussianNB(), CLASSES, {"schedule": NoTraining()}), "schedule must be one that trains, got NoTraining"),
     ],
-    ids=["class", "no probabilities", "text", "one string", "one class", "number", "no training"],
+    ids=["one class", "no training"],
 )
 def test_bad_parameters(arguments, message):
     with pytest.raises((TypeError, ValueError), match=message):

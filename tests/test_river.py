@@ -408,14 +408,10 @@ def test_refuses_parameters(call, kind, message):
         ({"a": 1.0, "b": 1}, [0], TypeError, "y must be a hashable label, got [0]"),
         ({"a": 1.0, "b": 1}, NotAvailable(), ValueError, "y must be a label, got NA"),
         ({"a": 1.0, "b": 1}, True, ValueError, "y must not be equal in Python to the class 1, got True"),
-        (
-            {"a": 1.0, "b": 10**400},
-            0,
-            ValueError,
-            "x must be finite as float64, got a number too large for feature 'b'",
-        ),
+        ({"a": 1.0, "b": 10**400}, 0, ValueError,
+         "x must be finite as float64, got a number too large for feature 'b'"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("make", [counting, counting([0, 1])], ids=["as_they_come", "declared"])
 def test_refuses_examples_and_loses_nothing(make, x, y, kind, message):
     model = RiverClassifier(make)

@@ -320,19 +320,6 @@ def test_messages_that_take_long_make_several_transactions(run, tmp_path, monkey
     assert printed(tmp_path / "many") == printed(tmp_path / "one")
 
 
-def test_an_empty_field_of_a_live_file_can_be_declared_as_a_value(run, tmp_path):
-    (tmp_path / "in.csv").write_text("age,town,y\n30,Oslo,no\n40,,yes\n")
-    (tmp_path / "run.toml").write_text(
-        '[source]\nurl = "csv:in.csv"\nlabel = "y"\nclasses = ["no", "yes"]\nend = true\n'
-        'nominal = { town = ["Oslo", ""] }\n'
-    )
-    result = run("--config", "run.toml", "--journal", "run.db", "--quiet", "--out", "out.jsonl")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 2
-    again = run("--config", "run.toml", "--journal", "run.db", "--quiet", "--out", "out.jsonl")
-    assert (again.exit_code, again.stderr) == (0, "")  # the journal knows the same values
-
-
 def test_null_in_a_message_is_missing(run, tmp_path):
     (tmp_path / "in.jsonl").write_text('{"id": 1, "x": {"age": null, "b": 1.5}}\n')
     source = ("--source", "jsonl:in.jsonl", "--features", "age,b", "--classes", "no,yes", "--end", "--quiet")

@@ -153,20 +153,14 @@ def test_patience_ends_after_the_answer_comes(run):
     [
         ("01,02", '{"id": 1, "x": [1, 2], "y": "01"}', ""),
         ("0,1", '{"id": 1, "x": [1, 2], "y": "1"}', "classes (0, 1), got '1': it is text, and the class 1 is a number"),
-        (
-            "true,false",
-            '{"id": 1, "x": [1, 2], "y": true}',
-            "got True: it is a truth value, and the class 'true' is text",
-        ),
+        ("true,false", '{"id": 1, "x": [1, 2], "y": true}',
+         "got True: it is a truth value, and the class 'true' is text"),
         ("a,b", '{"id": 1, "x": [1, 2], "y": "c"}', "y must be one of the classes ('a', 'b'), got 'c'\n"),
-        (
-            "a,b",
-            '{"id": 1, "x": [1, null], "y": "a"}',
-            "null: name the features with --features, then --fill NAME=NUMBER",
-        ),
+        ("a,b", '{"id": 1, "x": [1, null], "y": "a"}',
+         "null: name the features with --features, then --fill NAME=NUMBER"),
         ("a,b", '{"id": 1, "x": {"p": 1, "q q": 2}, "y": "a"}', "name them in order, as --features 'p,q q'\n"),
     ],
-)
+)  # fmt: skip
 def test_a_message_that_does_not_fit_the_options_says_which_would(run, tmp_path, classes, message, said):
     """Labels are kept as they were typed: 01 is no 1."""
     (tmp_path / "in.jsonl").write_text(message + "\n")

@@ -427,10 +427,7 @@ def test_a_forked_child_neither_keeps_nor_takes_the_lock(tmp_path):
 def test_a_key_of_another_shard_is_refused(tmp_path):
     shards = Shards(tmp_path, make, 4)
     number = shards.of("shop-7")
-    with (
-        shards.own((number + 1) % 4) as shard,
-        pytest.raises(ValueError, match=f"got 'shop-7' of shard {number}"),
-    ):
+    with shards.own((number + 1) % 4) as shard, pytest.raises(ValueError, match=f"got 'shop-7' of shard {number}"):
         shard.ask("shop-7", [0.0])
     with shards.own(number) as shard:
         shard.ask("shop-7", [0.0], id=1)

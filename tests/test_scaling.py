@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from functools import partial
 
 import numpy as np
@@ -15,9 +13,8 @@ from naive import scaling as naive
 import venn
 from venn.machines.machine import Bag
 from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, EqualWidth, Isotonic, OneVsAll, Platt, Temperature
-from venn.online.panel import Panel
 from venn.predictors.scaling import Scaler
-from venn.predictors.score_sources import DeletedScores, TrainingScores
+from venn.predictors.score_sources import DeletedScores
 
 
 class Known:
@@ -193,18 +190,6 @@ def test_real_machine(kind):
         predictor.learn_one(x, ["a", "b", "c"][int(x.sum()) % 3 if rng.random() < 0.8 else 0])
 
 
-def test_panel_shares_the_machine_and_answers_as_alone():
-    together = FakeMachine(seed=5)
-    panel = Panel(**{kind: make(together) for kind, (make, _) in KINDS.items()})
-    alone = {kind: make(FakeMachine(seed=5)) for kind, (make, _) in KINDS.items()}
-    for x, y in stream(5, 25, 9, together.classes):
-        for kind, forecast in panel.predict_one(x).items():
-            assert (forecast.proba == alone[kind].predict_one(x).proba).all()
-        panel.learn_one(x, y)
-        for predictor in alone.values():
-            predictor.learn_one(x, y)
-
-
 @every_kind
 def test_before_the_first_example_the_forecast_is_uniform(kind):
     predictor = KINDS[kind][0](FakeMachine("abcd"))
@@ -271,36 +256,6 @@ def test_maps_are_monotone_probabilities(kind, rows):
 
 
 @every_kind
-def test_predicting_leaves_no_trace(kind):
-    make = KINDS[kind][0]
-    asked, quiet = make(FakeMachine(seed=6)), make(FakeMachine(seed=6))
-    for x, y in stream(6, 25, 10, asked.classes):
-        before = pickle.dumps(asked)
-        first = asked.predict_one(x).proba
-        asked.predict_one([99.0])
-        assert pickle.dumps(asked) == before
-        assert (asked.predict_one(x).proba == first).all()
-        assert (quiet.predict_one(x).proba == first).all()
-        asked.learn_one(x, y)
-        quiet.learn_one(x, y)
-
-
-@every_kind
-@pytest.mark.parametrize("kept", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))], ids=["copy", "pickle"])
-def test_saved_and_continued_equals_never_stopped(kind, kept):
-    predictor = KINDS[kind][0](FakeMachine(seed=8))
-    examples = list(stream(8, 30, 12, predictor.classes))
-    for x, y in examples[:15]:
-        predictor.learn_one(x, y)
-    other = kept(predictor)
-    assert other.machine is not predictor.machine
-    for x, y in examples[15:]:
-        assert (other.predict_one(x).proba == predictor.predict_one(x).proba).all()
-        predictor.learn_one(x, y)
-        other.learn_one(x, y)
-
-
-@every_kind
 def test_a_predictor_may_join_late(kind):
     make = KINDS[kind][0]
     machine = FakeMachine(seed=3)
@@ -322,34 +277,10 @@ def test_a_map_that_missed_an_example_is_not_used(kind):
 
 
 @every_kind
-def test_a_refused_example_changes_nothing(kind):
-    predictor = KINDS[kind][0](FakeMachine())
-    predictor.learn_one([1.0], "a")
-    before = pickle.dumps(predictor)
-    for x, y in [([np.nan], "a"), ([1.0], "z")]:
-        with pytest.raises(ValueError, match="must be"):
-            predictor.learn_one(x, y)
-    assert pickle.dumps(predictor) == before
-
-
-@every_kind
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_scores_must_be_finite(kind, bad):
     with pytest.raises(ValueError, match=f"scores must be finite, got -?{bad}"):
         KINDS[kind][0](FixedMachine([0.0, bad], [0, 1]))
-
-
-@every_kind
-@pytest.mark.parametrize("machine", [None, FakeMachine, 3, "svm"])
-def test_machine_must_be_one(kind, machine):
-    with pytest.raises(TypeError, match="machine must be a machine object, with a method 'hypotheses', got"):
-        KINDS[kind][0](machine)
-
-
-def test_repr_shows_the_parameters():
-    machine = venn.OneVsAllSVM(venn.RBF(0.5), C=2, classes=["a", "b"])
-    shown = f"Scaler({machine!r}, map=Isotonic(interpolation='linear'), source=DeletedScores())"
-    assert repr(isotonic(machine, "linear", source=DeletedScores())) == shown
 
 
 def test_maps_may_be_fitted_to_deleted_scores():
@@ -446,15 +377,3 @@ def test_what_is_loaded_after_a_failed_fit_says_why_it_failed(tmp_path, monkeypa
             one.predict_one([0.5])
         one.learn_one([0.9], "b")
     assert loaded.predict_one([0.5]).proba.tolist() == predictor.predict_one([0.5]).proba.tolist()
-
-
-@pytest.mark.parametrize("bad", [None, Platt, "platt", 3])
-def test_map_must_be_one(bad):
-    with pytest.raises(TypeError, match="map must be an object with a method 'fit', such as Platt"):
-        Scaler(FakeMachine(), bad)
-
-
-@pytest.mark.parametrize("bad", [TrainingScores, "train", True, 3])
-def test_source_must_be_one(bad):
-    with pytest.raises(TypeError, match="source must be an object with a method 'feed', such as TrainingScores"):
-        Scaler(FakeMachine(), Platt(), bad)

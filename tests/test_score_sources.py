@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from naive import scaling as naive
@@ -21,7 +18,6 @@ SOURCES = {
     "fresh": venn.predictors.HeldOutScores(venn.schedules.FreshSplit(0.4, seed=1)),
     "cross": venn.predictors.CrossFittedScores(3, seed=2, first=4, growth=1.5, last=20),
 }
-every_source = pytest.mark.parametrize("name", SOURCES)
 
 
 def squares():
@@ -124,39 +120,6 @@ def test_the_same_map_on_all_sources_in_one_panel():
     assert shared.n == len(X)
     assert len({np.array(values).tobytes() for values in seen.values()}) == len(SOURCES)
     assert {name for name, model in panel.items() if model.machine is None} == {"restart", "assigned", "fresh"}
-
-
-@every_source
-def test_saved_and_continued_equals_never_stopped(name):
-    X, y = examples()
-    model = venn.Scaler(squares(), venn.maps.Platt(), SOURCES[name])
-    for i in range(18):
-        model.learn_one(X[i], y[i])
-    twins = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
-    for i in range(18, 36):
-        proba = model.predict_one(X[i]).proba
-        model.predict_one(X[i] + 0.1)
-        for twin in twins:
-            np.testing.assert_array_equal(twin.predict_one(X[i]).proba, proba)
-            twin.learn_one(X[i], y[i])
-        model.learn_one(X[i], y[i])
-
-
-@every_source
-@pytest.mark.parametrize(("x", "y"), [([np.nan, 0.0], "a"), ([0.0, 0.0], "z"), ([1.0], "a"), (["u", "v"], "a")])
-def test_a_refused_example_changes_nothing(name, x, y):
-    X, labels = examples(20)
-    model, untouched = (venn.Scaler(squares(), venn.maps.Platt(), SOURCES[name]) for _ in range(2))
-    for i in range(10):
-        model.learn_one(X[i], labels[i])
-        untouched.learn_one(X[i], labels[i])
-    for teach in (model.learn_one, venn.Panel(model=model).learn_one):
-        with pytest.raises((ValueError, TypeError), match=r"[xy] must"):
-            teach(x, y)
-    for i in range(10, 20):
-        np.testing.assert_array_equal(model.predict_one(X[i]).proba, untouched.predict_one(X[i]).proba)
-        model.learn_one(X[i], labels[i])
-        untouched.learn_one(X[i], labels[i])
 
 
 @pytest.mark.parametrize("name", ["restart", "assigned", "fresh", "cross"])
@@ -262,25 +225,3 @@ def test_after_a_failed_training_every_fold_has_the_example(monkeypatch):
         assert model.n == i + 1
     expected = untroubled.predict_one(X[3]).proba
     np.testing.assert_allclose(model.predict_one(X[3]).proba, expected, rtol=0, atol=1e-10)  # fitted from elsewhere
-
-
-@pytest.mark.parametrize("schedule", ["prefix", 3, venn.schedules.PrefixRestart])
-def test_schedule_must_be_one(schedule):
-    with pytest.raises(TypeError, match="schedule must be a schedule object"):
-        venn.predictors.HeldOutScores(schedule)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "match"),
-    [
-        ({"folds": 1}, ValueError, "folds must be an integer >= 2"),
-        ({"folds": 2.0}, TypeError, "folds must be an integer >= 2"),
-        ({"first": 0}, ValueError, "first must be an integer >= 1"),
-        ({"growth": 1.0}, ValueError, "growth must be a finite number > 1"),
-        ({"last": 3}, ValueError, "last must be an integer >= 32"),
-        ({"seed": -1}, ValueError, "seed must be an integer >= 0"),
-    ],
-)
-def test_parameters_of_cross_fitting(options, error, match):
-    with pytest.raises(error, match=match):
-        venn.predictors.CrossFittedScores(**options)

@@ -112,7 +112,7 @@ def over_the_bag(make, X, y, of=departures):
 @pytest.mark.parametrize("data", GAMMA)
 @pytest.mark.parametrize("name", VALID)
 def test_departures_cancel_over_the_choice_of_the_last_example(name, data):
-    X, y, c = bag(data, 14)
+    X, y, c = bag(data, 9)
     assert abs(over_the_bag(lambda: VALID[name](data, c), X, y)).max() < 1e-12
 
 
@@ -295,7 +295,7 @@ def single_steps(c, n, d, signal, repetitions, seed):
 
 
 @pytest.mark.parametrize(
-    ("c", "n", "d", "signal", "repetitions"), [(2, 16, 40, 0.0, 1600), (4, 20, 40, 0.0, 400), (3, 12, 5, 0.3, 1400)]
+    ("c", "n", "d", "signal", "repetitions"), [(2, 16, 40, 0.0, 1000), (4, 20, 40, 0.0, 300), (3, 12, 5, 0.3, 900)]
 )
 def test_the_category_class_stays_in_its_band_and_the_row_mean_does_not(c, n, d, signal, repetitions):
     found = single_steps(c, n, d, signal, repetitions, 11)

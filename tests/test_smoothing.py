@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -71,32 +68,6 @@ def test_numbers_of_objects_are_the_same_everywhere_and_for_ever():
     assert Smoothing(0).block(0, 1).tolist() == [16598428098453321379 // 2**11 / 2**53]
 
 
-def test_reading_leaves_no_trace():
-    smoothing = Smoothing(2)
-    fresh = pickle.dumps(smoothing)
-    smoothing.at(3)
-    smoothing.at(10 * BLOCK)
-    block = smoothing.block(0, 10)
-    block[:] = -1
-    assert pickle.dumps(smoothing) == fresh  # the seed is all there is to save
-    assert smoothing.at(3) == Smoothing(2).at(3) >= 0
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_copies_are_equal_and_read_the_same(copied):
-    smoothing = Smoothing(np.int64(7))
-    smoothing.at(BLOCK + 1)
-    twin = copied(smoothing)
-    assert twin == smoothing
-    assert hash(twin) == hash(smoothing)
-    assert twin != Smoothing(8)
-    assert twin != 7
-    assert eval(repr(twin)) == smoothing
-    assert repr(twin) == "Smoothing(7)"
-    for n in (0, BLOCK + 1, 5 * BLOCK):
-        assert twin.at(n) == smoothing.at(n)
-
-
 def dependence(first, second):
     """Return the p-value of independence and uniformity of pairs, on a grid of 8 x 8."""
     cells = np.histogram2d(first, second, bins=8, range=[[0, 1], [0, 1]])[0]
@@ -154,18 +125,6 @@ def test_without_the_salt_they_are_not():
     common, p = shared(Unsalted(0), np.random.default_rng(0))
     assert common == 2000
     assert p < REFUSED
-
-
-@pytest.mark.parametrize("seed", [True, False, np.True_, 0.0, 1.5, "0", None, [0], np.nan, np.array([1, 2])])
-def test_what_is_no_seed(seed):
-    with pytest.raises(TypeError, match="seed must be an integer >= 0, got"):
-        Smoothing(seed)
-
-
-@pytest.mark.parametrize("seed", [-1, np.int64(-5)])
-def test_negative_seeds(seed):
-    with pytest.raises(ValueError, match="seed must be an integer >= 0, got"):
-        Smoothing(seed)
 
 
 def test_there_are_no_numbers_before_the_first():

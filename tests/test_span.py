@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 from conftest import KERNELS, LABELS, OBJECTS, car, labels, learned, objects
@@ -289,20 +287,6 @@ def test_asking_changes_no_prediction(kind):
     deleted = [machine.deleted_bag.scores for machine in machines]
     assert np.allclose(deleted[0], deleted[1], atol=1e-9)
     assert np.allclose(deleted[0], deleted[2], atol=1e-9)
-
-
-def test_a_copy_continues():
-    rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
-    machine = machine_of("rbf", 1.0, 3)
-    for i in range(40):
-        _ = machine.hypotheses(X[i]).deleted_table
-        machine.learn_one(X[i], y[i])
-    twin = copy.deepcopy(machine)
-    for i in range(40, 60):
-        assert np.array_equal(machine.hypotheses(X[i]).deleted(2), twin.hypotheses(X[i]).deleted(2))
-        learned(machine, X[i : i + 1], y[i : i + 1])
-        learned(twin, X[i : i + 1], y[i : i + 1])
 
 
 def test_table_and_rows_say_the_same():

@@ -57,11 +57,7 @@ def test_csv_is_standardised_by_default(write):
 
 def test_missing_values_are_filled_as_declared(write):
     path = write("a,b,c,y\n1,?,u,n\n?,2,?,p\n5,4,v,n\n9,4,v,n\n")
-    schema = {
-        "a": Numeric(missing="?", fill="median"),
-        "b": Numeric(missing="?", fill=-1),
-        "c": Nominal(missing="?"),
-    }
+    schema = {"a": Numeric(missing="?", fill="median"), "b": Numeric(missing="?", fill=-1), "c": Nominal(missing="?")}
     stream = streams.from_csv(path, "y", schema=schema, scale=False)
     assert stream.features == ("a", "b", "c=?", "c=u", "c=v")
     assert stream.X.tolist() == [[1, -1, 0, 1, 0], [5, 2, 1, 0, 0], [5, 4, 0, 0, 1], [9, 4, 0, 0, 1]]
@@ -71,10 +67,7 @@ def test_median_does_not_depend_on_the_order(write):
     lines = ["1,n", "?,p", "5,n", "9,n"]
     medians = {
         streams.from_csv(
-            write("a,y\n" + "\n".join(order)),
-            "y",
-            schema={"a": Numeric(missing="?", fill="median")},
-            scale=False,
+            write("a,y\n" + "\n".join(order)), "y", schema={"a": Numeric(missing="?", fill="median")}, scale=False
         ).X.sum()
         for order in (lines, lines[::-1])
     }
@@ -142,18 +135,10 @@ OWN = "is missing, got '?': to count it as a value of its own, declare Nominal(m
         ('a,y\n"-1.234,5",n\n', {}, "row 2, column 'a'", COMMA + "got '-1.234,5'"),
         ('a,y\n"1,234.5",n\n', {}, "row 2, column 'a'", COMMA + "got '1,234.5'"),
         ('a,y\n"1,2,3",n\n', {}, "row 2, column 'a'", "must be a number, got '1,2,3': declare"),
-        (
-            "a,y\nred,n\nblue,n\n",
-            {"a": Nominal(("red",))},
-            "row 3, column 'a'",
-            "must be one of the declared values ('red',), got 'blue'",
-        ),
-        (
-            "a,y\nlow,n\nmid,n\n",
-            {"a": Ordinal(("low", "high"))},
-            "row 3, column 'a'",
-            "must be one of the declared values ('low', 'high'), got 'mid'",
-        ),
+        ("a,y\nred,n\nblue,n\n", {"a": Nominal(("red",))}, "row 3, column 'a'",
+         "must be one of the declared values ('red',), got 'blue'"),
+        ("a,y\nlow,n\nmid,n\n", {"a": Ordinal(("low", "high"))}, "row 3, column 'a'",
+         "must be one of the declared values ('low', 'high'), got 'mid'"),
         ("a,b,y\n1,2,n\n1,n\n", {}, "row 3", "must have 3 fields, got 2"),
         ("a" * 200_000 + ",y\n1,n\n", {}, "row 1:", "field larger than field limit (131072)"),
         ("a,b,y\n1,2,n\n1,2,3,n\n", {}, "row 3", "must have 3 fields, got 4"),
@@ -164,7 +149,7 @@ OWN = "is missing, got '?': to count it as a value of its own, declare Nominal(m
         ("a,,y\n0,1,n\n", {}, "row 1:", "column 2 has no name; name it, or drop it"),
         ("5.1,y\n4.9,n\n", {}, "row 1", "must hold column names, got the number '5.1': add a header"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_file_is_refused_with_its_place(write, text, schema, place, reason):
     path = write(text)
     with pytest.raises(ValueError) as caught:  # noqa: PT011, the whole message is compared below
@@ -248,31 +233,18 @@ KINDS = "schema['a'] must be Numeric, Nominal, Ordinal or Skip, "
         (TWO, {"label": 2}, ValueError, "label must be a position among the 2 columns of {path}, got 2"),
         (TWO, {"label": 1.0}, TypeError, "label must be a column name or position, got 1.0"),
         (TWO, {"classes": [0, 1]}, TypeError, "classes must be str, as a CSV file holds text, got 0"),
-        (
-            TWO,
-            {"classes": ["n", "z"]},
-            ValueError,
-            "{path}, row 3, column 'y' must be one of the classes ('n', 'z'), got 'p'",
-        ),
-        (
-            TWO,
-            {"schema": {"b": Nominal()}},
-            ValueError,
-            "schema names a column 'b' that {path} lacks; it has 'a', 'y'",
-        ),
-        (
-            TWO,
-            {"schema": {"y": Nominal()}},
-            ValueError,
-            "schema must not name the label's column 'y'; declare classes instead",
-        ),
+        (TWO, {"classes": ["n", "z"]}, ValueError,
+         "{path}, row 3, column 'y' must be one of the classes ('n', 'z'), got 'p'"),
+        (TWO, {"schema": {"b": Nominal()}}, ValueError, "schema names a column 'b' that {path} lacks; it has 'a', 'y'"),
+        (TWO, {"schema": {"y": Nominal()}}, ValueError,
+         "schema must not name the label's column 'y'; declare classes instead"),
         (TWO, {"schema": {"a": "nominal"}}, TypeError, KINDS + "got 'nominal'"),
         (TWO, {"schema": {"a": Nominal}}, TypeError, KINDS + "got <class"),
         (TWO, {"delimiter": ", "}, ValueError, "delimiter must be one character, neither"),
         (TWO, {"scale": "whole"}, TypeError, "scale must be True, False or a Scaling, got 'whole'"),
         (TWO, {"shuffle": 0.5}, TypeError, "shuffle must be an integer >= 0, got 0.5"),
     ],
-)
+)  # fmt: skip
 def test_from_csv_refuses(write, text, options, kind, message):
     path = write(text)
     with pytest.raises(kind) as caught:
@@ -315,11 +287,7 @@ def test_schema_refuses(make, kind, message):
 def test_the_two_readers_agree(write, monkeypatch):
     rng = np.random.default_rng(0)
     rows = zip(
-        rng.normal(size=50),
-        rng.choice(list("rgb?"), 50),
-        rng.choice(["1e-3", " 7", "?"], 50),
-        "np" * 25,
-        strict=True,
+        rng.normal(size=50), rng.choice(list("rgb?"), 50), rng.choice(["1e-3", " 7", "?"], 50), "np" * 25, strict=True
     )
     text = "a,b,c,y\n" + "\n".join(",".join(map(str, row)) for row in rows)
     schema = {"b": Nominal(missing="?"), "c": MEDIAN}

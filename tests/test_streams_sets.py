@@ -81,10 +81,7 @@ def test_packaged_sets():
 COUNTS = {
     "wine_red": ({"3": 10, "4": 53, "5": 681, "6": 638, "7": 199, "8": 18}, 11),
     "pima": ({"0": 500, "1": 268}, 8),
-    "optdigits": (
-        dict(zip("0123456789", (554, 571, 557, 572, 568, 558, 558, 566, 554, 562), strict=True)),
-        64,
-    ),
+    "optdigits": (dict(zip("0123456789", (554, 571, 557, 572, 568, 558, 558, 566, 554, 562), strict=True)), 64),
     "ionosphere": ({"b": 126, "g": 225}, 34),
     "liver": ({"1": 145, "2": 200}, 6),
     "mushroom": ({"e": 4208, "p": 3916}, 117),
@@ -100,10 +97,7 @@ COUNTS = {
     "srbct": ({"BL": 11, "EWS": 29, "NB": 18, "RMS": 25}, 2308),
     "banknote": ({"0": 762, "1": 610}, 4),
     "elec2": ({"DOWN": 26075, "UP": 19237}, 8),
-    "covtype": (
-        {"1": 211840, "2": 283301, "3": 35754, "4": 2747, "5": 9493, "6": 17367, "7": 20510},
-        54,
-    ),
+    "covtype": ({"1": 211840, "2": 283301, "3": 35754, "4": 2747, "5": 9493, "6": 17367, "7": 20510}, 54),
 }
 
 
@@ -274,12 +268,7 @@ def refused(bare, server, kind, message):
 def test_wrong_content_names_both_checksums_and_leaves_nothing(bare, server):
     server.body = CONTENT[:-2] + b"3\n"
     found = hashlib.sha256(server.body).hexdigest()
-    refused(
-        bare,
-        server,
-        ValueError,
-        f"tiny%20set.csv must have sha256 {FILE.sha256}, got {found}: .*; nothing",
-    )
+    refused(bare, server, ValueError, f"tiny%20set.csv must have sha256 {FILE.sha256}, got {found}: .*; nothing")
 
 
 def test_endless_content_is_cut(bare, server):
@@ -289,12 +278,7 @@ def test_endless_content_is_cut(bare, server):
 
 def test_404_leaves_nothing(bare, server):
     server.status, server.body = 404, b"no"
-    refused(
-        bare,
-        server,
-        OSError,
-        r"cannot download http://127.*set.csv: the server answers 404 Not Found",
-    )
+    refused(bare, server, OSError, r"cannot download http://127.*set.csv: the server answers 404 Not Found")
 
 
 def test_an_interrupted_body_leaves_nothing(bare, server):

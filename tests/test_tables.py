@@ -144,23 +144,16 @@ def test_a_calibrator_takes_lists_of_rows_with_names(name):
     [
         ({"age": 1.0, "city": "Oslo"}, ValueError, r"x must have the features \['age', 'city', 'kids'\], got \['age'"),
         ({"age": 1.0, "city": "Oslo", "kids": 1, "n": 2}, ValueError, r"x must have the features .* 'kids', 'n'\]"),
-        (
-            {"age": pd.Timestamp(0), "city": "Oslo", "kids": 1},
-            TypeError,
-            "text, got Timestamp.* 'age': make",
-        ),
+        ({"age": pd.Timestamp(0), "city": "Oslo", "kids": 1}, TypeError, "text, got Timestamp.* 'age': make"),
         ({"age": np.inf, "city": "Oslo", "kids": 1}, ValueError, "x must be finite, got inf at feature 'age'"),
         ({"age": "old", "city": "Oslo", "kids": 1}, ValueError, "x must be what the estimator takes, which says: "),
         ([1.0, "Oslo"], ValueError, "x must have 3 features"),
         ("Oslo", TypeError, "x must be a sequence of numbers, got 'Oslo': a loop over a data frame gives names"),
-        (
-            pd.DataFrame({"age": [1.0], "kids": [2], "city": ["Oslo"]}),
-            ValueError,
-            r"in this order, got \['age', 'kids'",
-        ),
+        (pd.DataFrame({"age": [1.0], "kids": [2], "city": ["Oslo"]}), ValueError,
+         r"in this order, got \['age', 'kids'"),
         (pd.DataFrame({name: [1, 2] for name in NAMES}), TypeError, "x must be one object"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_row_of_the_table_is_named(x, kind, said):
     model = venn.Forecaster(scorer=fitted("pipeline")[0])
     for call in (model.predict_one, lambda x: model.learn_one(x, "yes")):

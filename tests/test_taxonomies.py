@@ -424,32 +424,6 @@ def test_parameters_out_of_range(make):
         make()
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Threshold("a"), lambda: Gap(True), lambda: MarginBins(0.5), lambda: MarginBins("12"),
-        lambda: MarginBins(["a"]), lambda: TopScoreBins(None), lambda: ScoreBins(4, "a"), lambda: Deleted(None),
-        lambda: Deleted(Argmax), lambda: NearestCentroid("ab"),
-    ],
-)  # fmt: skip
-def test_parameters_of_the_wrong_kind(make):
-    with pytest.raises(TypeError, match="must"):
-        make()
-
-
-def test_taxonomies_are_values():
-    taxonomies = [taxonomy for taxonomy, _ in {**PAIRS, **TWO_CLASSES}.values()]
-    taxonomies += [Dissent(), Grouped(0, TopTwo()), Grouped(parity, Argmax()), Deleted(Grouped(1, MarginBins()))]
-    for taxonomy in taxonomies:
-        for twin in (copy.copy(taxonomy), copy.deepcopy(taxonomy), pickle.loads(pickle.dumps(taxonomy))):
-            assert twin == taxonomy
-            assert hash(twin) == hash(taxonomy)
-            assert repr(twin) == repr(taxonomy)
-        if "function" not in repr(taxonomy):
-            assert eval(repr(taxonomy), globals()) == taxonomy
-    assert len(set(taxonomies)) == len(taxonomies)
-
-
 def test_a_used_grouped_taxonomy_is_still_the_same_value():
     used = Grouped(parity, Argmax())
     machine = learned(NearestNeighbours(1, range(2)), [[0.0], [1.0]], [0, 1])
@@ -506,75 +480,6 @@ def test_stale_answers_say_so(name):
         second.deleted_table  # noqa: B018
     with pytest.raises(ValueError, match="j must be"):
         machine.hypotheses([0.0]).scores(3)
-
-
-@pytest.mark.parametrize("name", OBJECT_MACHINES)
-def test_asking_leaves_no_trace(name):
-    rng = np.random.default_rng(2)
-    X = objects("few", rng, 80)  # past the first room
-    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 80)].tolist()
-    silent, curious = OBJECT_MACHINES[name](), OBJECT_MACHINES[name]()
-    curious.hypotheses([1.0, 2.0])  # of another length, before anything is learned
-    for x, label in zip(X, y, strict=True):
-        for other in (x + 0.4, [9.0], x):
-            curious.scores(other)
-        curious.learn_one(x, label)
-        silent.learn_one(x, label)
-        for j in range(3):
-            assert np.array_equal(curious.hypotheses(x).deleted(j), silent.hypotheses(x).deleted(j))
-            assert np.array_equal(curious.hypotheses(x).scores(j), silent.hypotheses(x).scores(j))
-    twin = pickle.loads(pickle.dumps(curious))
-    assert np.array_equal(twin.scores([0.3]), silent.scores([0.3]))
-    twin.learn_one([0.3], "b")
-    assert (silent.n, curious.n, twin.n, curious.fresh().n) == (80, 80, 81, 0)
-    assert repr(curious.fresh()) == repr(silent)
-    assert eval(repr(silent), globals()).classes == ("a", "b", "c")
-
-
-@pytest.mark.parametrize("name", OBJECT_MACHINES)
-@pytest.mark.parametrize(
-    ("x", "y", "match"),
-    [
-        ([np.nan], "a", "x must"), ([0.0, 1.0], "a", "x must"), ("0", "a", "x must"), ([1e200], "a", "norm of at most"),
-        ([-2e150], "a", "norm of at most"), ([0.0], "d", "y must"), ([0.0], ["a"], "y must"),
-    ],
-)  # fmt: skip
-def test_a_refused_example_leaves_no_trace(name, x, y, match):
-    machine = learned(OBJECT_MACHINES[name](), [[0.0], [1.0]], ["a", "b"])
-    before = machine.hypotheses([0.2]).deleted(0)
-    for ask in (machine.check, machine.learn_one):
-        with pytest.raises((ValueError, TypeError), match=match):
-            ask(x, y)
-    assert machine.n == 2
-    assert np.array_equal(machine.hypotheses([0.2]).deleted(0), before)
-
-
-def test_a_first_example_with_a_bad_label_fixes_no_number_of_features():
-    for make in OBJECT_MACHINES.values():
-        machine = make()
-        with pytest.raises(ValueError, match="y must"):
-            machine.learn_one([1.0, 2.0, 3.0], "d")
-        machine.learn_one([1.0], "a")
-        assert machine.scores([1.0]).shape == (3,)
-
-
-def test_machines_of_objects_stand_in_a_panel():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 2))
-    y = (X[:, 0] > 0).astype(int)
-    near, central = NearestNeighbours(3, range(2)), NearestCentroid(range(2))
-    panel = venn.Panel(
-        votes=venn.TransductiveVenn(near, Deleted(Argmax())),
-        dissent=venn.TransductiveVenn(near, Deleted(Dissent())),
-        centroid=venn.TransductiveVenn(central, Deleted(AdaptiveMarginBins())),
-        platt=venn.Scaler(central, venn.maps.Platt()),
-    )
-    right = np.zeros(4)
-    for x, label in zip(X, y, strict=True):
-        right += [prediction.label == label for prediction in panel.predict_one(x).values()]
-        panel.learn_one(x, label)
-    assert (near.n, central.n) == (40, 40)
-    assert (right[:3] > 25).all()
 
 
 def test_unscaled_features_and_sums_do_not_hang_on_the_order():

@@ -153,8 +153,8 @@ def test_realised_row_is_calibrated_where_it_does_say_something(kernel, C, d):
 
 
 def test_the_same_test_refuses_the_broken_predictor_where_it_accepts_the_engine():
-    accepted, _, _ = single_steps(engine("rbf", 1.0, 2), 250, 20, 4, seed=5)
-    refused, _, _ = single_steps(broken("rbf", 1.0, 2), 250, 20, 4, seed=5)
+    accepted, _, _ = single_steps(engine("rbf", 1.0, 2), 150, 20, 4, seed=5)
+    refused, _, _ = single_steps(broken("rbf", 1.0, 2), 150, 20, 4, seed=5)
     assert (p_values(accepted) > LEVEL).all()
     assert p_values(refused)[-1] < 1e-6
 
@@ -192,7 +192,7 @@ def tied_signal(rng, N=40):
 )
 def test_sums_over_streams_have_mean_zero_and_keep_the_bound(sample, c, kernel):
     """|sum over N steps| >= sqrt(N ln(2/delta)/2) has probability at most delta (Azuma and Hoeffding)."""
-    N, streams, delta = 20, 150, 0.05
+    N, streams, delta = 20, 100, 0.05
     sums = sums_of_departures(lambda: model_of(kernel, 0.5, c), streams, N, sample)
     assert (p_values(sums) > LEVEL).all()
     crossings = (abs(sums) >= math.sqrt(N * math.log(2 / delta) / 2)).sum(axis=0)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
-from conftest import KERNELS, LABELS, OBJECTS, car, labels, learned, objects, wine
+from conftest import KERNELS, LABELS, OBJECTS, car, labels, learned, objects
 from naive import svm
 from naive import venn as naive
 from sklearn.svm import SVC
@@ -161,14 +159,6 @@ def test_car_equals_scikit_learn(gamma, C, monkeypatch):
     assert brute.settled > 1000  # measured: scikit-learn settles every example here
 
 
-@pytest.mark.parametrize(("gamma", "C"), [(0.1, 1.0), (0.5, 10.0)])
-def test_wine_equals_scikit_learn(gamma, C, monkeypatch):
-    monkeypatch.setitem(KERNELS, "data", (venn.RBF(gamma), svm.rbf(gamma)))
-    X, y = wine(0)
-    brute = compare_with_brute_force(X, y, "data", C, {*range(0, 60, 9), 100, 180})
-    assert brute.settled > 1000  # measured: scikit-learn settles every example here
-
-
 @pytest.mark.parametrize("kind", ["grid", "few", "repeats", "binary"])
 @pytest.mark.parametrize("sequence", LABELS)
 def test_streams_of_ties_equal_scikit_learn(kind, sequence):
@@ -226,21 +216,6 @@ def test_first_step_knows_nothing(taxonomy, kernel):
     assert not prediction.unanimous
 
 
-@pytest.mark.parametrize("kind", ["grid", "few", "repeats", "normal"])
-@pytest.mark.parametrize(("kernel", "C"), [("rbf", 10.0), ("linear", 1.0), ("quadratic", 0.1)])
-def test_shuffling_the_past_changes_nothing(kind, kernel, C):
-    rng = np.random.default_rng(len(kind))
-    X = objects(kind, rng, 40)
-    y = labels("signal", rng, X, 3)
-    asked = np.vstack([X[:3], objects(kind, rng, 3)])
-    answers = set()
-    for _ in range(6):
-        order = rng.permutation(40)
-        model = learned(model_of(kernel, C, 3), X[order], y[order])
-        answers.add(b"".join(model.predict_one(x).probabilities.tobytes() for x in asked))
-    assert len(answers) == 1
-
-
 @pytest.mark.parametrize("taxonomy", [OneCategory(), BestTwo()], ids=repr)
 def test_shuffling_changes_nothing_for_other_taxonomies(taxonomy):
     rng = np.random.default_rng(1)
@@ -251,18 +226,6 @@ def test_shuffling_changes_nothing_for_other_taxonomies(taxonomy):
         order = rng.permutation(40)
         model = learned(model_of("rbf", 1.0, 3, taxonomy), X[order], y[order])
         answers.add(model.predict_one([1.0, 1.0]).probabilities.tobytes())
-    assert len(answers) == 1
-
-
-def test_shuffling_car_changes_nothing():
-    rng = np.random.default_rng(2)
-    X, y = car(0)
-    machine = venn.OneVsAllSVM(venn.RBF(0.1), 10.0, range(4))
-    answers = set()
-    for _ in range(3):
-        order = rng.permutation(250)
-        model = learned(venn.TransductiveVenn(copy.deepcopy(machine), venn.Argmax()), X[order], y[order])
-        answers.add(b"".join(model.predict_one(x).probabilities.tobytes() for x in X[250:290]))
     assert len(answers) == 1
 
 
@@ -298,21 +261,6 @@ def test_a_longer_stream_never_changes_earlier_predictions(kind):
     for stop in (1, 10, 40):
         short = learned(model_of("rbf", 1.0, 3), X[:stop], y[:stop])
         assert short.predict_one(X[stop]).probabilities.tobytes() == kept[stop][1]
-
-
-def test_predicting_is_pure():
-    rng = np.random.default_rng(5)
-    X = objects("grid", rng, 60)
-    y = rng.integers(0, 3, 60)
-    silent, curious = model_of("rbf", 1.0, 3), model_of("rbf", 1.0, 3)
-    for i in range(60):
-        first = curious.predict_one(X[i]).probabilities
-        for other in (X[i // 2], rng.normal(size=2), X[i]):
-            curious.predict_one(other)
-        assert np.array_equal(curious.predict_one(X[i]).probabilities, first)
-        assert np.array_equal(silent.predict_one(X[i]).probabilities, first)
-        curious.learn_one(X[i], y[i])
-        silent.learn_one(X[i], y[i])
 
 
 def test_rows_are_distributions_and_hold_the_new_example():
@@ -383,57 +331,6 @@ def test_a_label_that_was_not_declared(label):
     assert np.array_equal(model.predict_one([0.5]).probabilities, before)
 
 
-class Frame:
-    """What a DataFrame looks like to a loop: iterating gives column names (T5)."""
-
-    columns = ("a", "b")
-    shape = (80, 2)
-
-    def __iter__(self):
-        return iter(self.columns)
-
-    def __array__(self, dtype=None, copy=None):
-        return np.zeros(self.shape, dtype)
-
-
-def test_a_data_frame_is_not_an_object():
-    """T5: neither the frame nor the column names that a loop over it gives are taken for examples."""
-    model = model_of("rbf", 1.0, 2)
-    with pytest.raises(TypeError, match="x must be one object"):
-        model.predict_one(Frame())
-    for column in Frame():
-        with pytest.raises(TypeError, match="x must be a sequence of numbers"):
-            model.learn_one(column, 0)
-    assert model.machine.n == 0
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("n", [0, 1, 5])
-def test_values_that_are_not_finite(bad, n):
-    """T7: no probability comes back for an object that is not finite, at any step."""
-    rng = np.random.default_rng(9)
-    X = rng.normal(size=(n, 2))
-    model = learned(model_of("rbf", 1.0, 2), X, rng.integers(0, 2, n))
-    for call in (model.predict_one, lambda x: model.learn_one(x, 0)):
-        with pytest.raises(ValueError, match=r"x must be finite, got .* at feature 1"):
-            call([0.0, bad])
-    assert model.machine.n == n
-    model.learn_one([0.0, 0.0], 0)
-
-
-def test_the_shape_of_one_object():
-    """T10: one row of two features is not two rows of one, and a column is no object."""
-    model = model_of("rbf", 1.0, 2)
-    model.learn_one(np.array([1.0, 2.0]), 0)
-    assert model.machine.bag.counts.tolist() == [[1, 0]]
-    for wrong in ([[1.0, 2.0]], np.ones((2, 1)), 3.0, [], [1.0], [1.0, 2.0, 3.0]):
-        with pytest.raises(ValueError, match="x must have"):
-            model.predict_one(wrong)
-        with pytest.raises(ValueError, match="x must have"):
-            model.learn_one(wrong, 0)
-    assert model.machine.n == 1
-
-
 def test_the_callers_array_may_be_reused():
     buffer = np.empty(2)
     reused, fresh = model_of("rbf", 1.0, 2), model_of("rbf", 1.0, 2)
@@ -448,13 +345,3 @@ def test_the_callers_array_may_be_reused():
     x = np.zeros(2)
     assert np.array_equal(reused.predict_one(x).probabilities, fresh.predict_one(x).probabilities)
     assert np.array_equal(x, np.zeros(2))
-
-
-@pytest.mark.parametrize("argument", ["machine", "taxonomy", "rule"])
-@pytest.mark.parametrize("value", ["argmax", 3, object(), dict])
-def test_what_is_no_machine_taxonomy_or_rule(argument, value):
-    given = {"machine": venn.OneVsAllSVM(venn.RBF(1.0), 1.0, [0, 1]), argument: value}
-    with pytest.raises(TypeError, match=f"{argument} must be"):
-        venn.TransductiveVenn(**given)
-    with pytest.raises(TypeError, match="machine must be"):
-        venn.TransductiveVenn(None)

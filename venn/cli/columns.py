@@ -24,6 +24,7 @@ from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.numbers import holds_numbers
 from venn.cli.options import Config, SourceTable
 
+DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]\s*\d{1,2}:\d{2}.*)?\s*", re.ASCII)
 PERCENT = re.compile(r"\s*[+-]?[\d.,]+\s*%\s*", re.ASCII)
 
 # 1,234 and 1,234,567: these are hardly decimals.
@@ -174,7 +175,10 @@ class Columns:
         for column, values in (final.nominal or {}).items():
             if values is None:
                 found = [name.removeprefix(f"{column}=") for name in stream.features if name.startswith(f"{column}=")]
-                columns[column] = ("nominal", _listed(found)) if all(map(_typeable, found)) else ("skip", None)
+                gaps = [""] if "" in found and len(found) > 1 else []  # a gap is a value, and the last: as in A,B,
+                found = [text for text in found if text or not gaps] + gaps
+                typed = all(map(_typeable, found[: len(found) - len(gaps)]))
+                columns[column] = ("nominal", _listed(found)) if typed else ("skip", None)
         for column, fill in (final.fill or {}).items():
             if fill == "median":
                 columns[column] = ("fill", f"{np.median(stream.X[:, stream.features.index(column)]):.6g}")
@@ -244,8 +248,9 @@ class Columns:
         if all(map(self._is_missing, strange)):
             return ("fill", "median") if trouble.values > len(strange) else ("skip", None)
         # A name with = would be taken for a column with values.
-        words = trouble.values <= min(MANY, rows // 2) and not self._almost_numbers(trouble) and not _infinite(trouble)
-        return ("nominal" if words and "=" not in column else "skip", None)
+        words = trouble.values <= min(MANY, rows // 2) and not self._almost_numbers(trouble)
+        said = [text for text in strange if not self._is_missing(text)]
+        return ("nominal" if words and "=" not in column and not _no_words(said) else "skip", None)
 
     def _is_missing(self, text: str) -> bool:
         return means_missing(text) or text.strip() in (self.config.source.missing_texts or ())
@@ -305,9 +310,10 @@ def _has_commas(trouble: Trouble) -> bool:
     return bool(texts) and all(map(DECIMAL_COMMA.fullmatch, texts)) and not all(map(THOUSANDS.fullmatch, texts))
 
 
-def _infinite(trouble: Trouble) -> bool:
-    """Whether all that is wrong with a column is that numbers of it are infinite."""
-    return all(text.strip().lstrip("+-").lower() in ("inf", "infinity") for text in trouble.strange)
+def _no_words(texts: Sequence[str]) -> bool:
+    """Whether texts that are not numbers are no values of a nominal column: infinite, or dates, of which more come."""
+    infinite = all(text.strip().lstrip("+-").lower() in ("inf", "infinity") for text in texts)
+    return infinite or all(map(DATE.fullmatch, texts))
 
 
 def _almost_number(text: str) -> bool:
@@ -332,6 +338,6 @@ def live_advice(error: streams.BadMessage) -> str:
     options = [f"--skip {column}"]
     if not isinstance(bad.kind, streams.Numeric):
         options.insert(0, f'--config with a file in which "" is among the values of {bad.feature!r}')
-    elif "=" not in bad.feature and not _almost_number(text):  # = would begin the values
+    elif "=" not in bad.feature and not _almost_number(text) and not _no_words([text]):  # = would begin the values
         options.insert(0, f"--fill {column}=NUMBER" if missing else f"--nominal {column}=VALUE,VALUE")
     return f"{str(error).removesuffix(bad.remedy)}: {', or '.join(options)}"

@@ -1,9 +1,10 @@
-"""Ctrl-C and SIGTERM as requests that are honoured between two steps."""
+"""Ctrl-C and SIGTERM as requests that are honoured between two steps; the end of a pipe that nobody reads."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any, Self
 
 NAP = 0.1  # seconds
 INTERRUPTED, TERMINATED = 130, 143  # exit codes of programs ended by SIGINT and by SIGTERM
+UNREAD = 141  # and by SIGPIPE
 
 
 class Interrupt:
@@ -98,6 +100,22 @@ def as_interrupt() -> Iterator[None]:
         if isinstance(cause, KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise
+
+
+def close_stdout() -> None:
+    """Write to nowhere from now on, since nobody reads: otherwise Python reports it again at exit."""
+    if sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+@contextmanager
+def unread() -> Iterator[None]:
+    """End the program in silence where nobody reads its output any more, as after ``| head -1``."""
+    try:
+        yield
+    except BrokenPipeError:
+        close_stdout()
+        raise SystemExit(UNREAD) from None
 
 
 class Ending(Interrupt):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from venn.cli.errors import one_line_errors
-from venn.online.salvage import Salvaged, Verified
-from venn.online.salvage import salvage as save_whole_part
-from venn.online.salvage import verify as check_all
+from venn.online.repair import Salvaged, Verified
+from venn.online.repair import salvage as save_whole_part
+from venn.online.repair import verify as check_all
 from venn.online.table import export as write_table
 
 

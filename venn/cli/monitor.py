@@ -23,7 +23,7 @@ from venn.cli.replay import Learning, make_folder, of_data
 from venn.cli.serve import PAGE, follow, guard, holds_journal, holds_record, serve_page
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
 from venn.monitors.drift import Drift
-from venn.monitors.together import trainings_of
+from venn.monitors.shared_level import trainings_of
 from venn.online.forecaster import watched
 from venn.online.record import Record
 from venn.online.replaying import advance, length

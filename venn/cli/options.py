@@ -141,7 +141,8 @@ Values = Annotated[Mapping[str, tuple[str, ...] | None], OptionForm(
 Fill = Literal["median"] | Finite
 Fills = Annotated[Mapping[str, float | str], OptionForm(
     "a table from column to median or a finite number", lambda texts: by_column(texts, _read_fill), None,
-    "COLUMN=median|NUMBER", dict[Text, Fill], "COLUMN=median or COLUMN=NUMBER, each column once", True)]
+    "COLUMN=median|NUMBER", dict[Text, Fill],
+    "COLUMN=median or COLUMN=NUMBER, each column once (of words, --nominal COLUMN takes a gap as one more)", True)]
 Settings = Annotated[Mapping[str, str | int | float | bool], OptionForm("a table of settings", metavar="")]
 Scale = Annotated[Mapping[str, tuple[float, ...]], OptionForm(
     "a table of mean and deviation, lists of as many numbers, the latter > 0", None, _affine, "", Affine)]

@@ -18,7 +18,7 @@ from venn.machines.kernels import RBF, Kernel, Linear, MultiscaleLaplacian, Poly
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.scale import FIRST, Scale
 from venn.machines.window import SlidingWindow
-from venn.monitors.together import together
+from venn.monitors.shared_level import together
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
 from venn.predictors.adaptive import Adaptive

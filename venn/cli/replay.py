@@ -41,10 +41,10 @@ from venn.cli.panels import (
 )
 from venn.cli.places import is_named, open_stream, seed_of
 from venn.cli.predictors import STUDY, default_predictors, with_adaptive
-from venn.cli.words import conclude, plain_words, verdict_on, verdicts_of
+from venn.cli.words import began_anew, conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.kernels import RBF
 from venn.machines.tuning import PENALTIES, Tuning, tune
-from venn.monitors.together import trainings_of
+from venn.monitors.shared_level import trainings_of
 from venn.monitors.verdict import Verdict
 from venn.online.panel import Panel
 from venn.online.record import Record
@@ -247,7 +247,7 @@ def replay(data: str, config: Config) -> None:
         click.echo(json.dumps(finite(summary | {"verdict": verdict_on(panel, verdicts).plain()}), allow_nan=False))
     else:
         click.echo(record.table())
-    for line in plain_words(record):
+    for line in [*plain_words(record), *began_anew(panel)]:
         say(line)
     say(f"{record.seconds:.1f} s; wrote {folder}/: {_listed(written)}")
     first = next((path for path in written if path.name == CURVES), None)

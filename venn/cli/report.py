@@ -14,7 +14,7 @@ from venn.cli.words import conclude, monitors_of, watch_record
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
-from venn.online.salvage import verify
+from venn.online.repair import verify
 from venn.online.watch import CurvePoint, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, FollowedRun, Watched
 from venn.show.view import SeenCounts, figures_of

@@ -6,7 +6,6 @@ import gc
 import os
 import re
 import sqlite3
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -19,7 +18,7 @@ from streams.messages import Reader
 from venn.cli import numbers
 from venn.cli.config import configured
 from venn.cli.errors import one_line_errors, spared
-from venn.cli.interrupt import INTERRUPTED, Ending
+from venn.cli.interrupt import INTERRUPTED, Ending, close_stdout
 from venn.cli.options import Config
 from venn.cli.output import COLUMNS, only_predictions
 from venn.cli.panels import (
@@ -78,8 +77,7 @@ def run(config: Config, check: bool) -> None:
         except sqlite3.Error as error:
             raise click.ClickException(f"{config.journal.path}: {error}") from error
         except BrokenPipeError:
-            if sys.stdout is sys.__stdout__:  # otherwise Python reports it again at exit
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            close_stdout()
             raise click.ClickException("nobody reads stdout any more: the same command goes on") from None
     click.get_current_context().exit(status)
 

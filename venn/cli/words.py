@@ -13,13 +13,14 @@ from venn.machines.scale import FIRST
 from venn.monitors.curves import SetCurves
 from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
+from venn.monitors.shared_level import together
 from venn.monitors.sources import AmongAll
-from venn.monitors.together import together
 from venn.monitors.verdict import Verdict, worst
 from venn.online.forecaster import INTERVALS, SETS, Forecaster, watched
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label
+from venn.predictors.restarting import Restarting
 from venn.show.telling import plain
 
 SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
@@ -69,6 +70,17 @@ def missed_classes(name: str, sets: SetCurves, classes: Sequence[Label]) -> list
     return [
         f"{name}: classes missed more often: {worst}{more}. The promise is one over all classes together; "
         f"the predictors {' and '.join(BY_CLASS)} keep it within each, while nothing changes."
+    ]
+
+
+def began_anew(panel: Panel) -> list[str]:
+    """Say after which step predictors began anew the last time, because an alarm had rung; nothing if none did."""
+    found = [(name, one.restarts[-1]) for name, one in panel.items() if isinstance(one, Restarting) and one.restarts]
+    if isinstance(panel, Forecaster):
+        intervals: Any = panel[INTERVALS]
+        found += [("the forecaster", panel.n - intervals.n)]
+    return [
+        f"{name} began anew after step {step}: what it learned before counts no more" for name, step in found if step
     ]
 
 

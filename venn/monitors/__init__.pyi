@@ -31,6 +31,7 @@ from .martingales import Sleeper as Sleeper
 from .monitor import Monitor as Monitor
 from .scorecard import Scorecard as Scorecard
 from .scorecard import SetScorecard as SetScorecard
+from .shared_level import together as together
 from .sources import AgainstFirst as AgainstFirst
 from .sources import AmongAll as AmongAll
 from .sources import ClassShare as ClassShare
@@ -38,6 +39,5 @@ from .sources import OneClass as OneClass
 from .sources import PredictedLabel as PredictedLabel
 from .sources import RealisedRow as RealisedRow
 from .sources import TrueLabel as TrueLabel
-from .together import together as together
 from .verdict import Verdict as Verdict
 from .verdict import worst as worst

@@ -11,7 +11,7 @@ from .journal import JournalError as JournalError
 from .loop import Online as Online
 from .panel import Panel as Panel
 from .record import Record as Record
+from .repair import salvage as salvage
+from .repair import verify as verify
 from .replaying import replay as replay
-from .salvage import salvage as salvage
-from .salvage import verify as verify
 from .watch import Watch as Watch

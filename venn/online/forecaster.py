@@ -15,7 +15,7 @@ from venn.machines.mixture import Mixture
 from venn.machines.scale import Scale, checked_ranges
 from venn.machines.stack import Stack
 from venn.monitors.monitor import Monitor
-from venn.monitors.together import together, trainings
+from venn.monitors.shared_level import together, trainings
 from venn.monitors.verdict import CHANGED, Verdict, worst
 from venn.online.panel import Noted, Panel
 from venn.parameters import by_name, fraction, integer, one_of
@@ -74,8 +74,9 @@ class Outlook(Said):
     Attributes
     ----------
     proba : (c,) float64
-        Probabilities in class order, to decide by. They come from another method than the intervals, so one may lie
-        outside its interval.
+        Probabilities in class order, to decide by. They are those of "forecast", another predictor than "intervals":
+        it mixes several methods by their past losses. So a probability may lie outside its interval: it is often the
+        sharper of the two, while only the interval is guaranteed. `repr` says so where it happens.
     intervals : (c, 2) float64
         Lower and upper probability of each class.
     label : label
@@ -146,9 +147,10 @@ class Outlook(Said):
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
     def __repr__(self) -> str:
-        each = zip(self.classes, self.proba.tolist(), self.intervals.tolist(), strict=True)
+        each = list(zip(self.classes, self.proba.round(3).tolist(), self.intervals.round(3).tolist(), strict=True))
         shown = ", ".join(f"{label!r}: {p:.3f} [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
-        return f"Outlook({shown})"
+        outside = any(not low <= p <= high for _, p, (low, high) in each)
+        return f"Outlook({shown}{'; what lies outside its brackets is of another predictor than these' * outside})"
 
 
 class Outlooks(Said):

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from venn.monitors.monitor import Monitor
-from venn.monitors.together import trainings_of
+from venn.monitors.shared_level import trainings_of
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record

@@ -30,6 +30,14 @@ WIDEST_NAME = 16
 EXPENDABLE = ("ECE", "detector", "last", "log loss", "set", "claimed", "error", "evidence")
 
 
+class Piped(Console):
+    """A console that raises what ends it: whoever prints knows best what then."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise BrokenPipeError: nobody reads any more."""
+        raise
+
+
 class Live:
     """Shows the state of monitors while they run; a context manager.
 
@@ -71,7 +79,7 @@ class Live:
         interval: float = 0.1,
         waiting: str = FIRST_STEPS,
     ) -> None:
-        self._console = Console() if console is None else console
+        self._console = Piped() if console is None else console
         self._waiting = waiting
         self._title, self._total, self._names, self._interval = title, total, tuple(names), interval
         # A terminal without cursor movements is treated as a file.
@@ -122,8 +130,10 @@ class Live:
         for name, alarm in self._new_alarms(snapshots):
             self._alarms.append((name, alarm))
             if not self._drawn:
+                verdict = standing(snapshots[name]).verdict
+                about = "alarm" if verdict is None else f"alarm, verdict now: {verdict.state}"
                 for line in self._crier.tell(name, alarm):
-                    self._say(line)
+                    self._say(f"{about}: {line}")
         start = perf_counter()
         if self._live is not None:
             self._live.refresh()

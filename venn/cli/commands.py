@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from venn import __version__
-from venn.cli.interrupt import as_interrupt
+from venn.cli.interrupt import as_interrupt, unread
 
 
 class Command(NamedTuple):
@@ -43,7 +43,7 @@ class Commands(click.Group):
         return self.commands.get(name)
 
     def invoke(self, context: click.Context) -> Any:
-        with as_interrupt():  # around the import of a command as well
+        with unread(), as_interrupt():  # around the import of a command as well
             return super().invoke(context)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
