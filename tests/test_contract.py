@@ -94,6 +94,13 @@ PARAMETERS = {
         venn.covariates.CovariateShift(venn.covariates.LogLinear([0.5, 0.5], 2.0)),
     ],
     "LogLinear": lambda: [venn.covariates.LogLinear([1.0]), venn.covariates.LogLinear([1.0, 2.0], 0.5)],
+    "Floor": lambda: [venn.monitors.Floor(0.9), venn.monitors.Floor(0.8, of="coverage", level=0.1)],
+    "Accuracy": lambda: [venn.monitors.Accuracy()],
+    "Coverage": lambda: [venn.monitors.Coverage(), venn.monitors.Coverage(0.2)],
+    "Cost": lambda: [
+        venn.monitors.Cost({"a": {"a": 0, "b": 1}, "b": {"a": 2, "b": 0}}),
+        venn.monitors.Cost({"a": {"a": 0, "b": 3}, "b": {"a": 2, "b": 0}}),
+    ],
     "WorstCase": lambda: [venn.decisions.WorstCase()],
     "Hurwicz": lambda: [venn.decisions.Hurwicz(), venn.decisions.Hurwicz(0.25)],
     "LeastRegret": lambda: [venn.decisions.LeastRegret()],

@@ -60,6 +60,11 @@ RUNNING = {
         )
         for name in ("StitchedBound", "EmpiricalBernstein", "BettingBound")
     },
+    "FloorWatch": (
+        lambda: venn.monitors.FloorWatch(0.6),
+        lambda rng: (float(rng.random()),),
+        [("x",), (math.nan,), (1.2,), (-1,), (0.5, "x"), (0.5, 1.5)],
+    ),
     "Monitor": (
         lambda: venn.Monitor(("a", "b"), window=8),
         set_monitor_step,

@@ -47,6 +47,8 @@ def one_line_errors() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show, warnings.showwarning)
             yield
+    except click.exceptions.Exit:  # a RuntimeError, but an end with a code, and no error
+        raise
     except MemoryError:
         raise click.ClickException(
             "too little memory for the kernel of all examples, 8 bytes a pair: take fewer with --steps"

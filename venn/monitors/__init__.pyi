@@ -13,6 +13,11 @@ from .calibration import reliability as reliability
 from .change import ChangePoint as ChangePoint
 from .compared import compare as compare
 from .drift import Drift as Drift
+from .floor import Accuracy as Accuracy
+from .floor import Cost as Cost
+from .floor import Coverage as Coverage
+from .floor import Floor as Floor
+from .floor import FloorWatch as FloorWatch
 from .losses import brier as brier
 from .losses import log_loss as log_loss
 from .losses import sharpness as sharpness
