@@ -184,6 +184,12 @@ class Cost(Parameters):
         """Find the largest cost."""
         self.most = max(cost for row in self.costs.values() for cost in row.values())
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cost) and other.costs == self.costs
+
+    def __hash__(self) -> int:
+        return hash(tuple((one, tuple(row.items())) for one, row in self.costs.items()))
+
     def risk(self, at: float) -> float:
         """Return the mean cost as a share of the largest."""
         return at / self.most
@@ -246,8 +252,6 @@ class Floor(Parameters):
     >>> str(Floor(0.9)), str(Floor(0.93, of="coverage"))
     ('accuracy of at least .90', 'coverage at 0.05 of at least .93')
     """
-
-    unnamed = 1
 
     at: float = param(number)
     of: Any = param(_loss, default="accuracy")
