@@ -95,6 +95,7 @@ PARAMETERS = {
     ],
     "LogLinear": lambda: [venn.covariates.LogLinear([1.0]), venn.covariates.LogLinear([1.0, 2.0], 0.5)],
     "Floor": lambda: [venn.monitors.Floor(0.9), venn.monitors.Floor(0.8, of="coverage", level=0.1)],
+    "Lot": lambda: [venn.online.Lot(0.1), venn.online.Lot(0.5, seed=3)],
     "Accuracy": lambda: [venn.monitors.Accuracy()],
     "Coverage": lambda: [venn.monitors.Coverage(), venn.monitors.Coverage(0.2)],
     "Cost": lambda: [
@@ -177,6 +178,7 @@ PREDICTIONS = {
     "ClassIntervals": lambda: venn.prediction.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
+    "Asked": "a pair, test_floor.py",
     "Scale": "its parameters exclude each other, test_machine_scale.py",
     **dict.fromkeys(("Stack", "Refits", "ScorerForecast"), "what a forecaster trains, test_stack.py"),
     **dict.fromkeys(

@@ -235,7 +235,7 @@ def test_refusals_name_what_must_hold(make, message):
 
 def test_a_forecaster_watches_the_floor_of_its_forecast_and_does_not_begin_anew_for_it():
     model, rng = venn.Forecaster(CLASSES, first=0, floor=0.95), np.random.default_rng(0)
-    for _ in range(150):
+    for _ in range(60):
         x = rng.normal(size=2)
         model.predict_one(x)
         model.learn_one(x, CLASSES[rng.integers(2)])
@@ -252,7 +252,7 @@ def test_the_command_line_rings_and_ends_with_a_code(tmp_path):
     def call(*arguments):
         return CliRunner().invoke(main, [*arguments], catch_exceptions=False)
 
-    run = ("run", "--source", "car", "--shuffle", "0", "--steps", "150", "--predictors", "abers", "--no-drift")
+    run = ("run", "--source", "car", "--shuffle", "0", "--steps", "100", "--predictors", "abers", "--no-drift")
     hook = ("--on-alarm", f"/bin/sh -c 'cat > {tmp_path}/alarm.json'", "--out", str(tmp_path / "out.jsonl"))
     for floor, code, state in ((".99", 3, "below the floor, accuracy of at least .990"), (".3", 0, "as claimed")):
         journal = str(tmp_path / f"{floor}.db")
@@ -270,3 +270,166 @@ def test_the_command_line_rings_and_ends_with_a_code(tmp_path):
     )
     assert "verdict: abers: below the floor" in replayed.output
     assert call("monitor", str(tmp_path / "r" / "record.npz"), "--floor", ".99").exit_code == 3
+
+
+# -------------------------------------------------------------------------------- labels by lot
+
+
+class Says(venn.predictors.Predictor):
+    """Says .9 for "yes", and learns nothing but how many examples there were."""
+
+    classes = CLASSES
+
+    def __init__(self):
+        self.n = 0
+
+    def predict_one(self, x):
+        return forecast(0.9 if x[0] < 5 else 0.6)
+
+    def after_learning(self, x, y, noted=None):
+        self.n += 1
+
+
+def machine():
+    return venn.TransductiveVenn(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES))
+
+
+def asked(online, n, start=0, late=0, risk=0.1):
+    """Ask, and answer what is wanted, some questions late; return what was wanted."""
+    rng, found, held = np.random.default_rng(5), [], []
+    for number in range(start + n):
+        x, wrong = rng.normal(size=2), rng.random() < risk
+        if number < start:
+            continue
+        answer = online.ask(x, number)
+        wanted = True if online.labels is None else answer.wanted
+        found.append(wanted)
+        held += [(number, CLASSES[1 - wrong])] if wanted else []
+        while len(held) > late:
+            online.answer(*held.pop(0))
+    for one in held:
+        online.answer(*one)
+    return found
+
+
+def test_at_chance_one_the_floor_is_that_without_lots_to_the_bit():
+    runs = []
+    for labels in (None, venn.online.Lot(1.0)):
+        online = venn.Online(Says(), venn.Monitor(CLASSES, floor=0.8), labels=labels)
+        assert all(asked(online, 60))
+        runs.append(online)
+    one, other = (pack(run.monitors["Says"].floor_watch) for run in runs)
+    assert one == other
+    assert runs[0].panel["Says"].n == runs[1].panel["Says"].n == 60
+
+
+@pytest.mark.parametrize(("chance", "late"), [(0.5, 0), (0.3, 3), (0.7, 2)])
+def test_the_floor_sees_every_question_in_order_and_the_predictor_learns_the_drawn_ones(chance, late):
+    online = venn.Online(Says(), venn.Monitor(CLASSES, floor=0.8), labels=venn.online.Lot(chance, seed=2))
+    wanted = asked(online, 80, late=late, risk=0.4)
+    watch, rng, zs = online.monitors["Says"].floor_watch, np.random.default_rng(5), []
+    for one in wanted:
+        rng.normal(size=2)
+        wrong = float(rng.random() < 0.4)
+        zs.append(naive.by_lot(wrong, 0.1 if chance <= 0.5 else 0.0, chance, one))
+    assert watch.trace.latest(80) == pytest.approx(zs, abs=1e-12)
+    assert watch.bets.log == pytest.approx(
+        log(naive.capital(zs, 0.2, naive.bets(0.2, chance, chance <= 0.5))), rel=1e-9
+    )
+    assert online.panel["Says"].n == online.answered == sum(wanted)
+    assert binom.cdf(sum(wanted), 80, chance) > 1e-3 < binom.sf(sum(wanted) - 1, 80, chance)
+    assert online.expired == 80 - sum(wanted)
+    with pytest.raises(ValueError, match="id must be that of a question that waits"):
+        online.answer(wanted.index(False), "yes")
+
+
+def test_a_label_that_never_comes_holds_up_the_floor_until_it_is_given_up_as_no_loss():
+    online = venn.Online(Says(), venn.Monitor(CLASSES, floor=0.8), patience=5, labels=venn.online.Lot(0.9))
+    drawn = [online.ask([0.0, 0.0], number).wanted for number in range(5)]
+    watch = online.monitors["Says"].floor_watch
+    assert drawn[0]
+    assert watch.n == 0
+    for number in range(5, 12):
+        online.ask([0.0, 0.0], number)
+    assert watch.n > 5
+    assert watch.trace.latest(100).tolist() == [0.0] * watch.n
+
+
+@pytest.mark.parametrize("stop", [20, 37])
+def test_a_journal_goes_on_with_the_same_draws_to_the_bit(tmp_path, stop):
+    def run(path, steps):
+        wanted = []
+        for start, n in steps:
+            lot = venn.online.Lot(0.4)
+            journal = venn.online.Journal(path, every=15)
+            monitor = venn.Monitor(CLASSES, floor=0.8)
+            with venn.Online(machine(), monitor, journal, labels=lot) as online:
+                wanted += asked(online, n, start)
+                state = pack(online.monitors["TransductiveVenn"].floor_watch), online.answered, online.expired
+        return wanted, state
+
+    whole, parts = run(tmp_path / "a.db", [(0, 60)]), run(tmp_path / "b.db", [(0, stop), (stop, 60 - stop)])
+    assert whole == parts
+    for file in tmp_path.glob("b.db-state*"):
+        file.unlink()
+    assert run(tmp_path / "b.db", [(60, 0)])[1] == whole[1]  # all learned again: the draws are in the journal
+    venn.online.verify(tmp_path / "b.db")
+    with pytest.raises(venn.online.JournalError, match="labels"):
+        venn.Online(machine(), venn.Monitor(CLASSES, floor=0.8), tmp_path / "b.db", labels=venn.online.Lot(0.5))
+    # A run that is told again from the start passes over what was not drawn.
+    stream = [venn_event for number in range(60) for venn_event in events(number)]
+    with venn.Online(machine(), venn.Monitor(CLASSES, floor=0.8), tmp_path / "c.db", labels=venn.online.Lot(0.4)) as c:
+        assert len(list(c.follow(stream))) == 60
+        assert (pack(c.monitors["TransductiveVenn"].floor_watch), c.answered, c.expired) == whole[1]
+
+
+class Event:
+    def __init__(self, **given):
+        vars(self).update(given)
+
+
+def events(number):
+    rng = np.random.default_rng(5)
+    for _ in range(number + 1):
+        x, wrong = rng.normal(size=2), rng.random() < 0.1
+    return Event(id=number, x=x), Event(id=number, y=CLASSES[1 - wrong])
+
+
+def test_chances_by_object_are_refused_where_something_is_guaranteed_and_weighed_where_not():
+    lot = venn.online.Lot(0.2, by=lambda x: 0.2 if x[0] < 0 else 1.0)
+    online = venn.Online(machine(), labels=lot)
+    with pytest.raises(ValueError, match=r"TransductiveVenn guarantees .* would need weights"):
+        online.ask([0.0])
+    assert online.asked == 0
+    weighed = venn.Online(Says(), venn.Monitor(CLASSES, floor=0.8), labels=lot)
+    asked(weighed, 50, risk=1.0)
+    found = set(np.round(weighed.monitors["Says"].floor_watch.trace.latest(50), 9))
+    assert found <= {0.1, round(0.1 + 0.9 / 0.2, 9), 1.0}
+    for bad in (0.1, 1.5, "often"):
+        with pytest.raises((TypeError, ValueError), match="by must"):
+            venn.online.Lot(0.2, by=lambda x, bad=bad: bad).draw(1, [0.0])
+    for make in (lambda: venn.online.Lot(0), lambda: venn.Online(Says(), labels=0.1)):
+        with pytest.raises((TypeError, ValueError), match="must be a"):
+            make()
+
+
+def test_what_is_claimed_without_labels_is_said_and_that_nothing_is_proved(tmp_path):
+    with venn.Online(machine(), venn.Monitor(CLASSES), tmp_path / "run.db") as online:
+        asked(online, 40)
+        before = str(online.verdict())
+        said = [online.ask([float(number % 2) * 9, 0.0], 100 + number) for number in range(40)]
+        verdict = str(online.verdict())
+    lower, upper = (f"{np.mean([getattr(one, end) for one in said]):.2f}".lstrip("0") for end in ("lower", "upper"))
+    assert verdict.removeprefix(before) == (
+        f"; for 40 questions that wait for their label it claims {lower} to {upper}; nothing is proved of that if the "
+        "stream has changed"
+    )
+    with venn.online.Watch(tmp_path / "run.db") as watch:
+        assert str(watch.verdict().sentence) == verdict
+        assert watch.snapshot("TransductiveVenn")["told"]["unlabelled"]["questions"] == 40
+    page = CliRunner().invoke(main, ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "page.html")])
+    assert page.exit_code == 0
+    assert (
+        f"40 questions without a label: {lower} to {upper} claimed. Nothing is proved"
+        in (tmp_path / "page.html").read_text()
+    )

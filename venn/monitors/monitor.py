@@ -459,6 +459,32 @@ class Monitor(TakesTurns, Saved):
         self.count += len(rung)
         return rung
 
+    def by_lot(self, chance: float) -> None:
+        """Let the floor, if there is one, get its losses by `settle`: labels are asked for with this least chance.
+
+        Raises
+        ------
+        ValueError
+            The floor has seen steps.
+        """
+        watch = self.floor_watch
+        if watch is None or watch.floor.chance == chance:
+            return
+        if watch.n:
+            raise ValueError(f"labels must be asked for by lot from the first step on, got a floor after {watch.n}")
+        self.floor = Floor(**(watch.floor.parameters | {"chance": chance}))
+        self.floor_watch = FloorWatch(self.floor, watch.memory)
+
+    def loss_like(self, other: Monitor) -> float:
+        """Return the loss, by the floor, of the step that another monitor has just processed."""
+        if self.floor_watch is None or other._last is None:
+            raise ValueError(f"other must have just processed a step, and a floor be there, got {other!r}")
+        return self.floor_watch.floor.of.loss(other._last[2], other._kind, self.space)
+
+    def settle(self, loss: float | None, guess: float, chance: float) -> tuple[Alarm, ...]:
+        """Give the floor the loss of a question, None if its label was not asked for; return the alarms that ring."""
+        return () if self.floor_watch is None else self._rang(self.floor_watch.update(loss, guess, chance))
+
     def begin_anew(self, restarts: Sequence[int] = ()) -> None:
         """Begin all bets anew before the next step: the predictor has forgotten what it learned, as after a change.
 

@@ -8,6 +8,8 @@ from .forecaster import Outlooks as Outlooks
 from .journal import Journal as Journal
 from .journal import JournalError as JournalError
 from .loop import Online as Online
+from .lot import Asked as Asked
+from .lot import Lot as Lot
 from .panel import Panel as Panel
 from .pooled import PooledCurves as PooledCurves
 from .record import Record as Record

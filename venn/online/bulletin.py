@@ -61,7 +61,7 @@ class Bulletin:
             for point in self._points:
                 journal.draw(*point)
             for name in (*told, *(monitors.keys() - told.keys())) if late else ():
-                said = told[name].snapshot() if name in told else None
+                said = self._run.seen(name) if name in told else None
                 journal.show(name, self._run.answered, now, {"told": said, "monitor": self._run.watched(name)})
         if late:
             self._shown = time.monotonic()

@@ -93,7 +93,9 @@ def happen_again(
         raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")
     id = ids.pop(event.question)
     if event.truth is None:
+        before = len(run.rung)
         run.give_up(id, event.time)
+        bulletin.ring(run.answered + 1, time.time(), run.rung[before:])
         return
     waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
     noted = run.note(waiting, y)

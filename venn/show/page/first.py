@@ -14,7 +14,7 @@ from venn.show.page import words
 from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.words import ago, clock, text
 from venn.show.telling import storms
-from venn.show.view import Recent, counting, recent
+from venn.show.view import Recent, counting, recent, unlabelled
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early", USELESS: "guesses"}  # in a table
@@ -188,7 +188,20 @@ def lately(run: FollowedRun) -> str:
     bad = verdict.state in (*GRAVE, DOUBTFUL, USELESS) and verdict.predictor == name
     return (
         f'<section class="card lately"><h2>{of}{span} answers</h2><div class="pair"><p><b>{share}</b> {found.what}</p>'
-        f"<p><b>{claim}</b> claimed</p></div>{bar(found, bad)}{each(run)}</section>"
+        f"<p><b>{claim}</b> claimed</p></div>{bar(found, bad)}{each(run)}{waiting(run, name)}</section>"
+    )
+
+
+def waiting(run: FollowedRun, name: str) -> str:
+    """Return what a predictor claims where no label has come; nothing where it claims none."""
+    found = unlabelled(run.snapshot(name))
+    if found is None:
+        return ""
+    lower, upper = shares(found.lower, found.upper)
+    claim = lower if lower == upper else f"{lower} to {upper}"
+    return (
+        f"<p class='fine'>{found.questions:,} questions without a label: {claim} claimed. "
+        "Nothing is proved of that if the stream has changed.</p>"
     )
 
 
