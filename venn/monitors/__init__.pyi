@@ -4,6 +4,9 @@ from .alarms import CUSUM as CUSUM
 from .alarms import Alarm as Alarm
 from .alarms import ShiryaevRoberts as ShiryaevRoberts
 from .alarms import Ville as Ville
+from .bench import BenchRow as BenchRow
+from .bench import Scenario as Scenario
+from .bench import bench as bench
 from .bounds import DeviationBand as DeviationBand
 from .bounds import ForwardEProcess as ForwardEProcess
 from .calibration import classwise_ece as classwise_ece
