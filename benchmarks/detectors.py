@@ -1,12 +1,13 @@
 """Which detector finds which change how soon, and how often does it ring falsely: ours and river's on one bench?
 
-    python benchmarks/detectors.py               # the table of docs/detectors.md; some minutes
+    python benchmarks/detectors.py               # the table of docs/detectors.md; five minutes
     python benchmarks/detectors.py --seeds 2 --at 300
 
 Three classes on the plane, as in benchmarks/together.py, `--at` examples before the change and as many after it (where
 examples are left out, about as many). One predictor for all: Venn-Abers and conformal on a least-squares SVM, learning
 all labels. River's detectors have their default settings. On errors they see whether the predicted label was wrong; on
-columns there is one for each column, and an alarm of any counts. Prints a JSON line for each detector and change.
+columns there is one for each column, and an alarm of any counts. Prints a JSON line for each detector and change, then
+the table.
 """
 
 from __future__ import annotations
@@ -88,15 +89,25 @@ def scenario(name, at, seed):
 
 @click.command()
 @click.option("--seeds", default=5)
-@click.option("--at", default=600)
+@click.option("--at", default=1000)
 def main(seeds: int, at: int) -> None:
     """Print one JSON line for each detector and change."""
+    table: dict[str, list[str]] = {}
+    false: dict[str, int] = {}
     for name in CHANGES:
         scenarios = [scenario(name, at, seed) for seed in range(seeds)]
         for detector, make in detectors((0, 1, 2)).items():
             (row,) = bench(make, scenarios)
             shown = {"change": name, "detector": detector, **row._asdict(), "delay": row.delay}
             print(json.dumps(shown | {"delays": list(row.delays)}), flush=True)
+            found = len(row.delays)
+            some = "" if found == seeds else f" ({found} of {seeds})"
+            table.setdefault(detector, []).append("missed" if row.delay is None else f"{row.delay}{some}")
+            false[detector] = false.get(detector, 0) + row.false
+    changes = list(CHANGES)[1:]
+    print(f"| | {' | '.join(changes)} | false alarms |", "|---" * (len(changes) + 2) + "|", sep="\n")
+    for detector, cells in table.items():
+        print(f"| {detector} | {' | '.join(cells[1:])} | {false[detector]} |")
 
 
 if __name__ == "__main__":

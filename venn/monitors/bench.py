@@ -29,7 +29,13 @@ class Scenario(NamedTuple):
 
 
 class BenchRow(NamedTuple):
-    """How a detector did on the scenarios of one name."""
+    """How a detector did on the scenarios of one name.
+
+    Examples
+    --------
+    >>> BenchRow("sudden", streams=3, calm=300, false=0, delays=(8, 12), missed=1).delay
+    8
+    """
 
     name: str
     streams: int

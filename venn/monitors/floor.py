@@ -556,17 +556,21 @@ class FloorWatch(Saved):
         size = min(self.n, self.memory)
         span = f"of the last {size}" if self.n > size else f"of all {size}"
         if not self.below:
-            return f"{self.about}; {self.floor.of.said(self.mean(size))} {span}"
+            return f"{self.about}; {self._said(self.mean(size))} {span}"
         parts = []
         if self._lasts(self.n) and self.change is not None:
             since = self.n - self.change.step + 1
             size, span = (since, f"of the {since} since then") if since < size else (size, span)
             begun = str(self.change) if self.counted == "step" else str(self.change).replace("about", "about question")
-            parts.append(f"since {begun}: {self.floor.of.said(self.mean(size))} {span}")
+            parts.append(f"since {begun}: {self._said(self.mean(size))} {span}")
             parts.append(f"last alarm at {self.last}")
         if self.since_start:
-            parts.append(f"since the start {self.floor.of.said(self.worst_mean)} at best, by a bound for all steps")
+            parts.append(f"since the start {self._said(self.worst_mean)} at best, by a bound for all steps")
         return f"{BELOW}, {self.floor}, {'; '.join(parts)}"
+
+    def _said(self, mean: float) -> str:
+        """Return a mean loss in words: an estimate, where labels come by lot."""
+        return f"{self.floor.of.said(mean)}{'' if self.floor.chance == 1 else ', by estimate,'}"
 
     def judged(self, found: Verdict, alone: bool) -> Verdict:
         """Return the verdict where a monitor's own is `found`; `alone`: it has no other evidence, and judges this."""

@@ -35,7 +35,14 @@ class Draw(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What `Online.ask` returns where labels are asked for by lot."""
+    """What `Online.ask` returns where labels are asked for by lot.
+
+    Examples
+    --------
+    >>> prediction, wanted = Asked("yes", True)
+    >>> wanted
+    True
+    """
 
     prediction: Any  #: as without lots
     wanted: bool  #: whether to find out its label; an answer to any other question is refused
