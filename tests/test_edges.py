@@ -30,7 +30,7 @@ from venn.show.notify import AlarmCommand
 SQUARES = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, [0, 1])
 WINDOW = venn.Conformal(venn.SlidingWindow(SQUARES, 10))
 RIDGE = venn.machines.KernelRidge(venn.RBF(0.5), 1.0)
-GIVEN = {"classes": [0, 1], "machine": SQUARES, "predictor": WINDOW, "monitor": venn.Monitor([0, 1])}
+GIVEN = {"classes": [0, 1], "machine": SQUARES, "predictor": WINDOW, "monitor": venn.Monitor([0, 1]), "chance": 0.5}
 OF_NUMBERS = ("ConformalDistribution", "ConformalIntervals", "InductiveDistribution")
 
 

@@ -262,6 +262,9 @@ def test_the_command_line_rings_and_ends_with_a_code(tmp_path):
         shown = call("monitor", journal, "--once")
         assert shown.exit_code == code
         assert (state in shown.output) == (code == 3)
+    page = tmp_path / "page.html"
+    assert call("report", str(tmp_path / ".99.db"), "--out", str(page)).exit_code == 0
+    assert 'class="status below-the-floor"' in page.read_text()
     sent = json.loads((tmp_path / "alarm.json").read_text())
     assert sent["verdict"]["state"] == "below the floor"
     assert sent["about"] == "floor, accuracy of at least .990"
