@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from math import log
 
 import numpy as np
@@ -436,3 +436,22 @@ def test_what_is_claimed_without_labels_is_said_and_that_nothing_is_proved(tmp_p
         f"40 questions without a label: {lower} to {upper} claimed. Nothing is proved"
         in (tmp_path / "page.html").read_text()
     )
+
+
+def test_questions_that_hold_up_the_floor_are_in_the_checkpoint(tmp_path):
+    def run(path, cuts):
+        rng, wanted, found = np.random.default_rng(0), [], None
+        for start, stop in pairwise(cuts):
+            with venn.Online(machine(), venn.Monitor(CLASSES, floor=0.8), path, labels=venn.online.Lot(0.4)) as online:
+                for number in range(start, stop):
+                    wanted += [number] if online.ask(rng.normal(size=2), number).wanted else []
+                if stop == cuts[-1]:
+                    for number in reversed(wanted):
+                        online.answer(number, CLASSES[number % 3 > 0])
+                watch = online.monitors["TransductiveVenn"].floor_watch
+                found = pack(watch), watch.n
+        return found
+
+    whole = run(tmp_path / "a.db", (0, 30))
+    assert whole == run(tmp_path / "b.db", (0, 11, 24, 30))
+    assert whole[1] == 30
