@@ -36,7 +36,12 @@ from .synthetic import Synthetic as Synthetic
 from .synthetic import Waves as Waves
 from .synthetic import categorical as categorical
 from .synthetic import change_point as change_point
+from .synthetic import covariate_shift as covariate_shift
 from .synthetic import flip_labels as flip_labels
 from .synthetic import gaussians as gaussians
+from .synthetic import gradual as gradual
 from .synthetic import label_shift as label_shift
+from .synthetic import seasonal as seasonal
+from .synthetic import stuck_sensor as stuck_sensor
+from .synthetic import unit_change as unit_change
 from .synthetic import waves as waves

@@ -1,8 +1,9 @@
 """Synthetic streams, to try alarms on: label probabilities are known, and streams can break at a known step.
 
 Two streams do not change: `gaussians` and, with nominal features, `categorical`. A stream breaks where labels change
-their meaning (`flip_labels`), where another source takes over (`change_point`), or where the classes become more or
-less frequent (`label_shift`).
+their meaning (`flip_labels`), where another source takes over at once (`change_point`) or little by little (`gradual`),
+where the classes become more or less frequent (`label_shift`), or come and go (`seasonal`), where other objects come
+(`covariate_shift`), where a sensor no longer moves (`stuck_sensor`) or counts in another unit (`unit_change`).
 """
 
 from __future__ import annotations
@@ -278,6 +279,180 @@ def label_shift(
         probabilities[after:] *= keep
         probabilities[after:] /= probabilities[after:].sum(axis=1, keepdims=True)
     return _with(stream, stream.X[kept], stream.y[kept], probabilities, f".label_shift({after})")
+
+
+def gradual(before: Stream, then: Stream, after: int, over: int, *, seed: int = 0) -> Stream:
+    """Return one stream that becomes another: step by step more of its examples are those of `then` at their place.
+
+    Parameters
+    ----------
+    before, then : Stream
+        Of the same length, classes, in the same order, and features.
+    after : int from 0 to len(before)
+        Number of examples before the change begins.
+    over : int >= 1
+        Number of further ones after which all come from `then`.
+    seed : int >= 0, default 0
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> before, then = gaussians(300), gaussians(300, turn=60, seed=1)
+    >>> stream = gradual(before, then, after=100, over=100)
+    >>> bool((stream.X[:100] == before.X[:100]).all()), bool((stream.X[200:] == then.X[200:]).all())
+    (True, True)
+    """
+    after, both = _step(before, after, "before"), change_point(before, then, len(before))
+    if len(then) != len(before):
+        raise ValueError(f"then must have the {len(before)} examples of before, got {len(then)}")
+    draws = np.random.default_rng([whole_number("seed", seed, 0), SELECT]).random(len(before))
+    late = draws < (np.arange(len(before)) - after) / size("over", over, 1)
+    rows = np.where(late, len(before) + np.arange(len(before)), np.arange(len(before)))
+    known = _known(both)
+    known = None if known is None else known[rows]
+    return _with(before, both.X[rows], both.y[rows], known, f".gradual({after})")
+
+
+def covariate_shift(stream: Stream, after: int, column: int = 0, strength: float = 2.0, *, seed: int = 0) -> Stream:
+    """Return the stream with other objects after the first `after`: P(y | x) stays, and the stream gets shorter.
+
+    Examples after that are kept with the probability 1 / (1 + exp(-strength x_column)).
+
+    Parameters
+    ----------
+    stream : Stream
+    after : int from 0 to len(stream)
+    column : int >= 0, default 0
+    strength : float, default 2
+        Of a negative one, small values become frequent.
+    seed : int >= 0, default 0
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> shifted = covariate_shift(gaussians(3000), after=1000)
+    >>> bool(shifted.drop(1000).X[:, 0].mean() > 0.2)
+    True
+    """
+    after, column, strength = _step(stream, after), _column(stream, column), real_number("strength", strength)
+    keep = 1 / (1 + np.exp(-np.clip(strength * stream.X[:, column], -500, 500)))
+    kept = np.random.default_rng([whole_number("seed", seed, 0), SELECT]).random(len(stream)) < keep
+    kept[:after] = True
+    known = _known(stream)
+    return _with(
+        stream, stream.X[kept], stream.y[kept], None if known is None else known[kept], f".covariate_shift({after})"
+    )
+
+
+def stuck_sensor(stream: Stream, after: int, column: int = 0) -> Stream:
+    """Return the stream with the value of a column after the first `after` examples as it was in the last of them.
+
+    What it was is lost, so no P(y | x) is known of the stream.
+
+    Parameters
+    ----------
+    stream : Stream
+    after : int from 1 to len(stream)
+    column : int >= 0, default 0
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> float(stuck_sensor(gaussians(5), after=3).X[2:, 0].std())
+    0.0
+    """
+    after, column, X = _step(stream, after), _column(stream, column), np.array(stream.X)
+    X[after:, column] = X[max(after - 1, 0), column]
+    return _with(stream, X, stream.y, None, f".stuck_sensor({after})")
+
+
+def unit_change(stream: Stream, after: int, column: int = 0, factor: float = 2.54) -> Stream:
+    """Return the stream with a column multiplied by a factor after the first `after` examples.
+
+    Parameters
+    ----------
+    stream : Stream
+    after : int from 0 to len(stream)
+    column : int >= 0, default 0
+    factor : float, default 2.54
+        Centimetres in an inch.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> stream = gaussians(5)
+    >>> (unit_change(stream, after=3, factor=2.0).X[:, 0] / stream.X[:, 0]).tolist()
+    [1.0, 1.0, 1.0, 2.0, 2.0]
+    """
+    after, column, X = _step(stream, after), _column(stream, column), np.array(stream.X)
+    if real_number("factor", factor) == 0:
+        raise ValueError("factor must not be 0: the column would be lost")
+    X[after:, column] *= factor
+    return _with(stream, X, stream.y, _known(stream), f".unit_change({after})")
+
+
+def seasonal(stream: Stream, after: int, period: int = 500, strength: float = 0.8, *, seed: int = 0) -> Stream:
+    """Return the stream where, after the first `after` examples, the first class comes and goes; it gets shorter.
+
+    Examples are kept or left out by their label alone: of the first class with a probability that goes up and down as a
+    sine over `period` examples, of the others with one that goes down and up.
+
+    Parameters
+    ----------
+    stream : Stream
+    after : int from 0 to len(stream)
+    period : int >= 2, default 500
+    strength : float from 0 to 1, default 0.8
+    seed : int >= 0, default 0
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> seasonal(gaussians(3000), after=1000)
+    <Stream 'gaussians'.seasonal(1000): 2016 examples, 2 features, 3 classes>
+    """
+    after, strength = _step(stream, after), real_number("strength", strength, 0, 1)
+    wave = strength * np.sin(2 * np.pi * (np.arange(len(stream)) - after) / size("period", period, 2))
+    keep = (1 + np.where(np.arange(len(stream.classes)) == 0, wave[:, None], -wave[:, None])) / 2  # by step and class
+    keep[:after] = 0.5
+    known = _known(stream)
+    if known is not None:
+        known *= keep
+        known /= known.sum(axis=1, keepdims=True)
+        known[:after] = stream.probabilities[:after]  # type: ignore[attr-defined]
+    kept = np.random.default_rng([whole_number("seed", seed, 0), SELECT]).random(len(stream))
+    kept = kept < keep[np.arange(len(stream)), stream.y]
+    kept[:after] = True
+    known = None if known is None else known[kept]
+    return _with(stream, stream.X[kept], stream.y[kept], known, f".seasonal({after})")
+
+
+def _column(stream: Stream, column: Any) -> int:
+    """Return the position of a column, or say what is wrong."""
+    found = whole_number("column", column, 0)
+    if found >= len(stream.features):
+        raise ValueError(f"column must be one of the {len(stream.features)} of the stream, got {column!r}")
+    return found
 
 
 def _known(stream: Stream) -> Floats | None:

@@ -94,6 +94,14 @@ PARAMETERS = {
         venn.shifts.CovariateShift(venn.shifts.LogLinear([0.5, 0.5], 2.0)),
     ],
     "LogLinear": lambda: [venn.shifts.LogLinear([1.0]), venn.shifts.LogLinear([1.0, 2.0], 0.5)],
+    "Floor": lambda: [venn.monitors.Floor(0.9), venn.monitors.Floor(0.8, of="coverage", level=0.1)],
+    "Lot": lambda: [venn.online.Lot(0.1), venn.online.Lot(0.5, seed=3)],
+    "Accuracy": lambda: [venn.monitors.Accuracy()],
+    "Coverage": lambda: [venn.monitors.Coverage(), venn.monitors.Coverage(0.2)],
+    "Cost": lambda: [
+        venn.monitors.Cost({"a": {"a": 0, "b": 1}, "b": {"a": 2, "b": 0}}),
+        venn.monitors.Cost({"a": {"a": 0, "b": 3}, "b": {"a": 2, "b": 0}}),
+    ],
     "WorstCase": lambda: [venn.decisions.WorstCase()],
     "Hurwicz": lambda: [venn.decisions.Hurwicz(), venn.decisions.Hurwicz(0.25)],
     "LeastRegret": lambda: [venn.decisions.LeastRegret()],
@@ -170,6 +178,8 @@ PREDICTIONS = {
     "ClassIntervals": lambda: venn.prediction.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
+    **dict.fromkeys(("BenchRow", "Scenario"), "plain values, test_bench.py"),
+    "Asked": "a pair, test_floor.py",
     "Scale": "its parameters exclude each other, test_machine_scale.py",
     **dict.fromkeys(("Stack", "Refits", "ScorerForecast"), "what a forecaster trains, test_stack.py"),
     **dict.fromkeys(

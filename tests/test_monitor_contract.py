@@ -60,6 +60,11 @@ RUNNING = {
         )
         for name in ("StitchedBound", "EmpiricalBernstein", "BettingBound")
     },
+    "FloorWatch": (
+        lambda: venn.monitors.FloorWatch(0.6, memory=50),
+        lambda rng: (float(rng.random()),),
+        [("x",), (math.nan,), (1.2,), (-1,), (0.5, "x"), (0.5, 1.5)],
+    ),
     "Monitor": (
         lambda: venn.Monitor(("a", "b"), window=8),
         set_monitor_step,
@@ -118,7 +123,7 @@ def test_damaged_states_are_refused(name):
     assert pickle.dumps(other.state) == pickle.dumps(good)
 
 
-@pytest.mark.parametrize("name", [name for name in RUNNING if name not in ("Monitor", "ForwardEProcess")])
+@pytest.mark.parametrize("name", [name for name in RUNNING if name not in ("Monitor", "ForwardEProcess", "FloorWatch")])
 def test_many_steps_are_the_loop(name):
     make, step, _ = RUNNING[name]
     rng = np.random.default_rng(2)

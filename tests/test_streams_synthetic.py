@@ -131,6 +131,10 @@ BREAKS = {
     "flip_labels": lambda stream, after: streams.flip_labels(stream, after),
     "change_point": lambda stream, after: streams.change_point(stream, stream.shuffle(1), after),
     "label_shift": lambda stream, after: streams.label_shift(stream, after, (1, 0, 3), seed=2),
+    "gradual": lambda stream, after: streams.gradual(stream, stream.shuffle(1), after, 500),
+    "covariate_shift": lambda stream, after: streams.covariate_shift(stream, after, 1),
+    "unit_change": lambda stream, after: streams.unit_change(stream, after),
+    "seasonal": lambda stream, after: streams.seasonal(stream, after),
 }
 
 
@@ -143,7 +147,8 @@ def test_a_break_leaves_what_came_before_and_the_source_as_they_were(stream, kin
     assert np.array_equal(stream.y, y)
     assert np.array_equal(broken.X[:1000], X[:1000])
     assert np.array_equal(broken.y[:1000], y[:1000])
-    assert not np.array_equal(broken.y[1000:1100], y[1000:1100])
+    same = np.array_equal(broken.y[1000:1100], y[1000:1100])
+    assert not (same and np.array_equal(broken.X[1000:1100], X[1000:1100]))
     assert np.array_equal(broken.X, again.X)
     assert np.array_equal(broken.y, again.y)
     assert (broken.name, broken.classes, broken.features) == (stream.name, stream.classes, stream.features)
@@ -251,6 +256,9 @@ def test_breaks_refuse_bad_parameters():
         (lambda: streams.label_shift(stream, 3, {"x": 1}), r"proportions must be of the classes \(0, 1\), got 'x'"),
         (lambda: streams.label_shift(stream, 3, 0.5), "proportions must be a sequence of 2 numbers or a mapping"),
         (lambda: streams.label_shift(stream, 3, (1, 1), seed="x"), "seed must be an integer >= 0, got 'x'"),
+        (lambda: streams.gradual(stream, stream.take(9), 3, 5), "then must have the 10 examples of before, got 9"),
+        (lambda: streams.covariate_shift(stream, 3, 2), "column must be one of the 2 of the stream, got 2"),
+        (lambda: streams.seasonal(stream, 3, strength=2), "strength must"),
         (lambda: streams.label_shift(one, 0, (1, 1)), "0 for a class that never occurs, got 0.5 for 'b'"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):

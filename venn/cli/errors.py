@@ -47,8 +47,8 @@ def one_line_errors() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show, warnings.showwarning)
             yield
-    except BrokenPipeError:
-        raise  # nobody reads on: no error, see `interrupt.unread`
+    except (BrokenPipeError, click.exceptions.Exit):
+        raise  # nobody reads on, see `interrupt.unread`; or an end with a code: no errors
     except MemoryError:
         raise click.ClickException(
             "too little memory for the kernel of all examples, 8 bytes a pair: take fewer with --steps"

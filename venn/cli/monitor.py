@@ -24,6 +24,7 @@ from venn.cli.serve import PAGE, follow, guard, holds_journal, holds_record, ser
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
 from venn.monitors.drift import Drift
 from venn.monitors.shared_level import trainings_of
+from venn.monitors.verdict import BELOW, Verdict
 from venn.online.forecaster import watched
 from venn.online.record import Record
 from venn.online.replaying import advance, length
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
     from venn.show.live import Live
 
 BLOCK = 64  # steps of a record between two checks of the clock
+SUNK = 3  # exit code
 NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 #: Options for what is there already, by table and key.
 OF_JOURNALS = {("view", "json"), ("view", "once"), ("view", "serve"), *(("access", key) for key in DECLARED["access"])}
 OF_RECORDS = {
     ("predictor", "names"), ("source", "steps"), ("monitor", "level"), ("monitor", "run_length"),
+    ("monitor", "floor"),
     *(("view", key) for key in ("progress", "speed", "window", "out", "json")),
 }  # fmt: skip
 
@@ -50,12 +53,15 @@ def monitor(data: str, config: Config) -> None:
     DATA is a named data set (see `venn datasets`). FILE is the journal of a run, a record written by `venn replay`, or
     a CSV file (- for one on standard input), which needs --label. --serve shows a journal in the browser. In a terminal
     the view is live; elsewhere each alarm is one line, and a summary comes last. Ctrl-C or SIGTERM ends the watch: what
-    was seen until then is shown, and written with --out. Into a pipe or a file a journal is followed until its run has
+    was seen until then is shown, and written with --out. With --floor, or where the run of a journal has one, the exit
+    code is 3 if the floor is not kept. Into a pipe or a file a journal is followed until its run has
     ended; --once does not wait for that.
     """
     chosen, watch, view = Learning(config), config.monitor, config.view
     out, as_json = None if view.out is None else Path(view.out), view.json
-    settings: dict[str, Any] = {"level": watch.level, "run_length": watch.run_length, "window": view.window}
+    settings: dict[str, Any] = {
+        "level": watch.level, "run_length": watch.run_length, "window": view.window, "floor": watch.floor,
+    }  # fmt: skip
 
     def say(text: str) -> None:
         click.echo(text, err=as_json)
@@ -70,7 +76,7 @@ def monitor(data: str, config: Config) -> None:
                     data, config.access.host, PAGE if config.access.port is None else config.access.port, guard(config)
                 )
             else:
-                follow(data, as_json, view.once)
+                _end(follow(data, as_json, view.once))
             return
         if view.once and not is_named(data) and not (Path(data).exists() and os.path.getsize(data)):
             follow(data, as_json, True)  # which says what it misses
@@ -96,9 +102,17 @@ def monitor(data: str, config: Config) -> None:
                 (out / "snapshots.json").write_text(json.dumps(finite(snapshots), allow_nan=False, indent=1) + "\n")
             written = [out / "record.npz", out / "snapshots.json", *chosen.drawn(record, out)]
             say(f"wrote {out}/: {', '.join(path.name for path in written)}")
-        conclude(overall(snapshots), say)
+        verdict = overall(snapshots)
+        conclude(verdict, say)
     if status:
         click.get_current_context().exit(status)
+    _end(verdict)
+
+
+def _end(verdict: Verdict | None) -> None:
+    """End with a code of its own if the floor that was set is not kept."""
+    if verdict is not None and verdict.state == BELOW:
+        click.get_current_context().exit(SUNK)
 
 
 class Shown(NamedTuple):
@@ -120,7 +134,8 @@ def _of_record(data: str, chosen: Learning, settings: Mapping[str, Any], every: 
     missing = [name for name in names if name not in record]
     if missing:
         raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
-    monitors, total = monitors_of(record, names, **settings), length(record, chosen.config.source.steps)
+    monitors = monitors_of(record, chosen.config.predictor.names, **settings)
+    total = length(record, chosen.config.source.steps)
     steps = watch_record(record, monitors, total or 0, every)
     return Shown(record.data or data, total, record, {**monitors}, steps)
 

@@ -264,6 +264,10 @@ class MonitorTable(OptionTable, frozen=True, kw_only=True):
         "Chance that any predictor ever has a false alarm: each has its share.")] = 0.01
     run_length: Annotated[float, Meta(gt=1), Option(
         "Mean number of examples to a false alarm of the detectors for repeated changes.", rare=ALL)] = 100_000.0
+    floor: Annotated[Annotated[float, Meta(gt=0, lt=1)] | None, Option(
+        "Least accuracy of the first predictor, of a forecaster its forecast; of numbers, least share inside the "
+        "interval at 0.05. An alarm rings when it is not kept, whatever was claimed; venn monitor then ends with code "
+        "3. It has a level of .01 of its own.", (*RUN, *MONITOR, "replay"))] = None
     conformal: Annotated[bool, Option(
         "Also conformal predictors on the machines of Venn and Venn-Abers ones: their p-values ring sooner.")] = True
     drift: Annotated[bool, Option(

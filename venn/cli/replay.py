@@ -241,7 +241,7 @@ def replay(data: str, config: Config) -> None:
                 record.save(folder / "record.npz")
         written = [folder / "record.npz", *chosen.drawn(record, folder)]
 
-    verdicts = verdicts_of(record)
+    verdicts = verdicts_of(record, config.monitor.floor)
     if as_json:
         summary = _summary(record, stream.name, tuning, verdicts)
         click.echo(json.dumps(finite(summary | {"verdict": verdict_on(panel, verdicts).plain()}), allow_nan=False))

@@ -19,6 +19,7 @@ from venn.cli.interrupt import Interrupt
 from venn.cli.options import Config
 from venn.cli.output import finite
 from venn.cli.words import conclude
+from venn.monitors.verdict import Verdict
 from venn.online.lock import held
 from venn.online.watch import Watch
 from venn.show.page.feed import Feed
@@ -27,6 +28,7 @@ MAGIC = b"SQLite format 3\0"
 PAGE, METRICS = 5006, 9477  # ports
 NAP = 0.1  # seconds
 OFTEN = 0.5  # seconds between two updates
+SEEN = ("verdict", "recent", "evidence", "alarms", "floor")  # of the snapshot of a monitor
 
 TOKEN = "VENN_TOKEN"  # of the environment
 
@@ -92,15 +94,15 @@ def serve_page(run: str, host: str, at: int, guard: dict[str, Any]) -> None:
     feed.close()
 
 
-def follow(run: str, as_json: bool, once: bool = False) -> None:
+def follow(run: str, as_json: bool, once: bool = False) -> Verdict | None:
     """Show a run in the terminal until Ctrl-C, elsewhere until it has ended; `once`: as it is now.
 
-    With `as_json` print its figures once.
+    With `as_json` print its figures once. Return the verdict.
     """
     if as_json:
         with Watch(run) as watch:
             click.echo(json.dumps(finite(_snapshots(watch)), allow_nan=False))
-        return
+            return watch.verdict()
     from venn.show.live import Live
 
     with ExitStack() as stack:
@@ -125,6 +127,7 @@ def follow(run: str, as_json: bool, once: bool = False) -> None:
         said = f"{counts.asked:,} questions and {counts.answered:,} answers"
         click.echo(f"{run}: {said}; no figures yet: venn run writes them as it goes on")
     conclude(verdict, click.echo)
+    return verdict
 
 
 def _snapshots(watch: Watch) -> dict[str, Any]:
@@ -136,7 +139,7 @@ def _snapshots(watch: Watch) -> dict[str, Any]:
             found[name] = snapshot["monitor"]
         elif snapshot is not None:
             monitor = snapshot["monitor"]
-            seen = {} if monitor is None else {key: monitor[key] for key in ("verdict", "recent", "evidence", "alarms")}
+            seen = {} if monitor is None else {key: monitor[key] for key in SEEN if key in monitor}
             found[name] = snapshot["told"] | seen
     return found
 

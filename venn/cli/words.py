@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import bdtrc as binomial_tail
 
 from venn.cli.predictors import BY_CLASS
+from venn.labels import LabelSpace
 from venn.machines.scale import FIRST
 from venn.monitors.curves import SetCurves
 from venn.monitors.drift import Drift
@@ -16,7 +17,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import together
 from venn.monitors.sources import AmongAll
 from venn.monitors.verdict import Verdict, worst
-from venn.online.forecaster import INTERVALS, SETS, Forecaster, watched
+from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, watched
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label
@@ -90,23 +91,46 @@ def conclude(verdict: Verdict | None, say: Callable[[str], object]) -> None:
         say(plain(f"verdict: {verdict}"))  # a predictor's name may hold line ends and marks of direction
 
 
-def monitors_of(record: Record, names: Iterable[str] | None = None, **settings: Any) -> dict[str, Monitor]:
+def with_floor(monitors: Watching, name: str, space: LabelSpace, floor: float | None, **settings: Any) -> Watching:
+    """Return the monitors where that of a predictor watches a floor as well; one that is not watched gets one."""
+    if floor is None:
+        return monitors
+    one = monitors.get(name)
+    given = {"classes": space, "sources": (), **settings} if one is None else one.parameters
+    return monitors | {name: Monitor(**(given | {"floor": floor}))}
+
+
+def monitors_of(
+    record: Record, names: Iterable[str] | None = None, floor: float | None = None, **settings: Any
+) -> Watching:
     """Return monitors for the predictors of a record that share one level, as in the run that made it.
 
     Objects, which a record does not hold, have their share there.
     """
-    chosen = watched(record.names) if names is None else names
-    return together(chosen, record.space, restarts=record.restarts, spare=1, **settings)
+    chosen = watched(record.names) if names is None else list(names)
+    found: Watching = {**together(chosen, record.space, restarts=record.restarts, spare=1, **settings)}
+    first = next(iter(record.names if names is None else chosen))
+    return with_floor(found, first, record.space, floor, **_window(settings))
 
 
-def monitors_on(panel: Panel, level: float, run_length: float, drift: bool, **settings: Any) -> Watching:
-    """Return monitors for the predictors of a panel, and with `drift` one of the objects, that share one level."""
+def _window(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key == "window"}
+
+
+def monitors_on(
+    panel: Panel, level: float, run_length: float, drift: bool, floor: float | None = None, **settings: Any
+) -> Watching:
+    """Return monitors for the predictors of a panel, and with `drift` one of the objects, that share one level.
+
+    The floor is that of the panel's first predictor.
+    """
     objects = Drift(AmongAll(size=BAG), first=FIRST) if drift else None
     parts = {name: panel[name] for name in watched(panel)}
-    return together(parts, panel.space, level=level, run_length=run_length, objects=objects, **settings)
+    found = together(parts, panel.space, level=level, run_length=run_length, objects=objects, **settings)
+    return with_floor(found, next(iter(panel)), panel.space, floor, **_window(settings))
 
 
-def watch_record(record: Record, monitors: Mapping[str, Monitor], total: int, every: int) -> Iterator[int]:
+def watch_record(record: Record, monitors: Mapping[str, Any], total: int, every: int) -> Iterator[int]:
     """Let monitors watch the first steps of a record; yield how many they have seen, after every few and at last."""
     steps = {name: record.outcomes(name) for name in monitors}
     for first in range(0, total, every):
@@ -116,9 +140,9 @@ def watch_record(record: Record, monitors: Mapping[str, Monitor], total: int, ev
         yield part.stop
 
 
-def verdicts_of(record: Record) -> dict[str, Verdict]:
+def verdicts_of(record: Record, floor: float | None = None) -> dict[str, Verdict]:
     """Return the verdicts of monitors that watch a record from its first step to its last, sharing one level."""
-    monitors = monitors_of(record)
+    monitors = monitors_of(record, floor=floor)
     for _ in watch_record(record, monitors, len(record), max(1, len(record))):
         pass
     return {name: monitor.verdict() for name, monitor in monitors.items()}
@@ -126,5 +150,5 @@ def verdicts_of(record: Record) -> dict[str, Verdict]:
 
 def verdict_on(panel: Panel, verdicts: Mapping[str, Verdict]) -> Verdict:
     """Return the worst of the verdicts; what stands beside a forecaster, to be compared with it, does not count."""
-    own = (INTERVALS, SETS) if isinstance(panel, Forecaster) else verdicts
-    return worst({name: verdicts[name] for name in own})
+    own = (FORECAST, INTERVALS, SETS) if isinstance(panel, Forecaster) else verdicts
+    return worst({name: verdicts[name] for name in own if name in verdicts})

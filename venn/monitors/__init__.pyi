@@ -5,6 +5,9 @@ from .alarms import Alarm as Alarm
 from .alarms import ChangePoint as ChangePoint
 from .alarms import ShiryaevRoberts as ShiryaevRoberts
 from .alarms import Ville as Ville
+from .bench import BenchRow as BenchRow
+from .bench import Scenario as Scenario
+from .bench import bench as bench
 from .bounds import BettingBound as BettingBound
 from .bounds import DeviationBand as DeviationBand
 from .bounds import EmpiricalBernstein as EmpiricalBernstein
@@ -21,6 +24,11 @@ from .calibration import sharpness as sharpness
 from .curves import Efficiency as Efficiency
 from .curves import efficiency as efficiency
 from .drift import Drift as Drift
+from .floor import Accuracy as Accuracy
+from .floor import Cost as Cost
+from .floor import Coverage as Coverage
+from .floor import Floor as Floor
+from .floor import FloorWatch as FloorWatch
 from .martingales import BetaPlugIn as BetaPlugIn
 from .martingales import CompositeJumper as CompositeJumper
 from .martingales import PlugIn as PlugIn

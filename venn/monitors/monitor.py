@@ -15,6 +15,7 @@ from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms
 from venn.monitors.bounds import StitchedBound
 from venn.monitors.curves import Outcomes, outcome
 from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts
+from venn.monitors.floor import Floor, FloorWatch, floor_of
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.martingales import CompositeJumper, Martingale, pattern
@@ -89,10 +90,18 @@ def _held_evidence(name: str, values: Any, space: LabelSpace) -> tuple[Evidence,
     return values
 
 
+def _held_floor(name: str, value: Any, wanted: FloorWatch | None) -> FloorWatch | None:
+    """Return what watches the floor of a state, None where there is no floor; or say what it must be."""
+    if wanted is None and value is not None:
+        raise ValueError(f"{name} must be None, for there is no floor, got {value!r}")
+    return None if wanted is None else held_like(name, value, wanted)
+
+
 SPACE = own(lambda monitor: label_space(monitor.classes))
 ACCURACY = own(lambda _: StitchedBound(0.05, empirical=True))  # of the mean conditional accuracy
 BINS = own(lambda _: CalibrationBins())
 JUDGE = own(lambda monitor: Judge(monitor.level, monitor.window))
+FLOOR = own(lambda one: None if one.floor is None else FloorWatch(one.floor, min(one.window, MEMORY)))
 
 
 @component
@@ -143,6 +152,9 @@ class Monitor(TakesTurns, Saved):
         one to the next but not across (schedules that are "exact within a period"). Of k periods each has `level` / k:
         the chance that any of them ever rings falsely is at most `level`, and `ShiryaevRoberts` rings falsely at most
         n / `run_length` times in n steps on average, as before; only its first alarm may then come sooner.
+    floor : Floor or float, optional
+        What must hold whatever is claimed, an accuracy if it is a number: see `venn.monitors.Floor`. It has a level of
+        its own. With `sources=()` the verdict is about the floor alone.
 
     Attributes
     ----------
@@ -182,6 +194,7 @@ class Monitor(TakesTurns, Saved):
     martingale: Martingale = param(_bets, default=None, kw_only=True)
     sources: Sequence[Source] | None = param(optional, _sources, SPACE, default=None, kw_only=True)
     restarts: Sequence[int] = param(ascending, default=(), kw_only=True)
+    floor: Floor | None = param(optional, floor_of, default=None, kw_only=True)
 
     def _new_means(self) -> Means:
         kind = FORECAST if self._predictions is None else KINDS[self._predictions]
@@ -203,6 +216,7 @@ class Monitor(TakesTurns, Saved):
     #: Steps after which bets have begun or will begin anew, see `begin_anew`.
     _begins: tuple[int, ...] = state(ascending, start=own(lambda one: one.restarts))
     _anew: int = state(held_int, start=0)  # the step after which everything began anew
+    floor_watch: FloorWatch | None = state(_held_floor, FLOOR, start=FLOOR)
 
     def derive(self) -> None:
         """Make what scores predictions."""
@@ -242,8 +256,8 @@ class Monitor(TakesTurns, Saved):
     @property
     def ringing(self) -> ChangePoint | None:
         """If an alarm rang at the latest step: when the change began that it belongs to, an estimate."""
-        rang = bool(self._alarms) and self._alarms[-1].step == self.n
-        return self._judge.change if rang else None
+        case = self._judge.case
+        return case.change if case is not None and case.last == self.n else None
 
     # ------------------------------------------------------------------ updating
 
@@ -264,6 +278,10 @@ class Monitor(TakesTurns, Saved):
             An unknown label, other classes, another guarantee, or numbers that are not probabilities. In all
             cases the monitor is unchanged.
         """
+        return self._update(prediction, y, None)
+
+    def _update(self, prediction: Prediction, y: Label, given: Outcomes | None) -> tuple[Alarm, ...]:
+        """Process a prediction and its label; the floor judges the one that was given, where that is another."""
         truth, scorer = self.space.encode(y), self._scorer
         self._last = None
         if scorer.kind is None:
@@ -274,12 +292,14 @@ class Monitor(TakesTurns, Saved):
                 _check_guarantee(prediction, scorer.guaranteed)
             self._begin(kind_of(prediction), prediction.guaranteed)
         step = outcome(truth, predicted, self._numbers, self._row)
-        alarms = self._take(step)
+        alarms = self._take(step, given)
         self._last = prediction, y, step
         return alarms
 
     def update_like(self, other: Monitor, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
         """Do what `update` does; scores are taken from another monitor if it has just processed the same two objects.
+
+        If that has just processed another prediction, the one that was given to the user, the floor judges that one.
 
         Parameters
         ----------
@@ -298,7 +318,7 @@ class Monitor(TakesTurns, Saved):
         known, own = other._last, self._scorer
         same = known is not None and known[0] is prediction and known[1] is y and other.space == self.space
         if known is None or not same or prediction.guaranteed != own.guaranteed or own.kind is not other._scorer.kind:
-            return self.update(prediction, y)
+            return self._update(prediction, y, None if known is None else known[2])
         self._numbers[:], self._row[:] = other._numbers, other._row
         alarms = self._take(known[2])
         self._last = known
@@ -400,7 +420,7 @@ class Monitor(TakesTurns, Saved):
         self._score(kind)
         self._means = self._new_means()
 
-    def _take(self, step: Outcomes) -> tuple[Alarm, ...]:
+    def _take(self, step: Outcomes, given: Outcomes | None = None) -> tuple[Alarm, ...]:
         self._last = None  # the scores of the step before are gone
         n = self._means.n
         if n in self._begins:
@@ -414,7 +434,11 @@ class Monitor(TakesTurns, Saved):
             if alarms:
                 rung += alarms
                 witness = witness or evidence
-        kind, means = self._kind, self._means
+        kind, means, watch = self._kind, self._means, self.floor_watch
+        if watch is not None and watch.floor.chance == 1:  # else labels come by lot, see `settle`
+            low = watch.update(watch.floor.of.loss(given or step, kind, self.space))
+        else:
+            low = ()
         hit = kind.hit(step)
         kind.add(step, self._numbers, self._row, self.clip, means.sums, means.row())
         if kind.calibrated:
@@ -423,12 +447,40 @@ class Monitor(TakesTurns, Saved):
         self._accuracy.update(1.0 if hit else 0.0)
         if self._truths is not None:
             self._truths.append(step.truth)
-        if witness is None:
-            return ()
-        self._judge.ring(self._shown(kind), rung[0], witness)
+        if witness is not None:
+            self._judge.ring(self._shown(kind), rung[0], witness)
+        return self._rang((*rung, *low))
+
+    def _rang(self, rung: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
         self._alarms.extend(rung)
         self.count += len(rung)
-        return tuple(rung)
+        return rung
+
+    def by_lot(self, chance: float) -> None:
+        """Let the floor, if there is one, get its losses by `settle`: labels are asked for with this least chance.
+
+        Raises
+        ------
+        ValueError
+            The floor has seen steps.
+        """
+        watch = self.floor_watch
+        if watch is None or watch.floor.chance == chance:
+            return
+        if watch.n:
+            raise ValueError(f"labels must be asked for by lot from the first step on, got a floor after {watch.n}")
+        self.floor = Floor(**(watch.floor.parameters | {"chance": chance}))
+        self.floor_watch = FloorWatch(self.floor, watch.memory)
+
+    def loss_like(self, other: Monitor) -> float:
+        """Return the loss, by the floor, of the step that another monitor has just processed."""
+        if self.floor_watch is None or other._last is None:
+            raise ValueError(f"other must have just processed a step, and a floor be there, got {other!r}")
+        return self.floor_watch.floor.of.loss(other._last[2], other._kind, self.space)
+
+    def settle(self, loss: float | None, guess: float, chance: float) -> tuple[Alarm, ...]:
+        """Give the floor the loss of a question, None if its label was not asked for; return the alarms that ring."""
+        return () if self.floor_watch is None else self._rang(self.floor_watch.update(loss, guess, chance))
 
     def begin_anew(self, restarts: Sequence[int] = ()) -> None:
         """Begin all bets anew before the next step: the predictor has forgotten what it learned, as after a change.
@@ -475,6 +527,7 @@ class Monitor(TakesTurns, Saved):
           labels) of the latest `window` steps is not below .95 of that of the frequencies of the classes. It is valid
           then, and useless.
         - "as claimed" otherwise.
+        - "below the floor" before all these, if the monitor has a floor and that is not kept, see `FloorWatch`.
 
         What is certified. Only an alarm makes it "changed": while the conditions of the theorems above hold, it is ever
         so within n steps with probability at most level + n / run_length; the second part belongs to
@@ -520,9 +573,9 @@ class Monitor(TakesTurns, Saved):
         if kind is None:
             return self._judge.nothing()
         found = self._judge.judge(self._shown(kind), of_given)
-        if not self._anew:
-            return found
-        return replace(found, sentence=f"{found.sentence}; began anew after {self._anew}")
+        if self._anew:
+            found = replace(found, sentence=f"{found.sentence}; began anew after {self._anew}")
+        return found if self.floor_watch is None else self.floor_watch.judged(found, self.sources == ())
 
     def _shown(self, kind: Kind) -> Latest:
         """Return what the judge needs to know of the latest steps."""
@@ -580,6 +633,8 @@ class Monitor(TakesTurns, Saved):
             "recent": {"size": 0},
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
         }
+        if self.floor_watch is not None:
+            shown["floor"] = self.floor_watch.snapshot()
         if self.n:
             size = min(self.n, self.window)
             if verdict.state == CHANGED and verdict.since is not None:
@@ -598,6 +653,8 @@ class Monitor(TakesTurns, Saved):
             "window": {"size": 0},
             "evidence": [entry for evidence in self._evidence for entry in evidence.snapshot()],
         }
+        if self.floor_watch is not None:
+            shown["evidence"] += self.floor_watch.evidence()
         if self.n:
             size = min(self.n, self.window)
             shown["curves"] = self._kind.finished(self._means.of_all())

@@ -18,7 +18,8 @@ from venn.saved import Saved, component, param, saved, state
 
 CLAIMED, EARLY, DOUBTFUL, CHANGED = "as claimed", "too early to say", "doubtful", "changed"
 USELESS = "no better than guessing"
-STATES = (CLAIMED, EARLY, DOUBTFUL, USELESS, CHANGED)  #: from the best to the worst
+BELOW = "below the floor"  # that the user has set, see `venn.monitors.floor`
+STATES = (CLAIMED, EARLY, DOUBTFUL, USELESS, CHANGED, BELOW)  #: from the best to the worst
 BRIEF = 150  # latest steps that are judged beside a window of more: what comes and goes cancels in the longer one
 SKILL = 0.05  # least share of the loss of guessing that a predictor must save to be better than guessing
 VISIBLE = 0.1  # least departure from what is claimed that is looked for
@@ -36,7 +37,7 @@ class Verdict:
     Attributes
     ----------
     state : str
-        "as claimed", "doubtful", "no better than guessing", "changed" or "too early to say".
+        "as claimed", "doubtful", "no better than guessing", "changed", "too early to say" or "below the floor".
     since : int or None
         If changed, or no better than guessing since then, the estimated first step after the change; if as claimed
         again, the step of the last alarm.
@@ -89,8 +90,9 @@ class Verdict:
 def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
     """Return the worst of the verdicts on several predictors, with the name of the first predictor that has it.
 
-    From the best to the worst: as claimed, too early to say, doubtful, no better than guessing, changed. If each of k
-    verdicts is falsely "changed" with probability at most p, the worst of them is so with probability at most k p.
+    From the best to the worst: as claimed, too early to say, doubtful, no better than guessing, changed, below the
+    floor. If each of k verdicts is falsely "changed" with probability at most p, the worst of them is so with
+    probability at most k p.
 
     Raises
     ------

@@ -9,6 +9,8 @@ from .forecaster import Outlooks as Outlooks
 from .journal import Journal as Journal
 from .journal import JournalError as JournalError
 from .loop import Online as Online
+from .lot import Asked as Asked
+from .lot import Lot as Lot
 from .panel import Panel as Panel
 from .record import Record as Record
 from .repair import salvage as salvage

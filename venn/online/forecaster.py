@@ -14,11 +14,12 @@ from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.mixture import Mixture
 from venn.machines.scale import Scale, checked_ranges
 from venn.machines.stack import Stack
+from venn.monitors.floor import Floor, floor_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import together, trainings
 from venn.monitors.verdict import CHANGED, Verdict, worst
 from venn.online.panel import Noted, Panel
-from venn.parameters import by_name, fraction, integer, one_of
+from venn.parameters import by_name, fraction, integer, one_of, optional
 from venn.prediction import Floats, Label
 from venn.predictors.blocks import block_of
 from venn.predictors.expert_mixture import ExpertMixture
@@ -32,7 +33,7 @@ from venn.saved import checked_keys, held_int, saved
 from venn.schedules import Prefix
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
-CHOSEN = ("transductive", "last", "first", "ranges", "level", "on_change")
+CHOSEN = ("transductive", "last", "first", "ranges", "level", "on_change", "floor")
 RESTART, KEEP = "restart", "keep"
 LAST = 100_000  # examples, by default: after so many nothing trains any more
 SHARE = 0.7  # of the examples at a training: they train, the rest calibrates
@@ -260,6 +261,9 @@ class Forecaster(Panel):
         sets then say what they would say of an unchanged stream.
     beside : mapping of str to Predictor, optional
         Other predictors on the same stream, for comparison. They do not begin anew.
+    floor : Floor or float, optional
+        What must hold of the forecast, an accuracy if it is a number: see `venn.monitors.Floor`. A third monitor,
+        "forecast", judges that alone; an alarm of it does not make the forecaster begin anew.
 
     Attributes
     ----------
@@ -298,10 +302,12 @@ class Forecaster(Panel):
         level: float = 0.01,
         on_change: str = "restart",
         beside: Mapping[str, Predictor] | None = None,
+        floor: Floor | float | None = None,
     ) -> None:
         self.transductive = integer("transductive", transductive, 2)
         self.last = max(LAST, self.transductive) if last is None else integer("last", last, self.transductive)
         self.level = fraction("level", level)
+        self.floor: Floor | None = optional("floor", floor, floor_of)
         self.first: int | None = None
         self.ranges: tuple[tuple[float, float], ...] | None = None
         if scorer is not None:
@@ -329,6 +335,8 @@ class Forecaster(Panel):
         self._asked: tuple[Any, dict[int, Any]] | None = None  # the last object, and what was said of it
         watched = {name: self[name] for name in (INTERVALS, SETS)}
         self.monitors = together(watched, self.classes, level=self.level, spare=1)
+        if self.floor is not None:
+            self.monitors[FORECAST] = Monitor(self.classes, sources=(), floor=self.floor)
 
     def __repr__(self) -> str:
         intervals: Any = self[INTERVALS]
@@ -339,6 +347,7 @@ class Forecaster(Panel):
         beside = f", beside={others!r}" if others else ""
         chosen = f"transductive={self.transductive}, last={self.last}{scale}, level={self.level}"
         chosen += "" if self.on_change == RESTART else f", on_change={self.on_change!r}"
+        chosen += "" if self.floor is None else f", floor={self.floor!r}"
         return f"Forecaster({list(self.classes)!r}{scorer}, {chosen}{beside})"
 
     # -------------------------------------------------------------------- state
@@ -361,6 +370,7 @@ class Forecaster(Panel):
         made.transductive = integer("transductive", parameters["transductive"], 2)
         made.last = integer("last", parameters["last"], made.transductive)
         made.level = fraction("level", parameters["level"])
+        made.floor = optional("floor", parameters["floor"], floor_of)
         made.first = None if parameters["first"] is None else integer("first", parameters["first"], 0)
         made.ranges = None if parameters["ranges"] is None else checked_ranges("ranges", parameters["ranges"])
         predictors = parameters["predictors"]
@@ -465,7 +475,7 @@ class Forecaster(Panel):
             `other` is not as described, or there is no given scorer.
         """
         predictors = self._merged(other)
-        for name in ("transductive", "last", "level", "on_change"):
+        for name in ("transductive", "last", "level", "on_change", "floor"):
             if getattr(other, name) != getattr(self, name):
                 raise ValueError(
                     f"other must have the {name} {getattr(self, name)!r}, to be merged, got {getattr(other, name)!r}"
@@ -489,9 +499,13 @@ class Forecaster(Panel):
         finally:
             self._asked = None
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
-                rung = [monitor.update(said[name], y) for name, monitor in self.monitors.items()]
-                if any(rung) and self.on_change == RESTART and self.verdict().state == CHANGED:
+                rung = {name: monitor.update(said[name], y) for name, monitor in self.monitors.items()}
+                if self.on_change == RESTART and any(rung[name] for name in (INTERVALS, SETS)) and self._changed:
                     self._begin_anew()
+
+    @property
+    def _changed(self) -> bool:
+        return any(self.monitors[name].verdict().state == CHANGED for name in (INTERVALS, SETS))
 
     def _begin_anew(self) -> None:
         """Forget all examples, as after a change: a new bag, new bets, and the promises of a new stream."""

@@ -19,6 +19,7 @@ from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
 from venn.online.chain import QuestionRow, copy_object, encode, encode_object
 from venn.online.journal import Journal, JournalError, checked_id
+from venn.online.lot import Asked, Lot
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.online.replaying import ahead
@@ -69,6 +70,9 @@ class Online(TakesTurns):
         None: nothing is kept, and an id can be used again once its question no longer waits.
     patience : int >= 1, optional
         A question is given up when this many later ones have been asked. None: it waits for ever.
+    labels : Lot, optional
+        Asks for the labels of some questions only, by lot. A question whose label is not drawn is given up at once:
+        its prediction is all that is kept.
 
     Threads may share it: they take turns, in a transaction until it ends. Only the process that made it may use it. A
     forked child that outlives its parent keeps the journal locked.
@@ -126,9 +130,13 @@ class Online(TakesTurns):
         journal: Journal | str | os.PathLike[str] | None = None,
         *,
         patience: int | None = None,
+        labels: Lot | None = None,
     ) -> None:
+        if not isinstance(labels, Lot | None):
+            raise TypeError(f"labels must be a Lot, or None, got {labels!r}")
+        self.labels = labels
         self.alone = not isinstance(predictor, Panel)
-        self._run = Run(panel_of(predictor), monitor)
+        self._run = Run(panel_of(predictor), monitor, labels)
         self.patience = None if patience is None else integer("patience", patience, 1)
         self._owner = os.getpid()
         self._bulletin = Bulletin(self._run)
@@ -227,6 +235,7 @@ class Online(TakesTurns):
         Returns
         -------
         Forecast, Multiprobability, ClassIntervals or PredictionSet; for a panel, a dict of them by name
+            Where labels come by lot, a pair: the `prediction`, and whether its label is `wanted`.
 
         Raises
         ------
@@ -241,9 +250,10 @@ class Online(TakesTurns):
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)
             self._run.check(kept)
+            wanted = self._drawn(kept, predictions)
         run, journal, now = self._run, self.journal, time.time()
         asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions)
-        late = run.overdue(self.patience)
+        late = run.overdue(self.patience) + ([] if wanted else [(id, asked)])
         with self._sound:
             if journal is not None:
                 question = QuestionRow(asked.event, id, asked.step, encode_object(kept), encode(predictions), now)
@@ -257,11 +267,19 @@ class Online(TakesTurns):
             rung = run.ask(id, asked, now)
             for old, _ in late:
                 run.give_up(old, now)
-        if journal is not None and run.drifts:
+        if journal is not None and (run.drifts or self.labels is not None):
             self._bulletin.ring(run.answered + 1, now, rung)
             self._publish(journal, now)
         self._keep(PATIENT)
-        return next(iter(predictions.values())) if self.alone else predictions
+        said = next(iter(predictions.values())) if self.alone else predictions
+        return said if self.labels is None else Asked(said, wanted)
+
+    def _drawn(self, x: Any, predictions: Mapping[str, Any]) -> bool:
+        """Return whether the label of the next question is wanted."""
+        if self.labels is None:
+            return True
+        self.labels.check(predictions)
+        return self.labels.draw(self.asked + 1, x).wanted
 
     def _copied(self, x: Any) -> Any:
         """Return a copy of the object, which its owner may change before the label comes."""
@@ -286,7 +304,10 @@ class Online(TakesTurns):
         with self._sound:
             if self.journal is not None:
                 self.journal.expire(run.expired + 1, run.events + 1, waiting.event, now)
+            before = len(run.rung)
             run.give_up(id, now)
+            if self.journal is not None:
+                self._bulletin.ring(run.answered + 1, now, run.rung[before:])
         self._keep()
 
     # ---------------------------------------------------------------- answering
@@ -352,7 +373,7 @@ class Online(TakesTurns):
         Parameters
         ----------
         events : iterable of questions, which have an id and an x, and answers, which have an id and a y
-            Such as `streams.teach` gives.
+            Such as `streams.teach` gives. Answers whose label was not drawn by lot are passed over.
         again : bool, default False
             Whether the events come from their beginning again after the process was killed, as those of a file do:
             questions in the journal are skipped, and so are answers to questions that are answered or given up. All of
@@ -389,10 +410,19 @@ class Online(TakesTurns):
                 raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")
             if again and self._held(event, question):
                 continue
+            if not question and self._undrawn(event.id):
+                continue
             if question:
                 yield self.ask(event.x, event.id)
             else:
                 self.answer(event.id, event.y)
+
+    def _undrawn(self, id: Any) -> bool:
+        """Whether an answer is to a question whose label was not drawn; without a journal, to one that waits not."""
+        if self.labels is None or checked_id(id) in self._run.waiting:
+            return False
+        found = None if self.journal is None else self.journal.found(checked_id(id))
+        return self.journal is None or (found is not None and found.expired)
 
     def _held(self, event: Any, question: bool) -> bool:
         """Return whether the journal holds an event, or say how the two differ."""
@@ -526,6 +556,7 @@ class Online(TakesTurns):
             **self.panel.space.header,
             "names": list(self.panel),
             "alone": self.alone,
+            "labels": None if self.labels is None else described(self.labels),
             "predictors": {name: described(predictor) for name, predictor in self.panel.items()},
             "monitors": {name: described(monitor) for name, monitor in self.monitors.items()},
             "start": zlib.crc32(state),

@@ -70,7 +70,7 @@ class Bulletin:
             for point in self._points:
                 journal.draw(*point)
             for name in (*told, *(monitors.keys() - told.keys())) if late else ():
-                said = told[name].snapshot() if name in told else None
+                said = self._run.seen(name) if name in told else None
                 journal.show(name, self._run.answered, now, {"told": said, "monitor": self._run.watched(name)})
         if late:
             self._shown = time.monotonic()
@@ -216,7 +216,9 @@ def happen_again(
         raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")
     id = ids.pop(event.question)
     if event.truth is None:
+        before = len(run.rung)
         run.give_up(id, event.time)
+        bulletin.ring(run.answered + 1, time.time(), run.rung[before:])
         return
     waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
     noted = run.note(waiting, y)

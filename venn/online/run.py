@@ -11,6 +11,7 @@ from venn.monitors.drift import ABOUT, Drift
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.verdict import Verdict
+from venn.online.lot import Lot, Settling, Unlabelled, unlabelled, with_waiting
 from venn.online.panel import Noted, Panel
 from venn.prediction import Label, Prediction
 
@@ -43,6 +44,7 @@ class Run:
     ----------
     panel : Panel
     monitor : Monitor, Drift or mapping of str to these, optional
+    labels : Lot, optional
         As for `Online`; see there for the attributes.
 
     Attributes
@@ -58,9 +60,13 @@ class Run:
         Time of the last event.
     """
 
-    def __init__(self, panel: Panel, monitor: Any) -> None:
+    def __init__(self, panel: Panel, monitor: Any, labels: Lot | None = None) -> None:
         self.panel = panel
         self._watch(panel.watch_by(checked_monitors(monitor, panel)))
+        self.labels, self._settling = labels, None if labels is None or labels.chance == 1 else Settling()
+        if self._settling is not None and labels is not None:
+            for one in self.by_predictor.values():
+                one.by_lot(labels.chance)
         windows = {name: one.window for name, one in self.by_predictor.items()}
         self.told = {name: Monitor(panel.space, sources=(), window=windows.get(name, WINDOW)) for name in panel}
         self.asked = self.answered = self.expired = 0
@@ -105,7 +111,23 @@ class Run:
         self.rung = []
         for name, drift in self.drifts.items():
             self._ring(name, drift.update(question.x))
+        if self._settling is not None and self.labels is not None:
+            said, draw = self.waiting[id].predictions, self.labels.draw(question.number, question.x)
+            guesses = {
+                name: one.floor_watch.guess(said[name], kind_of(said[name]))
+                for name, one in self.by_predictor.items()
+                if one.floor_watch is not None
+            }
+            self._settling.ask(question.number, draw, guesses)
+            self._settle()
         return self.rung
+
+    def _settle(self) -> None:
+        """Give the floors what is known now, in the order of the questions."""
+        for one, losses in () if self._settling is None else self._settling.settled():
+            for name, guess in one.guesses.items():
+                loss = None if losses is None else losses.get(name, 0.0)
+                self._ring(name, self.by_predictor[name].settle(loss, guess, one.chance))
 
     def _ring(self, name: str, alarms: Sequence[Alarm]) -> None:
         """Take note of alarms. They are numbered here, for a panel may put a new monitor in the place of an old one."""
@@ -124,10 +146,13 @@ class Run:
         return late
 
     def give_up(self, id: int | str, time: float) -> None:
-        """Remove a question from those that wait."""
+        """Remove a question from those that wait; alarms are added to those of the event before."""
         self.mark = time
-        del self.waiting[id]
+        number = self.waiting.pop(id).number
         self.expired += 1
+        if self._settling is not None:
+            self._settling.resolve(number, {})
+            self._settle()
 
     def note(self, waiting: Waiting, y: Label) -> Noted:
         """Return what the panel notes before it learns the answer to a question."""
@@ -171,6 +196,14 @@ class Run:
                     self._ring(name, monitor.update_like(told, current[name], y))
             except REFUSALS as error:
                 failure = failure or error
+        if self._settling is not None:
+            watched = {name: one for name, one in self.by_predictor.items() if one.floor_watch is not None}
+            try:
+                losses = {name: one.loss_like(self.told[name]) for name, one in watched.items()}
+            except REFUSALS as error:
+                losses, failure = {}, failure or error
+            self._settling.resolve(waiting.number, losses)
+            self._settle()
         return self.rung, failure
 
     # ------------------------------------------------------------------ reading
@@ -178,15 +211,28 @@ class Run:
     def verdicts(self) -> dict[str, Verdict]:
         """Return the verdicts of all monitors, with the numbers of the predictions as they were given."""
         return {
-            name: one.verdict(self.told[name]) if isinstance(one, Monitor) else one.verdict()
+            name: with_waiting(one.verdict(self.told[name]), self.unlabelled(name))
+            if isinstance(one, Monitor)
+            else one.verdict()
             for name, one in self.monitors.items()
         }
+
+    def unlabelled(self, name: str) -> Unlabelled | None:
+        """Return what a predictor claims for the latest questions that wait, 1000 at most; None if nothing."""
+        return unlabelled(one.predictions[name] for one in reversed(self.waiting.values()))
+
+    def seen(self, name: str) -> dict[str, Any]:
+        """Return everything to show of the predictions as they were made, and what is claimed where no label came."""
+        waiting = self.unlabelled(name)
+        return self.told[name].snapshot() | ({} if waiting is None else {"unlabelled": waiting._asdict()})
 
     def watched(self, name: str) -> dict[str, Any] | None:
         """Return everything to show of a monitor, if there is one of this name."""
         by_predictor = self.by_predictor
         if name in by_predictor:
-            return by_predictor[name].snapshot(self.told[name])
+            shown = by_predictor[name].snapshot(self.told[name])
+            waiting = self.unlabelled(name)
+            return shown | {"verdict": with_waiting(Verdict.of(shown["verdict"]), waiting).plain()}
         return self.drifts[name].snapshot() if name in self.drifts else None
 
     # -------------------------------------------------------------------- state
@@ -199,6 +245,7 @@ class Run:
             "numbers": [waiting.number for waiting in self.waiting.values()],
             "panel": self.panel, "monitors": {**self.given, **self.drifts}, "told": self.told, "alarms": self._alarms,
             "run": token, "chain": chain, "mark": self.mark,
+            **({} if self._settling is None else {"lots": self._settling.state}),
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any], waiting: dict[int | str, Waiting]) -> None:
@@ -208,6 +255,8 @@ class Run:
         self._watch(state["monitors"])
         self._alarms = state["alarms"]
         self.waiting, self.mark = waiting, state["mark"]
+        if self._settling is not None:
+            self._settling.restore(state["lots"])
 
 
 def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor | Drift]:

@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live as RichLive
 from rich.text import Text
 
-from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
+from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
 from venn.show.telling import Crier, Telling, bursts, plain
 from venn.show.terminal import FIRST_STEPS, aligned
 from venn.show.view import Snapshot, Standing, overall, standing
@@ -24,7 +24,8 @@ RATE_OVER = 20  # drawings
 MOST_OF_TIME = 0.1
 # Okabe and Ito's colours that stand out on black and on white.
 ALARM = "bold #D55E00"
-STYLES = {CHANGED: ALARM, DOUBTFUL: "bold #E69F00", USELESS: "bold #E69F00", CLAIMED: "#009E73", EARLY: "dim"}
+WATCH = "bold #E69F00"
+STYLES = {BELOW: ALARM, CHANGED: ALARM, DOUBTFUL: WATCH, USELESS: WATCH, CLAIMED: "#009E73", EARLY: "dim"}
 WIDEST_NAME = 16
 # If the terminal is narrow, columns are dropped in this order.
 EXPENDABLE = ("ECE", "detector", "last", "log loss", "set", "claimed", "error", "evidence")

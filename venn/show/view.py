@@ -188,6 +188,20 @@ class Recent(NamedTuple):
     guaranteed: bool  #: whether a theorem stands behind the claim, while nothing has changed
 
 
+class Claimed(NamedTuple):
+    """What is claimed on average for questions whose label has not come."""
+
+    questions: int
+    lower: float
+    upper: float
+
+
+def unlabelled(snapshot: Snapshot) -> Claimed | None:
+    """Return what is claimed for the questions that wait, of a pair `told` and `monitor`; None where there are none."""
+    found = (snapshot.get("told") or {}).get("unlabelled")
+    return None if found is None else Claimed(**found)
+
+
 def recent(snapshot: Snapshot) -> Recent | None:
     """Return what came true over the steps of the verdict; of a pair `told` and `monitor`, the monitor's.
 

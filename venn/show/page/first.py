@@ -9,21 +9,23 @@ from typing import Any, NamedTuple
 from venn.monitors.alarms import PER_DECADE, shares
 from venn.monitors.evidence import against
 from venn.monitors.kinds import kind_of
-from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS, Verdict
+from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS, Verdict
 from venn.show.page import words
 from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.words import ago, clock, text
 from venn.show.telling import storms
-from venn.show.view import Recent, counting, recent
+from venn.show.view import Recent, counting, recent, unlabelled
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early", USELESS: "guesses"}  # in a table
+GRAVE = CHANGED, BELOW  # shown even where nothing arrives
 ALARMS, OUTCOMES, SPELLED, ROWS = 2, 40, 5, 6  # how many of each there are room for
 LEAST_RANGE, MARGIN = 0.2, 1.25  # of the bar of an error rate
 SENTENCE = 1000
 
 #: What each state means, for somebody who has not read about it.
 MEANINGS = {
+    BELOW: "It does less than you ask of it: the floor that was set is not kept.",
     CHANGED: "Do not rely on it: what it claims no longer holds.",
     USELESS: "Do not decide by it: what it claims holds, but says no more than how frequent the classes are.",
     DOUBTFUL: "Watch it: what it claims may no longer hold.",
@@ -40,6 +42,7 @@ AGAIN = "Fine lately, after an alarm: nothing was found in the latest answers."
 
 #: A shape for each state, so that colour is not needed: on a square of 24.
 SHAPES = {
+    BELOW: '<path d="M1 2h22L12 22Z"/><path class="cut" d="M12 5v7M12 14.5v2"/>',
     CHANGED: '<path d="M12 2 23 22H1Z"/><path class="cut" d="M12 9v6M12 17.5v2"/>',
     DOUBTFUL: '<path d="M12 1 23 12 12 23 1 12Z"/>'
     '<path class="cut" d="M12 6v7M12 16v1"/>',  # in small, a question mark would look like a letter that is missing
@@ -96,12 +99,12 @@ def status(feed: Feed, now: float | None = None) -> Status:
         found = Status(run.verdict.state, _since(run, run.verdict, now), held, "", rang)
     if run.ended is not None:
         end = f"{clock(run.ended)}, {ago(now - run.ended)} ago"
-        if found.state == CHANGED:
+        if found.state in GRAVE:
             return found._replace(also=f"{ENDED}: {end}")
         return Status(ENDED, end, "", f"at its end: {found.sentence}")
     if not run.silent(now):
         return found
-    if found.state == CHANGED:
+    if found.state in GRAVE:
         return found._replace(also=f"{SILENT}: {quiet}")
     return Status(SILENT, quiet, "", f"before that: {found.sentence}")
 
@@ -119,7 +122,7 @@ def _since(run: FollowedRun, verdict: Verdict, now: float) -> str:
     at = f", {clock(when)}, {ago(now - when)} ago" if when else ""
     if verdict.predictor in run.objects:
         return f"since about question {verdict.since:,}{at}"
-    if verdict.state in (CHANGED, USELESS):
+    if verdict.state in (*GRAVE, USELESS):
         return f"since about answer {verdict.since:,}{at}"
     return f"again: the last alarm was at answer {verdict.since:,}{at}"
 
@@ -182,10 +185,23 @@ def lately(run: FollowedRun) -> str:
     share, claim = numbers(found)
     of = f"{text(name)}, " if len(run.names) > 1 else ""
     span = f"all {found.size:,}" if found.size == found.step else f"the last {found.size:,}"
-    bad = verdict.state in (CHANGED, DOUBTFUL, USELESS) and verdict.predictor == name
+    bad = verdict.state in (*GRAVE, DOUBTFUL, USELESS) and verdict.predictor == name
     return (
         f'<section class="card lately"><h2>{of}{span} answers</h2><div class="pair"><p><b>{share}</b> {found.what}</p>'
-        f"<p><b>{claim}</b> claimed</p></div>{bar(found, bad)}{each(run)}</section>"
+        f"<p><b>{claim}</b> claimed</p></div>{bar(found, bad)}{each(run)}{waiting(run, name)}</section>"
+    )
+
+
+def waiting(run: FollowedRun, name: str) -> str:
+    """Return what a predictor claims where no label has come; nothing where it claims none."""
+    found = unlabelled(run.snapshot(name))
+    if found is None:
+        return ""
+    lower, upper = shares(found.lower, found.upper)
+    claim = lower if lower == upper else f"{lower} to {upper}"
+    return (
+        f"<p class='fine'>{found.questions:,} questions without a label: {claim} claimed. "
+        "Nothing is proved of that if the stream has changed.</p>"
     )
 
 

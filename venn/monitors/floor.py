@@ -1,0 +1,618 @@
+"""A floor that the user sets, such as an accuracy of .9: evidence that a predictor has sunk below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil, log, log2
+from typing import Any, Protocol
+
+import numpy as np
+
+from venn._compiled.floor import NOTHING, floor_steps
+from venn.labels import LabelSpace
+from venn.monitors.alarms import LOWEST, MEMORY, PER_DECADE, Alarm, ChangePoint, Trace, change_point, odds, shares
+from venn.monitors.bounds import BETS, StitchedBound
+from venn.monitors.curves import LEVELS, Outcomes
+from venn.monitors.evidence import against
+from venn.monitors.kind import LEVEL, ErrorKind, Kind
+from venn.monitors.number_kinds import NumberKind
+from venn.monitors.sums import Sums
+from venn.monitors.verdict import BELOW, CLAIMED, EARLY, Verdict
+from venn.parameters import (
+    Parameters,
+    above_one,
+    flag,
+    fraction,
+    instance,
+    integer,
+    is_number,
+    number,
+    optional,
+    with_methods,
+)
+from venn.prediction import Floats
+from venn.saved import Saved, component, held_int, held_like, own, param, state
+
+TOP = 0.9  # of the largest bet, where what is bet on may lie far below the risk: no step loses more than this share
+GUESSING = 0.5  # chance of a label up to which a predicted loss stands in for those that are not asked for
+LOSSES = "losses"
+
+
+class Loss(Protocol):
+    """What a floor is about: any object with these will do; `guess(prediction, kind)` may be there as well."""
+
+    @property
+    def name(self) -> str:
+        """What is measured, in a word or two."""
+
+    def risk(self, at: float) -> float:
+        """Return the largest mean loss where the floor is at `at`."""
+
+    def loss(self, step: Outcomes, kind: Kind, space: LabelSpace) -> float:
+        """Return the loss of one step, in [0, 1]."""
+
+    def said(self, mean: float) -> str:
+        """Return a mean loss in the user's own words."""
+
+
+@component
+class Accuracy(Parameters):
+    """The loss is 1 where the predicted label is wrong; of numbers, where the label is outside the interval at .05.
+
+    Examples
+    --------
+    >>> Accuracy().said(0.08)
+    'right in .92'
+    """
+
+    name = "accuracy"
+
+    def risk(self, at: float) -> float:
+        """Return the share of wrong labels."""
+        return 1.0 - at
+
+    def loss(self, step: Outcomes, kind: Kind, space: LabelSpace) -> float:
+        """Return whether the predicted label is wrong."""
+        return 0.0 if kind.hit(step) else 1.0
+
+    def guess(self, prediction: Any, kind: Kind) -> float:
+        """Return the chance of a wrong label by the prediction itself, 0 where it says none."""
+        return 1.0 - min((prediction.lower + prediction.upper) / 2, 1.0) if kind.calibrated else 0.0
+
+    def said(self, mean: float) -> str:
+        """Return the accuracy in words."""
+        return f"right in {shares(1.0 - mean)[0]}"
+
+
+@component
+class Coverage(Parameters):
+    """The loss is 1 where the true label is outside the set, or the interval, at a significance level.
+
+    Parameters
+    ----------
+    epsilon : float, default 0.05
+        One of 0.01, 0.05, 0.1 and 0.2.
+
+    Raises
+    ------
+    ValueError
+        `epsilon` is another number.
+
+    Examples
+    --------
+    >>> floor = Floor(0.85, of=Coverage(0.1))
+    >>> floor.name
+    'coverage at 0.1'
+    """
+
+    epsilon: float = param(lambda name, value: _level(name, value), default=LEVEL)
+
+    @property
+    def name(self) -> str:
+        """What is measured."""
+        return f"coverage at {self.epsilon:g}"
+
+    def risk(self, at: float) -> float:
+        """Return the share of labels missed."""
+        return 1.0 - at
+
+    def loss(self, step: Outcomes, kind: Kind, space: LabelSpace) -> float:
+        """Return whether the true label was missed."""
+        if not isinstance(kind, ErrorKind):
+            raise ValueError(f"floor must be on accuracy or cost of {kind.name}, which has no sets, got {self.name}")
+        if isinstance(kind, NumberKind):
+            low, high = step.row[2 * LEVELS.index(self.epsilon) :][:2]
+            return 0.0 if low <= step.truth <= high else 1.0
+        return 0.0 if step.probability > self.epsilon else 1.0
+
+    def guess(self, prediction: Any, kind: Kind) -> float:
+        """Return the level."""
+        return self.epsilon
+
+    def said(self, mean: float) -> str:
+        """Return the coverage in words."""
+        return f"the label covered in {shares(1.0 - mean)[0]}"
+
+
+def _level(name: str, value: Any) -> float:
+    if value not in LEVELS:
+        raise ValueError(f"{name} must be one of {', '.join(map(str, LEVELS))}, got {value!r}")
+    return float(value)
+
+
+def _table(name: str, value: Any) -> dict[Any, dict[Any, float]]:
+    """Return the costs as dicts, or say what they must be."""
+    if not isinstance(value, Mapping) or not value or not all(isinstance(row, Mapping) for row in value.values()):
+        raise TypeError(f"{name} must be a mapping of predicted labels to mappings of true ones, got {value!r}")
+    table = {one: {truth: number(name, cost) for truth, cost in row.items()} for one, row in value.items()}
+    if any(row.keys() != table.keys() for row in table.values()):
+        raise ValueError(f"{name} must have a cost for every predicted and every true label, got {value!r}")
+    found = [cost for row in table.values() for cost in row.values()]
+    if not (min(found) >= 0 and max(found) > 0):
+        raise ValueError(f"{name} must be numbers >= 0, not all 0, got {value!r}")
+    return table
+
+
+@component
+class Cost(Parameters):
+    """What it costs to take the predicted label for the true one. `Floor(at, of=Cost(...))`: the mean is at most `at`.
+
+    Parameters
+    ----------
+    costs : mapping of predicted label to mapping of true label to number >= 0
+
+    Raises
+    ------
+    TypeError, ValueError
+        The costs are not as described.
+
+    Examples
+    --------
+    >>> floor = Floor(0.5, of=Cost({"wait": {"wait": 0, "treat": 10}, "treat": {"wait": 1, "treat": 0}}))
+    >>> floor.risk, str(floor)
+    (0.05, 'a mean cost of at most 0.5')
+    """
+
+    name = "cost"
+
+    costs: Any = param(_table)
+
+    def derive(self) -> None:
+        """Find the largest cost."""
+        self.most = max(cost for row in self.costs.values() for cost in row.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cost) and other.costs == self.costs
+
+    def __hash__(self) -> int:
+        return hash(tuple((one, tuple(row.items())) for one, row in self.costs.items()))
+
+    def risk(self, at: float) -> float:
+        """Return the mean cost as a share of the largest."""
+        return at / self.most
+
+    def loss(self, step: Outcomes, kind: Kind, space: LabelSpace) -> float:
+        """Return the cost as a share of the largest."""
+        if self.costs.keys() != set(space.labels):
+            raise ValueError(f"costs must be of the classes {list(space.labels)!r}, got {list(self.costs)!r}")
+        return self.costs[space.decode(step.predicted)][space.decode(step.truth)] / self.most
+
+    def said(self, mean: float) -> str:
+        """Return the mean cost in words."""
+        return f"mean cost {mean * self.most:.4g}"
+
+
+WORDS = {"accuracy": Accuracy, "coverage": Coverage}
+
+
+def _loss(name: str, value: Any) -> Loss:
+    """Return what a floor is about, or say what it must be."""
+    if isinstance(value, str):
+        if value not in WORDS:
+            raise ValueError(f"{name} must be {' or '.join(map(repr, WORDS))}, Cost(...) or a loss, got {value!r}")
+        return WORDS[value]()
+    found: Loss = with_methods(name, value, "'accuracy', 'coverage', Cost(...) or a loss", "risk", "loss", "said",
+                               has=["name"])  # fmt: skip
+    return found
+
+
+def probability(name: str, value: Any) -> float:
+    """Return a number in (0, 1], or say what is wrong with it."""
+    return 1.0 if is_number(value) and value == 1 else fraction(name, value)
+
+
+@component
+class Floor(Parameters):
+    """What must hold whatever a predictor claims, such as an accuracy of at least .9: `Monitor(classes, floor=...)`.
+
+    Parameters
+    ----------
+    at : float
+        The least accuracy or coverage, in (0, 1); the largest mean cost.
+    of : str or loss, default "accuracy"
+        "accuracy"; "coverage", of sets and intervals at level .05; `Coverage(epsilon)`; `Cost(costs)`; or an object
+        with a `name`, `risk(at)`, the largest mean loss, `loss(step, kind, space)` in [0, 1], and `said(mean)`.
+    level : float in (0, 1), default 0.01
+        Probability that it ever rings though the floor is kept. It is apart from the level of the monitor.
+    run_length : float > 1, default 100000
+        Least mean number of steps to a false alarm of `ShiryaevRoberts`.
+    chance : float in (0, 1], default 1
+        Least chance at which a label is asked for. `Online(labels=...)` sets it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> str(Floor(0.9)), str(Floor(0.93, of="coverage"))
+    ('accuracy of at least .90', 'coverage at 0.05 of at least .93')
+    """
+
+    at: float = param(number)
+    of: Any = param(_loss, default="accuracy")
+    level: float = param(fraction, default=0.01, kw_only=True)
+    run_length: float = param(above_one, default=100_000, kw_only=True)
+    chance: float = param(probability, default=1.0, kw_only=True)
+
+    def derive(self) -> None:
+        """Find the largest mean loss."""
+        self.risk = self.of.risk(self.at)
+        if not 0 < self.risk < 1:
+            raise ValueError(f"at must be such that a loss in (0, 1) is left, {self.risk:g} is not, got {self.at!r}")
+
+    @property
+    def name(self) -> str:
+        """What is measured."""
+        return str(self.of.name)
+
+    def __str__(self) -> str:
+        if isinstance(self.of, Accuracy | Coverage):
+            return f"{self.name} of at least {shares(self.at)[0]}"
+        return f"a mean {self.name} of at most {self.at:g}"
+
+
+def floor_of(name: str, value: Any) -> Floor:
+    """Return a floor; a number is one on accuracy."""
+    found: Floor = instance(name, Floor(value) if is_number(value) else value, Floor, "a Floor or a number in (0, 1)")
+    return found
+
+
+@component
+class FloorBets(Sums):
+    """Bets that the mean of numbers is larger than a risk r: their capital K, and their Shiryaev-Roberts sum R.
+
+    K_n = the mean over bets b of prod (1 + b (z - r)) over steps 1 to n; R_n = the sum over m < n of the same over
+    steps m + 1 to n: for each moment at which z may have become larger, one who began to bet then. Of a loss z in
+    [0, 1] the bets are 1/r times 1/64, ..., 1/2: small ones find small departures, large ones find departures soon.
+
+    Theorem. If E[z_n | past] <= r at every step, K is a nonnegative supermartingale from 1, so it ever reaches 1/a with
+    probability at most a (Ville), and R_n - n is a supermartingale from 0, so R reaches a threshold t after t steps or
+    more on average.
+
+    Labels by lot: a label is asked for with chance c. If z is the loss over c, or 0 where the label was not asked for,
+    it has the mean of the loss, and the bets are the same, and smaller ones. `guessed`: z = f + (loss - f) / c, or f,
+    with a predicted loss f; it may lie 1/c - 1 below 0, and the bets are 0.9 / (r + 1/c - 1) times 1/64, ..., 1.
+
+    Parameters
+    ----------
+    risk : float in (0, 1)
+    chance : float in (0, 1], default 1
+    guessed : bool, default False
+
+    Attributes
+    ----------
+    log, log_sum : float
+        ln K, 0 at the start; ln R.
+    lowest, highest : float
+        Between which the numbers lie.
+    """
+
+    _run = staticmethod(floor_steps)
+    _width = (2,)
+
+    risk: float = param(fraction)
+    chance: float = param(probability, default=1.0)
+    guessed: bool = param(flag, default=False)
+
+    @property
+    def bets(self) -> tuple[float, ...]:
+        """The bets, ascending."""
+        if self.guessed:
+            top = TOP / (self.risk + 1 / self.chance - 1)
+            return (*(top * bet for bet in BETS), top)
+        more = ceil(log2(1 / self.chance))
+        return (*(BETS[0] / 2**k / self.risk for k in range(more, 0, -1)), *(bet / self.risk for bet in BETS))
+
+    def derive(self) -> None:
+        """Find the range of the numbers."""
+        self.highest = 1 / self.chance
+        self.lowest = 1 - self.highest if self.guessed else 0.0
+        super().derive()
+
+    @property
+    def constants(self) -> Any:
+        """The risk and the bets."""
+        return self.risk, *self.bets
+
+    @property
+    def size(self) -> int:
+        """Steps, ln K, ln R; of each bet both logarithms."""
+        return 3 + 2 * len(self.bets)
+
+    def begin(self) -> Floats:
+        """Return the memory before the first step: every sum is empty."""
+        memory = np.zeros(self.size)
+        memory[2], memory[3 + len(self.bets) :] = NOTHING, NOTHING
+        return memory
+
+    def forget(self) -> None:
+        """Let the sum begin anew."""
+        fresh = self.begin()
+        self._memory[2], self._memory[3 + len(self.bets) :] = fresh[2], fresh[3 + len(self.bets) :]
+
+    @property
+    def log(self) -> float:
+        """ln K; 0 at the start."""
+        return self._memory.item(1)
+
+    @property
+    def log_sum(self) -> float:
+        """ln R; -1e308 at the start."""
+        return self._memory.item(2)
+
+    def update(self, z: float) -> None:
+        """Bet on one number.
+
+        Raises
+        ------
+        TypeError, ValueError
+            It is not a number in the range; nothing changes.
+        """
+        if not is_number(z):
+            raise TypeError(f"z must be a number, got {z!r}")
+        if not self.lowest <= z <= self.highest:
+            raise ValueError(f"z must lie in [{self.lowest:g}, {self.highest:g}], got {z!r}")
+        self._one[0] = z
+        self._run(self._constants, self._memory, self._one, self._out)
+
+    def update_many(self, zs: Any) -> Floats:
+        """Bet on (m,) numbers in order; return (m, 2): ln K and ln R after each."""
+        clean = np.ascontiguousarray(zs, np.float64)
+        if clean.ndim != 1 or not ((clean >= self.lowest) & (clean <= self.highest)).all():
+            raise ValueError(f"zs must be a 1-D array of numbers in [{self.lowest:g}, {self.highest:g}], got {zs!r}")
+        return self._many(clean)
+
+
+def _bets(watch: FloorWatch) -> FloorBets:
+    floor = watch.floor
+    return FloorBets(floor.risk, floor.chance, floor.chance <= GUESSING and hasattr(floor.of, "guess"))
+
+
+def _held_bets(name: str, value: Any, wanted: FloorBets) -> FloorBets:
+    """Return the same bets of a state, or say what they must be."""
+    if type(value) is not FloorBets or value.parameters != wanted.parameters:
+        raise ValueError(f"{name} must be those of {wanted!r}, got {value!r}")
+    return value
+
+
+def _held_change(name: str, value: Any) -> ChangePoint:
+    return instance(name, value, ChangePoint, "a ChangePoint")
+
+
+BETTING = own(_bets)
+BOUND = own(lambda watch: StitchedBound(2 * min(watch.floor.level, 0.49), empirical=True))
+TRACE = own(lambda watch: Trace(True, watch.memory))
+
+
+@component
+class FloorWatch(Saved):
+    """Watches one floor: losses come in, and it rings when the mean loss is larger than the floor allows.
+
+    A `Monitor` with a floor has one; by hand `watch.update(loss)` takes any loss in [0, 1], such as that of another
+    program.
+
+    Theorems. Let the mean of each loss, given all before it, be at most the floor's risk r. Then `Ville` ever rings
+    with probability at most the floor's level, and `ShiryaevRoberts`, which forgets a long calm, rings falsely at least
+    `run_length` steps apart on average (`FloorBets`). Nothing else is assumed: no exchangeability, no model. Apart from
+    that, the average of these means up to now is above `worst_mean` at any step with probability at most 1 - level
+    (`StitchedBound`): where it is above r, the floor is not kept on average since the start.
+
+    Parameters
+    ----------
+    floor : Floor or float
+    memory : int >= 1, default 1000
+        Number of latest steps that it speaks of, and among which the beginning is looked for.
+
+    Attributes
+    ----------
+    n : int
+        Number of steps.
+    below : bool
+        Whether it has rung and not recovered: without an alarm for `memory` steps, and with a mean loss of at most r.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> watch = FloorWatch(0.9)
+    >>> for step in range(400):  # right nine times in ten or more, then two times in three
+    ...     for alarm in watch.update(float(step % 12 == 0 if step < 300 else step % 3 == 0)):
+    ...         print(alarm.step, alarm.detector)
+    352 ShiryaevRoberts
+    >>> print(watch.sentence)
+    below the floor, accuracy of at least .90, since about 304 (292 to 324): right in ...
+    """
+
+    floor: Floor = param(floor_of)
+    memory: int = param(integer, 1, default=MEMORY)
+
+    bets: FloorBets = state(_held_bets, BETTING, start=BETTING)
+    bound: StitchedBound = state(held_like, BOUND, start=BOUND)
+    trace: Trace = state(held_like, TRACE, start=TRACE)
+    first: int = state(held_int, start=0)  # step at which K rang
+    rung: int = state(held_int, start=0)  # how often R did
+    last: int = state(held_int, start=0)  # step of the last alarm
+    change: ChangePoint | None = state(optional, _held_change, start=None)  # when it began, by the first alarm of it
+
+    def derive(self) -> None:
+        """Find the words."""
+        self._thresholds = -log(self.floor.level), log(self.floor.run_length)
+        self.about = f"floor, {self.floor}"
+        self.counted = "step" if self.floor.chance == 1 else "question"
+
+    @property
+    def n(self) -> int:
+        """Number of steps."""
+        return self.bets.n
+
+    def guess(self, prediction: Any, kind: Kind) -> float:
+        """Return the predicted loss that stands in for a label that is not asked for; 0 where labels are many."""
+        return self.floor.of.guess(prediction, kind) if self.bets.guessed else 0.0
+
+    def update(self, loss: float | None, guess: float = 0.0, chance: float | None = None) -> tuple[Alarm, ...]:
+        """Process the loss of one step; return the alarms that ring now.
+
+        Parameters
+        ----------
+        loss : float in [0, 1] or None
+            None: its label was not asked for.
+        guess : float in [0, 1], default 0
+            A predicted loss, known before; see `guess`.
+        chance : float, optional
+            At which the label was asked for; by default the floor's, which is the least.
+
+        Raises
+        ------
+        TypeError, ValueError
+            A number is not as described: nothing changes.
+        """
+        for name, value in {"loss": loss, "guess": guess}.items():
+            if value is not None and not (is_number(value) and 0 <= value <= 1):
+                kind = ValueError if is_number(value) else TypeError
+                raise kind(f"{name} must be a number in [0, 1], got {value!r}")
+        share = self.floor.chance if chance is None else probability("chance", chance)
+        if share < self.floor.chance:
+            raise ValueError(f"chance must be at least that of the floor, {self.floor.chance:g}, got {chance!r}")
+        z = float(guess) if loss is None else guess + (loss - guess) / share
+        bets, rung = self.bets, []
+        bets.update(z)
+        self.bound.update((z - bets.lowest) / (bets.highest - bets.lowest))
+        self.trace.add(z)
+        if bets.log >= self._thresholds[0] and not self.first:
+            self.first = self.n
+            rung.append(self._told("Ville", bets.log))
+        if bets.log_sum >= self._thresholds[1]:
+            self.rung += 1
+            rung.append(self._told("ShiryaevRoberts", bets.log_sum))
+            bets.forget()
+        if rung:
+            if self.change is None or not self._lasts(self.n):
+                self.change = self._began()
+            self.last = self.n
+        return tuple(rung)
+
+    def _began(self) -> ChangePoint:
+        bets = np.array(self.bets.bets)
+        ratios = np.log1p((self.trace.latest(self.memory)[:, None] - self.floor.risk) * bets)
+        return change_point(ratios, self.n)
+
+    def mean(self, size: int) -> float:
+        """Return the mean loss of so many latest steps, in [0, 1]."""
+        return min(max(float(self.trace.latest(size).mean()), 0.0), 1.0)
+
+    @property
+    def worst_mean(self) -> float:
+        """Lower end of the mean loss since the start; 0 before the first step."""
+        low, high = self.bets.lowest, self.bets.highest
+        return max(low + self.bound.lower * (high - low), 0.0) if self.n else 0.0
+
+    @property
+    def since_start(self) -> bool:
+        """Whether the floor is not kept on average since the start."""
+        return self.worst_mean > self.floor.risk
+
+    def _lasts(self, n: int) -> bool:
+        """Whether an alarm has rung among the latest steps, or they are below the floor as they were then."""
+        return self.last > 0 and (n - self.last < self.memory or self.mean(self.memory) > self.floor.risk)
+
+    @property
+    def below(self) -> bool:
+        """Whether the floor is not kept now."""
+        return self._lasts(self.n) or self.since_start
+
+    @property
+    def sentence(self) -> str:
+        """How the floor stands, with the numbers; empty before the first step."""
+        if not self.n:
+            return ""
+        size = min(self.n, self.memory)
+        span = f"of the last {size}" if self.n > size else f"of all {size}"
+        if not self.below:
+            return f"{self.about}; {self._said(self.mean(size))} {span}"
+        parts = []
+        if self._lasts(self.n) and self.change is not None:
+            since = self.n - self.change.step + 1
+            size, span = (since, f"of the {since} since then") if since < size else (size, span)
+            begun = str(self.change) if self.counted == "step" else str(self.change).replace("about", "about question")
+            parts.append(f"since {begun}: {self._said(self.mean(size))} {span}")
+            parts.append(f"last alarm at {self.last}")
+        if self.since_start:
+            parts.append(f"since the start {self._said(self.worst_mean)} at best, by a bound for all steps")
+        return f"{BELOW}, {self.floor}, {'; '.join(parts)}"
+
+    def _said(self, mean: float) -> str:
+        """Return a mean loss in words: an estimate, where labels come by lot."""
+        return f"{self.floor.of.said(mean)}{'' if self.floor.chance == 1 else ', by estimate,'}"
+
+    def judged(self, found: Verdict, alone: bool) -> Verdict:
+        """Return the verdict where a monitor's own is `found`; `alone`: it has no other evidence, and judges this."""
+        if self.below:
+            lasts = self._lasts(self.n)
+            since = self.change.step if lasts and self.change is not None and self.counted == "step" else None
+            detector = against("Ville or ShiryaevRoberts" if lasts else "StitchedBound", self.about)
+            told = self.sentence if alone else f"{self.sentence}; {found.sentence}"
+            return Verdict(BELOW, since, self.change, LOSSES, detector, told, reason=self.sentence)
+        if not alone:
+            return replace(found, sentence=f"{found.sentence}; {self.sentence}" if self.n else found.sentence)
+        kept = EARLY if found.state == EARLY else CLAIMED
+        return Verdict(kept, None, None, LOSSES, "", f"{kept}: {self.sentence}" if self.n else found.sentence)
+
+    def _told(self, detector: str, log_evidence: float) -> Alarm:
+        """Return an alarm."""
+        floor = self.floor
+        seldom, what = f"this alarm ever rings with probability at most {floor.level:g}", ""
+        if detector == "ShiryaevRoberts":
+            seldom = f"such alarms come at least {floor.run_length:,.12g} {self.counted}s apart on average"
+            what = ", summed over all moments at which it may have begun,"
+        size = min(self.n, self.memory)
+        sentence = (
+            f"At {self.counted} {self.n} the odds{what} are {odds(log_evidence)} against {floor}: "
+            f"{floor.of.said(self.mean(size))} of the last {size}. Theorem: while the mean loss of each, "
+            f"given those before, is at most {floor.risk:.4g}, {seldom}."
+        )
+        return Alarm(self.n, detector, log_evidence, sentence, self.about)
+
+    def evidence(self) -> list[dict[str, Any]]:
+        """Return one plain mapping for each detector, as of other evidence."""
+        logs, counts = (self.bets.log, self.bets.log_sum), (int(self.first > 0), self.rung)
+        return [
+            {"name": self.about, "detector": detector, "log10": max(found / PER_DECADE, LOWEST),
+             "threshold": threshold / PER_DECADE, "alarms": count}
+            for detector, found, threshold, count in zip(
+                ("Ville", "ShiryaevRoberts"), logs, self._thresholds, counts, strict=True
+            )
+        ]  # fmt: skip
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return how the floor stands as plain data: its words, numbers, and whether the predictor is below it."""
+        return {
+            "floor": str(self.floor), "at": self.floor.at, "of": self.floor.name, "risk": self.floor.risk,
+            "step": self.n, "below": self.below, "sentence": self.sentence, "worst_mean": self.worst_mean,
+            "recent": self.mean(self.memory) if self.n else None,
+        }  # fmt: skip
