@@ -223,6 +223,7 @@ TESTED_ELSEWHERE = {
     "ForecasterClassifier": "an estimator, test_forecaster_adapters.py",
     "Outlooks": "what a forecaster says of many objects, test_predict_many.py",
     "ConformalRegressor": "an estimator, test_regressor.py",
+    **dict.fromkeys(("IntervalScorer", "CRPSScorer", "CoverageScorer"), "scores of estimators, test_regressor.py"),
     "VennClassifier": "an estimator, test_classifiers.py",
     "ConformalClassifier": "an estimator, test_classifiers.py",
     "VennAbersCalibrator": "an estimator, test_calibrator.py",

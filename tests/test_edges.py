@@ -31,7 +31,7 @@ SQUARES = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, [0, 1])
 WINDOW = venn.Conformal(venn.SlidingWindow(SQUARES, 10))
 RIDGE = venn.machines.KernelRidge(venn.RBF(0.5), 1.0)
 GIVEN = {"classes": [0, 1], "machine": SQUARES, "predictor": WINDOW, "monitor": venn.Monitor([0, 1])}
-OF_NUMBERS = ("ConformalDistribution", "ConformalIntervals", "InductiveDistribution")
+OF_NUMBERS = ("ConformalDistribution", "ConformalIntervals", "InductiveDistribution", "InductiveIntervals")
 
 
 def seeded(thing):

@@ -166,10 +166,10 @@ class ManyDistributions(_Block):
             found[np.ix_(rows, inside)] = points + np.outer(grids, np.array(further)[inside])
         return found
 
-    def points(self) -> Floats:
-        """Return the (n, m) sorted critical points of objects that all have the same calibration examples."""
+    def points(self) -> tuple[Floats, Floats]:
+        """Return the (n, m) critical points of objects with the same calibration examples, and the (n,) grids."""
         ((rows, known),) = self._by_count()
-        return self._points(rows, known, slice(None))[0]
+        return self._points(rows, known, slice(None))
 
 
 class ManyIntervals(_Block):
@@ -214,10 +214,10 @@ class ManyIntervals(_Block):
             found[rows] = np.where(lower <= upper, ends, middles[:, None])
         return found
 
-    def ends(self) -> tuple[Floats, Floats, Floats]:
-        """Return (n, m) lower and upper ends, and middles, of objects that have the same calibration examples."""
+    def ends(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return lower and upper ends, middles and grids of objects with the same calibration examples."""
         ((rows, known),) = self._by_count()
-        return self._nested(rows, known, slice(None))[:3]
+        return self._nested(rows, known, slice(None))
 
     def _nested(self, rows: Integers, known: Floats, ranks: slice) -> tuple[Floats, Floats, Floats, Floats]:
         """Return lower and upper ends of some objects at some ranks, on the grid, the middles, and the grids.
