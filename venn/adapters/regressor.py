@@ -154,6 +154,9 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         self.seed = seed
         self.random_state = random_state
 
+    def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
+        return {} if self.estimator is None else {"allow_nan": checks.takes(self.estimator, "allow_nan")}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if self.estimator is not None:
