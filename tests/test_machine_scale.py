@@ -741,7 +741,7 @@ def test_the_estimator_needs_no_scaler():
     alike, odd = X / X.std(axis=0), X * 10.0 ** np.arange(-3, 7)
     kernel = venn.machines.MultiscaleRBF()
     scores = [
-        ConformalRegressor(kernel, C=1.0, first=first).fit(Z[:150], y[:150]).score(Z[150:], y[150:])
+        ConformalRegressor(kernel=kernel, C=1.0, first=first).fit(Z[:150], y[:150]).score(Z[150:], y[150:])
         for Z, first in ((alike, 0), (odd, None), (odd, 0))
     ]
     assert scores[2] < scores[1] - 0.2

@@ -6,11 +6,12 @@ import tempfile
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.linear_model import Ridge
 from test_contract import BAD_OBJECTS
 
 import venn
-from venn.machines import FrozenRegressor, KernelRidge
+from venn.machines import FrozenDistribution, FrozenQuantiles, FrozenRegressor, KernelRidge
 from venn.maps import Platt
 from venn.predictors import (
     AdaptiveIntervals,
@@ -22,6 +23,7 @@ from venn.predictors import (
     GaussianProcess,
     HeldOutScores,
     InductiveDistribution,
+    InductiveIntervals,
     InductiveMulticalibration,
     TransductiveMulticalibration,
     by_group,
@@ -34,6 +36,11 @@ def ridge(**scale):
 
 def fitted():
     return Ridge().fit([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [0.0, 1.0, 2.0])
+
+
+def pair():
+    """Two numbers for each object, the second one positive in the objects of `stream`."""
+    return Ridge().fit([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[0.0, 4.0], [1.0, 4.1], [2.0, 4.2]])
 
 
 SUBJECTS = {
@@ -52,7 +59,19 @@ SUBJECTS = {
         ridge(scale=4), schedule=venn.schedules.RandomAssignment(0.5, first=8)
     ),
     "inductive, frozen": lambda: InductiveDistribution(FrozenRegressor(fitted())),
+    "given quantiles": lambda: InductiveDistribution(FrozenQuantiles([fitted(), fitted()], (0.1, 0.9), 0.1)),
+    "given quantiles, two-sided": lambda: InductiveIntervals(FrozenQuantiles(pair(), (0.1, 0.9))),
+    "given distribution": lambda: InductiveDistribution(FrozenDistribution(pair(), norm)),
+    "two-sided": lambda: InductiveIntervals(ridge(), schedule=venn.schedules.PrefixRestart(first=6)),
     "window": lambda: ConformalDistribution(venn.SlidingWindow(ridge(), 10)),
+}
+
+
+MODELS = {  # which a file lacks
+    "inductive, frozen": lambda: [fitted()],
+    "given quantiles": lambda: [[fitted(), fitted()]],
+    "given quantiles, two-sided": lambda: [pair()],
+    "given distribution": lambda: [pair(), norm],
 }
 
 
@@ -96,7 +115,7 @@ def test_copies_go_on_to_the_bit(name):
     with tempfile.TemporaryDirectory() as folder:
         venn.save(f"{folder}/model", subject)
         twins = [copy.deepcopy(subject), pickle.loads(pickle.dumps(subject))]
-        twins.append(venn.load(f"{folder}/model", [fitted()] if "frozen" in name else []))
+        twins.append(venn.load(f"{folder}/model", MODELS.get(name, list)()))
     assert all(repr(twin) == repr(subject) for twin in twins)
     for one in (subject, *twins):
         learned(one, X[20:], y[20:])
@@ -152,7 +171,17 @@ def test_predictors_of_classes_refuse_numbers(make):
 
 
 @pytest.mark.parametrize(
-    "name", ["InductiveDistribution", "inductive, scaled", "inductive, frozen", "inductive, grouped"]
+    "name",
+    [
+        "InductiveDistribution",
+        "inductive, scaled",
+        "inductive, frozen",
+        "inductive, grouped",
+        "given quantiles",
+        "given quantiles, two-sided",
+        "given distribution",
+        "two-sided",
+    ],
 )
 def test_blocks_are_the_predictions_one_by_one(name):
     X, y = stream(5)

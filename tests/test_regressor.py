@@ -6,16 +6,29 @@ import numpy as np
 import pytest
 import scipy.sparse
 from estimator_checks import parametrize_with_each
+from scipy import stats
 from sklearn.base import clone
-from sklearn.linear_model import LinearRegression
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 import venn
-from venn.adapters import ConformalRegressor
-from venn.machines.frozen_regressor import FrozenRegressor
-from venn.predictors import InductiveDistribution
+from venn.adapters import ConformalRegressor, CoverageScorer, CRPSScorer, IntervalScorer
+from venn.machines import FrozenQuantiles, FrozenRegressor
+from venn.predictors import InductiveDistribution, InductiveIntervals
 
 
-@parametrize_with_each([ConformalRegressor(), ConformalRegressor(venn.Linear(), C=1.0, first=0)])
+@parametrize_with_each(
+    [
+        ConformalRegressor(),
+        ConformalRegressor(LinearRegression(), cv=2),
+        ConformalRegressor(kernel=venn.Linear(), C=1.0, first=0),
+    ]
+)
 def test_the_contract_of_scikit_learn(estimator, check):
     if estimator.first is None and "sample_weight_equivalence" in str(check):
         pytest.skip("it compares two orders: the first examples fix the scale")
@@ -30,7 +43,7 @@ def data(n=60, seed=0):
 
 def test_it_says_what_its_predictor_says():
     X, y = data()
-    model = ConformalRegressor(venn.RBF(0.3), C=2.0, alpha=0.2, first=15, seed=4).fit(X[:50], y[:50])
+    model = ConformalRegressor(kernel=venn.RBF(0.3), C=2.0, alpha=0.2, first=15, seed=4).fit(X[:50], y[:50])
     said = [model.predictor_.predict_one(x) for x in X[50:]]
     assert np.array_equal(model.predict(X[50:]), [p.label for p in said])
     assert np.array_equal(model.predict_interval(X[50:]), [p.interval(0.2) for p in said])
@@ -157,3 +170,83 @@ def test_the_example_of_river():
         theirs.learn_one(x, y)
         ours.learn_one([x[name] for name in names], y)
     assert (round(np.mean(inside), 6), round(np.mean(widths), 6)) == (0.939061, 4.078361), river.__version__
+
+
+def rough(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 2))
+    return X, X[:, 0] + (0.1 + np.abs(X[:, 1])) * rng.normal(size=n)
+
+
+FOREST = RandomForestRegressor(10, min_samples_leaf=5, random_state=0)
+BOOSTED = make_pipeline(StandardScaler(), GradientBoostingRegressor(n_estimators=10, random_state=0))
+
+
+@pytest.mark.parametrize("estimator", [FOREST, BOOSTED, HistGradientBoostingRegressor(max_iter=10)])
+@pytest.mark.parametrize("method", ["spread", "cqr"])
+def test_any_regressor_has_intervals(estimator, method):
+    X, y = rough(600)
+    model = ConformalRegressor(estimator, method=method, cv=3).fit(X[:300], y[:300])
+    assert model.n_calibration_ == 300
+    levels = [0.05, 0.1, 0.2]
+    intervals = model.predict_interval(X[300:], levels)
+    assert intervals.shape == (300, 3, 2)
+    assert np.array_equal(model.predict_interval(X[300:]), intervals[:, 1])
+    missed = ((y[300:, None] < intervals[..., 0]) | (y[300:, None] > intervals[..., 1])).sum(axis=0)
+    assert all(stats.binomtest(int(m), 300, level).pvalue > 0.001 for m, level in zip(missed, levels, strict=True))
+    wide, narrow = np.abs(X[300:, 1]) > 0.7, np.abs(X[300:, 1]) < 0.3
+    widths = np.diff(intervals[:, 1])[:, 0]
+    assert widths[wide].mean() > widths[narrow].mean()
+    assert np.array_equal(model.predict(X[300:]), [one.label for one in model.predict_distribution(X[300:])])
+    more = clone(model).fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+    assert more.n_calibration_ == 300 + 3 * 300
+
+
+def test_one_split_is_the_inductive_predictor():
+    X, y = rough()
+    fitted, spread = LinearRegression().fit(X[:100], y[:100]), DecisionTreeRegressor(max_depth=2, random_state=0)
+    spread.fit(X[:100], np.abs(y[:100] - fitted.predict(X[:100])))
+    model = ConformalRegressor(fitted, spread=spread, cv="prefit").fit(X[100:200], y[100:200])
+    own = InductiveDistribution(FrozenRegressor(fitted, spread))
+    own.learn_many(X[100:200], y[100:200])
+    assert np.array_equal(model.predict_interval(X[200:], 0.2), own.predict_many(X[200:]).interval(0.2))
+    levels = (0.05, 0.5, 0.95)
+    three = [DecisionTreeRegressor(max_depth=2, random_state=0).fit(X[:100], y[:100] + q) for q in levels]
+    model = ConformalRegressor(three, method="cqr", cv="prefit").fit(X[100:200], y[100:200])
+    own = InductiveIntervals(FrozenQuantiles(three, levels))
+    own.learn_many(X[100:200], y[100:200])
+    assert np.array_equal(model.predict_interval(X[200:]), own.predict_many(X[200:]).interval(0.1))
+    twice = model.fit(X[100:200], y[100:200], np.repeat([2, 0], 50))
+    assert twice.n_calibration_ == 100
+
+
+def test_a_search_takes_scores_of_intervals_on_a_table_with_text():
+    pandas = pytest.importorskip("pandas")
+    X, y = rough(120)
+    table = pandas.DataFrame({"size": X[:, 0], "kind": np.where(X[:, 1] > 0, "a", "b")})
+    columns = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    model = ConformalRegressor(make_pipeline(columns, Ridge()), cv=3)
+    scoring = {"score": IntervalScorer(0.2), "crps": CRPSScorer(), "coverage": CoverageScorer(0.2)}
+    search = GridSearchCV(
+        model, {"method": ["spread"], "estimator__ridge__alpha": [0.1, 1e6]}, scoring=scoring, refit="score", cv=2
+    )
+    search.fit(table, y)
+    assert search.best_params_["estimator__ridge__alpha"] == 0.1
+    assert (search.cv_results_["mean_test_coverage"] > 0.6).all()
+    assert search.best_estimator_.feature_names_in_.tolist() == ["size", "kind"]
+    assert search.predict(table).shape == (120,)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ConformalRegressor(Ridge(), method="cqr"), "estimator must be one of quantiles with method='cqr'"),
+        (ConformalRegressor(Ridge(), method="plain"), "method must be"),
+        (ConformalRegressor(venn.RBF(1.0)), "estimator must be a regressor, with methods 'fit' and 'predict'"),
+        (ConformalRegressor(FOREST, method="cqr", alpha=0.0), r"alpha must be in \(0, 1\) with method='cqr'"),
+        (ConformalRegressor([FOREST], method="cqr", cv="prefit"), "not fitted"),
+    ],
+)
+def test_what_is_no_such_regressor_is_refused(model, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        model.fit(*rough(30))

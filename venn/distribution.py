@@ -211,6 +211,11 @@ def central_ranks(epsilon: float, n: int) -> tuple[int, int]:
     return k, n + 1 - k
 
 
+def nested_rank(epsilon: float, n: int) -> int:
+    """Return the place of the interval at epsilon among n nested ones, from the outermost, 1; 0 is the line."""
+    return min(math.floor(epsilon * (n + 1) + HAIR), n)
+
+
 def quantile_rank(q: float, n: int) -> int:
     """Return the rank of the quantile at q among n points: below 1 it is minus infinity, above n infinity."""
     return math.ceil(q * (n + 1) - HAIR)
@@ -342,6 +347,9 @@ class NestedIntervals(_Ranked):
     Each of n examples contributes the interval of labels at which it is at least as strange as the new one; all of
     them contain the point forecast. The interval at epsilon is where at least floor(epsilon (n + 1)) of them overlap.
 
+    Some examples may be less strange than the new one with any label: their intervals hold nothing, and their places,
+    the innermost ones of each half, are missing. An interval where these would be needed holds the point forecast only.
+
     Parameters
     ----------
     points : (2 n,) finite numbers in ascending order
@@ -389,31 +397,39 @@ class NestedIntervals(_Ranked):
         """The point forecast of the machine."""
         return self._label
 
+    @property
+    def _holding(self) -> int:
+        """The number of examples whose intervals hold a label: the innermost place of the lower half."""
+        place = int(self.places.searchsorted(self.n // 2, "right"))
+        return int(self.places[place - 1]) if place else 0
+
     def interval(self, epsilon: float) -> tuple[float, float]:
         """Return the interval that misses the label with probability at most `epsilon`."""
-        half = self.n // 2
-        k = min(math.floor(significance(epsilon) * (half + 1) + HAIR), half)
-        return self._lower(k), self._upper(self.n + 1 - k)
+        k = nested_rank(significance(epsilon), self.n // 2)
+        return (self._lower(k), self._upper(self.n + 1 - k)) if k <= self._holding else (self.label, self.label)
 
     def p_value(self, y: float) -> float:
         """Return the share of examples at least as strange as the new one with label `y`, ties broken by `tau`."""
-        half = self.n // 2
+        inner = self._holding
         below, upto = self._counts(self._on_grid(y))
         # Strange are labels far outside: the rank from below in the lower half, from above in the upper half.
-        greater, reached = (below, upto) if below < half else (self.n - upto, self.n - below)
-        if upto > half > below:  # the innermost place
-            greater, reached = min(below, self.n - upto), half
-        return (greater + self.tau * (min(reached, half) - greater + 1)) / (half + 1)
+        greater, reached = (below, upto) if below < inner else (self.n - upto, self.n - below)
+        if upto > inner > below:  # the innermost place
+            greater, reached = min(below, self.n - upto), inner
+        return (greater + self.tau * (min(reached, inner) - greater + 1)) / (self.n // 2 + 1)
 
     def abridged(self, levels: tuple[float, ...]) -> NestedIntervals:
         """Return nested intervals of at most some dozens of points, the same at these levels."""
-        half = self.n // 2
-        ranks: set[int] = {1, half}
+        half, inner = self.n // 2, self._holding
+        ranks: set[int] = {1, inner}
         for level in (*levels, *KEPT):
             ranks.add(math.floor(level * (half + 1) + HAIR))
-        both = {k for k in ranks if 1 <= k <= half}
+        both = {k for k in ranks if 1 <= k <= inner}
         both |= {self.n + 1 - k for k in both}
-        points, places = self._with(both) if self.n else (self.points, self.places)
+        points, places = self._with(both) if inner else (self.points, self.places)
+        if inner:  # the innermost ones tell how many hold a label, even where both ends tie
+            places = np.union1d(places, [inner, self.n + 1 - inner])
+            points = self.points[self.places.searchsorted(places)]
         return NestedIntervals(points, self.label, self.tau, places, self.n, self.origin, self.grid, self.guaranteed)
 
 

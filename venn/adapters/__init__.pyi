@@ -10,4 +10,7 @@ from .river import RiverClassifier as RiverClassifier
 from .river_model import FromRiver as FromRiver
 from .river_regressor import RegressorFromRiver as RegressorFromRiver
 from .river_regressor import RiverRegressor as RiverRegressor
+from .scoring import CoverageScorer as CoverageScorer
+from .scoring import CRPSScorer as CRPSScorer
+from .scoring import IntervalScorer as IntervalScorer
 from .svc import ProbabilitySVC as ProbabilitySVC

@@ -72,17 +72,18 @@ def rows_of(options: dict[str, Any], n: int, rows: Integers) -> dict[str, Any]:
 
 
 def disjoint_splits(
-    cv: Any, X: Any, y: Any, present: Any, options: dict[str, Any] | None = None
+    cv: Any, X: Any, y: Any, present: Any, options: dict[str, Any] | None = None, classes: bool = True
 ) -> Iterator[tuple[Integers, Integers]]:
     """Yield training and calibration indices of each fold, among examples with weight > 0.
 
-    Errors of `cv` are raised where they appear. `options` are passed to the splitter's `split`.
+    Errors of `cv` are raised where they appear. `options` are passed to the splitter's `split`. Whether labels are
+    `classes` decides what an integer `cv` means.
     """
     every = np.arange(len(y))
     if cv is None or isinstance(cv, Integral):
         every = every[present]
     m = -1
-    splitter = check_cv(cv, y[every], classifier=True)
+    splitter = check_cv(cv, y[every], classifier=classes)
     own = rows_of(options or {}, len(y), every)
     for m, parts in enumerate(splitter.split(_safe_indexing(X, every), y[every], **own)):
         training, calibration = (every[part] for part in parts)

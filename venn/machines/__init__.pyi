@@ -5,6 +5,8 @@ from .bank import Member as Member
 from .base import BaseHypotheses as BaseHypotheses
 from .base import BaseMachine as BaseMachine
 from .frozen import FrozenScorer as FrozenScorer
+from .frozen_distribution import FrozenDistribution as FrozenDistribution
+from .frozen_distribution import FrozenQuantiles as FrozenQuantiles
 from .frozen_regressor import FrozenRegressor as FrozenRegressor
 from .hinge import OneVsAllSVM as OneVsAllSVM
 from .kernel_ridge import KernelRidge as KernelRidge

@@ -17,7 +17,9 @@ from .distribution import ConformalIntervals as ConformalIntervals
 from .distribution import GaussianProcess as GaussianProcess
 from .distribution_abers import VennAbersRegressor as VennAbersRegressor
 from .distribution_inductive import InductiveDistribution as InductiveDistribution
+from .distribution_inductive import InductiveIntervals as InductiveIntervals
 from .distribution_inductive import ManyDistributions as ManyDistributions
+from .distribution_inductive import ManyIntervals as ManyIntervals
 from .expert_mixture import ExpertMixture as ExpertMixture
 from .groups import Balanced as Balanced
 from .groups import InductiveByGroup as InductiveByGroup
