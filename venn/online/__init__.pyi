@@ -8,6 +8,8 @@ from .forecaster import Outlooks as Outlooks
 from .journal import Journal as Journal
 from .journal import JournalError as JournalError
 from .loop import Online as Online
+from .number_outlook import NumberOutlook as NumberOutlook
+from .number_outlook import NumberOutlooks as NumberOutlooks
 from .panel import Panel as Panel
 from .pooled import PooledCurves as PooledCurves
 from .record import Record as Record

@@ -20,6 +20,7 @@ from .distribution import GaussianProcess as GaussianProcess
 from .distribution_abers import VennAbersRegressor as VennAbersRegressor
 from .distribution_inductive import InductiveDistribution as InductiveDistribution
 from .distribution_inductive import ManyDistributions as ManyDistributions
+from .distribution_stacked import StackedDistribution as StackedDistribution
 from .expert_mixture import ExpertMixture as ExpertMixture
 from .groups import InductiveByGroup as InductiveByGroup
 from .groups import Within as Within
