@@ -16,7 +16,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.rankings import AmongAll
 from venn.monitors.together import together
 from venn.monitors.verdict import Verdict, worst
-from venn.online.forecaster import INTERVALS, SETS, Forecaster, watched
+from venn.online.forecaster import INTERVALS, Forecaster, watched
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label
@@ -114,5 +114,5 @@ def verdicts_of(record: Record) -> dict[str, Verdict]:
 
 def verdict_on(panel: Panel, verdicts: Mapping[str, Verdict]) -> Verdict:
     """Return the worst of the verdicts; what stands beside a forecaster, to be compared with it, does not count."""
-    own = (INTERVALS, SETS) if isinstance(panel, Forecaster) else verdicts
+    own = panel.claiming if isinstance(panel, Forecaster) else verdicts
     return worst({name: verdicts[name] for name in own})

@@ -214,7 +214,8 @@ class NumberFit(Saved):
     @classmethod
     def _fitted(cls, X: Floats, labels: Floats, landmarks: int) -> tuple[Self, Floats, Floats]:
         scale, center = middle(X), float(np.median(labels))
-        unit = float(np.sqrt(np.mean(((labels - center) / _peak(labels - center)) ** 2)) * _peak(labels - center))
+        peak = float(np.abs(labels - center).max()) or 1.0  # squares of shares neither overflow nor vanish
+        unit = float(np.sqrt(np.mean(((labels - center) / peak) ** 2)) * peak) or 1.0
         targets, placed = (labels - center) / unit, scale.place(X, FARTHEST)
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few examples: some in no tree's rest
@@ -282,12 +283,6 @@ class NumberFit(Saved):
         placed = self.place(rows)
         said, spreads = self.around(placed)
         return np.column_stack([said + self.unit * self._kernel(placed), spreads])
-
-
-def _peak(values: Floats) -> float:
-    """Return the largest size of some numbers, 1 if all are 0: squares of shares neither overflow nor vanish."""
-    peak = float(np.abs(values).max())
-    return peak if peak > 0 else 1.0
 
 
 def _trees(placed: Floats, targets: Floats) -> tuple[Any, Any, Floats, Floats]:

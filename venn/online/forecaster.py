@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from venn.machines.bank import Bank
 from venn.labels import Real
+from venn.machines.bank import Bank
 from venn.machines.frozen import FrozenScorer, clean_rows
 from venn.machines.frozen_regressor import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
@@ -246,8 +246,8 @@ class Forecaster(Panel):
     classes : sequence of labels, or float, optional
         All labels that may come, float for numbers; by default those of the scorer.
     scorer : fitted classifier or regressor, optional
-        Of scikit-learn's kind; for numbers also a `FrozenRegressor`, which may have a spread. Its scores are calibrated as the stream goes; it must not have been fitted to these
-        examples. With more than two classes intervals rest on its `predict_proba`, where there is one.
+        Of scikit-learn's kind; for numbers also a `FrozenRegressor`, which may have a spread. Its scores are calibrated
+        as the stream goes; it must not have been fitted to these examples. With more than two classes intervals rest on its `predict_proba`, where there is one.
     transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them.
     last : int >= transductive, optional
@@ -359,6 +359,8 @@ class Forecaster(Panel):
             raise TypeError("Forecaster needs classes, the labels that may come, or a fitted scorer, got neither")
         if hasattr(classes, "predict"):
             raise TypeError(f"classes must be labels, got {classes!r}: a classifier is given as scorer=...")
+        if isinstance(classes, type):
+            raise TypeError(f"classes must be labels, or float where labels are numbers, got {classes!r}")
         bank = own_bank(classes, first, ranges)
         self.first, self.ranges = (bank.scale.first, bank.scale.ranges) if bank.scale else (0, None)
         return own_parts(bank, self.transductive, self.last)

@@ -28,7 +28,7 @@ class NumberOutlook(Parts):
     Attributes
     ----------
     mean, median : float
-        Of the distribution; infinitely little is known before the first examples: 0 there.
+        Of the distribution; 0 before the first example.
     label : float
         The median.
     guaranteed : dict of str to str
@@ -76,6 +76,16 @@ class NumberOutlook(Parts):
     def cdf(self, y: float) -> float:
         """Return the probability of labels up to `y`."""
         found: float = self[DISTRIBUTION].cdf(y)
+        return found
+
+    def p_value(self, y: float) -> float:
+        """Return the same with ties broken at random: uniform on [0, 1] at the true label."""
+        found: float = self[DISTRIBUTION].p_value(y)
+        return found
+
+    def crps(self, y: float) -> float:
+        """Return the continuous ranked probability score at the true label: smaller is better."""
+        found: float = self[DISTRIBUTION].crps(y)
         return found
 
     def to_dict(self) -> dict[str, Any]:

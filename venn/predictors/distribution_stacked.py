@@ -17,7 +17,6 @@ from venn.machines.learners import dense
 from venn.machines.number_stack import NumberFit
 from venn.machines.scale import Scale, ScaleLike, checked_scale
 from venn.parameters import integer
-from venn.prediction import Floats
 from venn.predictors.history import History, held_features, held_history
 from venn.predictors.learning import Predictor
 from venn.saved import component, held_int, own, param, state
@@ -191,7 +190,7 @@ class StackedDistribution(Predictor):
                 if self._next is None:
                     self._history = None
 
-    def _train(self, X: Any, labels: Floats, calibrates: Any) -> None:
+    def _train(self, X: Any, labels: Any, calibrates: Any) -> None:
         """Fit to the examples that the schedule chooses, which must come first, and teach all to a new machine."""
         m = int(np.count_nonzero(~self.schedule.split(calibrates, np.random.default_rng(0))))
         fit, offsets, spreads = NumberFit.of(dense(X[:m]), labels[:m], LANDMARKS)
