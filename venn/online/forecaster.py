@@ -247,7 +247,8 @@ class Forecaster(Panel):
         All labels that may come, float for numbers; by default those of the scorer.
     scorer : fitted classifier or regressor, optional
         Of scikit-learn's kind; for numbers also a `FrozenRegressor`, which may have a spread. Its scores are calibrated
-        as the stream goes; it must not have been fitted to these examples. With more than two classes intervals rest on its `predict_proba`, where there is one.
+        as the stream goes; it must not have been fitted to these examples. With more than two classes intervals rest on
+        its `predict_proba`, where there is one.
     transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them.
     last : int >= transductive, optional
@@ -298,7 +299,7 @@ class Forecaster(Panel):
     ...     outlook = model.predict_one(x)
     ...     model.learn_one(x, y)
     >>> outlook
-    NumberOutlook(median 0, mean 0, 0 to 1 at 0.1)
+    NumberOutlook(median -0.5028, mean -0.4916, -1.923 to 1.032 at 0.1)
     """
 
     parts: ClassVar[tuple[str, ...]] = (FORECAST, INTERVALS, SETS)  #: names of its own predictors

@@ -124,7 +124,7 @@ class NumberOutlooks(Parts):
     >>> for x, y in streams.waves(60, seed=0):
     ...     model.learn_one(x, y)
     >>> outlooks = model.predict_many([[0.3, 0.5], [0.9, 0.1]])
-    >>> outlooks.median.shape, outlooks.interval(0.2).shape, outlooks.one(1).median == outlooks.median[1]
+    >>> outlooks.median.shape, outlooks.interval(0.2).shape, outlooks.one(1).median in outlooks.labels
     ((2,), (2, 2), True)
     """
 
