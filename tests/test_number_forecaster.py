@@ -122,20 +122,24 @@ def test_intervals_miss_no_more_often_than_they_say_across_trainings(found):
         assert stats.binomtest(int(missed.sum()), missed.size, level, alternative="greater").pvalue > 1e-3
 
 
-def test_they_miss_as_often_where_the_spread_is_small_as_where_it_is_large():
-    rng = np.random.default_rng(5)
-    missed, width = [], []
-    X, y = stream(700, seed=11)
-    model = taught(StackedDistribution(Prefix(0.6, first=400)), X[:400], y[:400])
+def worst_quarter(model, seed):
+    """The share of misses at .2 in the worst quarter of the column on which the noise depends."""
+    X, y = stream(700, seed)
+    taught(model, X[:400], y[:400])
+    missed = []
     for x, label in zip(X[400:], y[400:], strict=True):
         lower, upper = model.predict_one(x).interval(0.2)
-        width.append(upper - lower + 1e-9 * rng.random())
         missed.append(not lower <= label <= upper)
         model.learn_one(x, label)
-    order = np.argsort(width)
-    assert width[order[-40]] > 1.5 * width[order[40]]
-    for part in np.array_split(order, 4):  # no theorem: a rate of .1 to .3 in each
-        assert 0.08 < np.mean(np.array(missed)[part]) < 0.32
+    return max(np.mean(part) for part in np.array_split(np.array(missed)[np.argsort(X[400:, 2])], 4))
+
+
+def test_where_noise_is_large_they_miss_less_often_than_intervals_of_one_width():
+    """No theorem: a spread learned from examples only goes some of the way. Means over streams are compared."""
+    ours = [worst_quarter(StackedDistribution(Prefix(0.6, first=400)), seed) for seed in range(3)]
+    ridge = [KernelRidge(MultiscaleLaplacian(), 10.0, scale=venn.Scale(teach=True)) for _ in range(3)]
+    others = [worst_quarter(ConformalDistribution(machine), seed) for seed, machine in enumerate(ridge)]
+    assert np.mean(ours) < np.mean(others)
 
 
 @pytest.mark.parametrize("n", [20, 130, 170])
