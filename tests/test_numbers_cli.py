@@ -36,7 +36,7 @@ def housing(tmp_path):
 def test_a_file_of_numbers_is_replayed(housing, tmp_path):
     code, output = said("replay", housing, "--label", "price", "--out", tmp_path / "out")
     assert code == 0, output
-    assert "labels are numbers: distributions and intervals (--no-numbers takes them as classes)" in output
+    assert "labels are numbers (--no-numbers takes them as classes)" in output
     assert "housing: 120 examples, numbers" in output
     assert "intervals at significance 0.05 missed the true label" in output
     code, output = said("replay", housing, "--label", "price", "--out", tmp_path / "out", "--json", "--steps", 30)
@@ -158,7 +158,7 @@ def test_numbers_in_frames():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--predictors", "abers"], "labels are numbers here: --predictors must be of distribution"),
+        (["--predictors", "abers"], "labels are numbers here: --predictors must be of forecaster"),
         (["--tune", 30], "--tune chooses nothing where labels are numbers"),
         (["--no-numbers"], "must hold classes, got"),
     ],
@@ -171,7 +171,7 @@ def test_what_does_not_suit_numbers_is_refused(housing, tmp_path, arguments, mes
 
 def test_a_run_refuses_a_parameter_that_the_kernel_lacks(housing, tmp_path):
     where = ["--source", housing, "--label", "price", "--journal", tmp_path / "run.db", "--check"]
-    code, output = said("run", *where, "--set", "machine.degree=3")
+    code, output = said("run", *where, "--set", "machine.degree=3", "--predictors", "distribution")
     assert code != 0
     assert "--set machine.degree belongs to the kernel poly, not to rbf" in output
 

@@ -11,7 +11,7 @@ import click
 from streams.schema import is_number, with_point
 from streams.tables import column_texts
 from streams.texts import means_missing
-from venn.cli.predictors import LAST_TRAINING
+from venn.cli.predictors import FORECASTER, LAST_TRAINING
 from venn.predictors.adaptive import AdaptiveIntervals
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
 from venn.predictors.distribution_inductive import InductiveDistribution
@@ -32,8 +32,7 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "inductive_adaptive_intervals": ("ridge", lambda machine: AdaptiveIntervals(_inductive(machine))),
 }
 INDUCTIVE = ("inductive_distribution", "inductive_adaptive_intervals")
-FEW, MANY = ("distribution", "intervals"), ("inductive_distribution",)
-MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
+WINDOWED = ("distribution", "intervals")  # what stands on a window: a forecaster does not forget
 MOST_CLASSES = 50  # whole numbers: as many are still taken for names of classes
 
 
@@ -42,16 +41,12 @@ def with_adaptive(names: Sequence[str]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> with_adaptive(["distribution"]), with_adaptive(["inductive_distribution"])
-    (('distribution', 'adaptive_intervals'), ('inductive_distribution', 'inductive_adaptive_intervals'))
+    >>> with_adaptive(["distribution"]), with_adaptive(["forecaster"])
+    (('distribution', 'adaptive_intervals'), ('forecaster', 'inductive_adaptive_intervals'))
     """
-    beside = "inductive_adaptive_intervals" if set(names) <= set(INDUCTIVE) else "adaptive_intervals"
+    few = set(names) <= {*INDUCTIVE, FORECASTER}  # whose memory does not grow
+    beside = "inductive_adaptive_intervals" if few else "adaptive_intervals"
     return tuple(dict.fromkeys([*names, beside]))
-
-
-def is_long(n: int) -> bool:
-    """Whether n examples are too many to keep them all."""
-    return n > MOST_TRANSDUCTIVE
 
 
 def holds_numbers(path: Path, label: str, delimiter: str, decimal: str = ".", missing: Sequence[str] = ()) -> bool:
@@ -76,8 +71,8 @@ def holds_numbers(path: Path, label: str, delimiter: str, decimal: str = ".", mi
 def check_names(predictors: Sequence[str], numbers: bool) -> None:
     """Refuse predictors of classes where labels are numbers, and the other way round."""
     for name in predictors:
-        if (name in PREDICTORS) != numbers:
-            known = ", ".join(PREDICTORS)
+        if name != FORECASTER and (name in PREDICTORS) != numbers:
+            known = ", ".join([FORECASTER, *PREDICTORS])
             raise click.UsageError(
                 f"labels are numbers here: --predictors must be of {known}, got {name}; --no-numbers takes them as "
                 "classes"

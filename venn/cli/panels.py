@@ -126,12 +126,13 @@ def choose_nothing(names: Sequence[str]) -> bool:
     >>> choose_nothing(["forecaster", "defensive"]), choose_nothing(["forecaster", "abers"])
     (True, False)
     """
-    return not any(PREDICTORS[name][0] in MACHINES for name in names)
+    return not any(_behind(name)[0] in MACHINES for name in names)
 
 
-def refuse_choices(config: Config, names: Sequence[str], others: Sequence[str] = ()) -> None:
+def refuse_choices(config: Config, names: Sequence[str], classes: Sequence[Any], others: Sequence[str] = ()) -> None:
     """Refuse options that choose a machine, `others` among them, where no predictor has anything to choose.
 
+    Without `classes` labels are numbers.
     A value that was given counts also where it is the default one: nobody would obey it.
     """
     given = [config.where("machine", key) for key in CHOOSING if key in config.given("machine")]
@@ -142,7 +143,7 @@ def refuse_choices(config: Config, names: Sequence[str], others: Sequence[str] =
         alone = " or ".join(told[name] for name in names)
         raise click.UsageError(
             f"{given[0]} chooses nothing of {alone}{default}: leave it out, or name predictors that it is for, such as "
-            "--predictors abers"
+            f"--predictors {'abers' if classes else 'distribution'}"
         )
 
 
@@ -192,9 +193,10 @@ def panel_of(
         if window is not None:
             raise click.UsageError(
                 f"--window does not go with {FORECASTER}, which forgets nothing: name others, such as --predictors "
-                f"{','.join(WINDOWED)}"
+                f"{','.join(WINDOWED if classes else numbers.WINDOWED)}"
             )
-        say(f"{FORECASTER}: forecast, intervals and sets, with nothing to choose; columns {columns}")
+        told = "forecast, intervals and sets" if classes else "a distribution"
+        say(f"{FORECASTER}: {told}, with nothing to choose; columns {columns}")
     for kind, (title, make) in MACHINES.items():
         readers = [name for name in names if _behind(name)[0] == kind]
         if readers:
@@ -222,7 +224,10 @@ def panel_of(
 
     beside = {name: one(name) for name in names if name != FORECASTER}
     level, groups = config.monitor.level, config.predictor.groups
-    panel = Forecaster(classes, beside=beside, level=level, first=first) if FORECASTER in names else Panel(**beside)
+    if FORECASTER in names:
+        panel: Panel = Forecaster(classes or float, beside=beside, level=level, first=first)
+    else:
+        panel = Panel(**beside)
     if groups is not None and features is None:
         where = config.where("predictor", "groups")
         raise click.UsageError(f"{where} needs the columns' names: {config.where('source', 'features')}")
@@ -264,7 +269,8 @@ def within_groups(panel: Panel, column: str, features: Sequence[str], say: Calla
     """
     positions = positions_of(column, features)
     if isinstance(panel, Forecaster):
-        raise click.UsageError(f"--groups does not go with {FORECASTER}: {NAME_OTHERS}")
+        others = NAME_OTHERS if panel.classes else NAME_OTHERS_OF_NUMBERS
+        raise click.UsageError(f"--groups does not go with {FORECASTER}: {others}")
     grouped = {}
     for name, one in panel.items():
         try:

@@ -80,12 +80,10 @@ class Learning:
         """Return the predictors that were named, or those of default; say so where labels are numbers."""
         names, of_numbers = self.config.predictor.names, not stream.classes
         if of_numbers:
-            say("labels are numbers: distributions and intervals (--no-numbers takes them as classes)")
+            say("labels are numbers (--no-numbers takes them as classes)")
         if names is not None:
             numbers.check_names(names, of_numbers)
-        elif of_numbers:
-            names = numbers.MANY if numbers.is_long(len(stream)) else numbers.FEW
-        return list(names or default_predictors(data))
+        return list(names or default_predictors(None if of_numbers else data))
 
     def open(self, data: str, shuffle: int | None) -> streams.Stream:
         """Return the stream that DATA names."""
@@ -117,13 +115,13 @@ class Learning:
 
     def standing(self, stream: streams.Stream, predictors: Sequence[str]) -> Sequence[str]:
         """Return the predictors and those beside them, or refuse options that choose nothing of any of them."""
-        if not stream.classes:
-            if self.config.machine.tune:
-                raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
-            return numbers.with_adaptive(predictors) if self.config.predictor.adaptive else predictors
-        names = with_adaptive(predictors) if self.config.predictor.adaptive else predictors
+        if not stream.classes and self.config.machine.tune:
+            raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
+        names = predictors
+        if self.config.predictor.adaptive:
+            names = with_adaptive(predictors) if stream.classes else numbers.with_adaptive(predictors)
         if choose_nothing(names):
-            refuse_choices(self.config, names, [] if self.config.machine.tune is None else ["--tune"])
+            refuse_choices(self.config, names, stream.classes, [] if self.config.machine.tune is None else ["--tune"])
         return names
 
     def _choose(self, data: str, stream: streams.Stream, say: Callable[[str], None]) -> tuple[Choices, Tuning | None]:
@@ -202,7 +200,8 @@ def replay(data: str, config: Config) -> None:
     DATA is a named data set (see `venn datasets`) or the path of a CSV file, or - for one on standard input; a file
     needs --label.
     By default the recommended forecaster: forecast (probabilities to decide by), intervals (a lower and an upper
-    probability for each class, guaranteed) and sets (of labels, their errors guaranteed). `venn replay car` also
+    probability for each class, guaranteed) and sets (of labels, their errors guaranteed); of numbers a distribution,
+    whose intervals miss as often as they say. `venn replay car` also
     repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside it. A file is replayed in its own
     order. Ctrl-C or SIGTERM ends the replay after the current step: the results until then are printed and written.
     """

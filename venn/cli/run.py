@@ -59,8 +59,9 @@ def run(config: Config, check: bool) -> None:
 
     Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
     By default the predictor is the forecaster, of which a prediction holds three: forecast (probabilities to decide
-    by), intervals and sets, which are guaranteed. It has nothing to choose, and scales columns by itself. With --window
-    the predictors are by default abers, deleted and conformal, which can forget.
+    by), intervals and sets, which are guaranteed; of numbers a distribution. It has nothing to choose, and scales
+    columns by itself. With --window the predictors are by default abers, deleted and conformal, which can forget; of
+    numbers distribution and intervals.
     """
     with one_line_errors():
         quiet, out = config.run.quiet, config.run.out
@@ -108,10 +109,8 @@ def made(config: Config) -> Plan:
             f"got {patience}: each question would be given up before its answer comes"
         )
     window, watch = config.machine.window, config.monitor
-    if place.classes:
-        names = config.predictor.names or (default_predictors(None) if window is None else WINDOWED)
-    else:
-        names = config.predictor.names or (numbers.MANY if place.live and window is None else numbers.FEW)
+    windowed = WINDOWED if place.classes else numbers.WINDOWED
+    names = config.predictor.names or (default_predictors(None) if window is None else windowed)
     numbers.check_names(names, not place.classes)
     if watch.conformal:
         names = with_conformal(names)
@@ -121,8 +120,8 @@ def made(config: Config) -> Plan:
 
     notes: list[str] = []
     choices: Choices = {}
-    if place.classes and choose_nothing(names):
-        refuse_choices(config, names)
+    if choose_nothing(names):
+        refuse_choices(config, names, place.classes)
     else:
         check_kernel(config)
         machine, width = config.machine, place.width

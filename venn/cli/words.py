@@ -17,7 +17,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import together
 from venn.monitors.sources import AmongAll
 from venn.monitors.verdict import Verdict, worst
-from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, watched
+from venn.online.forecaster import INTERVALS, Forecaster, watched
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label
@@ -150,5 +150,5 @@ def verdicts_of(record: Record, floor: float | None = None) -> dict[str, Verdict
 
 def verdict_on(panel: Panel, verdicts: Mapping[str, Verdict]) -> Verdict:
     """Return the worst of the verdicts; what stands beside a forecaster, to be compared with it, does not count."""
-    own = (FORECAST, INTERVALS, SETS) if isinstance(panel, Forecaster) else verdicts
+    own = panel.claiming if isinstance(panel, Forecaster) else verdicts
     return worst({name: verdicts[name] for name in own if name in verdicts})

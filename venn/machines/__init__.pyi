@@ -21,6 +21,7 @@ from .machine import Bag as Bag
 from .machine import NotConverged as NotConverged
 from .machine import ScoreTable as ScoreTable
 from .mixture import Mixture as Mixture
+from .number_stack import NumberStack as NumberStack
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
 from .objects import NeighbourDistances as NeighbourDistances

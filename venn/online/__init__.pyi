@@ -11,6 +11,8 @@ from .journal import JournalError as JournalError
 from .loop import Online as Online
 from .lot import Asked as Asked
 from .lot import Lot as Lot
+from .number_outlook import NumberOutlook as NumberOutlook
+from .number_outlook import NumberOutlooks as NumberOutlooks
 from .panel import Panel as Panel
 from .record import Record as Record
 from .repair import salvage as salvage

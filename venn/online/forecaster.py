@@ -1,27 +1,33 @@
-"""The recommended predictors as one model: give it the classes, or a fitted classifier, and nothing else."""
+"""The recommended predictors as one model: give it the classes, float, or a fitted estimator, and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from venn.labels import Real
 from venn.machines.bank import Bank
 from venn.machines.frozen import FrozenScorer, clean_rows
+from venn.machines.frozen_regressor import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.mixture import Mixture
+from venn.machines.number_stack import NumberStack
 from venn.machines.scale import Scale, checked_ranges
 from venn.machines.stack import Stack
 from venn.monitors.floor import Floor, floor_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import together, trainings
 from venn.monitors.verdict import CHANGED, Verdict, worst
+from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks, Parts
 from venn.online.panel import Noted, Panel
 from venn.parameters import by_name, fraction, integer, one_of, optional
 from venn.prediction import Floats, Label
 from venn.predictors.blocks import block_of
+from venn.predictors.distribution_inductive import InductiveDistribution
+from venn.predictors.distribution_stacked import StackedDistribution
 from venn.predictors.expert_mixture import ExpertMixture
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
@@ -38,11 +44,12 @@ RESTART, KEEP = "restart", "keep"
 LAST = 100_000  # examples, by default: after so many nothing trains any more
 SHARE = 0.7  # of the examples at a training: they train, the rest calibrates
 OWN_FIRST = (0.1, 0.8)  # exponents of Venn-Abers and of a given classifier itself: the pool begins so
+FITTED, FIRST_FIT = 0.6, 125  # of numbers: share of the examples that trees are fitted to, and when they first are
 FIT = 50  # examples at the first fit of the forecast's other learners
 EXPONENTS = (1.2, 0.0, 0.1, 0.0, 0.0)  # of Venn-Abers, stack, forest, boosted trees, regression: the pool begins so
 
 
-class Said(dict[str, Any]):
+class Said(Parts):
     """Base of what a `Forecaster` says: predictions of its predictors by name, of one object or of many."""
 
     @property
@@ -59,11 +66,6 @@ class Said(dict[str, Any]):
     def intervals(self) -> Floats:
         """(c, 2) or (n, c, 2) lower and upper probability of each class."""
         return np.moveaxis(self[INTERVALS].bounds, 0, -1)
-
-    @property
-    def guaranteed(self) -> dict[str, str]:
-        """What is proved of each part."""
-        return {name: one.guaranteed for name, one in self.items()}
 
 
 class Outlook(Said):
@@ -228,6 +230,11 @@ class Forecaster(Panel):
     ... as many, up to `last`; after that memory and time for a step no longer grow. When that happens depends on the
     number of examples only, so each answer keeps its guarantee.
 
+    Of numbers, `Forecaster(float)`, it has one predictor, "distribution", with the guarantee "error rate": its outlooks
+    have `mean`, `median`, `interval(0.1)`, `quantile(q)` and `cdf(y)`. Up to `transductive` examples that is a
+    `StackedDistribution`: kernel ridge regression around trees, with a spread; from then on an `InductiveDistribution`
+    on a `NumberStack`, trained as above.
+
     Columns may have any units: a `Scale` makes them alike. Until there are `first` examples, each answer is on the
     scale of all objects so far and the new one. Then the scale is fixed; these examples teach and count in the
     forecast, but not in intervals and sets, whose guarantees rest on the later ones: with none of these yet, intervals
@@ -238,11 +245,12 @@ class Forecaster(Panel):
 
     Parameters
     ----------
-    classes : sequence of labels, optional
-        All labels that may come; by default those of the scorer.
-    scorer : fitted classifier, optional
-        Of scikit-learn's kind. Its scores are calibrated as the stream goes; it must not have been fitted to these
-        examples. With more than two classes intervals rest on its `predict_proba`, where there is one.
+    classes : sequence of labels, or float, optional
+        All labels that may come, float for numbers; by default those of the scorer.
+    scorer : fitted classifier or regressor, optional
+        Of scikit-learn's kind; for numbers also a `FrozenRegressor`, which may have a spread. Its scores are calibrated
+        as the stream goes; it must not have been fitted to these examples. With more than two classes intervals rest on
+        its `predict_proba`, where there is one.
     transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them.
     last : int >= transductive, optional
@@ -269,7 +277,7 @@ class Forecaster(Panel):
     ----------
     classes : tuple of labels
     monitors : dict of str to Monitor
-        They watch the intervals and the sets.
+        They watch the intervals and the sets; of numbers the distribution.
 
     Raises
     ------
@@ -288,11 +296,33 @@ class Forecaster(Panel):
     (True, ('malignant',))
     >>> print(model.verdict())
     intervals: too early to say: 60 of 320 examples; it claims .61 to .94 and is right in .85 of all 60
+
+    Labels that are numbers:
+
+    >>> model = venn.Forecaster(float)
+    >>> for x, y in streams.waves(80, seed=0):
+    ...     outlook = model.predict_one(x)
+    ...     model.learn_one(x, y)
+    >>> outlook
+    NumberOutlook(median -0.5028, mean -0.4916, -1.923 to 1.032 at 0.1)
     """
+
+    parts: ClassVar[tuple[str, ...]] = (FORECAST, INTERVALS, SETS)  #: names of its own predictors
+    main: ClassVar[str] = INTERVALS  #: the one that is asked how many examples it has learned, and of what scorer
+    claiming: ClassVar[tuple[str, ...]] = (INTERVALS, SETS)  #: those whose claims are watched
+    calibrates: ClassVar[type] = InductiveVennAbers  #: class of the main one, if there is a given scorer
+    outlook: ClassVar[type[Parts]] = Outlook
+    outlooks: ClassVar[type[Parts]] = Outlooks
+
+    def __new__(cls, classes: Any = None, *, scorer: Any = None, **chosen: Any) -> Self:
+        """Return a forecaster of classes, or of numbers."""
+        kind: Any = NumberForecaster if cls is Forecaster and of_numbers(classes, scorer) else cls
+        made: Self = super().__new__(kind)
+        return made
 
     def __init__(
         self,
-        classes: Sequence[Label] | None = None,
+        classes: Sequence[Label] | type[float] | None = None,
         *,
         scorer: Any = None,
         transductive: int = 2000,
@@ -313,15 +343,9 @@ class Forecaster(Panel):
         if scorer is not None:
             if first is not None or ranges is not None:
                 raise TypeError("first and ranges must not be given with a scorer, which has its own scale")
-            parts = given_parts(FrozenScorer(scorer, classes))
-        elif classes is None:
-            raise TypeError("Forecaster needs classes, the labels that may come, or a fitted scorer, got neither")
-        elif hasattr(classes, "predict"):
-            raise TypeError(f"classes must be labels, got {classes!r}: a classifier is given as scorer=...")
+            parts = self._calibrating(self._frozen(scorer, classes))
         else:
-            bank = own_bank(classes, first, ranges)
-            self.first, self.ranges = (bank.scale.first, bank.scale.ranges) if bank.scale else (0, None)
-            parts = own_parts(bank, self.transductive, self.last)
+            parts = self._learning(classes, first, ranges)
         self.on_change = one_of("on_change", on_change, (RESTART, KEEP))
         others = by_name("beside", beside, "predictors")
         for name in parts.keys() & others.keys():
@@ -329,26 +353,53 @@ class Forecaster(Panel):
         super().__init__(**parts, **others)
         self.watch()
 
+    def _frozen(self, scorer: Any, classes: Any) -> Any:
+        """Return a given scorer, which no longer learns."""
+        return FrozenScorer(scorer, classes)
+
+    def _calibrating(self, scorer: Any) -> dict[str, Predictor]:
+        """Return the predictors that calibrate a frozen scorer."""
+        return given_parts(scorer)
+
+    def _learning(self, classes: Any, first: Any, ranges: Any) -> dict[str, Predictor]:
+        """Return the predictors without a scorer, and take over their scale."""
+        if classes is None:
+            raise TypeError("Forecaster needs classes, the labels that may come, or a fitted scorer, got neither")
+        if hasattr(classes, "predict"):
+            raise TypeError(f"classes must be labels, got {classes!r}: a classifier is given as scorer=...")
+        if isinstance(classes, type):
+            raise TypeError(f"classes must be labels, or float where labels are numbers, got {classes!r}")
+        bank = own_bank(classes, first, ranges)
+        self.first, self.ranges = (bank.scale.first, bank.scale.ranges) if bank.scale else (0, None)
+        return own_parts(bank, self.transductive, self.last)
+
+    @property
+    def told(self) -> str:
+        """What it was given as classes."""
+        return repr(list(self.classes))
+
     def watch(self) -> None:
         """Begin to watch, having seen nothing."""
         self._before = 0  # examples learned before it began anew
         self._asked: tuple[Any, dict[int, Any]] | None = None  # the last object, and what was said of it
-        watched = {name: self[name] for name in (INTERVALS, SETS)}
-        self.monitors = together(watched, self.classes, level=self.level, spare=1)
+        watched = {name: self[name] for name in self.claiming}
+        self.monitors = together(watched, self.space, level=self.level, spare=1)
         if self.floor is not None:
+            if FORECAST not in self:
+                raise ValueError(f"floor must be None where labels are numbers: give a Monitor one, got {self.floor!r}")
             self.monitors[FORECAST] = Monitor(self.classes, sources=(), floor=self.floor)
 
     def __repr__(self) -> str:
-        intervals: Any = self[INTERVALS]
-        scorer = "" if isinstance(intervals, HandOver) else f", scorer={intervals.given!r}"
+        main: Any = self[self.main]
+        scorer = "" if isinstance(main, HandOver) else f", scorer={main.given!r}"
         scale = "" if self.first is None else f", first={self.first}"
         scale += "" if self.ranges is None else f", ranges={self.ranges!r}"
-        others = {name: one for name, one in self.items() if name not in (FORECAST, INTERVALS, SETS)}
+        others = {name: one for name, one in self.items() if name not in self.parts}
         beside = f", beside={others!r}" if others else ""
         chosen = f"transductive={self.transductive}, last={self.last}{scale}, level={self.level}"
         chosen += "" if self.on_change == RESTART else f", on_change={self.on_change!r}"
         chosen += "" if self.floor is None else f", floor={self.floor!r}"
-        return f"Forecaster({list(self.classes)!r}{scorer}, {chosen}{beside})"
+        return f"Forecaster({self.told}{scorer}, {chosen}{beside})"
 
     # -------------------------------------------------------------------- state
 
@@ -374,10 +425,10 @@ class Forecaster(Panel):
         made.first = None if parameters["first"] is None else integer("first", parameters["first"], 0)
         made.ranges = None if parameters["ranges"] is None else checked_ranges("ranges", parameters["ranges"])
         predictors = parameters["predictors"]
-        if not isinstance(predictors, dict) or tuple(predictors)[:3] != (FORECAST, INTERVALS, SETS):
-            raise ValueError(f"predictors must begin with {FORECAST}, {INTERVALS} and {SETS}, got {predictors!r}")
-        if not isinstance(predictors[INTERVALS], HandOver | InductiveVennAbers):
-            raise ValueError(f"{INTERVALS} must be those of a Forecaster, got {predictors[INTERVALS]!r}")
+        if not isinstance(predictors, dict) or tuple(predictors)[: len(cls.parts)] != cls.parts:
+            raise ValueError(f"predictors must begin with {', '.join(cls.parts)}, got {predictors!r}")
+        if not isinstance(predictors[cls.main], HandOver | cls.calibrates):
+            raise ValueError(f"{cls.main} must be those of a Forecaster, got {predictors[cls.main]!r}")
         Panel.__init__(made, **predictors)
         made.on_change = one_of("on_change", parameters["on_change"], (RESTART, KEEP))
         made.watch()
@@ -400,16 +451,16 @@ class Forecaster(Panel):
     @property
     def n(self) -> int:
         """Number of examples learned."""
-        intervals: Any = self[INTERVALS]
-        return self._before + int(intervals.n)
+        main: Any = self[self.main]
+        return self._before + int(main.n)
 
-    def predict_one(self, x: Any) -> Outlook:
+    def predict_one(self, x: Any) -> Any:
         """Return the outlook for one object; nothing is learned."""
-        return Outlook(super().predict_one(x))
+        return self.outlook(super().predict_one(x))
 
-    def predict_many(self, X: Any) -> Outlooks:
+    def predict_many(self, X: Any) -> Any:
         """Return the outlooks for many objects, (n, d), all from the present state; nothing is learned."""
-        return Outlooks(super().predict_many(X))
+        return self.outlooks(super().predict_many(X))
 
     def learn_many(self, X: Any, y: Iterable[Label]) -> None:
         """Learn many examples, as `learn_one` would one after the other; a given scorer scores them in one call.
@@ -434,7 +485,7 @@ class Forecaster(Panel):
         for x, label in self._in_turn(X, y):
             self.learn_one(x, label)
 
-    def replay_many(self, X: Any, y: Iterable[Label]) -> Outlooks:
+    def replay_many(self, X: Any, y: Iterable[Label]) -> Any:
         """Return the outlook for each example before it is learned; all are learned, one after the other.
 
         Parameters, Raises
@@ -444,7 +495,7 @@ class Forecaster(Panel):
         for x, label in self._in_turn(X, y):
             said.append(self.predict_one(x))
             self.learn_one(x, label)
-        return Outlooks({name: block_of([one[name] for one in said]) for name in self})
+        return self.outlooks({name: block_of([one[name] for one in said]) for name in self})
 
     def _in_turn(self, X: Any, y: Iterable[Label]) -> list[tuple[Any, Label]]:
         """Return examples in turn, checked, of which given scorers have taken notice."""
@@ -500,20 +551,20 @@ class Forecaster(Panel):
             self._asked = None
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
                 rung = {name: monitor.update(said[name], y) for name, monitor in self.monitors.items()}
-                if self.on_change == RESTART and any(rung[name] for name in (INTERVALS, SETS)) and self._changed:
+                if self.on_change == RESTART and any(rung[name] for name in self.claiming) and self._changed:
                     self._begin_anew()
 
     @property
     def _changed(self) -> bool:
-        return any(self.monitors[name].verdict().state == CHANGED for name in (INTERVALS, SETS))
+        return any(self.monitors[name].verdict().state == CHANGED for name in self.claiming)
 
     def _begin_anew(self) -> None:
         """Forget all examples, as after a change: a new bag, new bets, and the promises of a new stream."""
-        sets: Any = self[SETS]
-        if self.first is None:
-            parts = given_parts(sets.given)
+        main: Any = self[self.main]
+        if self.first is None and self.ranges is None:
+            parts = self._calibrating(main.given)
         else:
-            parts = own_parts(own_bank(self.classes, self.first, self.ranges), self.transductive, self.last)
+            parts = self._learning(self.classes, self.first, self.ranges)
         before = self.n
         self._predictors.update(parts)
         self._learners = elementary(self._predictors.values())
@@ -538,6 +589,60 @@ class Forecaster(Panel):
         if not isinstance(told, Mapping):
             raise TypeError(f"given must be a mapping of names to monitors, got {told!r}")
         return worst({name: monitor.verdict(told.get(name)) for name, monitor in self.monitors.items()})
+
+
+@saved
+class NumberForecaster(Forecaster):
+    """The `Forecaster` where labels are numbers: `Forecaster(float)` makes it."""
+
+    parts = claiming = (DISTRIBUTION,)
+    main = DISTRIBUTION
+    calibrates = InductiveDistribution
+    outlook, outlooks = NumberOutlook, NumberOutlooks
+
+    def _frozen(self, scorer: Any, classes: Any) -> Any:
+        return scorer if isinstance(scorer, FrozenRegressor) else FrozenRegressor(scorer)
+
+    def _calibrating(self, scorer: Any) -> dict[str, Predictor]:
+        return {DISTRIBUTION: InductiveDistribution(scorer)}
+
+    def _learning(self, classes: Any, first: Any, ranges: Any) -> dict[str, Predictor]:
+        scale = own_scale(first, ranges)
+        self.first, self.ranges = (scale.first, scale.ranges) if scale else (0, None)
+        fits = Prefix(FITTED, first=FIRST_FIT, last=max(FIRST_FIT, self.transductive - 1))
+        schedule = Prefix(SHARE, first=self.transductive, last=self.last)
+        late = InductiveDistribution(NumberStack(), schedule=schedule)
+        return {DISTRIBUTION: HandOver(StackedDistribution(fits, scale), late)}
+
+    @property
+    def told(self) -> str:
+        """What it was given as classes."""
+        return "float"
+
+
+def of_numbers(classes: Any, scorer: Any) -> bool:
+    """Whether labels are numbers: declared by float, or since a scorer is a regressor.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression, LogisticRegression
+    >>> of_numbers(float, None), of_numbers(["no", "yes"], None)
+    (True, False)
+    >>> of_numbers(None, LinearRegression()), of_numbers(None, LogisticRegression())
+    (True, False)
+    """
+    if classes is None and scorer is not None:
+        return isinstance(scorer, FrozenRegressor) or _is_regressor(scorer)
+    return classes is float or isinstance(classes, Real)
+
+
+def _is_regressor(estimator: Any) -> bool:
+    from sklearn.base import is_regressor
+
+    try:
+        return bool(is_regressor(estimator))
+    except (AttributeError, TypeError):  # not scikit-learn's own: whoever calibrates it says what is wrong with it
+        return False
 
 
 def content_of(x: Any) -> Any:
@@ -571,10 +676,15 @@ def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(scorer)}
 
 
-def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank:
-    """Return the bank of a forecaster, on a scale that it finds or on declared ranges, or on that of its objects."""
+def own_scale(first: Any, ranges: Any) -> Scale | Literal[False]:
+    """Return a scale that a forecaster finds, or that of declared ranges; False: objects are taken as they are."""
     as_it_is = ranges is None and first is not None and integer("first", first, 0) == 0
-    return Bank(MultiscaleLaplacian(), classes, scale=False if as_it_is else Scale(first, ranges, teach=True))
+    return False if as_it_is else Scale(first, ranges, teach=True)
+
+
+def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank:
+    """Return the bank of a forecaster, on its scale."""
+    return Bank(MultiscaleLaplacian(), classes, scale=own_scale(first, ranges))
 
 
 def own_parts(bank: Bank, transductive: int, last: int) -> dict[str, Predictor]:

@@ -85,9 +85,10 @@ def replay(
         If it has a `name` (str) or a length, the record and the progress bar use them. If all of it is at hand (a
         stream of `streams`, a list), given scorers score some hundred objects in one call; no answer depends on that.
     predictor : Predictor or Panel, optional
-        By default `Forecaster(stream.classes)`, for a stream that declares its classes. It continues from what it has
-        learned, and the record's title says after how many examples. If the same examples are replayed twice, they are
-        twice in a bag, and no guarantee holds. A single predictor appears in the record under the name of its class.
+        By default, for a stream that declares its classes, `Forecaster(stream.classes)`, or `Forecaster(float)` where
+        labels are numbers. A predictor continues from what it has learned, and the record's title says after how many
+        examples. If the same examples are replayed twice, they are twice in a bag, and no guarantee holds. A single
+        predictor appears in the record under the name of its class.
     progress : bool, optional
         Whether to show a progress bar on stderr; by default when stderr is a terminal.
     steps : int >= 1, optional
@@ -161,7 +162,7 @@ def default_for(stream: object) -> Forecaster:
             "predictor must be given for a stream without classes, such as venn.Forecaster(classes), "
             f"got {stream!r:.80}"
         )
-    return Forecaster(classes)
+    return Forecaster(classes or float)
 
 
 def learned_before(panel: Panel) -> dict[str, int]:

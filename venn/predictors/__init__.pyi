@@ -20,6 +20,7 @@ from .distribution_inductive import InductiveDistribution as InductiveDistributi
 from .distribution_inductive import InductiveIntervals as InductiveIntervals
 from .distribution_inductive import ManyDistributions as ManyDistributions
 from .distribution_inductive import ManyIntervals as ManyIntervals
+from .distribution_stacked import StackedDistribution as StackedDistribution
 from .expert_mixture import ExpertMixture as ExpertMixture
 from .groups import Balanced as Balanced
 from .groups import InductiveByGroup as InductiveByGroup

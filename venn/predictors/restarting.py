@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from venn.labels import HasLabels, label_space, space_of
+from venn.labels import HasLabels, space_of
 from venn.machines.window import taught
 from venn.parameters import has_methods, integer, optional, with_methods
 from venn.prediction import Label, Prediction
@@ -257,10 +257,10 @@ class HandOver(HasLabels, Combined[Any]):
             raise TypeError(f"late must be an inductive predictor, such as InductiveVennAbers, got {late!r}")
         if not all(part.trains for part in parts):
             raise ValueError(f"late must have a schedule that trains, got {late!r}")
-        self.space = label_space(tuple(late.classes))
+        self.space = space_of(late)
         if early is None:
             return
-        if tuple(early.classes) != self.classes:
+        if space_of(early) != self.space:
             raise ValueError(f"early and late must have the same classes, got {early.classes!r} and {late.classes!r}")
         says = [said_by(early), said_by(late)]
         if None not in says and says[0] is not says[1]:

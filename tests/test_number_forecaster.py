@@ -1,0 +1,235 @@
+"""The forecaster of numbers: right as often as it says across trainings, everywhere in the range of its spreads; saved,
+stopped, asked late; and refused labels."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import streams
+import venn
+from venn.machines import FrozenRegressor, KernelRidge, MultiscaleLaplacian
+from venn.machines.number_stack import NumberFit
+from venn.online import Forecaster
+from venn.predictors import ConformalDistribution, StackedDistribution
+from venn.schedules import Prefix
+
+
+def stream(n, seed=0):
+    """Columns on scales of 1e-3 to 1e6; labels whose noise grows with the last one, and which are full of ties."""
+    rng = np.random.default_rng(seed)
+    Z = rng.uniform(-1, 1, size=(n, 3))
+    y = np.round(3 * Z[:, 0] + np.exp(1.2 * Z[:, 2]) * rng.normal(size=n), 1)
+    return Z * [1e-3, 1e6, 1.0] + [5.0, 0.0, -2.0], y
+
+
+def taught(model, X, y):
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(x, label)
+    return model
+
+
+def same_outlook(one, other):
+    pairs = [(a["distribution"].points, a["distribution"].tau) for a in (one, other)]
+    return np.array_equal(pairs[0][0], pairs[1][0]) and pairs[0][1] == pairs[1][1]
+
+
+def test_an_outlook_says_all_in_one():
+    X, y = stream(60)
+    model = taught(Forecaster(float), X, y)
+    assert isinstance(model, Forecaster)
+    assert repr(model) == "Forecaster(float, transductive=2000, last=100000, first=30, level=0.01)"
+    outlook = model.predict_one(X[0])
+    lower, upper = outlook.interval(0.2)
+    assert lower < outlook.median < upper
+    assert outlook.quantile(0.5) == pytest.approx(outlook.median, abs=1)
+    assert outlook.mean == pytest.approx(outlook["distribution"].points.mean())
+    assert outlook.cdf(lower - 1) < 0.2 < 0.8 < outlook.cdf(upper + 1)
+    assert outlook.guaranteed == {"distribution": "error rate"}
+    assert outlook.to_dict()["intervals"]["0.01"] == [None, None]
+    many = model.predict_many(X[:3])
+    assert many.median.tolist() == [model.predict_one(x).median for x in X[:3]]
+    assert np.array_equal(many.interval(0.2), [model.predict_one(x).interval(0.2) for x in X[:3]])
+
+
+def test_before_the_first_training_it_is_a_conformal_distribution():
+    X, y = stream(70)
+    by_hand = ConformalDistribution(KernelRidge(MultiscaleLaplacian(), 10.0, scale=venn.Scale(teach=True)))
+    model = Forecaster(float)
+    for x, label in zip(X, y, strict=True):
+        one, other = model.predict_one(x)["distribution"], by_hand.predict_one(x)
+        assert np.array_equal(one.points, other.points)
+        assert one.tau == other.tau
+        model.learn_one(x, label)
+        by_hand.learn_one(x, label)
+
+
+def test_ranks_after_a_training_are_those_of_machines_taught_anew_with_each_label():
+    """By definition: the weighted ridge, solved for the new object with label y, and studentised residuals ranked."""
+    X, y = stream(64, seed=3)
+    model = taught(StackedDistribution(Prefix(0.5, first=40)), X[:63], y[:63])
+    prediction = model.predict_one(X[63])
+    fit, offsets, spreads = NumberFit.of(X[:20], y[:20], 2000)
+    later = fit.around(fit.place(X[20:]))
+    offsets, spreads = np.append(offsets, later[0]), np.append(spreads, later[1])
+    Z = fit.place(X) * fit.factors
+    d = Z.shape[1]
+    L1 = np.abs(Z[:, None] - Z).sum(axis=2) / d
+    K = 0.94 * np.mean([np.exp(-w * L1) for w in (0.25, 1, 4)], axis=0) + 0.06 * Z @ Z.T / d
+    M = np.linalg.inv(K + np.diag((spreads / (fit.spread * fit.unit)) ** 2 / fit.C))
+    s = M.sum(axis=1)
+    Q = M - np.outer(s, s) / s.sum()
+    for label in np.linspace(-4, 4, 9) + 0.0123:
+        a = Q @ (np.append(y[:63], label) - offsets)
+        strange = a / np.sqrt(np.diag(Q))
+        rank = (strange[20:63] < strange[63]).sum()
+        assert prediction.cdf(label) == pytest.approx((rank + 0.5) / 44)
+
+
+def p_values(seed):
+    X, y = stream(150, seed)
+    model, found = Forecaster(float, transductive=90, last=90), []
+    model["distribution"].early.schedule = Prefix(0.5, first=40, last=80)
+    model["distribution"].early.derive()
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        if i >= 60:
+            outlook = model.predict_one(x)
+            lower, upper = outlook.interval(0.4)
+            found.append([outlook.p_value(label), upper - lower, *(
+                not outlook.interval(level)[0] <= label <= outlook.interval(level)[1] for level in (0.05, 0.1, 0.2)
+            )])  # fmt: skip
+        model.learn_one(x, label)
+    return np.array(found)
+
+
+@pytest.fixture(scope="module")
+def found():
+    """(streams, steps, 5): from one training to beyond the hand-over."""
+    return np.array([p_values(seed) for seed in range(8)])
+
+
+def test_p_values_are_uniform_across_trainings(found):
+    assert stats.kstest(found[:, ::9, 0].ravel(), "uniform").pvalue > 1e-3  # far apart: they hardly depend
+    late = found[:, 30:, 0].ravel()
+    assert stats.kstest(late[::5], "uniform").pvalue > 1e-3
+
+
+def test_intervals_miss_no_more_often_than_they_say_across_trainings(found):
+    for place, level in enumerate((0.05, 0.1, 0.2)):
+        missed = found[:, :, 2 + place]
+        assert stats.binomtest(int(missed.sum()), missed.size, level, alternative="greater").pvalue > 1e-3
+
+
+def worst_quarter(model, seed):
+    """The share of misses at .2 in the worst quarter of the column on which the noise depends."""
+    X, y = stream(700, seed)
+    taught(model, X[:400], y[:400])
+    missed = []
+    for x, label in zip(X[400:], y[400:], strict=True):
+        lower, upper = model.predict_one(x).interval(0.2)
+        missed.append(not lower <= label <= upper)
+        model.learn_one(x, label)
+    return max(np.mean(part) for part in np.array_split(np.array(missed)[np.argsort(X[400:, 2])], 4))
+
+
+def test_where_noise_is_large_they_miss_less_often_than_intervals_of_one_width():
+    """No theorem: a spread learned from examples only goes some of the way. Means over streams are compared."""
+    ours = [worst_quarter(StackedDistribution(Prefix(0.6, first=400)), seed) for seed in range(3)]
+    ridge = [KernelRidge(MultiscaleLaplacian(), 10.0, scale=venn.Scale(teach=True)) for _ in range(3)]
+    others = [worst_quarter(ConformalDistribution(machine), seed) for seed, machine in enumerate(ridge)]
+    assert np.mean(ours) < np.mean(others)
+
+
+@pytest.mark.parametrize("n", [20, 130, 170])
+def test_saved_at_any_time_it_goes_on_to_the_last_bit(n, tmp_path):
+    X, y = stream(185)
+    model = taught(Forecaster(float, transductive=150), X[:n], y[:n])
+    venn.save(tmp_path / "model", model)
+    others = [pickle.loads(pickle.dumps(model)), venn.load(tmp_path / "model")]
+    for x, label in zip(X[n:], y[n:], strict=True):
+        outlook = model.predict_one(x)
+        for other in others:
+            assert same_outlook(outlook, other.predict_one(x))
+        for one in (model, *others):
+            one.learn_one(x, label)
+    assert [repr(other) for other in others] == [repr(model)] * 2
+    assert [other.verdict() for other in others] == [model.verdict()] * 2
+
+
+def test_a_run_with_a_journal_goes_on_over_trainings_with_labels_that_come_late(tmp_path):
+    X, y = stream(170)
+
+    def run(begin, end, journal):
+        found = []
+        with venn.Online(Forecaster(float, transductive=150), journal=journal) as online:
+            for i in range(begin, end):
+                found.append(online.ask(X[i], id=i))
+                if i >= 2:
+                    online.answer(i - 2, y[i - 2])
+        return found
+
+    whole = run(0, 170, tmp_path / "whole.db")
+    parts = [one for ends in ((0, 60), (60, 128), (128, 170)) for one in run(*ends, tmp_path / "run.db")]
+    assert all(same_outlook(one, other) for one, other in zip(whole, parts, strict=True))
+
+
+def test_a_fitted_regressor_is_calibrated_and_known_by_what_it_is():
+    X, y = stream(120)
+    regressor = LinearRegression().fit(X[:40], y[:40])
+    model = taught(Forecaster(scorer=regressor), X[40:], y[40:])
+    by_hand = venn.predictors.InductiveDistribution(FrozenRegressor(regressor))
+    taught(by_hand, X[40:], y[40:])
+    assert model.predict_one(X[0]).interval(0.1) == by_hand.predict_one(X[0]).interval(0.1)
+    assert model.merge(model).n == 160
+    assert isinstance(Forecaster(float, scorer=regressor), type(model))
+
+
+def test_it_begins_anew_after_a_change():
+    X, y = stream(400)
+    y[200:] = 20 - 5 * y[200:]
+    model = taught(Forecaster(float, ranges=[(4.999, 5.001), (-1e6, 1e6), (-3, -1)]), X, y)
+    assert model.verdict().state == "changed"
+    assert model.n == 400
+    assert model["distribution"].n < 250
+
+
+def test_it_stands_by_default_on_streams_of_numbers():
+    record = venn.replay(streams.waves(12, seed=0), progress=False)
+    assert record.names == ("distribution",)
+    beside = {"ridge": ConformalDistribution(KernelRidge(MultiscaleLaplacian(), 10.0))}
+    record = venn.replay(streams.waves(12, seed=0), Forecaster(float, beside=beside), progress=False)
+    assert record.names == ("distribution", "ridge")
+
+
+@pytest.mark.parametrize("y", [float("nan"), float("inf"), 1e101, "3", None, True])
+def test_a_bad_label_is_named_and_leaves_no_trace(y):
+    X, labels = stream(50)
+    model = taught(Forecaster(float), X, labels)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="y must be a finite number"):
+        model.learn_one(X[0], y)
+    with pytest.raises(ValueError, match=r"x must"):
+        model.learn_one([np.nan, 0.0, 0.0], 1.0)
+    assert pickle.dumps(model) == before
+
+
+def test_equal_labels_and_constant_columns_are_taken():
+    model = StackedDistribution(Prefix(0.5, first=20))
+    for i in range(45):
+        model.learn_one([1.0, i % 3], 7.0)
+    assert model.predict_one([1.0, 1.0]).interval(0.2) == pytest.approx((7.0, 7.0))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"classes": int}, "classes must be labels, or float where labels are numbers"),
+        ({"classes": float, "scorer": LogisticRegression().fit([[0.0], [1.0]], [0, 1])}, "estimator must be a regr"),
+        ({"classes": float, "scorer": LinearRegression(), "first": 3}, "first and ranges must not be given"),
+    ],
+)
+def test_what_cannot_be_is_refused(given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Forecaster(**given)

@@ -1,0 +1,179 @@
+"""What a forecaster says of numbers: a distribution, and all that is read off it, of one object or of many."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from venn.prediction import Floats
+
+DISTRIBUTION = "distribution"
+SHOWN = (0.01, 0.05, 0.1, 0.2)  # levels of intervals in tables
+
+
+class Parts(dict[str, Any]):
+    """Predictions by the name of their predictor."""
+
+    @property
+    def guaranteed(self) -> dict[str, str]:
+        """What is proved of each part."""
+        return {name: one.guaranteed for name, one in self.items()}
+
+
+class NumberOutlook(Parts):
+    """What a `Forecaster` of numbers says of one object: each of its predictors' predictions by name.
+
+    Attributes
+    ----------
+    mean, median : float
+        Of the distribution; 0 before the first example.
+    label : float
+        The median.
+    guaranteed : dict of str to str
+        What is proved of each part: see docs/guarantees.md for the words.
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> model = venn.Forecaster(float)
+    >>> for x, y in streams.waves(60, seed=0):
+    ...     model.learn_one(x, y)
+    >>> outlook = model.predict_one([0.3, 0.5])
+    >>> lower, upper = outlook.interval(0.2)
+    >>> lower < outlook.median < upper, outlook.guaranteed
+    (True, {'distribution': 'error rate'})
+    """
+
+    @property
+    def mean(self) -> float:
+        """The mean of the distribution."""
+        found: float = self[DISTRIBUTION].mean
+        return found
+
+    @property
+    def median(self) -> float:
+        """The median of the distribution."""
+        found: float = self[DISTRIBUTION].label
+        return found
+
+    @property
+    def label(self) -> float:
+        """The median."""
+        return self.median
+
+    def interval(self, epsilon: float) -> tuple[float, float]:
+        """Return the interval that misses the label with probability at most `epsilon`; its ends may be infinite."""
+        ends: tuple[float, float] = self[DISTRIBUTION].interval(epsilon)
+        return ends
+
+    def quantile(self, q: float) -> float:
+        """Return a number that the label exceeds with probability at most 1 - q; it may be infinite."""
+        found: float = self[DISTRIBUTION].quantile(q)
+        return found
+
+    def cdf(self, y: float) -> float:
+        """Return the probability of labels up to `y`."""
+        found: float = self[DISTRIBUTION].cdf(y)
+        return found
+
+    def p_value(self, y: float) -> float:
+        """Return the same with ties broken at random: uniform on [0, 1] at the true label."""
+        found: float = self[DISTRIBUTION].p_value(y)
+        return found
+
+    def crps(self, y: float) -> float:
+        """Return the continuous ranked probability score at the true label: smaller is better."""
+        found: float = self[DISTRIBUTION].crps(y)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that is said as plain numbers, for JSON: None for an infinite end of an interval."""
+        ends = {str(level): [end if np.isfinite(end) else None for end in self.interval(level)] for level in SHOWN}
+        return {"mean": self.mean, "median": self.median, "intervals": ends, "guaranteed": self.guaranteed}
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        rows = [("mean", f"{self.mean:.6g}"), ("median", f"{self.median:.6g}")]
+        for level in SHOWN:
+            lower, upper = self.interval(level)
+            rows.append((f"interval at {level:g}", f"{lower:.6g} to {upper:.6g}"))
+        told = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows)
+        return f"<table><tbody>{told}</tbody></table>"
+
+    def __repr__(self) -> str:
+        lower, upper = self.interval(0.1)
+        return f"NumberOutlook(median {self.median:.4g}, mean {self.mean:.4g}, {lower:.4g} to {upper:.4g} at 0.1)"
+
+
+class NumberOutlooks(Parts):
+    """What a `Forecaster` of numbers says of many objects, in arrays.
+
+    Attributes
+    ----------
+    mean, median, labels : (n,) float64
+        The labels are the medians.
+    guaranteed : dict of str to str
+        What is proved of each part.
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> model = venn.Forecaster(float)
+    >>> for x, y in streams.waves(60, seed=0):
+    ...     model.learn_one(x, y)
+    >>> outlooks = model.predict_many([[0.3, 0.5], [0.9, 0.1]])
+    >>> outlooks.median.shape, outlooks.interval(0.2).shape, outlooks.one(1).median in outlooks.labels
+    ((2,), (2, 2), True)
+    """
+
+    @property
+    def guaranteed(self) -> dict[str, str]:
+        """What is proved of each part."""
+        return self.one(0).guaranteed if len(self[DISTRIBUTION]) else {}
+
+    def one(self, i: int) -> NumberOutlook:
+        """Return the outlook for object i."""
+        return NumberOutlook({name: block[i] for name, block in self.items()})
+
+    def _of_each(self, name: str, *given: float) -> Floats:
+        """Return what a method says of each object, by the block's own method if it has one."""
+        block: Any = self[DISTRIBUTION]
+        if hasattr(block, name):
+            found: Floats = getattr(block, name)(*given)
+            return found
+        return np.array([getattr(block[i], name)(*given) for i in range(len(block))])
+
+    @property
+    def mean(self) -> Floats:
+        """(n,) means of the distributions."""
+        block: Any = self[DISTRIBUTION]
+        return np.array([block[i].mean for i in range(len(block))])
+
+    @property
+    def median(self) -> Floats:
+        """(n,) medians of the distributions."""
+        block: Any = self[DISTRIBUTION]
+        return np.array([block[i].label for i in range(len(block))])
+
+    @property
+    def labels(self) -> list[float]:
+        """The medians."""
+        found: list[float] = self.median.tolist()
+        return found
+
+    def interval(self, epsilon: float) -> Floats:
+        """Return the (n, 2) ends of the intervals that miss with probability at most `epsilon`."""
+        return self._of_each("interval", epsilon).reshape(-1, 2)
+
+    def quantile(self, q: float) -> Floats:
+        """Return the (n,) quantiles at q."""
+        return self._of_each("quantile", q)
+
+    def cdf(self, y: float) -> Floats:
+        """Return the (n,) probabilities of labels up to `y`."""
+        return self._of_each("cdf", y)
+
+    def __repr__(self) -> str:
+        return f"NumberOutlooks({len(self[DISTRIBUTION])} objects)"
