@@ -10,9 +10,11 @@ from scipy.special import bdtrc as binomial_tail
 
 from venn.cli.predictors import BY_CLASS
 from venn.machines.scale import FIRST
+from venn.monitors.class_drift import ClassDrift
 from venn.monitors.curves import SetCurves
 from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
+from venn.monitors.naming import MOST as NAMED_AT_MOST
 from venn.monitors.rankings import AmongAll
 from venn.monitors.together import together
 from venn.monitors.verdict import Verdict, worst
@@ -25,9 +27,10 @@ from venn.show.complaints import plain
 SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
 RISK, SURPRISE = 0.05, 0.001  # of sets; the chance at most that a class is named though it is missed no more often
 MOST = 3  # classes that are named
+
 BAG = 5000  # objects that new ones are compared with: time and memory of a step do not grow
 
-Watching = dict[str, Monitor | Drift]
+Watching = dict[str, Monitor | Drift | ClassDrift]
 
 
 def plain_words(record: Record) -> list[str]:
@@ -87,11 +90,19 @@ def monitors_of(record: Record, names: Iterable[str] | None = None, **settings: 
     return together(chosen, record.space, restarts=record.restarts, spare=1, **settings)
 
 
-def monitors_on(panel: Panel, level: float, run_length: float, drift: bool, **settings: Any) -> Watching:
-    """Return monitors for the predictors of a panel, and with `drift` one of the objects, that share one level."""
-    objects = Drift(AmongAll(size=BAG), first=FIRST) if drift else None
+def monitors_on(panel: Panel, drift: bool, features: Sequence[str] | None, **settings: Any) -> Watching:
+    """Return monitors for the predictors of a panel that share one level.
+
+    With `drift` one of the objects and their columns, by the names of these where they are known, and one of the
+    classes.
+    """
+    few = 2 <= len(panel.classes) <= NAMED_AT_MOST
+    named = features is None or not 0 < len(features) <= NAMED_AT_MOST or len({*features}) < len(features)
+    ranking = AmongAll(size=BAG)
+    objects = Drift(ranking, first=FIRST, columns=True if named else tuple(features or ())) if drift else None
+    examples = ClassDrift(panel.classes, ranking, first=FIRST) if drift and few else None
     parts = {name: panel[name] for name in watched(panel)}
-    return together(parts, panel.space, level=level, run_length=run_length, objects=objects, **settings)
+    return together(parts, panel.space, objects=objects, examples=examples, **settings)
 
 
 def watch_record(record: Record, monitors: Mapping[str, Monitor], total: int, every: int) -> Iterator[int]:

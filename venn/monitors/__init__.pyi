@@ -11,6 +11,7 @@ from .calibration import ece as ece
 from .calibration import hosmer_lemeshow as hosmer_lemeshow
 from .calibration import reliability as reliability
 from .change import ChangePoint as ChangePoint
+from .class_drift import ClassDrift as ClassDrift
 from .compared import compare as compare
 from .drift import Drift as Drift
 from .losses import brier as brier
