@@ -394,6 +394,11 @@ def difference(before: Floats, after: Floats, texts: Sequence[str] | None) -> st
         now, then = shares(often, seldom)
         return f"{values[best]:.4g} in {now}, {then} before"
     (low, middle, high), (below, now_middle, above) = (np.quantile(one, (0.25, 0.5, 0.75)) for one in (old, new))
+    if low == high and below == above and middle == now_middle:  # nearly constant: what comes more often than before
+        moved = counts / len(new) - np.array([(old == value).mean() for value in values])
+        best = int(moved.argmax())
+        now, then = shares(counts[best] / len(new), counts[best] / len(new) - moved[best])
+        return f"{values[best]:.4g} in {now}, {then} before"
     if abs(now_middle - middle) > MOVED * (high - low):
         return f"middle {middle:.4g} to {now_middle:.4g}"
     return f"middle half {low:.4g} to {high:.4g}, now {below:.4g} to {above:.4g}"
