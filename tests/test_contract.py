@@ -217,6 +217,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys((name for name in public() if name.startswith("Many")), "arrays of predictions, test_inductive.py"),
     "Alarm": "what a detector says, test_alarms.py",
     **dict.fromkeys(("Drift", "AmongAll", "AgainstFirst"), "watch objects without labels, test_drift.py"),
+    "ClassDrift": "says which kind of change it is, test_kinds.py",
     **dict.fromkeys(("Verdict", "ChangePoint"), "what a monitor says, test_verdict.py"),
     "Certificate": "what adaptive sets have done so far, test_adaptive.py",
     "Outlook": "what a forecaster says, test_forecaster.py",

@@ -332,11 +332,15 @@ def test_a_call_keeps_its_parameters():
     assert Odd().update(1, 3, 4, d=0, e=6, g=7) == (1, 3, (4,), 0, 6, {"g": 7})
 
 
-SHARED = {
-    name: kind
-    for name, kind in public().items()
-    if inspect.isclass(kind) and hasattr(kind, "predict_one" if hasattr(kind, "predict_one") else "hypotheses")
-} | {"Online": venn.Online, "Monitor": venn.Monitor, "Drift": venn.monitors.Drift}
+SHARED = (
+    {
+        name: kind
+        for name, kind in public().items()
+        if inspect.isclass(kind) and hasattr(kind, "predict_one" if hasattr(kind, "predict_one") else "hypotheses")
+    }
+    | {"Online": venn.Online, "Monitor": venn.Monitor, "Drift": venn.monitors.Drift}
+    | {"ClassDrift": venn.monitors.ClassDrift}
+)
 
 
 @pytest.mark.parametrize("name", SHARED)

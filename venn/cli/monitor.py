@@ -22,6 +22,7 @@ from venn.cli.predictors import with_conformal
 from venn.cli.replay import Learning, make_folder, of_data
 from venn.cli.serve import PAGE, follow, guard, holds_journal, holds_record, serve_page
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
+from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import Drift
 from venn.monitors.shared_level import trainings_of
 from venn.monitors.verdict import BELOW, Verdict
@@ -149,7 +150,7 @@ def _of_stream(data: str, chosen: Learning, settings: Mapping[str, Any], say: Ca
     if tuning is not None:
         stream = stream.drop(tuning.n)
     record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
-    monitors = monitors_on(panel, drift=watch.drift, **settings)
+    monitors = monitors_on(panel, watch.drift, tuple(stream.features), **settings)
     steps = _live(advance(stream, panel, steps=steps_asked), record, panel.watch_by(monitors))
     return Shown(stream.name, length(stream, steps_asked), record, monitors, steps)
 
@@ -193,6 +194,8 @@ def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[
         for name, one in monitors.items():
             if isinstance(one, Drift):
                 one.update(x)
+            elif isinstance(one, ClassDrift):
+                one.update(x, y)
             else:
                 one.update(predictions[name], y)
         yield n

@@ -131,7 +131,9 @@ def made(config: Config) -> Plan:
         Door(config.access.host, config.run.metrics_port, **guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
-    monitors = monitors_on(panel, watch.level, watch.run_length, watch.drift, watch.floor)
+    monitors = monitors_on(
+        panel, watch.drift, place.features, watch.floor, level=watch.level, run_length=watch.run_length
+    )
     return Plan(place, panel, monitors, journal, notes)
 
 

@@ -21,6 +21,7 @@ from .calibration import hosmer_lemeshow as hosmer_lemeshow
 from .calibration import log_loss as log_loss
 from .calibration import reliability as reliability
 from .calibration import sharpness as sharpness
+from .class_drift import ClassDrift as ClassDrift
 from .curves import Efficiency as Efficiency
 from .curves import efficiency as efficiency
 from .drift import Drift as Drift

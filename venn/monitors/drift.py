@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,46 +11,100 @@ import numpy as np
 
 from venn.machines.scale import ColumnScale, fixed_by, held_scale
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, ShiryaevRoberts, Trace, Ville, held_alarms, odds
+from venn.monitors.column_drift import DETECTOR, ColumnDrift, given_names, has_distances
 from venn.monitors.evidence import against
 from venn.monitors.sources import AmongAll, Ranking, held_objects, measured
-from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
+from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_OBJECTS, Verdict
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_float, held_int, held_like, held_text, own, param, state
+from venn.saved import Saved, component, held_float, held_int, held_like, held_text, own, param, same, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns
 
 KEPT = 100  # alarms
 FARTHEST = 1e6  # deviations, of a scaled column
-ABOUT = "objects"
+ABOUT = OF_OBJECTS
 WORDS = "the ranks of objects among those before (p-values)"
 
 
-def _pattern(name: str, value: Any) -> Ranking:
+def ranking_pattern(name: str, value: Any) -> Ranking:
     """Return a ranking that has seen nothing, by default `AmongAll()`; or say what it must be."""
     ranking = AmongAll() if value is None else value
     given: Ranking = with_methods(name, ranking, "AmongAll(), AgainstFirst() or the like", "check", "rank", "fresh")
     return given.fresh() if given.n else given
 
 
-def _above_risk(name: str, value: Any, ranking: Ranking) -> float:
-    """Return a level that is larger than a ranking's risk, or say that it is not."""
-    found = fraction(name, value)
-    if not ranking.risk < found:
-        raise ValueError(f"{name} must be larger than the risk of {ranking!r}, got {value!r}")
+def _columns(name: str, value: Any, drift: Drift) -> bool | tuple[str, ...]:
+    """Return whether columns are watched, or their names; their share of the level leaves more than the risk."""
+    found = given_names(name, value)
+    if not drift.ranking.risk < (drift.level / 2 if found else drift.level):
+        what = "half the level" if found else "level"
+        raise ValueError(f"{what} must be larger than the risk of {drift.ranking!r}, got level={drift.level!r}")
     return found
 
 
-def _none_or_two(name: str, value: Any) -> int:
+def none_or_two(name: str, value: Any) -> int:
     """Return 0 or a number of at least 2 objects, or say what it must be."""
     return 0 if integer(name, value, 0) == 0 else integer(name, value, 2)
 
 
-def _held_change(name: str, value: Any) -> ChangePoint:
+def held_twin(name: str, value: Any, pattern: Any) -> Any:
+    """Return a part of a state that has the parameters of another one, or say what it must be."""
+    if type(value) is not type(pattern) or (pattern is not None and not same(value.parameters, pattern.parameters)):
+        raise ValueError(f"{name} must be one like {pattern!r}, got {value!r}")
+    return value
+
+
+def held_change(name: str, value: Any) -> ChangePoint:
     """Return the estimate of a change of a state, or say that it is none."""
     if type(value) is not ChangePoint:
         raise ValueError(f"{name} must be a ChangePoint, got {value!r}")
     return value
+
+
+@component
+class Ruler(Saved):
+    """The first objects, which do nothing but fix the scale of the columns, by mean and standard deviation.
+
+    Parameters
+    ----------
+    first : int >= 2, or 0
+        Number of these objects; 0: objects stay as they come.
+    """
+
+    first: int = param(none_or_two)
+
+    #: The first objects, until they fix the scale.
+    _rows: Floats = state(held_objects, start=own(lambda _: np.empty((0, 0))))
+    _fixed: Floats | None = state(None, start=None)  # the scale as an array, which `derive` checks
+
+    def derive(self) -> None:
+        """Read the scale."""
+        self._scale: ColumnScale | None = None if self._fixed is None else held_scale(self._fixed)
+
+    @property
+    def taken(self) -> int:
+        """Number of objects that went into the scale so far."""
+        return len(self._rows) if self._scale is None else self.first
+
+    def placed(self, x: Any) -> tuple[Any, ColumnScale | None]:
+        """Return a clean object, on the scale if there is one, and the scale that it fixes as the last of the first."""
+        if self._scale is not None:
+            return self._scale.place(measured(x, len(self._scale.spread)), FARTHEST), None
+        clean = measured(x, self._rows.shape[1] if len(self._rows) else None)
+        last = len(self._rows) + 1 == self.first
+        return clean, fixed_by([*self._rows, clean])._replace(stretch=None) if last else None
+
+    def take(self, x: Any) -> Any:
+        """Return an object on the scale; None for one of the first, which goes into the scale."""
+        if not self.first:
+            return x
+        placed, scale = self.placed(x)
+        if self._scale is not None:
+            return placed
+        self._rows = np.array([*self._rows, placed]) if scale is None else np.empty((0, 0))
+        self._scale, self._fixed = scale, None if scale is None else scale.state
+        return None
 
 
 def _ranks(drift: Drift) -> Ranking:
@@ -57,7 +112,12 @@ def _ranks(drift: Drift) -> Ranking:
 
 
 def _ville(drift: Drift) -> Ville:
-    return Ville(drift.ranking.martingale, drift.level - drift.ranking.risk)
+    return Ville(drift.ranking.martingale, drift.share - drift.ranking.risk)
+
+
+def _column_drift(drift: Drift) -> ColumnDrift | None:
+    names = None if isinstance(drift.columns, bool) else drift.columns
+    return ColumnDrift(drift.share, names, seed=drift.seed) if drift.columns else None
 
 
 def _repeated(drift: Drift) -> ShiryaevRoberts:
@@ -97,6 +157,11 @@ class Drift(TakesTurns, Saved):
     first : int >= 2, or 0, default 0
         Number of first objects that do nothing but fix the scale of the columns, by mean and standard deviation;
         distances mean little where one column counts in millions and another in thousandths. 0: as they come.
+    columns : bool or sequence of str, default False
+        Whether each column is also ranked alone among its own past, and named if it changes; or the names of the
+        columns, which are then watched. See `ColumnDrift`: half the level is that of the columns. Objects may then have
+        gaps, and texts: these have no distances, and are left out of the ranking. Of more than 100 columns none is
+        named.
 
     Attributes
     ----------
@@ -127,11 +192,12 @@ class Drift(TakesTurns, Saved):
 
     unnamed = 0
 
-    ranking: Ranking = param(_pattern, default=None)
-    level: float = param(_above_risk, own(lambda drift: drift.ranking), default=0.01, kw_only=True)
+    ranking: Ranking = param(ranking_pattern, default=None)
+    level: float = param(fraction, default=0.01, kw_only=True)
     run_length: float = param(above_one, default=100_000, kw_only=True)
     seed: int = param(integer, 0, default=0, kw_only=True)
-    first: int = param(_none_or_two, default=0, kw_only=True)
+    first: int = param(none_or_two, default=0, kw_only=True)
+    columns: bool | Sequence[str] = param(_columns, own(lambda drift: drift), default=False, kw_only=True)
 
     _ranks: Ranking = state(held_like, own(_ranks), start=own(_ranks))
     _ville: Ville = state(held_like, own(_ville), start=own(_ville))
@@ -140,21 +206,24 @@ class Drift(TakesTurns, Saved):
     count: int = state(held_int, start=0)
     _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
     _trace: Trace = state(held_like, own(_trace), start=own(_trace))
-    _change: ChangePoint | None = state(optional, _held_change, start=None)  # the latest
+    _change: ChangePoint | None = state(optional, held_change, start=None)  # the latest
     _reason: str = state(held_text, start="")  # what its first alarm rested on, in numbers
-    #: The first objects, until they fix the scale.
-    _rows: Floats = state(held_objects, start=own(lambda _: np.empty((0, 0))))
-    _fixed: Floats | None = state(None, start=None)  # the scale as an array, which `derive` checks
+    _ruler: Ruler = state(held_twin, own(lambda drift: Ruler(drift.first)), start=own(lambda drift: Ruler(drift.first)))
+    _column_drift: ColumnDrift | None = state(held_twin, own(_column_drift), start=own(_column_drift))
 
     def derive(self) -> None:
-        """Read the scale; nothing is drawn yet to break ties."""
-        self._scale: ColumnScale | None = None if self._fixed is None else held_scale(self._fixed)
+        """Draw nothing yet to break ties."""
         self._smoothing = Smoothing(self.seed)
+
+    @property
+    def share(self) -> float:
+        """The level of the objects as wholes: half of it if columns are watched, which have the other half."""
+        return self.level / 2 if self.columns else self.level
 
     @property
     def n(self) -> int:
         """Number of objects."""
-        return self._ranks.n + (len(self._rows) if self._scale is None else self.first)
+        return self._ranks.n + self._ruler.taken if self._column_drift is None else self._column_drift.n
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -163,18 +232,14 @@ class Drift(TakesTurns, Saved):
 
     def check(self, x: Any) -> None:
         """Raise what `update(x)` would raise for a bad object, and take no notice of it."""
-        self._placed(x)
-
-    def _placed(self, x: Any) -> tuple[Any, ColumnScale | None]:
-        """Return a clean object, on the scale if there is one, and the scale that it fixes as the last of the first."""
-        if not self.first:
+        if self._column_drift is not None:
+            self._column_drift.check(x)
+            if not has_distances(x):
+                return
+        if self.first:
+            self._ruler.placed(x)
+        else:
             self._ranks.check(x)
-            return x, None
-        if self._scale is not None:
-            return self._scale.place(measured(x, len(self._scale.spread)), FARTHEST), None
-        clean = measured(x, self._rows.shape[1] if len(self._rows) else None)
-        last = len(self._rows) + 1 == self.first
-        return clean, fixed_by([*self._rows, clean])._replace(stretch=None) if last else None
 
     def update(self, x: Any) -> tuple[Alarm, ...]:
         """Take notice of an object; return the alarms that ring now.
@@ -182,26 +247,35 @@ class Drift(TakesTurns, Saved):
         Parameters
         ----------
         x : (d,) finite numbers
+            With `columns` also numbers and texts, with gaps.
 
         Raises
         ------
         TypeError, ValueError
             For a bad object, or one of another length than the first; nothing has changed.
         """
-        placed, scale = self._placed(x)
-        if self.first and self._scale is None:
-            self._rows = np.array([*self._rows, placed]) if scale is None else np.empty((0, 0))
-            self._scale, self._fixed = scale, None if scale is None else scale.state
-            return ()
-        p = self.p_value = self._ranks.rank(placed, self._smoothing.at(self.n))
-        if p is None:
-            return ()
-        self._trace.add(p)
-        each = (self._ville.update(p), self._repeated.update(p))
-        rung = tuple(self._told(alarm) for alarm in each if alarm is not None)
-        if rung and not self._lasting(rung[0].step):
-            self._change = self._trace.change(self.n)
-            shown = self._trace.told(self.n - self._change.step + 1, WORDS)
+        named: tuple[Alarm, ...] = ()
+        whole, n = True, self.n
+        if self._column_drift is not None:
+            self.check(x)
+            named, whole = self._column_drift.update(x), has_distances(x)
+        placed = self._ruler.take(x) if whole else None
+        p = None
+        if placed is not None:
+            p = self.p_value = self._ranks.rank(placed, self._smoothing.at(n))
+        if p is not None:
+            self._trace.add(p)
+            each = (self._ville.update(p), self._repeated.update(p))
+            named += tuple(self._told(alarm) for alarm in each if alarm is not None)
+        return self._ring(tuple(replace(alarm, about=ABOUT) for alarm in named)) if named else ()
+
+    def _ring(self, rung: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
+        """Take note of the alarms about the latest object."""
+        if not self._lasting(rung[0].step):
+            found = [] if self._column_drift is None else self._column_drift.found
+            self._change = found[-1].change if rung[0].detector == DETECTOR else self._trace.change(self.n)
+            ranked = bool(self._trace.latest(1).size)
+            shown = self._trace.told(self.n - self._change.step + 1, WORDS) if ranked else None
             self._reason = shown or f"the odds are {odds(rung[0].log_evidence)}"
         self._alarms.extend(rung)
         self.count += len(rung)
@@ -224,18 +298,21 @@ class Drift(TakesTurns, Saved):
         """
         if self._change is None or not self._lasting(self.n):
             return Verdict(CLAIMED, None, None, ABOUT, "", f"{CLAIMED}: objects come as if in random order")
-        last = self._alarms[-1]
+        last, words = self._alarms[-1], "" if self._column_drift is None else self._column_drift.words
         since = str(self._change).replace("about", "about question")
         sentence = (
-            f"{DOUBTFUL}: since {since} objects are not like those before; whether what is claimed still holds, only "
-            f"labels can show; {self._reason}; last alarm at question {last.step}"
+            f"{DOUBTFUL}: since {since} objects are not like those before{f': {words}' if words else ''}; "
+            f"whether what is claimed still holds, only labels can show; {self._reason}; "
+            f"last alarm at question {last.step}"
         )
         detector = against(last.detector, ABOUT)
-        return Verdict(DOUBTFUL, self._change.step, self._change, ABOUT, detector, sentence, reason=self._reason)
+        return Verdict(
+            DOUBTFUL, self._change.step, self._change, ABOUT, detector, sentence, reason=self._reason, kind=words
+        )
 
     def _told(self, alarm: Alarm) -> Alarm:
         """Return an alarm in the words of objects, with the number of the object."""
-        seldom = f"this alarm ever rings with probability at most {self.level:g}"
+        seldom = f"this alarm ever rings with probability at most {self.share:g}"
         if alarm.detector == "ShiryaevRoberts":
             seldom = f"such alarms come at least {self.run_length:,.12g} objects apart on average"
         sentence = (
@@ -251,4 +328,4 @@ class Drift(TakesTurns, Saved):
             "verdict": self.verdict().plain(),
             "evidence": [one.shown(ABOUT, self.p_value) for one in (self._ville, self._repeated)],
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
-        }  # fmt: skip
+        } | ({} if self._column_drift is None else {"columns": self._column_drift.pictures()})  # fmt: skip

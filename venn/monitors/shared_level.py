@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from venn.labels import LabelSpace
+from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import ABOUT, Drift
 from venn.monitors.monitor import Monitor
+from venn.monitors.verdict import OF_CLASSES
 from venn.parameters import above_one, by_name, fraction, integer, several_names
 from venn.prediction import Label
 from venn.predictors.learning import elementary
@@ -17,7 +19,7 @@ from venn.schedules import periods
 @overload
 def together(
     names: Iterable[str], classes: LabelSpace | Sequence[Label], *,
-    level: float = 0.01, run_length: float = 100_000, objects: None = None,
+    level: float = 0.01, run_length: float = 100_000, objects: None = None, examples: None = None,
     restarts: Mapping[str, Sequence[int]] | None = None, spare: int = 0, **parameters: Any,
 ) -> dict[str, Monitor]: ...  # fmt: skip
 
@@ -25,9 +27,10 @@ def together(
 @overload
 def together(
     names: Iterable[str], classes: LabelSpace | Sequence[Label], *,
-    level: float = 0.01, run_length: float = 100_000, objects: Drift | None,
-    restarts: Mapping[str, Sequence[int]] | None = None, spare: int = 0, **parameters: Any,
-) -> dict[str, Monitor | Drift]: ...  # fmt: skip
+    level: float = 0.01, run_length: float = 100_000, objects: Drift | None = None,
+    examples: ClassDrift | None = None, restarts: Mapping[str, Sequence[int]] | None = None, spare: int = 0,
+    **parameters: Any,
+) -> dict[str, Monitor | Drift | ClassDrift]: ...  # fmt: skip
 
 
 def together(
@@ -37,6 +40,7 @@ def together(
     level: float = 0.01,
     run_length: float = 100_000,
     objects: Drift | None = None,
+    examples: ClassDrift | None = None,
     restarts: Mapping[str, Sequence[int]] | None = None,
     spare: int = 0,
     **parameters: Any,
@@ -60,6 +64,9 @@ def together(
     run_length : float > 1, default 100000
     objects : Drift, optional
         A pattern: one like it watches the objects as well, under the name "objects", with one more share of the level.
+    examples : ClassDrift, optional
+        A pattern: one like it watches the examples as well, under the name "classes". It has one more share of the
+        level; with `objects` these two have it together, half each.
     restarts : mapping of str to sequence of int, optional
         For each predictor the steps after which its monitor's bets begin anew. By default those of its trainings where
         `names` is a mapping, else none.
@@ -88,18 +95,23 @@ def together(
     each = several_names("names", names)
     if not isinstance(objects, Drift | None):
         raise TypeError(f"objects must be a Drift, or None, got {objects!r}")
-    shares = len(each) + (objects is not None) + integer("spare", spare, 0, 10**6)
+    if not isinstance(examples, ClassDrift | None):
+        raise TypeError(f"examples must be a ClassDrift, or None, got {examples!r}")
+    watchers = [(ABOUT, objects), (OF_CLASSES, examples)]
+    others: list[tuple[str, Drift | ClassDrift]] = [(name, one) for name, one in watchers if one is not None]
+    shares = len(each) + bool(others) + integer("spare", spare, 0, 10**6)
     share, apart = fraction("level", level) / shares, above_one("run_length", run_length) * shares
     if restarts is None and isinstance(names, Mapping):
         restarts = trainings_of(names)
     begins = by_name("restarts", restarts, "steps")
-    found: dict[str, Monitor | Drift] = {}
+    found: dict[str, Monitor | Drift | ClassDrift] = {}
     for name in each:
         found[name] = Monitor(classes, level=share, run_length=apart, restarts=begins.get(name, ()), **parameters)
-    if objects is not None:
-        if ABOUT in found:
-            raise ValueError(f"names must not hold {ABOUT!r}, the name of what watches objects, got {each!r}")
-        found[ABOUT] = Drift.made_of(objects.parameters | {"level": share, "run_length": apart})
+    for name, one in others:
+        if name in found:
+            raise ValueError(f"names must not hold {name!r}, the name of what watches {name}, got {each!r}")
+        part = {"level": share / len(others), "run_length": apart * len(others)}
+        found[name] = type(one).made_of(one.parameters | part)
     return found
 
 

@@ -25,6 +25,9 @@ SKILL = 0.05  # least share of the loss of guessing that a predictor must save t
 VISIBLE = 0.1  # least departure from what is claimed that is looked for
 ONE_DEVIATION = 0.5  # exponent of the chance bounds at one standard deviation, at most: more asks for a word
 NO_EVIDENCE, LATEST = "none", "latest steps"
+OF_OBJECTS, OF_CLASSES = "objects", "classes"  # what verdicts rest on that are of no predictor
+KEPT_PROMISE = "their labels keep the promise"
+EITHER = "the labels do not tell yet whether the classes come in other shares or objects within them look different"
 
 
 @saved
@@ -55,6 +58,8 @@ class Verdict:
     reason : str
         If changed or doubtful: what speaks against what it claims, in numbers; also part of the sentence. Of a change,
         what its first alarm rested on.
+    kind : str
+        Of what watches examples and not a predictor: what has changed, such as columns, or shares of classes.
 
     Examples
     --------
@@ -73,13 +78,14 @@ class Verdict:
     sentence: str
     predictor: str = ""
     reason: str = ""
+    kind: str = ""
 
     def __str__(self) -> str:
         return f"{self.predictor}: {self.sentence}" if self.predictor else self.sentence
 
     def plain(self) -> dict[str, Any]:
-        """Return all of it as JSON; `of` makes the verdict again."""
-        return asdict(self)
+        """Return all of it as JSON, without a kind where there is none; `of` makes the verdict again."""
+        return {name: value for name, value in asdict(self).items() if name != "kind" or value}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Verdict:
@@ -92,7 +98,7 @@ def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
 
     From the best to the worst: as claimed, too early to say, doubtful, no better than guessing, changed, below the
     floor. If each of k verdicts is falsely "changed" with probability at most p, the worst of them is so with
-    probability at most k p.
+    probability at most k p. Which kind of change others see, of what watches examples, is added to its sentence.
 
     Raises
     ------
@@ -111,7 +117,26 @@ def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
     if not verdicts:
         raise ValueError("verdicts must hold at least one, got none")
     name = max(verdicts, key=lambda one: STATES.index(verdicts[one].state))
-    return replace(verdicts[name], predictor=name)
+    found = replace(verdicts[name], predictor=name)
+    more = _kinds(found, verdicts)
+    return replace(found, sentence="; ".join([found.sentence, *more])) if more else found
+
+
+def _kinds(found: Verdict, verdicts: Mapping[str, Verdict]) -> list[str]:
+    """Return which kinds of change others see beside the worst verdict, in words; none if nobody watches classes.
+
+    Where the labels do not separate the kinds, that is said.
+    """
+    of_predictors = [one for one in verdicts.values() if one.evidence not in (OF_OBJECTS, OF_CLASSES)]
+    of_classes = [one for one in verdicts.values() if one.evidence == OF_CLASSES]
+    others = [one for one in verdicts.values() if one.kind and one.sentence != found.sentence]
+    more = [f"columns not like before: {one.kind}" if one.evidence == OF_OBJECTS else one.kind for one in others]
+    if not of_classes or found.state not in (CHANGED, DOUBTFUL):
+        return more
+    if found.state == CHANGED or found.evidence == OF_OBJECTS:
+        more += [] if any(one.kind for one in of_classes) else [EITHER]
+    promised = bool(of_predictors) and all(one.state == CLAIMED for one in of_predictors)
+    return [*more, KEPT_PROMISE] if promised and found.state == DOUBTFUL else more
 
 
 @saved

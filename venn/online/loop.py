@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from venn.monitors.alarms import Alarm
-from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
@@ -24,7 +23,7 @@ from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.online.replaying import ahead
 from venn.online.restart import CLOSED, INTERRUPTED, UNWRITTEN, Bulletin, Soundness, go_on
-from venn.online.run import Run, Waiting
+from venn.online.run import AnyMonitor, Run, Waiting
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
@@ -61,10 +60,11 @@ class Online(TakesTurns):
     ----------
     predictor : Predictor or Panel
         As a new process makes it. If the journal holds a run of it, that run continues: see `panel`.
-    monitor : Monitor, Drift or mapping of str to these, optional
+    monitor : Monitor, Drift, ClassDrift or mapping of str to these, optional
         A monitor for a single predictor, or by name for some in a panel; each has seen nothing yet. A `Forecaster`
         brings its own, whose places those of the same names take. A `Drift`, alone or under a name that no predictor
-        has, watches the objects: it gets each as it is asked about, and rings before labels come.
+        has, watches the objects: it gets each as it is asked about, and rings before labels come. A
+        `ClassDrift` watches the examples: it gets each when its label comes.
         `venn.monitors.together` makes them so that they share one level.
     journal : Journal, str or path, optional
         None: nothing is kept, and an id can be used again once its question no longer waits.
@@ -81,7 +81,7 @@ class Online(TakesTurns):
     ----------
     panel : Panel
         The predictors as they are now; after a restart these are not the objects that were given.
-    monitors : dict of str to Monitor or Drift
+    monitors : dict of str to Monitor, Drift or ClassDrift
         Those given, and those of a `Forecaster`.
     rung : tuple of (str, Alarm)
         The alarms of the latest question or answer, each with the name of what rang.
@@ -126,7 +126,7 @@ class Online(TakesTurns):
     def __init__(
         self,
         predictor: Predictor | Panel,
-        monitor: Monitor | Drift | Mapping[str, Monitor | Drift] | None = None,
+        monitor: AnyMonitor | Mapping[str, AnyMonitor] | None = None,
         journal: Journal | str | os.PathLike[str] | None = None,
         *,
         patience: int | None = None,
@@ -156,7 +156,7 @@ class Online(TakesTurns):
         return self._run.panel
 
     @property
-    def monitors(self) -> dict[str, Monitor | Drift]:
+    def monitors(self) -> dict[str, AnyMonitor]:
         """The monitors, by name of their predictor, and what watches the objects, by its own."""
         return self._run.monitors
 

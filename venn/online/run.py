@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from venn.monitors.alarms import Alarm
+from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import ABOUT, Drift
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import WINDOW, Monitor
-from venn.monitors.verdict import Verdict
+from venn.monitors.verdict import OF_CLASSES, Verdict
 from venn.online.lot import Lot, Settling, Unlabelled, unlabelled, with_waiting
 from venn.online.panel import Noted, Panel
 from venn.prediction import Label, Prediction
 
 # Refusals, and errors that come again when the event is repeated.
 REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
+
+
+AnyMonitor = Monitor | Drift | ClassDrift
 
 
 class Rung(NamedTuple):
@@ -43,7 +47,7 @@ class Run:
     Parameters
     ----------
     panel : Panel
-    monitor : Monitor, Drift or mapping of str to these, optional
+    monitor : Monitor, Drift, ClassDrift or mapping of str to these, optional
     labels : Lot, optional
         As for `Online`; see there for the attributes.
 
@@ -52,6 +56,9 @@ class Run:
     given : dict of str to Monitor
         By name of a predictor, the monitors that the run updates itself; those of its panel see what this learns.
     drifts : dict of str to Drift
+        They see each object at its question.
+    examples : dict of str to ClassDrift
+        They see each example at its answer.
     rung : list of Rung
         The alarms of the latest event.
     waiting : dict
@@ -86,20 +93,23 @@ class Run:
         return self.panel.monitors | self.given
 
     @property
-    def monitors(self) -> dict[str, Monitor | Drift]:
+    def monitors(self) -> dict[str, AnyMonitor]:
         """All monitors."""
-        return {**self.by_predictor, **self.drifts}
+        return {**self.by_predictor, **self.drifts, **self.examples}
 
-    def _watch(self, monitors: Mapping[str, Monitor | Drift]) -> None:
-        """Hold the given monitors, those of predictors and those of objects apart."""
+    def _watch(self, monitors: Mapping[str, AnyMonitor]) -> None:
+        """Hold the given monitors, those of predictors, of objects and of examples apart."""
         self.given = {name: one for name, one in monitors.items() if isinstance(one, Monitor)}
         self.drifts = {name: one for name, one in monitors.items() if isinstance(one, Drift)}
+        self.examples = {name: one for name, one in monitors.items() if isinstance(one, ClassDrift)}
 
     # ------------------------------------------------------------------- events
 
     def check(self, x: Any) -> None:
         """Refuse an object that cannot be watched."""
-        for one in self.drifts.values():
+        for drift in self.drifts.values():
+            drift.check(x)
+        for one in self.examples.values():
             one.check(x)
 
     def ask(self, id: int | str, question: Waiting, time: float) -> list[Rung]:
@@ -196,6 +206,8 @@ class Run:
                     self._ring(name, monitor.update_like(told, current[name], y))
             except REFUSALS as error:
                 failure = failure or error
+        for name, watch in self.examples.items():
+            self._ring(name, watch.update(waiting.x, y))
         if self._settling is not None:
             watched = {name: one for name, one in self.by_predictor.items() if one.floor_watch is not None}
             try:
@@ -233,7 +245,8 @@ class Run:
             shown = by_predictor[name].snapshot(self.told[name])
             waiting = self.unlabelled(name)
             return shown | {"verdict": with_waiting(Verdict.of(shown["verdict"]), waiting).plain()}
-        return self.drifts[name].snapshot() if name in self.drifts else None
+        others: Mapping[str, Drift | ClassDrift] = {**self.drifts, **self.examples}
+        return others[name].snapshot() if name in others else None
 
     # -------------------------------------------------------------------- state
 
@@ -243,8 +256,8 @@ class Run:
             "asked": self.asked, "answered": self.answered, "expired": self.expired,
             "waiting": [waiting.event for waiting in self.waiting.values()],
             "numbers": [waiting.number for waiting in self.waiting.values()],
-            "panel": self.panel, "monitors": {**self.given, **self.drifts}, "told": self.told, "alarms": self._alarms,
-            "run": token, "chain": chain, "mark": self.mark,
+            "panel": self.panel, "monitors": {**self.given, **self.drifts, **self.examples}, "told": self.told,
+            "alarms": self._alarms, "run": token, "chain": chain, "mark": self.mark,
             **({} if self._settling is None else {"lots": self._settling.state}),
         }  # fmt: skip
 
@@ -259,25 +272,28 @@ class Run:
             self._settling.restore(state["lots"])
 
 
-def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor | Drift]:
+def checked_monitors(monitor: Any, panel: Panel) -> dict[str, AnyMonitor]:
     """Return the monitors by name, or say what is wrong with them."""
     if monitor is None:
         return {}
     if isinstance(monitor, Drift):
         monitor = {ABOUT: monitor}
+    if isinstance(monitor, ClassDrift):
+        monitor = {OF_CLASSES: monitor}
     if isinstance(monitor, Monitor):
         if len(panel) > 1:
             raise TypeError(f"monitor must be a mapping for a panel of {', '.join(panel)}, got one monitor")
         monitor = {next(iter(panel)): monitor}
-    if not isinstance(monitor, Mapping) or not all(isinstance(one, Monitor | Drift) for one in monitor.values()):
+    if not isinstance(monitor, Mapping) or not all(isinstance(one, AnyMonitor) for one in monitor.values()):
         hint = ": a journal is given as journal=..." if isinstance(monitor, str | os.PathLike) else ""
         raise TypeError(f"monitor must be a Monitor or a mapping of names to monitors, got {monitor!r}{hint}")
     for name, one in monitor.items():
-        if isinstance(one, Drift):
+        if isinstance(one, Drift | ClassDrift):
             if not isinstance(name, str) or name in panel:
-                raise ValueError(f"monitor must give a Drift a name that no predictor has, got {name!r}")
-            continue
-        if name not in panel:
+                raise ValueError(f"monitor must give a {type(one).__name__} a name that no predictor has, got {name!r}")
+            if isinstance(one, Drift):
+                continue
+        elif name not in panel:
             raise ValueError(f"monitor must have names of predictors, {', '.join(panel)}, got {name!r}")
         if one.space != panel.space:
             raise ValueError(f"monitor must be for {panel.space.told}, got one for {one.space.told}")

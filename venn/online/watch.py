@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from venn.labels import HasLabels, read_labels
-from venn.monitors.verdict import Verdict
+from venn.monitors.verdict import OF_OBJECTS, Verdict
 from venn.online.chain import (
     LARGEST,
     UNREADABLE,
@@ -73,7 +73,7 @@ class Watch(HasLabels):
     predictors, monitors : dict of str to str
         Their descriptions.
     objects : tuple of str
-        The names of what watches the objects: monitors of no predictor.
+        The names of what watches the objects and the examples: monitors of no predictor.
     created : float
         Seconds since 1970.
 
@@ -235,8 +235,8 @@ class Watch(HasLabels):
         rows = self._checked("alarms", "WHERE predictor = ? ORDER BY number DESC LIMIT ?", (name, at_most))
         with self._making():
             told = [(json.loads(alarm), step, when) for _, _, step, when, alarm in reversed(rows)]
-            asked = name in self.objects
-            return [{**alarm, **({} if asked else {"step": step}), "time": when} for alarm, step, when in told]
+            return [{**alarm, **({} if alarm["about"] == OF_OBJECTS else {"step": step}), "time": when}
+                    for alarm, step, when in told]  # fmt: skip
 
     def latest(self, questions: int = 20) -> list[Seen]:
         """Return the latest questions, newest first."""

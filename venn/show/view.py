@@ -52,6 +52,43 @@ def figures_of(told: Snapshot, monitor: Snapshot | None) -> dict[str, Any]:
     }
 
 
+class Bar(NamedTuple):
+    """A part of the values of a column, or a class: its share before a change and after it."""
+
+    to: str
+    before: float
+    after: float
+
+
+class Picture(NamedTuple):
+    """What has changed: a column, or the shares of the classes."""
+
+    words: str
+    since: str
+    bars: Sequence[Bar]
+
+
+def pictures(snapshots: Mapping[str, Snapshot]) -> list[Picture]:
+    """Return the columns that are named, and the shares of classes that have moved, of what watches examples.
+
+    Examples
+    --------
+    >>> bars = [{"to": "1", "before": 0.25, "after": 1.0}]
+    >>> column = {"name": "heat", "words": "'heat' (middle 1 to 2)", "since": "about 7", "bars": bars}
+    >>> pictures({"objects": {"told": None, "monitor": {"columns": [column]}}})[0].words
+    "column 'heat' (middle 1 to 2)"
+    """
+    found = []
+    for one in map(judged, snapshots.values()):
+        for column in one.get("columns", ()):
+            bars = [Bar(**bar) for bar in column["bars"]]
+            found.append(Picture(f"column {column['words']}", f"question {column['since']}", bars))
+        if one.get("shares"):
+            verdict = Verdict.of(one["verdict"])
+            found.append(Picture(verdict.kind, f"answer {verdict.change}", [Bar(**bar) for bar in one["shares"]]))
+    return found
+
+
 class ShownEvidence(NamedTuple):
     """What one detector has gathered against one claim: base 10 logarithms."""
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from venn.labels import LabelSpace, Real
 from venn.monitors.kind import LEVEL
-from venn.monitors.verdict import Verdict
+from venn.monitors.verdict import OF_OBJECTS, Verdict
 from venn.show.view import UNSEEN, SeenCounts, Snapshot, Standing, figures_of, overall, standing
 
 MOST_POINTS = 2000
@@ -31,7 +31,7 @@ class Watched(Protocol):
     names: tuple[str, ...]
     predictors: dict[str, str]
     monitors: dict[str, str]
-    objects: tuple[str, ...]  #: the names of monitors that watch the objects, and no predictor
+    objects: tuple[str, ...]  #: the names of monitors that watch the objects or examples, and no predictor
     created: float
 
     def counts(self) -> SeenCounts: ...
@@ -137,7 +137,7 @@ class FollowedRun:
         if verdict is None or verdict.since is None:
             self.since = None
         elif before is None or (before.since, before.predictor) != (verdict.since, verdict.predictor):
-            when = watched.asked_at if verdict.predictor in self.objects else watched.answered_at
+            when = watched.asked_at if verdict.evidence == OF_OBJECTS else watched.answered_at
             self.since = when(verdict.since - self._before(verdict.predictor))
 
     def _before(self, name: str) -> int:

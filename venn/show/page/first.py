@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from venn.monitors.alarms import PER_DECADE, shares
 from venn.monitors.evidence import against
 from venn.monitors.kinds import kind_of
-from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS, Verdict
+from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, OF_CLASSES, OF_OBJECTS, USELESS, Verdict
 from venn.show.page import words
 from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.words import ago, clock, text
@@ -120,9 +120,9 @@ def _since(run: FollowedRun, verdict: Verdict, now: float) -> str:
         return f"no alarm since it began, {clock(run.created)}, {ago(now - run.created)} ago" if calm else ""
     when = run.since
     at = f", {clock(when)}, {ago(now - when)} ago" if when else ""
-    if verdict.predictor in run.objects:
+    if verdict.evidence == OF_OBJECTS:
         return f"since about question {verdict.since:,}{at}"
-    if verdict.state in (*GRAVE, USELESS):
+    if verdict.state in (*GRAVE, USELESS) or verdict.evidence == OF_CLASSES:
         return f"since about answer {verdict.since:,}{at}"
     return f"again: the last alarm was at answer {verdict.since:,}{at}"
 
@@ -265,7 +265,7 @@ def alarms(run: FollowedRun) -> str:
         return f'<section class="card rung"><h2>Alarms: {none}</h2></section>'
     lines = "".join(
         f"<li>{_at(one['time'])}<b>{text(burst.name, 24)}</b> at "
-        f"{'question ' if burst.name in run.objects else ''}{one['step']:,}, evidence "
+        f"{'question ' if one['about'] == OF_OBJECTS else ''}{one['step']:,}, evidence "
         f"10<sup>{one['log_evidence'] / PER_DECADE:.1f}</sup>: {text(against(one['detector'], one['about']))}"
         f"{f', {burst.more}' if burst.more else ''}</li>"
         for burst in found[:ALARMS]

@@ -7,6 +7,7 @@ from html import escape
 from time import localtime, strftime, time
 from typing import Any
 
+from venn.monitors.alarms import shares
 from venn.monitors.kind import ErrorKind, Judged
 from venn.monitors.kinds import SetKind, kind_of
 from venn.monitors.verdict import CHANGED
@@ -23,7 +24,7 @@ from venn.prediction import (
 )
 from venn.show.page.feed import LATEST, FollowedRun
 from venn.show.telling import Burst, Telling, bursts, plain
-from venn.show.view import SeenCounts, standing
+from venn.show.view import Picture, SeenCounts, pictures, standing
 
 LONGEST = 60  # letters of an id or a label
 EXCHANGEABLE = "<b>Guaranteed while nothing has changed</b> (on exchangeable data): "
@@ -233,6 +234,36 @@ def alarms(run: FollowedRun, most: int = 20) -> str:
     shown = sum(one.count for one in found)
     more = f", the latest {shown:,} of them:" if count > shown else ":"
     return f'<p class="alarm">{count:,} alarm{"s" * (count > 1)}{more}</p><ul>{items}</ul>'
+
+
+def changes(run: FollowedRun) -> str:
+    """Return what has changed, each column that is named and the shares of the classes, with a small picture."""
+    found = pictures(run.drifts)
+    if not found:
+        return "<p>No column is named, and the classes come as before.</p>" if run.drifts else "<p>Nobody looks.</p>"
+    items = "".join(
+        f"<div><p><b>{text(one.words, 300)}</b>, since {text(one.since)}</p>{picture(one)}</div>" for one in found
+    )
+    return f'<div class="parts">{items}</div><p class="fine">Grey: shares of the values before; red: after.</p>'
+
+
+def picture(one: Picture) -> str:
+    """Return bars of the shares before a change beside those after it."""
+    top = max((max(bar.before, bar.after) for bar in one.bars), default=1.0) or 1.0
+    width, bars = 100 / max(len(one.bars), 1), ""
+    for place, bar in enumerate(one.bars):
+        for half, (value, colour) in enumerate(((bar.before, "grey"), (bar.after, "alarm"))):
+            height = 30 * value / top
+            bars += (
+                f'<rect class="fill {colour}" x="{width * (place + half * 0.45 + 0.05):.2f}" '
+                f'width="{width * 0.42:.2f}" y="{30 - height:.2f}" height="{height:.2f}"/>'
+            )
+    said = ", ".join(f"{bar.to}: {' to '.join(shares(bar.before, bar.after))}" for bar in one.bars)
+    ends = (one.bars[0].to, one.bars[-1].to) if one.bars else ("", "")
+    return (
+        f'<svg class="bar" viewBox="0 0 100 30" preserveAspectRatio="none" role="img" aria-label="{text(said, 600)}">'
+        f'{bars}</svg><p class="ends"><span>{text(ends[0], 24)}</span><span>{text(ends[1], 24)}</span></p>'
+    )
 
 
 # --------------------------------------------------------------------------- tables

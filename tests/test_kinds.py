@@ -1,0 +1,297 @@
+"""Which kind of change, and which column: p-values and names by definition, uniform, seldom wrong; and in words."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from naive import kinds as naive
+from naive import objects as naive_objects
+from scipy import stats
+
+import venn
+from venn.monitors import AmongAll, ClassDrift, Drift, column_drift, together, worst
+from venn.monitors.column_drift import ColumnDrift
+from venn.monitors.naming import Ties, rarity
+from venn.show.page.feed import FollowedRun
+from venn.show.page.page import render
+from venn.smoothing import Smoothing
+
+LEVEL, REFUSED = 1e-3, 1e-9
+
+
+def tied(n, seed, d=4):
+    """Return objects on a grid, some with gaps."""
+    X = np.random.default_rng(seed).integers(0, 4, size=(n, d)) / 2
+    X[np.random.default_rng([seed, 1]).random((n, d)) < 0.1] = np.nan
+    return X
+
+
+# ------------------------------------------------------------------------------ by definition
+
+
+def test_columns_are_ranked_bet_on_and_named_as_defined():
+    n, level = 120, 0.5
+    X, words = tied(n, 0), np.random.default_rng(3).choice(["a", "b", "c"], n)
+    X[60:, 1], words[70:] = 1.5, "d"
+    drift, ties = ColumnDrift(level, seed=5), Smoothing(5)
+    ps: list[list[float]] = [[] for _ in range(5)]
+    for i in range(n):
+        drift.update([*[None if np.isnan(v) else float(v) for v in X[i]], str(words[i])])
+        for j in range(4):
+            column = [None if np.isnan(v) else v for v in X[: i + 1, j]]
+            ps[j].append(naive.of_number(column, ties.at(i)))
+        ps[4].append(naive.of_label(words[: i + 1].tolist(), ties.at(i)))
+        assert drift.p_values == pytest.approx([own[-1] for own in ps], abs=1e-12)
+        most = [max(naive.capitals(own)) for own in ps] if i % 10 == 9 else None
+        if most is not None:
+            named = naive.holm([min(1.0, 1 / one) for one in most], level / 2)
+            assert {one.place for one in drift.found} == named
+    assert named == {1, 4}
+
+
+def test_labels_and_objects_within_classes_are_ranked_as_defined():
+    rng, ties, drift = np.random.default_rng(0), Ties(3), ClassDrift(["a", "b", "c"], AmongAll(2), seed=3)
+    X, y = rng.integers(0, 3, size=(60, 2)) / 2, [str(one) for one in rng.choice(list("abc"), 60)]
+    for i in range(60):
+        drift.update(X[i], y[i])
+        alike = [X[j].tolist() for j in range(i + 1) if y[j] == y[i]]
+        of_label, of_object = ties.at(i)
+        wanted = naive.of_label(y[: i + 1], of_label), naive_objects.among_all(alike, 2, of_object)
+        assert drift.p_values == pytest.approx(wanted, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------ joint uniformity
+
+
+def _probability(low, high, u):
+    """Return the probability of p <= u, where p is uniform from `low` to `high` as the tie-breaker varies."""
+    return min(max((u - low) / (high - low), Fraction(0)), Fraction(1))
+
+
+def departure(of_label):
+    """Return how far joint probabilities of all p-values of a bag of five, in random order, are from the product."""
+    bag, far = [(0.0, 0), (1.0, 0), (5.0, 0), (2.0, 1), (2.5, 1)], Fraction(0)
+    rng = np.random.default_rng(1)
+    for us in rng.integers(1, 20, size=(4, 10)):
+        total, orders = Fraction(0), list(permutations(bag))
+        for order in orders:
+            at, product = 0, Fraction(1)
+            counts, ranks = [0, 0], {tau: [AmongAll(1), AmongAll(1)] for tau in (0.0, 1.0)}
+            for x, y in order:
+                counts[y] += 1
+                pairs = [[of_label(counts, y, tau), ranks[tau][y].rank([x], tau)] for tau in (0.0, 1.0)]
+                for low, high in zip(*pairs, strict=True):
+                    ends = (Fraction(end).limit_denominator(60) for end in (low, high))
+                    product *= _probability(*ends, Fraction(int(us[at]), 20))
+                    at += 1
+            total += product
+        far = max(far, abs(total / len(orders) - np.prod([Fraction(int(u), 20) for u in us])))
+    return far
+
+
+def test_p_values_of_labels_and_within_classes_are_uniform_together():
+    """Exactly: over all orders of a bag, with independent tie-breakers, every joint probability is the product."""
+    assert departure(rarity) == 0
+    one, other = zip(*(Ties(0).at(n) for n in range(500)), strict=True)
+    assert len({*one, *other}) == 1000
+    assert stats.spearmanr(one, other).pvalue > LEVEL
+
+
+def test_a_label_that_is_not_counted_itself_is_found():
+    def without_itself(counts, code, tau):
+        before = [count - (k == code) for k, count in enumerate(counts)]
+        return rarity(before, code, tau) if before[code] else tau
+
+    assert departure(without_itself) > Fraction(1, 10**6)
+
+
+def test_if_only_labels_change_nothing_within_classes_rings():
+    rang = {"labels": 0, "objects within classes": 0}
+    for seed in range(40):
+        rng, drift = np.random.default_rng([seed, 2]), ClassDrift(["no", "yes"], AmongAll(3), level=0.6)
+        for step in range(240):
+            y = int(rng.random() < (0.2 if step < 120 else 0.7))
+            drift.update(rng.normal(2 * y, size=1), drift.classes[y])
+        for about in rang:
+            rang[about] += any(one.about == about and one.detector != "ShiryaevRoberts" for one in drift.alarms)
+    assert rang["labels"] > 20
+    assert (
+        stats.binomtest(rang["objects within classes"], 40, 0.4, "greater").pvalue > LEVEL
+    )  # .2 each: to ring, to name
+
+
+# ------------------------------------------------------------------------------ wrong names
+
+
+def wrong_names(level, n=250, runs=60):
+    """Return in how many streams a column is named that has not changed: four are copies, and one has changed."""
+    wrong = found = 0
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, 4])
+        X = np.column_stack([rng.normal(size=n), *[rng.integers(0, 2, n)] * 4])
+        X[n // 2 :, 0] += 3
+        drift, columns = ColumnDrift(level, seed=seed), set()
+        for x in X:
+            drift.update(x)
+            columns |= {one.place for one in drift.found}
+        wrong += bool(columns - {0})
+        found += 0 in columns
+    return wrong, found, runs
+
+
+def test_a_wrong_column_is_named_in_no_more_streams_than_the_level():
+    wrong, found, runs = wrong_names(0.4)
+    assert found == runs
+    assert stats.binomtest(wrong, runs, 0.2, "greater").pvalue > LEVEL  # the first round has half the level
+
+
+def test_without_tie_breaking_wrong_columns_are_named(monkeypatch):
+    class Never(Smoothing):
+        def at(self, n, digest=None):
+            return 0.0
+
+    monkeypatch.setattr(column_drift, "Smoothing", Never)
+    wrong, _, runs = wrong_names(0.4)
+    assert stats.binomtest(wrong, runs, 0.2, "greater").pvalue < REFUSED
+
+
+# ------------------------------------------------------------------------------ in use
+
+
+def test_after_a_while_a_column_may_be_named_again(monkeypatch):
+    monkeypatch.setattr(column_drift, "MEMORY", 100)
+    rng, drift = np.random.default_rng(0), ColumnDrift(0.01, ["a", "b"], size=300)
+    steps = []
+    for step in range(900):
+        x = rng.normal(size=2)
+        x[1] += 4 * (step >= 200) + 4 * (step >= 600)
+        steps += [(alarm.step, drift.words) for alarm in drift.update(x)]
+    assert [200 < step < 230 or 600 < step < 660 for step, _ in steps] == [True, True]
+    assert all("'b' (middle" in words and "'a'" not in words for _, words in steps)
+    assert drift.found == []
+
+
+@pytest.mark.parametrize("at", [0, 1, 45, 130, 180])
+def test_what_is_saved_goes_on_to_the_last_bit(at, monkeypatch):
+    monkeypatch.setattr(column_drift, "MEMORY", 60)
+    monkeypatch.setattr(venn.monitors.class_drift, "MEMORY", 60)
+    X, rng = tied(220, 2, 3), np.random.default_rng(0)
+    X[100:, 1], y = 1.0, [str(one) for one in rng.choice(list("ab"), 220)]
+    y[120:] = ["a"] * 100
+
+    def watchers():
+        drift = Drift(AmongAll(2, size=40), level=0.3, first=5, columns=("p", "q", "r"))
+        return drift, ClassDrift(["a", "b"], AmongAll(2), level=0.3, first=4)
+
+    def step(pair, i):
+        return pair[0].update(X[i]), pair[1].update(X[i], y[i])
+
+    whole = watchers()
+    for i in range(at):
+        step(whole, i)
+    twins = [pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)]
+    for i in range(at, 220):
+        rung = step(whole, i)
+        for twin in twins:
+            assert step(twin, i) == rung
+            assert [one.snapshot() for one in twin] == [one.snapshot() for one in whole]
+    assert whole[0].count
+    assert whole[1].count
+
+
+def test_objects_with_text_are_named_by_their_values():
+    rng, drift = np.random.default_rng(0), Drift(columns=True)
+    for step in range(400):
+        sky = rng.choice(["sun", "rain"], p=[0.9, 0.1] if step < 300 else [0.2, 0.8])
+        drift.update({"heat": float(rng.normal()), "sky": str(sky)})
+    assert "column 'sky' ('rain' in ." in drift.verdict().sentence
+    (picture,) = drift.snapshot()["columns"]
+    assert picture["name"] == "sky"
+    assert {bar["to"] for bar in picture["bars"]} == {"sun", "rain"}
+    with pytest.raises(TypeError, match="a number in column 0"):
+        drift.update({"heat": "hot", "sky": "sun"})
+    with pytest.raises(ValueError, match="columns"):
+        drift.update({"sky": "sun", "heat": 1.0})
+
+
+def test_of_more_than_a_hundred_columns_none_is_named():
+    drift = ColumnDrift(0.1)
+    for x in np.vstack([np.zeros((50, 101)), np.ones((50, 101))]):
+        assert drift.update(x) == ()
+    assert drift.words == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("labels", ("the classes come in other shares ('yes' .",)),
+        ("objects", ("objects of class 'yes' look different, or their labels mean something else",)),
+        ("columns", ("column 'b' (middle",)),
+    ],
+)
+def test_the_verdict_of_a_run_says_what_has_changed(change, words, tmp_path):
+    """The same after a kill, and from its journal; the shares of the level are those of one monitor more."""
+    rng = np.random.default_rng(1)
+
+    def examples():
+        for step in range(700):
+            late = step >= 350
+            y = int(rng.random() < (0.75 if late and change == "labels" else 0.25))
+            x = rng.normal((4 * y, 0))
+            x[0] -= 8 * y * (late and change == "objects")
+            x[1] += 4 * (late and change == "columns")
+            yield step, x, ["no", "yes"][y]
+
+    def online(path):
+        panel = venn.Panel(sets=venn.Conformal(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ["no", "yes"])))
+        objects, examples = Drift(AmongAll(5), first=10, columns=("a", "b")), ClassDrift(["no", "yes"], first=10)
+        return venn.Online(panel, together(panel, panel.classes, objects=objects, examples=examples), path)
+
+    path = tmp_path / "run.db"
+    events = list(examples())
+    for part in (events[:400], events[400:480]):
+        with online(path) as run:
+            for id, x, y in part:
+                run.ask(x, id)
+                run.answer(id, y)
+            monitors, verdict = run.monitors, run.verdict()
+    assert [monitors[name].level for name in ("sets", "objects", "classes")] == [0.005, 0.0025, 0.0025]
+    for text in words:
+        assert text in verdict.sentence
+    with venn.online.Watch(path) as watch:
+        assert watch.verdict() == verdict
+        report = render(FollowedRun(watch), "title", "data")
+        assert ('aria-label="no: ' in report) == (change == "labels")
+        named = "b" if change == "columns" else "a"  # the column that the classes differ in
+        assert f"<p><b>column &#x27;{named}&#x27; (" in report
+
+
+def test_the_worst_verdict_says_what_the_labels_do_not_tell():
+    quiet = ClassDrift(["no", "yes"])
+    rng, monitor = np.random.default_rng(0), venn.Monitor(["no", "yes"])
+    for _ in range(300):
+        monitor.update(venn.prediction.Forecast(np.array([0.2, 0.8]), ("no", "yes")), "no")
+    assert "do not tell yet" in worst({"one": monitor.verdict(), "classes": quiet.verdict()}).sentence
+    assert "do not tell yet" not in worst({"one": monitor.verdict()}).sentence
+    fine = venn.Monitor(["no", "yes"])
+    drift = ClassDrift(["no", "yes"])
+    for step in range(600):
+        y = "yes" if rng.random() < (0.3 if step < 300 else 0.7) else "no"
+        drift.update([0.0], y)
+        fine.update(venn.prediction.Forecast(np.eye(2)[int(y == "yes")] * 0.98 + 0.01, ("no", "yes")), y)
+    found = worst({"one": fine.verdict(), "classes": drift.verdict()})
+    assert found.predictor == "classes"
+    assert found.sentence.endswith("their labels keep the promise")
+
+
+def test_classes_are_ranked_by_exact_p_values_only():
+    """Large p-values are bet on, too; those of `AgainstFirst` are only not too small."""
+    with pytest.raises(
+        ValueError, match=r"ranking must be one of exact p-values, such as AmongAll\(\), got AgainstFirst"
+    ):
+        ClassDrift(["no", "yes"], venn.monitors.AgainstFirst(20))

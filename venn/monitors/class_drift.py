@@ -1,0 +1,387 @@
+"""Which kind of change: whether the classes come in other shares, or their objects look different."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from venn.labels import Classes, label_space
+from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms, odds, shares
+from venn.monitors.column_drift import has_distances
+from venn.monitors.drift import KEPT, Ruler, held_change, held_twin, none_or_two, ranking_pattern
+from venn.monitors.evidence import Exchangeability, against
+from venn.monitors.martingales import CompositeJumper, Martingale
+from venn.monitors.naming import MOST, Naming, Ties, rarity
+from venn.monitors.sources import Ranking
+from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
+from venn.parameters import Parameters, above_one, fraction, integer, optional
+from venn.prediction import Floats, Integers, Label
+from venn.saved import Saved, component, held_codes, held_finite, held_int, own, param, state
+from venn.turns import TakesTurns
+
+LABELS, WITHIN = "labels", "objects within classes"
+WORDS = {
+    LABELS: "the ranks of labels by how often they come (p-values)",
+    WITHIN: "the ranks of objects within their classes (p-values)",
+}
+NAMED = "Classes"
+SHOWN = 3  # classes whose shares are told
+PLAIN = 4.0  # square of the number of standard deviations from which a share has moved
+FAR = 2**62
+
+
+@component
+class OfExamples(Parameters):
+    """A source of p-values that `ClassDrift` makes itself, under their name."""
+
+    of_event = False
+
+    name: str = param()
+
+    @property
+    def words(self) -> str:
+        """What the p-values are, for sentences."""
+        return WORDS[self.name]
+
+    def suits(self, kind: str, guaranteed: str) -> bool:
+        """Whether they belong to predictions: they do not."""
+        return False
+
+    def read(self, steps: Any, tau: Any) -> tuple[Any, None]:
+        """Return the p-value of this name."""
+        return steps[self.name], None
+
+
+def _labels(name: str, value: Any) -> tuple[Label, ...]:
+    """Return labels, as a space of classes checks them; or say what is wrong with them."""
+    found = (value if isinstance(value, Classes) else Classes(value)).labels
+    if len(found) > MOST:
+        raise ValueError(f"{name} must be at most {MOST}, got {len(found)}")
+    return found
+
+
+def _rankings(drift: ClassDrift) -> tuple[Ranking, ...]:
+    return tuple(drift.ranking.fresh() for _ in drift.classes)
+
+
+def _held_rankings(name: str, value: Any, pattern: tuple[Ranking, ...]) -> tuple[Ranking, ...]:
+    """Return the rankings of a state, one for each class, or say what they must be."""
+    if type(value) is not tuple or len(value) != len(pattern):
+        raise ValueError(f"{name} must be {len(pattern)} rankings, got {value!r}")
+    return tuple(held_twin(name, one, own_one) for one, own_one in zip(value, pattern, strict=True))
+
+
+def _evidence(name: str, drift: ClassDrift) -> Exchangeability:
+    martingale: Martingale = CompositeJumper() if name == LABELS else drift.ranking.martingale
+    return Exchangeability(OfExamples(name), martingale, drift.share, 2 * drift.run_length)
+
+
+def _exact(name: str, ranking: Any) -> Ranking:
+    """Return a pattern of rankings whose p-values are uniform: names of classes are bet on small and large ones."""
+    pattern = ranking_pattern(name, ranking)
+    if pattern.risk > 0:
+        raise ValueError(f"{name} must be one of exact p-values, such as AmongAll(), got {ranking!r}")
+    return pattern
+
+
+def _held_codes(name: str, value: Any, classes: int) -> deque[int]:
+    """Return the codes of the latest labels of a state, or say what they must be."""
+    if type(value) is not deque or not all(type(one) is int and 0 <= one < classes for one in value):
+        raise ValueError(f"{name} must be codes of {classes} classes, got {value!r}")
+    return deque(value, MEMORY)
+
+
+def _held_steps(name: str, value: Any) -> list[int]:
+    """Return the two steps of a state, or say what they must be."""
+    if type(value) is not list or len(value) != 2:
+        raise ValueError(f"{name} must be two steps, got {value!r}")
+    return [held_int(name, one) for one in value]
+
+
+def _held_changes(name: str, value: Any) -> list[ChangePoint | None]:
+    """Return the estimates of two changes of a state, or say what they must be."""
+    if type(value) is not list or len(value) != 2:
+        raise ValueError(f"{name} must be two changes or None, got {value!r}")
+    return [optional(name, one, held_change) for one in value]
+
+
+LABELS_OWN, WITHIN_OWN = own(lambda drift: _evidence(LABELS, drift)), own(lambda drift: _evidence(WITHIN, drift))
+NAMING = own(lambda drift: Naming(len(drift.classes), drift.share))
+CLASSES = own(lambda drift: len(drift.classes))
+SHAPE = own(lambda drift: (len(drift.classes),))
+
+
+@component
+class ClassDrift(TakesTurns, Saved):
+    """Watches examples, and says which kind of change it sees: of the shares of the classes, or of objects within them.
+
+    It makes two p-values of each example. That of its *label*, `rarity`: small if few examples have the label. And that
+    *within its class*: the rank of the object among those of the same label alone. While examples are exchangeable, all
+    these p-values are independent and uniform. If only the frequencies or the order of the labels change, those within
+    classes stay so. So what rings says what has changed:
+
+    - the labels: the classes come in other shares;
+    - within classes: objects of a class look different, or its label means something else. Which of these two it is, no
+      such p-value tells;
+    - both: both.
+
+    Objects may ring where neither does, but only because they are seen sooner: what changes in x changes the shares of
+    the classes, or x within a class. Classes are named by `Naming`, from the p-values within each.
+
+    In `Online` it stands among the monitors, under a name of its own, and gets each example when its label comes:
+
+        monitors = venn.monitors.together(panel, panel.classes, examples=ClassDrift(panel.classes))
+        online = venn.Online(panel, monitors)
+
+    By hand: `alarms = drift.update(x, y)`, once for each example.
+
+    Theorem. While examples are exchangeable, an alarm of `Ville` ever rings, or a class is ever named, with
+    probability at most `level`: a third each for the labels, for the objects within classes, and for the names.
+    Alarms of `ShiryaevRoberts` come at most n / `run_length` times in n examples on average. While the objects of
+    each class are exchangeable, however its labels come, the same is true of what rings within classes, and of
+    names.
+
+    Parameters
+    ----------
+    classes : sequence of c labels, or Classes
+        From 2 to 100.
+    ranking : AmongAll, default AmongAll()
+        A pattern, from which a fresh one is made for each class. Not `AgainstFirst`, whose p-values are not exact.
+    level : float in (0, 1), default 0.01
+    run_length : float > 1, default 100000
+    seed : int >= 0, default 0
+        Of the random numbers that break ties.
+    first : int >= 2, or 0, default 0
+        Number of first objects that fix the scale of the columns, as in `Drift`; their labels count.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples.
+    p_values : tuple of two float or None
+        Of the latest label, and of its object within its class; None where there is none: of one of the first objects,
+        or of one with gaps or text.
+    count : int
+        Number of alarms so far.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    References
+    ----------
+    Vovk (2020), "Testing for concept shift online", arXiv:2012.14246.
+
+    Examples
+    --------
+    >>> drift, rng = ClassDrift(["no", "yes"]), np.random.default_rng(0)
+    >>> for step in range(800):  # from 400 on "yes" comes more often
+    ...     y = "yes" if rng.random() < (0.2 if step < 400 else 0.5) else "no"
+    ...     alarms = drift.update(rng.normal(2.0 * (y == "yes"), size=1), y)
+    >>> print(drift.verdict().kind)
+    the classes come in other shares ('yes' .19 to .50)
+    """
+
+    unnamed = 2
+
+    classes: Sequence[Label] = param(_labels)
+    ranking: Ranking = param(_exact, default=None)
+    level: float = param(fraction, default=0.01, kw_only=True)
+    run_length: float = param(above_one, default=100_000, kw_only=True)
+    seed: int = param(integer, 0, default=0, kw_only=True)
+    first: int = param(none_or_two, default=0, kw_only=True)
+
+    p_values: tuple[float | None, float | None] = state(None, start=(None, None))
+    count: int = state(held_int, start=0)
+    _counts: Integers = state(
+        held_codes, SHAPE, 0, FAR, start=own(lambda drift: np.zeros(len(drift.classes), np.int64))
+    )  # of each class
+    _rankings: tuple[Ranking, ...] = state(_held_rankings, own(_rankings), start=own(_rankings))
+    _of_labels: Exchangeability = state(held_twin, LABELS_OWN, start=LABELS_OWN)
+    _within: Exchangeability = state(held_twin, WITHIN_OWN, start=WITHIN_OWN)
+    _naming: Naming = state(held_twin, NAMING, start=NAMING)
+    _ruler: Ruler = state(held_twin, own(lambda drift: Ruler(drift.first)), start=own(lambda drift: Ruler(drift.first)))
+    _latest: deque[int] = state(_held_codes, CLASSES, start=own(lambda _: deque(maxlen=MEMORY)))  # codes
+    _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
+    _last: list[int] = state(_held_steps, start=own(lambda _: [0, 0]))  # the latest alarm of the labels, and within
+    _changes: list[ChangePoint | None] = state(_held_changes, start=own(lambda _: [None, None]))
+    #: Shares of the classes before the change of the labels.
+    _before: Floats = state(held_finite, SHAPE, start=own(lambda drift: np.zeros(len(drift.classes))))
+
+    def derive(self) -> None:
+        """Encode labels; nothing is drawn yet to break ties."""
+        self.space = label_space(self.classes)
+        self._ties = Ties(self.seed)
+
+    @property
+    def share(self) -> float:
+        """The level of each part: the labels, the objects within classes, and the names."""
+        return self.level / 3
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return int(self._counts.sum())
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """The latest 100 alarms, oldest first."""
+        return tuple(self._alarms)
+
+    def check(self, x: Any) -> None:
+        """Raise what `update(x, y)` would raise for a bad object, and take no notice of it."""
+        if has_distances(x):
+            if self.first:
+                self._ruler.placed(x)
+            else:
+                max(self._rankings, key=lambda one: one.n).check(x)
+
+    def update(self, x: Any, y: Label) -> tuple[Alarm, ...]:
+        """Take notice of an example; return the alarms that ring now.
+
+        Parameters
+        ----------
+        x : (d,) numbers
+            With gaps or texts only its label is watched.
+        y : one of the classes
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a bad object, one of another length than the first, or an unknown label; nothing has changed.
+        """
+        code = self.space.encode(y)
+        self.check(x)
+        of_label, of_object = self._ties.at(self.n)
+        if self._naming.last and self.n - self._naming.last >= MEMORY:
+            self._naming.begin_anew()
+            self._rankings = _rankings(self)
+        self._counts[code] += 1
+        self._latest.append(code)
+        first = rarity(self._counts, code, of_label)
+        placed = self._ruler.take(x) if has_distances(x) else None
+        second = None if placed is None else self._rankings[code].rank(placed, of_object)
+        self.p_values = first, second
+        rung = self._bet(0, self._of_labels, first)
+        if second is not None:
+            rung += self._bet(1, self._within, second)
+            ps = np.full(len(self.classes), np.nan)
+            ps[code] = second
+            rung += [self._named(place) for place in self._naming.update(ps, self.n)]
+        self._alarms.extend(rung)
+        self.count += len(rung)
+        return tuple(rung)
+
+    def _bet(self, place: int, evidence: Exchangeability, p: float) -> list[Alarm]:
+        """Bet on a p-value, and take note of what rings."""
+        rung = [replace(one, step=self.n) for one in evidence.update({evidence.name: p}, 0.0)]  # type: ignore[arg-type]
+        if rung:
+            self._note(place, evidence)
+        return rung
+
+    def _note(self, place: int, evidence: Exchangeability) -> None:
+        """Take note of an alarm, and of when its change began, if none was lasting."""
+        if not self._lasting(place):
+            change, late = evidence.change(), self.n - evidence.n  # it does not count examples without a p-value
+            self._changes[place] = replace(
+                change, step=change.step + late, lower=change.lower + late, upper=change.upper + late
+            )
+            if place == 0:
+                after = np.bincount(self._since(change.step), minlength=len(self.classes))
+                self._before = (self._counts - after) / max(int((self._counts - after).sum()), 1)
+        self._last[place] = self.n
+
+    def _named(self, place: int) -> Alarm:
+        self._note(1, self._within)
+        log = float(self._naming.logs[place])
+        sentence = (
+            f"At step {self.n} the odds are {odds(log)} that objects of class {self.classes[place]!r} look different, "
+            "or its label means something else. Theorem: the chance that a class is ever named whose objects come in "
+            f"random order is at most {self.share:g}."
+        )
+        return Alarm(self.n, NAMED, log, sentence, WITHIN)
+
+    def _lasting(self, place: int) -> bool:
+        """Whether an alarm of the labels, or within classes, has rung among the latest examples."""
+        return bool(self._last[place]) and self.n - self._last[place] < MEMORY
+
+    def _since(self, step: int) -> list[int]:
+        """Return the codes of the labels from a step on, as many as are remembered."""
+        return list(self._latest)[-max(1, self.n - step + 1) :]
+
+    # ------------------------------------------------------------------- reading
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What has changed among the latest 1000 examples, in words: none, one or both."""
+        found = []
+        if self._lasting(0) and self._changes[0] is not None:
+            found.append(f"the classes come in other shares{self._moved(self._changes[0].step)}")
+        if self._lasting(1):
+            named = [repr(self.classes[place]) for place in np.flatnonzero(self._naming.named)[:SHOWN]]
+            which = f"class{'es' * (len(named) > 1)} {' and '.join(named)}" if named else "some class"
+            found.append(f"objects of {which} look different, or their labels mean something else")
+        return tuple(found)
+
+    def _moved(self, step: int) -> str:
+        """Return the classes whose shares have moved most, before and after, in words."""
+        latest = self._since(step)
+        after = np.bincount(latest, minlength=len(self.classes)) / len(latest)
+        spread = self._before * (1 - self._before) / len(latest) + 1 / len(latest) ** 2
+        far = (after - self._before) ** 2 / spread
+        order = [int(k) for k in np.argsort(-far, kind="stable")[:SHOWN] if far[k] >= PLAIN]
+        if len(self.classes) == 2:  # what is said of one is said of both
+            order = [1] if order else []
+        each = [f"{self.classes[k]!r} {' to '.join(shares(self._before[k], after[k]))}" for k in order]
+        return f" ({', '.join(each)})" if each else ""
+
+    def verdict(self) -> Verdict:
+        """Return "doubtful" if an alarm has rung among the latest 1000 examples, with the kind; or else "as claimed".
+
+        What is claimed of labels may hold all the same: predictors have monitors of their own. The steps of changes are
+        estimates, as in `Monitor.verdict`.
+
+        Examples
+        --------
+        >>> print(ClassDrift(["no", "yes"]).verdict())
+        as claimed: labels, and objects within classes, come as if in random order
+        """
+        kinds = self.kinds
+        if not kinds:
+            return Verdict(
+                CLAIMED, None, None, OF_CLASSES, "",
+                f"{CLAIMED}: labels, and objects within classes, come as if in random order",
+            )  # fmt: skip
+        places = [place for place in (0, 1) if self._lasting(place)]
+        first = min((self._changes[place] for place in places), key=lambda one: one.step if one else FAR)
+        last = self._alarms[-1]
+        said = f"since {first} {' and '.join(kinds)}; last alarm at {last.step}"
+        return Verdict(
+            DOUBTFUL, None if first is None else first.step, first, OF_CLASSES, against(last.detector, last.about),
+            f"{DOUBTFUL}: {said}", reason=" and ".join(kinds), kind=" and ".join(kinds),
+        )  # fmt: skip
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything to show now, as plain data, as of a `Monitor`: step, verdict, evidence and alarms."""
+        return {
+            "step": self.n,
+            "verdict": self.verdict().plain(),
+            "evidence": [one for evidence in (self._of_labels, self._within) for one in evidence.snapshot()],
+            "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
+            "shares": self._pictures(),
+        }  # fmt: skip
+
+    def _pictures(self) -> list[dict[str, Any]]:
+        """Return the shares of the classes before and after a change, as plain data; none without a change."""
+        change = self._changes[0]
+        if change is None or not self._lasting(0):
+            return []
+        latest = self._since(change.step)
+        after = (np.bincount(latest, minlength=len(self.classes)) / len(latest)).tolist()
+        each = zip(self.classes, self._before.tolist(), after, strict=True)
+        return [{"to": str(label), "before": before, "after": now} for label, before, now in each]

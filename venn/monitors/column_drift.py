@@ -1,0 +1,433 @@
+"""Which columns of the objects have changed: each is ranked alone among its own past, and named with a bound."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from venn._compiled.naming import rank_columns
+from venn.machines.checks import clean_object
+from venn.machines.machine import grown
+from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_point, odds, of_p_values, shares
+from venn.monitors.naming import MOST, Naming, rarity
+from venn.parameters import array_of, flag, fraction, integer, optional, several_names
+from venn.prediction import Floats
+from venn.saved import Saved, component, held_array, held_int, held_rows, own, param, saved, state
+from venn.smoothing import Smoothing
+
+DETECTOR = "Columns"
+ROOM = 64  # objects
+GAP = -1.0  # in place of the number of a text
+BARS = 12  # of a picture of numbers
+VALUES = 6  # of a picture of texts
+USUAL, SELDOM = 0.5, 0.25  # a value that more than half have now, and fewer than a quarter had
+NOTABLE = 0.1  # share of gaps above that before
+MOVED = 0.25  # of the distance of the quartiles: from there on the middle has moved
+
+
+@saved
+@dataclass(frozen=True)
+class NamedColumn:
+    """A column that was named.
+
+    Attributes
+    ----------
+    place : int
+        Of the column, from 0.
+    step : int
+        The number of the object at which it was named.
+    change : ChangePoint
+        Where its change began: an estimate.
+    log : float
+        The logarithm of its capital.
+    before : (n,) float64
+        Its latest values before the change, 1000 at most; of texts their numbers.
+    """
+
+    place: int
+    step: int
+    change: ChangePoint
+    log: float
+    before: Floats
+
+
+def has_distances(x: Any) -> bool:
+    """Whether an object has numbers only, and no gap."""
+    numbers = None if isinstance(x, Mapping) else array_of(x)
+    return numbers is not None and numbers.dtype.kind in "fiub" and not np.isnan(numbers).any()
+
+
+def given_names(name: str, value: Any) -> bool | tuple[str, ...]:
+    """Return whether columns are watched, or their names; or say what they must be."""
+    return flag(name, value) if isinstance(value, bool | np.bool_) else several_names(name, value)
+
+
+def _held_rows_of(name: str, value: Any, drift: ColumnDrift) -> Floats:
+    """Return the objects of a state: no infinities, and of columns of text the numbers of known texts."""
+    width = 0 if drift.texts is None else len(drift.texts)
+    found: Floats = held_array(name, value, (held_rows(name, value), width))
+    if np.isinf(found).any():
+        raise ValueError(f"{name} must be finite numbers, or gaps")
+    for j, texts in enumerate(drift.texts or ()):
+        if texts is not None:
+            codes = found[:, j]
+            known = codes[~np.isnan(codes)]
+            if not np.isin(known, np.arange(len(texts))).all():
+                raise ValueError(f"{name} must hold the numbers of {len(texts)} texts in column {j}, got others")
+    return found
+
+
+def _held_texts(name: str, value: Any) -> list[list[str] | None] | None:
+    """Return for each column the texts that it has had, None for one of numbers; or say what they must be."""
+    if value is None:
+        return None
+    fine = type(value) is list and all(
+        one is None or (type(one) is list and len({*one}) == len(one) and all(type(text) is str for text in one))
+        for one in value
+    )
+    if not fine:
+        raise ValueError(f"{name} must be lists of different texts, or None, got {value!r}")
+    return [None if one is None else list(one) for one in value]
+
+
+def _held_naming(name: str, value: Any, drift: ColumnDrift) -> Naming | None:
+    """Return what names columns of a state, as many as there are; or say what it must be."""
+    width = 0 if drift.texts is None else len(drift.texts)
+    if not 0 < width <= MOST:
+        if value is not None:
+            raise ValueError(f"{name} must be None for {width} columns, got {value!r}")
+        return None
+    if type(value) is not Naming or value.streams != width or value.level != drift.level:
+        raise ValueError(f"{name} must be of {width} columns at level {drift.level:g}, got {value!r}")
+    return value
+
+
+def _held_found(name: str, value: Any, drift: ColumnDrift) -> list[NamedColumn]:
+    """Return the columns that were named of a state, or say what they must be."""
+    width = 0 if drift.texts is None else len(drift.texts)
+    if type(value) is not list or not all(type(one) is NamedColumn and 0 <= one.place < width for one in value):
+        raise ValueError(f"{name} must be columns that were named, of {width}, got {value!r}")
+    return value
+
+
+@component
+class ColumnDrift(Saved):
+    """Watches each column of the objects by itself, and names those that change: what `Drift(columns=True)` holds.
+
+    The p-value of a number is its rank among those of its column so far, itself included: small if it is large, ties
+    broken at random. A gap (NaN or None) is a value of its own, above all numbers. In a column of text a value is
+    strange that few others have. `Naming` bets on each column.
+
+    Theorem: while a column by itself comes in random order, its p-values are independent and uniform; so the
+    probability that any such column is ever named is at most `level`, whatever the others do. A change that leaves each
+    column as it was, such as of a correlation, names none.
+
+    The bag of a column begins anew, empty, after `size` objects, so that memory and time do not grow. A column that was
+    named stays so for 1000 objects after the latest name. Then all begins anew, with a smaller level, so that it may be
+    named again if it changes again.
+
+    Parameters
+    ----------
+    level : float in (0, 1)
+    names : sequence of str, optional
+        Of the columns in order. By default those of the first object, if it is a mapping; else column 1, column 2, ...
+    seed : int >= 0, default 0
+        Of the random numbers that break ties.
+    size : int >= 2, default 5000
+        Largest number of objects that a new one is compared with.
+
+    Attributes
+    ----------
+    n : int
+        Number of objects.
+    p_values : (d,) float64
+        Of the latest object, column by column.
+    found : list of NamedColumn
+        The columns that are named now.
+    texts : list or None
+        For each column the texts that it has had, None for one of numbers; None before the first object.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+    """
+
+    level: float = param(fraction)
+    names: Sequence[str] | None = param(optional, several_names, default=None)
+    seed: int = param(integer, 0, default=0, kw_only=True)
+    size: int = param(integer, 2, default=5000, kw_only=True)
+
+    n: int = state(held_int, start=0)
+    texts: list[list[str] | None] | None = state(_held_texts, start=None)
+    _keys: tuple[str, ...] | None = state(optional, several_names, start=None)  # of objects that are mappings
+    _rows: Floats = state(_held_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
+    _earlier: Floats = state(_held_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
+    _naming: Naming | None = state(_held_naming, own(lambda one: one), start=None)
+    found: list[NamedColumn] = state(_held_found, own(lambda one: one), start=own(lambda _: []))
+
+    def derive(self) -> None:
+        """Sort what each column has had; nothing is drawn yet to break ties."""
+        self._smoothing = Smoothing(self.seed)
+        self._held = len(self._rows)
+        values = np.where(np.isnan(self._rows), np.inf, self._rows)
+        self._sorted = np.ascontiguousarray(np.sort(values, axis=0).T)
+        texts = self.texts or ()
+        self._words = [j for j, known in enumerate(texts) if known is not None]
+        self._codes = {j: {text: code for code, text in enumerate(texts[j] or ())} for j in self._words}
+        self._counts = {j: Counter(np.where(np.isnan(self._rows[:, j]), GAP, self._rows[:, j]).tolist())
+                        for j in self._words}  # fmt: skip
+        self.p_values = np.empty(len(texts))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What was seen, without spare room."""
+        return super().state | {"rows": self._rows[: self._held].copy()}
+
+    def check(self, x: Any) -> None:
+        """Raise what `update(x)` would raise for a bad object, and take no notice of it."""
+        self._read(x)
+
+    def _read(self, x: Any) -> tuple[list[Any] | None, Floats]:
+        """Return the values of an object with text, None without, and its numbers, NaN for a gap or a text."""
+        known = self.texts
+        width = None if known is None else len(known)
+        if isinstance(x, Mapping):
+            if self._keys is not None and tuple(x) != self._keys:
+                raise ValueError(f"x must have the columns {list(self._keys)!r} in this order, got {list(x)!r}")
+            x = list(x.values())
+        values = list(x) if isinstance(x, list | tuple) or array_of(x).dtype.kind in "OU" else None
+        if values is None or not any(isinstance(one, str) or one is None for one in values):
+            if self._words:
+                raise TypeError(f"x must have text in column {self._words[0]} as the first object had, got {x!r}")
+            return None, clean_object(x, width, missing=True)
+        if width is not None and len(values) != width:
+            raise ValueError(f"x must have {width} columns as the first object had, got {len(values)}")
+        numbers = np.full(len(values), np.nan)
+        for j, value in enumerate(values):
+            text = isinstance(value, str) if known is None else known[j] is not None
+            if value is None or (isinstance(value, float) and isnan(value)):
+                values[j] = None
+            elif text != isinstance(value, str):
+                raise TypeError(f"x must have {'text' if text else 'a number'} in column {j}, got {value!r}")
+            elif not text:
+                numbers[j] = clean_object([value], 1)[0]
+        return values, numbers
+
+    def update(self, x: Any) -> tuple[Alarm, ...]:
+        """Take notice of an object; return an alarm if columns are named now.
+
+        Parameters
+        ----------
+        x : (d,) numbers or texts, NaN or None for a gap, or a mapping of these by name
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a bad object, or one of another length than the first; nothing has changed.
+        """
+        values, numbers = self._read(x)
+        if self.texts is None:
+            self._begin(x, values, numbers.size)
+        naming, n = self._naming, self.n
+        self.n = n + 1
+        if naming is None:  # too many columns
+            return ()
+        if naming.last and n - naming.last >= MEMORY:
+            self.found = []
+            naming.begin_anew()
+            self._empty()
+        elif self._held == self.size:
+            self._empty()
+        self._write(values, numbers)
+        tau, held = self._smoothing.at(n), self._held
+        rank_columns(self._sorted, held, numbers, tau, self.p_values)
+        for j in self._words:
+            code = GAP if isnan(numbers[j]) else float(numbers[j])
+            self._counts[j][code] += 1
+            codes = list(self._counts[j])
+            self.p_values[j] = rarity([self._counts[j][one] for one in codes], codes.index(code), tau)
+        self._rows[held] = numbers
+        self._held = held + 1
+        new = naming.update(self.p_values, self.n)
+        if not new:
+            return ()
+        self.found = [*self.found, *(self._named(place) for place in new)]
+        return (self._alarm(self.found[-len(new) :]),)
+
+    def _begin(self, x: Any, values: list[Any] | None, width: int) -> None:
+        """Take note of what columns there are."""
+        if self.names is not None and len(self.names) != width:
+            raise ValueError(f"x must have {len(self.names)} columns, {', '.join(self.names)}, got {width}")
+        self._keys = tuple(map(str, x)) if isinstance(x, Mapping) else None
+        self.texts = [[] if values is not None and isinstance(values[j], str) else None for j in range(width)]
+        self._naming = Naming(width, self.level) if width <= MOST else None
+        self._rows = self._earlier = np.empty((0, width))
+        self.derive()
+
+    def _empty(self) -> None:
+        """Begin the bag anew; the latest objects stay known, for pictures."""
+        self._earlier = self._rows[max(0, self._held - MEMORY) : self._held].copy()
+        self._rows = np.empty((0, self._rows.shape[1]))
+        self.derive()
+
+    def _write(self, values: list[Any] | None, numbers: Floats) -> None:
+        """Make room, and number the texts of an object."""
+        if self._held == len(self._rows):
+            room, width = max(ROOM, 2 * self._held), len(self.p_values)
+            self._rows, self._sorted = grown(self._rows, room, width), grown(self._sorted, width, room)
+        for j in self._words:
+            known, text = (self.texts or [])[j], None if values is None else values[j]
+            if text is not None and known is not None:
+                if text not in self._codes[j]:
+                    self._codes[j][text] = len(known)
+                    known.append(text)
+                numbers[j] = self._codes[j][text]
+
+    # ------------------------------------------------------------------- reading
+
+    def _named(self, place: int) -> NamedColumn:
+        """Return a column that has just been named, with the estimate of its change, from its latest values."""
+        values = self._rows[: self._held, place]
+        first = max(0, self._held - MEMORY)
+        ps = np.empty(self._held - first)
+        ordered = np.where(np.isnan(values), np.inf, values)
+        for i in range(first, self._held):
+            upto = ordered[: i + 1]
+            tau = self._smoothing.at(self.n - self._held + i)
+            if place in self._words:
+                _, at, counts = np.unique(upto, return_inverse=True, return_counts=True)
+                ps[i - first] = rarity(counts, int(at[-1]), tau)
+            else:
+                ps[i - first] = ((upto > upto[-1]).sum() + tau * (upto == upto[-1]).sum()) / len(upto)
+        change = change_point(of_p_values(ps), self.n)
+        assert self._naming is not None
+        return NamedColumn(place, self.n, change, float(self._naming.logs[place]), self._window(place, change.step)[0])
+
+    def _window(self, place: int, step: int) -> tuple[Floats, Floats]:
+        """Return the values of a column before a step, and from it on, 1000 at most of each."""
+        both = np.concatenate([self._earlier[:, place], self._rows[: self._held, place]])
+        at = min(max(len(both) - (self.n - step + 1), 0), len(both))
+        return both[max(0, at - MEMORY) : at].copy(), both[at:][-MEMORY:]
+
+    def name(self, place: int) -> str:
+        """Return the name of a column."""
+        names = self.names or self._keys
+        return f"column {place + 1}" if names is None else names[place]
+
+    def told(self, one: NamedColumn) -> str:
+        """Return a column that was named and what it is now, in words."""
+        after = self._window(one.place, one.change.step)[1]
+        known = (self.texts or [])[one.place]
+        told = difference(one.before, after, known)
+        name = repr(self.name(one.place)) if self.names or self._keys else f"{one.place + 1}"
+        return f"{name}{f' ({told})' if told else ''}"
+
+    @property
+    def words(self) -> str:
+        """The columns that are named now, in words; empty if there are none."""
+        each = [self.told(one) for one in self.found]
+        return f"column{'s' * (len(each) > 1)} {', '.join(each)}" if each else ""
+
+    def _alarm(self, new: Sequence[NamedColumn]) -> Alarm:
+        names = ", ".join(map(self.told, new))
+        log = min(one.log for one in new)
+        sentence = (
+            f"At question {self.n} {'column' if len(new) == 1 else 'columns'} {names} "
+            f"{'is' if len(new) == 1 else 'are'} not like before, with odds of {odds(log)} each. Theorem: the chance "
+            f"that a column is ever named whose values come in random order is at most {self.level:g}."
+        )
+        return Alarm(self.n, DETECTOR, log, sentence)
+
+    def pictures(self) -> list[dict[str, Any]]:
+        """Return what to show of each column that is named now, as plain data.
+
+        Each has its ``name``, the ``step`` at which it was named, ``since``, the estimate of its change, ``words``,
+        and ``bars``: for each part of its values where it ends, or the text, and its share ``before`` and ``after``.
+        """
+        found = []
+        for one in self.found:
+            after = self._window(one.place, one.change.step)[1]
+            found.append({
+                "name": self.name(one.place), "step": one.step, "since": str(one.change),
+                "words": self.told(one), "bars": bars(one.before, after, (self.texts or [])[one.place]),
+            })  # fmt: skip
+        return found
+
+
+def difference(before: Floats, after: Floats, texts: Sequence[str] | None) -> str:
+    """Return in words in what values after a change differ most from those before; empty where nothing shows.
+
+    Examples
+    --------
+    >>> difference(np.arange(100.0), np.arange(300.0, 310.0), None)
+    'middle 49.5 to 304.5'
+    >>> difference(np.arange(100.0), np.array([50.0] * 9 + [51.0]), None)
+    '50 in .900, .010 before'
+    >>> difference(np.arange(100.0), np.array([np.nan, np.nan, 3.0]), None)
+    'missing in .67, .00 before'
+    """
+    if not before.size or not after.size:
+        return ""
+    gaps = float(np.isnan(before).mean()), float(np.isnan(after).mean())
+    if gaps[1] - gaps[0] > NOTABLE:
+        now, then = shares(gaps[1], gaps[0])
+        return f"missing in {now}, {then} before"
+    old, new = before[~np.isnan(before)], after[~np.isnan(after)]
+    if not old.size or not new.size:
+        return ""
+    values, counts = np.unique(new, return_counts=True)
+    if texts is not None:
+        moved = counts / len(new) - np.array([(old == value).mean() for value in values])
+        best = int(moved.argmax())
+        now, then = shares(counts[best] / len(new), counts[best] / len(new) - moved[best])
+        return f"{texts[int(values[best])]!r} in {now}, {then} before"
+    best = int(counts.argmax())
+    often, seldom = counts[best] / len(new), float((old == values[best]).mean())
+    if often > USUAL and seldom < SELDOM:
+        now, then = shares(often, seldom)
+        return f"{values[best]:.4g} in {now}, {then} before"
+    (low, middle, high), (below, now_middle, above) = (np.quantile(one, (0.25, 0.5, 0.75)) for one in (old, new))
+    if low == high and below == above and middle == now_middle:  # nearly constant: what comes more often than before
+        moved = counts / len(new) - np.array([(old == value).mean() for value in values])
+        best = int(moved.argmax())
+        now, then = shares(counts[best] / len(new), counts[best] / len(new) - moved[best])
+        return f"{values[best]:.4g} in {now}, {then} before"
+    if abs(now_middle - middle) > MOVED * (high - low):
+        return f"middle {middle:.4g} to {now_middle:.4g}"
+    return f"middle half {low:.4g} to {high:.4g}, now {below:.4g} to {above:.4g}"
+
+
+def bars(before: Floats, after: Floats, texts: Sequence[str] | None) -> list[dict[str, Any]]:
+    """Return the shares of parts of the values, before and after a change; numbers by range, texts one by one.
+
+    Examples
+    --------
+    >>> [(bar["to"], bar["after"]) for bar in bars(np.array([0.0, 12.0]), np.array([12.0]), None)][-2:]
+    [('11', 0.0), ('12', 1.0)]
+    """
+    gaps = [float(np.isnan(one).mean()) if one.size else 0.0 for one in (before, after)]
+    known = [one[~np.isnan(one)] for one in (before, after)]
+    found: list[dict[str, Any]] = []
+    both = np.concatenate(known)
+    if texts is not None:
+        often = Counter(both.tolist()).most_common(VALUES)
+        cells = [(texts[int(code)], [float((one == code).sum()) for one in known]) for code, _ in often]
+    elif both.size:
+        low, high = float(both.min()), float(both.max())
+        edges = np.linspace(low, high if high > low else low + 1, BARS + 1)
+        heights = [np.histogram(one, edges)[0].astype(float) for one in known]
+        cells = [(f"{edges[i + 1]:.4g}", [float(one[i]) for one in heights]) for i in range(BARS)]
+    else:
+        cells = []
+    for to, counts in cells:
+        each = [count / max(one.size, 1) for count, one in zip(counts, (before, after), strict=True)]
+        found.append({"to": to, "before": each[0], "after": each[1]})
+    if any(gaps):
+        found.append({"to": "missing", "before": gaps[0], "after": gaps[1]})
+    return found
