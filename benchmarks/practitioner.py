@@ -5,7 +5,7 @@
 Each rival is fitted anew after every 50 examples up to 300, then after every so many, to all examples so far, as it is
 and inside scikit-learn's `CalibratedClassifierCV`, by sigmoid, by temperature (scikit-learn 1.8 or newer) and by
 isotonic regression, with five folds, or as many as the rarest class has examples; classes with a single example are
-left out of that fit. Logistic regression and SVC scale their columns. The forecaster learns each example. Everybody
+left out of that fit. A fit that fails leaves the one before it at work. Logistic regression and SVC scale their columns. The forecaster learns each example. Everybody
 predicts each example before its label comes; the first 100 do not count (on sets of fewer than 300 examples, the first
 third). Probabilities below 1e-15 count as 1e-15. Seconds are processor time for all steps, fits included, one thread.
 Each finished set and shuffle is a line of the file, and is not repeated. Prints the tables of docs/which_predictor.md,
@@ -53,6 +53,7 @@ NAMES = (OURS, *(f"{name}, {way}" for name in RIVALS for way in WAYS if (name, w
 def refitted(make, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -> np.ndarray:
     """Return (n, c) probabilities by a classifier that is fitted anew again and again, to all examples so far."""
     said = np.full((len(y), c), 1 / c)
+    before = None
     times = [*range(SOON, min(OFTEN, len(y) - 1) + 1, SOON), *range(OFTEN + every, len(y), every)]
     for n, until in pairwise([*times, len(y)]):
         counts = np.bincount(y[:n], minlength=c)
@@ -64,9 +65,13 @@ def refitted(make, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -
             model = CalibratedClassifierCV(model, method=way, cv=min(FOLDS, counts[counts >= 2].min()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model.fit(X[:n][keep], y[:n][keep])
+            try:
+                before = model.fit(X[:n][keep], y[:n][keep])
+            except RuntimeError:  # temperature scaling of probabilities that are 0 may come to NaN
+                if before is None:
+                    continue
             block = np.zeros((until - n, c))
-            block[:, model.classes_] = model.predict_proba(X[n:until])
+            block[:, before.classes_] = before.predict_proba(X[n:until])
         said[n:until] = block
     return said
 
