@@ -2,14 +2,14 @@
 
     python benchmarks/practitioner.py [--shuffles 1] [--steps 1500] [--every 150] [--sets car pima ...] [--out FILE]
 
-Each rival is fitted anew after every 50 examples up to 300, then after every so many, to all examples so far, as it is
-and inside scikit-learn's `CalibratedClassifierCV`, by sigmoid, by temperature (scikit-learn 1.8 or newer) and by
+Each rival is fitted anew after every 50 examples up to 300, then after every so many, to all examples so far, as it
+is and inside scikit-learn's `CalibratedClassifierCV`, by sigmoid, by temperature (scikit-learn 1.8 or newer) and by
 isotonic regression, with five folds, or as many as the rarest class has examples; classes with a single example are
-left out of that fit. A fit that fails leaves the one before it at work. Logistic regression and SVC scale their columns. The forecaster learns each example. Everybody
-predicts each example before its label comes; the first 100 do not count (on sets of fewer than 300 examples, the first
-third). Probabilities below 1e-15 count as 1e-15. Seconds are processor time for all steps, fits included, one thread.
-Each finished set and shuffle is a line of the file, and is not repeated. Prints the tables of docs/which_predictor.md,
-and one JSON line.
+left out of that fit. A fit that fails leaves the one before it at work. Logistic regression and SVC scale their
+columns. The forecaster learns each example. Everybody predicts each example before its label comes; the first 100 do
+not count (on sets of fewer than 300 examples, the first third). Probabilities below 1e-15 count as 1e-15. Seconds are
+processor time for all steps, fits included, one thread. Each finished set and shuffle is a line of the file, and is
+not repeated. Prints the tables of docs/which_predictor.md, and one JSON line.
 """
 
 from __future__ import annotations

@@ -34,7 +34,10 @@ WITHOUT = {
     "BaseMachine": "a base: what stands on it is saved",
     "Record": "has save and load of its own",
     "Online": "lives in its journal",
-    **dict.fromkeys(("Outlook", "Outlooks"), "predictions by name, a dict: its predictions can be saved"),
+    **dict.fromkeys(
+        ("Outlook", "Outlooks", "NumberOutlook", "NumberOutlooks"),
+        "predictions by name, a dict: its predictions can be saved",
+    ),
     **dict.fromkeys(
         ("RiverClassifier", "RiverRegressor"),
         "is pickled as river's estimators are; its predictor can be saved by itself",

@@ -56,7 +56,14 @@ def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped)
     assert steps
     assert all(300 < step <= 500 for step in steps)
     assert "flipped: step 500 of 500" in lines
-    assert [line.split(":")[0] for line in lines[-5:]] == ["abers", "deleted", "conformal", "objects", "verdict"]
+    assert [line.split(":")[0] for line in lines[-6:]] == [
+        "abers",
+        "deleted",
+        "conformal",
+        "objects",
+        "classes",
+        "verdict",
+    ]
     assert "Theorem: on exchangeable data" in result.stdout
 
 
@@ -64,7 +71,7 @@ def test_json_is_the_snapshots(run, flipped):
     result = run("monitor", flipped, *FIXED, "--json", "--steps", 200, "--predictors", "deleted,platt")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert list(found) == ["deleted", "platt", "conformal", "objects"]  # what rings sooner is beside it
+    assert list(found) == ["deleted", "platt", "conformal", "objects", "classes"]  # what rings sooner is beside it
     assert found["deleted"]["step"] == 200
     assert found["deleted"]["alarms"]["count"] == 0
     assert found["platt"]["evidence"][0]["detector"] == "ForwardEProcess"
@@ -81,7 +88,7 @@ def test_what_is_written_and_a_record_watched_again(run, tmp_path):
     assert json.loads((tmp_path / "here/snapshots.json").read_text()) == snapshots
     assert snapshots["deleted"]["window"]["size"] == 50
     again = run("monitor", "here/record.npz", *options)
-    del snapshots["objects"]  # which a record does not hold; they have their share there as well
+    del snapshots["objects"], snapshots["classes"]  # which a record does not hold; they have their share there as well
     assert json.loads(again.stdout) == snapshots
     part = json.loads(run("monitor", "here/record.npz", *options[:-1], "deleted", "--steps", 100).stdout)
     assert list(part) == ["deleted"]
@@ -102,7 +109,7 @@ def test_the_forecaster_stands_on_streams_of_any_length(run, tmp_path, command, 
     found = json.loads(result.stdout)
     watched = ["intervals", "sets"]  # nothing is claimed of the forecast
     assert (
-        list(found) == [*watched, "objects"]
+        list(found) == [*watched, "objects", "classes"]
         if command == "monitor"
         else list(found["predictors"]) == ["forecast", *watched]
     )
@@ -290,7 +297,7 @@ def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
     [
         ("venn.cli", ("numpy", "numba", "scipy", "streams", "rich")),  # what `venn --version` needs
         (
-            "venn.cli; venn.cli.commands(['--help'], standalone_mode=False)",
+            "venn.cli; venn.cli.main(['--help'], standalone_mode=False)",
             ("numpy", "numba", "scipy", "streams", "rich"),
         ),
         (

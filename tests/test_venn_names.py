@@ -81,5 +81,5 @@ def test_names_of_the_table_in_the_readme_can_be_typed():
     names = set(re.findall(r"`[^`]*`", table))
     typed = {name for text in names for name in re.findall(r"\w+(?=\()", text)}
     typed |= {text.strip("`") for text in names if text.strip("`").isidentifier()}
-    assert {"by_group", "KernelRidge", "RiverClassifier", "ForecasterClassifier"} <= typed
+    assert {"by_group", "Forecaster", "RiverClassifier", "ForecasterClassifier"} <= typed
     assert not [name for name in typed if not hasattr(venn, name)]

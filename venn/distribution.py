@@ -437,7 +437,8 @@ class NestedIntervals(_Ranked):
         both |= {self.n + 1 - k for k in both}
         points, places = self._with(both) if inner else (self.points, self.places)
         if inner:  # the innermost ones tell how many hold a label, even where both ends tie
-            places = np.union1d(places, [inner, self.n + 1 - inner])
+            innermost = np.array([inner, self.n + 1 - inner])
+            places = np.union1d(places, innermost[np.isin(innermost, self.places)])
             points = self.points[self.places.searchsorted(places)]
         return NestedIntervals(points, self.label, self.tau, places, self.n, self.origin, self.grid, self.guaranteed)
 

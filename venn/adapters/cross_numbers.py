@@ -177,7 +177,7 @@ def with_quantiles(
     return Answered(models, QuantileScale(levels, least), None)
 
 
-class Fold:
+class NumbersFold:
     """A scorer, and the labels of examples that it was not trained on, measured by it."""
 
     def __init__(self, scorer: Answered) -> None:
@@ -196,7 +196,7 @@ class CrossNumbers(TakesTurns):
     Of a single fold they are those of an inductive predictor, with its theorem.
     """
 
-    def __init__(self, folds: Sequence[Fold]) -> None:
+    def __init__(self, folds: Sequence[NumbersFold]) -> None:
         self.folds = list(folds)
         self.guaranteed = ERROR_RATE if len(self.folds) == 1 else NOTHING
 

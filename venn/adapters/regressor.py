@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from venn.adapters import checks, cross_numbers
 from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, seed_of, whole
 from venn.adapters.cross_fitting import disjoint_splits
-from venn.adapters.cross_numbers import Answered, CrossNumbers, Fold
+from venn.adapters.cross_numbers import Answered, CrossNumbers, NumbersFold
 from venn.distribution import PredictiveDistribution
 from venn.labels import Real
 from venn.machines.kernel_ridge import KernelRidge
@@ -264,7 +264,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
             raise ValueError(f"alpha must be in (0, 1) with method='cqr', got {self.alpha!r}")
         return (alpha / 2, 0.5, 1 - alpha / 2)
 
-    def _folds(self, X: Any, y: Floats, weights: Floats) -> list[Fold]:
+    def _folds(self, X: Any, y: Floats, weights: Floats) -> list[NumbersFold]:
         cqr, levels = self.method == "cqr", self._levels
         ready = type(self.estimator).__name__ == "FrozenEstimator" or (isinstance(self.cv, str) and self.cv == "prefit")
         if not (ready and cqr and isinstance(self.estimator, Sequence)) and not has_methods(self.estimator, "predict"):
@@ -274,12 +274,14 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
             if not cqr and self.spread is not None:
                 models.append(self.spread)
             least = np.finfo(np.float64).tiny if len(models) == 2 else None
-            fold = Fold(Answered(models, QuantileScale(levels, 0.0) if cqr else LOCATION_SCALE, None if cqr else least))
+            fold = NumbersFold(
+                Answered(models, QuantileScale(levels, 0.0) if cqr else LOCATION_SCALE, None if cqr else least)
+            )
             own_X, own_y = _repeated(X, y, weights, np.arange(len(y)))
             fold.add(fold.scorer(own_X), own_y)
             return [fold]
 
-        def trained(training: Any, calibration: Any) -> Fold:
+        def trained(training: Any, calibration: Any) -> NumbersFold:
             own_X, own_y = _safe_indexing(X, training), y[training]
             options = {}
             if (weights[training] != 1).any():
@@ -291,13 +293,13 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
                 scorer = cross_numbers.with_quantiles(self.estimator, levels, own_X, own_y, options)
             else:
                 scorer = cross_numbers.with_spread(self.estimator, self.spread, own_X, own_y, options)
-            fold = Fold(scorer)
+            fold = NumbersFold(scorer)
             held_X, held_y = _repeated(X, y, weights, calibration)
             fold.add(fold.scorer(held_X), held_y)
             return fold
 
         splits = list(disjoint_splits(self.cv, X, y, weights > 0, classes=False))
-        folds: list[Fold] = Parallel(n_jobs=self.n_jobs)(delayed(trained)(*split) for split in splits)
+        folds: list[NumbersFold] = Parallel(n_jobs=self.n_jobs)(delayed(trained)(*split) for split in splits)
         return folds
 
     def _ask(self, X: Any, read: Callable[[Any], Any], intervals: bool = False) -> Any:

@@ -81,7 +81,7 @@ def began_anew(panel: Panel) -> list[str]:
     """Say after which step predictors began anew the last time, because an alarm had rung; nothing if none did."""
     found = [(name, one.restarts[-1]) for name, one in panel.items() if isinstance(one, Restarting) and one.restarts]
     if isinstance(panel, Forecaster):
-        intervals: Any = panel[INTERVALS]
+        intervals: Any = panel[panel.main]
         found += [("the forecaster", panel.n - intervals.n)]
     return [
         f"{name} began anew after step {step}: what it learned before counts no more" for name, step in found if step

@@ -8,7 +8,6 @@ from zlib import crc32
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 from venn._compiled.landmarks import landmark_scores
@@ -306,6 +305,8 @@ def _trees(placed: Floats, targets: Floats) -> tuple[Any, Any, Floats, Floats]:
 
 def _chosen(placed: Floats, targets: Floats, unseen: Floats, shares: Floats) -> tuple[float, Floats, Floats]:
     """Return penalty, trees' weights and factors of columns for the smallest errors on examples that are left out."""
+    from scipy.optimize import nnls  # commands that fit nothing need not wait for it
+
     n, best, found = len(targets), np.inf, (USUAL, np.zeros(2), np.ones(placed.shape[1]))
     for power in POWERS if shares.any() else (0.0,):
         factors = np.maximum(shares, 0.01 * shares.mean()) ** power

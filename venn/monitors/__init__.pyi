@@ -5,9 +5,9 @@ from .alarms import Alarm as Alarm
 from .alarms import ChangePoint as ChangePoint
 from .alarms import ShiryaevRoberts as ShiryaevRoberts
 from .alarms import Ville as Ville
-from .bench import BenchRow as BenchRow
-from .bench import Scenario as Scenario
-from .bench import bench as bench
+from .benches import BenchRow as BenchRow
+from .benches import Scenario as Scenario
+from .benches import bench as bench
 from .bounds import BettingBound as BettingBound
 from .bounds import DeviationBand as DeviationBand
 from .bounds import EmpiricalBernstein as EmpiricalBernstein

@@ -12,7 +12,7 @@ import numpy as np
 from venn.labels import Classes, label_space
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms, odds, shares
 from venn.monitors.column_drift import has_distances
-from venn.monitors.drift import KEPT, Ruler, held_change, held_twin, none_or_two, ranking_pattern
+from venn.monitors.drift import KEPT, ObjectRuler, held_change, held_twin, none_or_two, ranking_pattern
 from venn.monitors.evidence import Exchangeability, against
 from venn.monitors.martingales import CompositeJumper, Martingale
 from venn.monitors.naming import MOST, Naming, Ties, rarity
@@ -205,7 +205,9 @@ class ClassDrift(TakesTurns, Saved):
     _of_labels: Exchangeability = state(held_twin, LABELS_OWN, start=LABELS_OWN)
     _within: Exchangeability = state(held_twin, WITHIN_OWN, start=WITHIN_OWN)
     _naming: Naming = state(held_twin, NAMING, start=NAMING)
-    _ruler: Ruler = state(held_twin, own(lambda drift: Ruler(drift.first)), start=own(lambda drift: Ruler(drift.first)))
+    _ruler: ObjectRuler = state(
+        held_twin, own(lambda drift: ObjectRuler(drift.first)), start=own(lambda drift: ObjectRuler(drift.first))
+    )
     _latest: deque[int] = state(_held_codes, CLASSES, start=own(lambda _: deque(maxlen=MEMORY)))  # codes
     _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
     _last: list[int] = state(_held_steps, start=own(lambda _: [0, 0]))  # the latest alarm of the labels, and within

@@ -63,7 +63,7 @@ def held_change(name: str, value: Any) -> ChangePoint:
 
 
 @component
-class Ruler(Saved):
+class ObjectRuler(Saved):
     """The first objects, which do nothing but fix the scale of the columns, by mean and standard deviation.
 
     Parameters
@@ -208,7 +208,9 @@ class Drift(TakesTurns, Saved):
     _trace: Trace = state(held_like, own(_trace), start=own(_trace))
     _change: ChangePoint | None = state(optional, held_change, start=None)  # the latest
     _reason: str = state(held_text, start="")  # what its first alarm rested on, in numbers
-    _ruler: Ruler = state(held_twin, own(lambda drift: Ruler(drift.first)), start=own(lambda drift: Ruler(drift.first)))
+    _ruler: ObjectRuler = state(
+        held_twin, own(lambda drift: ObjectRuler(drift.first)), start=own(lambda drift: ObjectRuler(drift.first))
+    )
     _column_drift: ColumnDrift | None = state(held_twin, own(_column_drift), start=own(_column_drift))
 
     def derive(self) -> None:

@@ -446,11 +446,11 @@ class FloorWatch(Saved):
     ...         print(alarm.step, alarm.detector)
     352 ShiryaevRoberts
     >>> print(watch.sentence)
-    below the floor, accuracy of at least .90, since about 304 (292 to 324): right in ...
+    below the floor, accuracy of at least .90, since about 301 (273 to 319): right in ...
     """
 
     floor: Floor = param(floor_of)
-    memory: int = param(integer, 1, default=MEMORY)
+    memory: int = param(integer, 1, default=MEMORY, sized=True)
 
     bets: FloorBets = state(_held_bets, BETTING, start=BETTING)
     bound: StitchedBound = state(held_like, BOUND, start=BOUND)
