@@ -319,3 +319,17 @@ def test_the_list_of_commands_has_each_of_them_on_a_line():
         assert CliRunner().invoke(cli.main, [name, "--help"]).exit_code == 0
     again = CliRunner().invoke(cli.main, ["--help"], terminal_width=80).output  # now that all are imported
     assert again.partition("Commands:\n")[2].splitlines() == listed
+
+
+@pytest.mark.parametrize(("scale", "name"), [((), "'hot, standardised' (middle -"), (("--scale",), "'hot' (middle ")])
+def test_a_column_that_changes_is_named_in_the_units_it_is_watched_in(run, tmp_path, scale, name):
+    """From row 200 on degrees are Fahrenheit."""
+    rng = np.random.default_rng(0)
+    hot, y = rng.normal(15, 5, 300), rng.integers(0, 2, 300)
+    hot[200:] = hot[200:] * 1.8 + 32
+    rows = [f"{a:.3f},{b:.3f},{label}" for a, b, label in zip(hot, rng.normal(size=300) + y, y, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["hot,other,y", *rows]) + "\n")
+    result = run("monitor", "t.csv", "--label", "y", "--predictors", "inductive", "--json", *scale)
+    verdict = json.loads(result.stdout)["objects"]["verdict"]
+    assert f"column {name}" in verdict["sentence"]
+    assert "other" not in verdict["sentence"]

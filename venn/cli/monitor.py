@@ -150,7 +150,8 @@ def _of_stream(data: str, chosen: Learning, settings: Mapping[str, Any], say: Ca
     if tuning is not None:
         stream = stream.drop(tuning.n)
     record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
-    monitors = monitors_on(panel, watch.drift, tuple(stream.features), **settings)
+    units = ", standardised" if chosen.config.machine.scale is None else ""  # what is said of columns is in their units
+    monitors = monitors_on(panel, watch.drift, [name + units for name in stream.features], **settings)
     steps = _live(advance(stream, panel, steps=steps_asked), record, panel.watch_by(monitors))
     return Shown(stream.name, length(stream, steps_asked), record, monitors, steps)
 
