@@ -17,6 +17,7 @@ from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.options import DECLARED, Config
 from venn.cli.output import finite
+from venn.cli.panels import watched_columns
 from venn.cli.places import is_named, seed_of
 from venn.cli.predictors import with_conformal
 from venn.cli.replay import Learning, make_folder, of_data
@@ -150,8 +151,8 @@ def _of_stream(data: str, chosen: Learning, settings: Mapping[str, Any], say: Ca
     if tuning is not None:
         stream = stream.drop(tuning.n)
     record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
-    units = ", standardised" if chosen.config.machine.scale is None else ""  # what is said of columns is in their units
-    monitors = monitors_on(panel, watch.drift, [name + units for name in stream.features], **settings)
+    columns = watched_columns(chosen.config, False, tuple(stream.features))
+    monitors = monitors_on(panel, watch.drift, columns, **settings)
     steps = _live(advance(stream, panel, steps=steps_asked), record, panel.watch_by(monitors))
     return Shown(stream.name, length(stream, steps_asked), record, monitors, steps)
 

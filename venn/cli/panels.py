@@ -147,6 +147,18 @@ def refuse_choices(config: Config, names: Sequence[str], classes: Sequence[Any],
         )
 
 
+def as_a_whole(config: Config, live: bool) -> bool:
+    """Whether columns were standardised over all data beforehand: where they are at hand, and nobody said how."""
+    return config.machine.scale is None and not live
+
+
+def watched_columns(config: Config, live: bool, features: Sequence[str] | None) -> Sequence[str] | None:
+    """Return names of columns for what is said of them: beside those that were standardised this is said."""
+    if features is None or not as_a_whole(config, live):
+        return features
+    return [f"{name}, standardised" for name in features]
+
+
 def panel_of(
     config: Config,
     names: Sequence[str],
@@ -181,7 +193,7 @@ def panel_of(
         Settings do not go together.
     """
     scale, window = config.machine.scale, config.machine.window
-    standardised = scale is None and not live
+    standardised = as_a_whole(config, live)
     if scale is None and live and (not classes or (FORECASTER in names and config.predictor.adaptive)):
         # Nobody has scaled what comes live. The forecaster does so by itself; adaptive sets beside it do as it does.
         scale = True

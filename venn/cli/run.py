@@ -29,6 +29,7 @@ from venn.cli.panels import (
     panel_of,
     refuse_choices,
     usual_choices,
+    watched_columns,
 )
 from venn.cli.places import SourcePlace, open_place
 from venn.cli.predictors import INDUCTIVE, WINDOWED, default_predictors, with_adaptive, with_conformal
@@ -131,9 +132,8 @@ def made(config: Config) -> Plan:
         Door(config.access.host, config.run.metrics_port, **guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
-    monitors = monitors_on(
-        panel, watch.drift, place.features, watch.floor, level=watch.level, run_length=watch.run_length
-    )
+    columns = watched_columns(config, place.live, place.features)
+    monitors = monitors_on(panel, watch.drift, columns, watch.floor, level=watch.level, run_length=watch.run_length)
     return Plan(place, panel, monitors, journal, notes)
 
 
