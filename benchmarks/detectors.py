@@ -18,7 +18,7 @@ import click
 
 import streams
 import venn
-from venn.monitors import AmongAll, Drift, FloorWatch, Scenario, bench, together
+from venn.monitors import AmongAll, ClassDrift, Drift, FloorWatch, Scenario, bench, together
 
 LEVEL, FLOOR, SPREAD = 0.01, 0.75, 0.6
 
@@ -59,6 +59,13 @@ def detectors(classes):
         "venn: labels": lambda: together(both, classes, level=LEVEL),
         "venn: labels and objects": lambda: together(
             both, classes, level=LEVEL, objects=Drift(AmongAll(size=5000), first=30)
+        ),
+        "venn: labels, columns and classes": lambda: together(
+            both,
+            classes,
+            level=LEVEL,
+            objects=Drift(AmongAll(size=5000), first=30, columns=True),
+            examples=ClassDrift(classes, AmongAll(size=5000), first=30),
         ),
         f"venn: floor {FLOOR:g}": lambda: FloorWatch(FLOOR),
     }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median_low
 from typing import Any, NamedTuple
 
+from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import Drift
 from venn.monitors.floor import FloorWatch
 from venn.monitors.monitor import Monitor
@@ -57,10 +58,11 @@ def bench(detector: Callable[[], Any], scenarios: Iterable[Scenario]) -> list[Be
     ----------
     detector : function
         Makes a fresh one for each stream. It may be a `Monitor`, which sees predictions and labels; a `Drift`, which
-        sees objects; a `FloorWatch`, which sees whether the predicted label was wrong, 1.0 or 0.0; a mapping of these,
-        as `together` makes it, by the names of several predictions; any object with `update(x)` and
-        `drift_detected`, such as river's, which sees the same 1.0 and 0.0; or one with `ring(x, prediction, y)`, which
-        returns whether it rings. Of several predictions the first is the one whose label counts.
+        sees objects; a `ClassDrift`, which sees objects and labels; a `FloorWatch`, which sees whether the predicted
+        label was wrong, 1.0 or 0.0; a mapping of these, as `together` makes it, by the names of several predictions;
+        any object with `update(x)` and `drift_detected`, such as river's, which sees the same 1.0 and 0.0; or one
+        with `ring(x, prediction, y)`, which returns whether it rings. Of several predictions the first is the one
+        whose label counts.
     scenarios : iterable of Scenario
 
     Raises
@@ -106,6 +108,8 @@ def rings(detector: Any, x: Any, said: Any, y: Any) -> bool:
         return bool(detector.ring(x, said, y))
     if isinstance(detector, Drift):
         return bool(detector.update(x))
+    if isinstance(detector, ClassDrift):
+        return bool(detector.update(x, y))
     first = next(iter(said.values())) if isinstance(said, Mapping) else said
     if isinstance(detector, Monitor):
         return bool(detector.update(first, y))
