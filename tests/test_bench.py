@@ -7,7 +7,7 @@ import pytest
 
 import streams
 import venn
-from venn.monitors import BenchRow, Drift, FloorWatch, Scenario, bench, together
+from venn.monitors import BenchRow, ClassDrift, Drift, FloorWatch, Scenario, bench, together
 
 CLASSES = ("no", "yes")
 SAID = venn.Forecast(np.array([0.1, 0.9]), CLASSES)
@@ -88,3 +88,13 @@ def test_a_stream_that_keeps_its_concept_is_one():
     assert own[:1000].all()
     assert not own[2000:].any()
     assert 0.4 < own[1000:2000].mean() < 0.6
+
+
+def test_what_watches_classes_sees_objects_and_labels():
+    """A class that comes seldom from one step on: predictions alone keep their promise."""
+    rng = np.random.default_rng(0)
+    seldom = [
+        ([float(rng.normal())], SAID, CLASSES[int(rng.random() < (0.5 if n < 200 else 0.95))]) for n in range(400)
+    ]
+    (row,) = bench(lambda: ClassDrift(CLASSES), [Scenario("shares", seldom, 200)])
+    assert (row.false, row.missed) == (0, 0)

@@ -227,6 +227,7 @@ def test_equal_labels_and_constant_columns_are_taken():
     [
         ({"classes": int}, "classes must be labels, or float where labels are numbers"),
         ({"classes": float, "scorer": LogisticRegression().fit([[0.0], [1.0]], [0, 1])}, "estimator must be a regr"),
+        ({"classes": float, "floor": 0.9}, r"floor must be None where labels are numbers: .* got Floor\(at=0.9"),
         ({"classes": float, "scorer": LinearRegression(), "first": 3}, "first and ranges must not be given"),
     ],
 )
