@@ -4,11 +4,11 @@
 
 Each table, features times classes, is made in a process of its own: Gaussian clouds, every second column in units of a
 thousand. Each object is predicted, its label is learned, one at a time, one thread, loops compiled before.
-`seconds_2000` has the first 2000 steps, all fits included; beside it stands a practitioner who fits a random forest anew
-every 150 examples, and asks it for each object (`forest_seconds_2000`). `us_a_step`: the median over 100 steps that end
-at n. These are processor time. `longest_ms` is the slowest step of all, a training, and `trainings_s` the sum of the
-steps above 50 ms: how long the loop stops, by the clock. `megabytes`: the largest resident memory, less that at the start. With `--memory N` the first table goes
-on to N steps. Prints one JSON line for each table.
+`seconds_2000` has the first 2000 steps, all fits included; beside it stands a practitioner who fits a random forest
+anew every 150 examples, and asks it for each object (`forest_seconds_2000`). `us_a_step`: the median over 100 steps
+that end at n. These are processor time. `longest_ms` is the slowest step of all, a training, and `trainings_s` the sum
+of the steps above 50 ms: how long the loop stops, by the clock. `megabytes`: the largest resident memory, less that at
+the start. With `--memory N` the first table goes on to N steps. Prints one JSON line for each table.
 """
 
 from __future__ import annotations
