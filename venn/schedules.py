@@ -57,6 +57,10 @@ class Schedule(Parameters):
         """Return the first number of examples above `n` at which to train; None if there is none."""
         raise NotImplementedError
 
+    def settled(self, time: int) -> int:
+        """Return after how many examples those are known that will train at `time`: the first so many, if fewer."""
+        return time
+
     def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
         """Return, for the `count` examples after the first `n`, which calibrate the scorer at once."""
         return np.array([True]) if count == 1 else np.ones(count, np.bool_)  # the first is faster
@@ -204,10 +208,14 @@ class Prefix(Periods):
     first: int = param(integer, 1, default=32)
     last: int | None = param(optional, integer, FIRST, default=None)
 
+    def settled(self, time: int) -> int:
+        """Return the number of examples that train at `time`: they are the first."""
+        return math.floor(self.share * time)
+
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
         """Return (n,) True for all of the n examples learned but the first share."""
         n = len(calibrates)
-        return np.arange(n) >= math.floor(self.share * n)
+        return np.arange(n) >= self.settled(n)
 
 
 @component

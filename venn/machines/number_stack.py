@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from typing import Any, Self
-from zlib import crc32
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -12,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from venn._compiled.landmarks import landmark_scores
 from venn.labels import Real
+from venn.machines.ahead import Fits
 from venn.machines.frozen import clean_row
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
@@ -80,7 +80,7 @@ class NumberStack(Saved):
         self.learned = 0
         self.features: int | None = None
         self.fit: NumberFit | None = None
-        self.latest: dict[int, NumberFit] = {}  # by a checksum of the examples, shared by copies: the last one alone
+        self.fits = Fits()
 
     @property
     def state(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class NumberStack(Saved):
     def fresh(self) -> Self:
         """Return one that is fitted to nothing."""
         new = type(self)(self.landmarks)
-        new.latest = self.latest
+        new.fits = self.fits
         return new
 
     def fit_rows(self, X: Any, labels: Floats) -> None:
@@ -112,13 +112,12 @@ class NumberStack(Saved):
             A part cannot be fitted.
         """
         X = dense(X)
-        key = crc32(labels.tobytes(), crc32(X.tobytes()))
-        found = self.latest.get(key)
-        if found is None:
-            found = NumberFit.of(X, labels, self.landmarks)[0]
-            self.latest.clear()
-            self.latest[key] = found
+        found = self.fits.to(NumberFit.of, X, labels, self.landmarks)[0]
         self.fit, self.learned, self.features = found, len(X), X.shape[1]
+
+    def expect_rows(self, X: Any, labels: Floats) -> None:
+        """Let the fit to these examples begin, in another process: no answer depends on it."""
+        self.fits.begin(NumberFit.of, dense(X), labels, self.landmarks)
 
     def scores(self, x: Any) -> Floats:
         """Return the (2,) forecast and spread for one object; 0 and 1 before anything is fitted."""

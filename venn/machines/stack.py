@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from typing import Any, Self
-from zlib import crc32
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -14,6 +13,7 @@ from venn._compiled.landmarks import landmark_scores
 from venn._compiled.mixture import pool_loss
 from venn._compiled.scorecard import linear_scores
 from venn.labels import checked_labels, label_space
+from venn.machines.ahead import Fits
 from venn.machines.frozen import clean_row
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
@@ -290,12 +290,12 @@ class Stack(Saved):
     def derive(self) -> None:
         """Forget what copies share."""
         self.space = label_space(self.classes)
-        self.latest: dict[int, Fit] = {}  # by a checksum of the examples, shared by copies: the last one alone
+        self.fits = Fits()
 
     def fresh(self) -> Self:
         """Return one that is fitted to nothing."""
         new = super().fresh()
-        new.latest = self.latest
+        new.fits = self.fits
         return new
 
     def fit_rows(self, X: Any, codes: Integers) -> None:
@@ -307,16 +307,15 @@ class Stack(Saved):
             A part cannot be fitted.
         """
         X = dense(X)
-        key = crc32(codes.tobytes(), crc32(X.tobytes()))
-        found = self.latest.get(key)
-        if found is None:
-            try:
-                found = Fit.of(X, codes, len(self.classes), self.landmarks)
-            except (ValueError, np.linalg.LinAlgError) as error:
-                raise NotConverged(f"the stack must be fitted to {len(X)} examples: {error}") from error
-            self.latest.clear()
-            self.latest[key] = found
+        try:
+            found = self.fits.to(Fit.of, X, codes, len(self.classes), self.landmarks)
+        except (ValueError, np.linalg.LinAlgError) as error:
+            raise NotConverged(f"the stack must be fitted to {len(X)} examples: {error}") from error
         self.fit, self.learned, self.features = found, len(X), X.shape[1]
+
+    def expect_rows(self, X: Any, codes: Integers) -> None:
+        """Let the fit to these examples begin, in another process: no answer depends on it."""
+        self.fits.begin(Fit.of, dense(X), codes, len(self.classes), self.landmarks)
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of one object; 0 before anything is fitted."""

@@ -186,8 +186,10 @@ class Inductive(OnScores, Generic[Many]):
         self.space = space_of(self.given)
         self.feature_names: tuple[str, ...] | None = getattr(self.given, "feature_names", None)
         self._missing: bool = getattr(self.given, "missing", False)  # whether NaN is the scorer's to take or to refuse
-        self._next = None if self._history is None else self.schedule.next_training(self.n)
         self._machine = self.given if self._trained is None else self._trained
+        self._next: int | None = None  # when the next training is
+        self._known: int | None = None  # after how many examples, before that, its examples are known
+        self._await(None if self._history is None else self.schedule.next_training(self.n))
         self.scorer = self._machine if self._trained is None or len(self._trained_on) else None
         self._asked: tuple[bytes, Floats] | None = None  # the last object and its scores by `_machine`
 
@@ -433,12 +435,16 @@ class Inductive(OnScores, Generic[Many]):
                 if self.n == self._next:
                     self._train(*self._history.examples)
                     trained = True
+                elif self._known is not None and self.n >= self._known:
+                    X, labels, _ = self._history.examples
+                    self._machine.expect_rows(X[: self._known], labels[: self._known])
+                    self._known = None
         return blocks
 
     def _train(self, X: frozen.ObjectRows, codes: Integers, calibrated: Bools) -> None:
         """Train the scorer and calibrate it, each on the examples that the schedule chooses."""
         calibrates = self.schedule.split(calibrated, self._draws)
-        self._next = self.schedule.next_training(self.n)
+        self._await(self.schedule.next_training(self.n))
         if self._next is None:
             self._history = None
         self.scorer = None
@@ -462,6 +468,12 @@ class Inductive(OnScores, Generic[Many]):
         if len(self._trained_on):
             self.scorer = self._machine
             self._reader.add(scores, codes[calibrates])
+
+    def _await(self, time: int | None) -> None:
+        """Look forward to the next training; its examples may be known before, and so what is fitted to them."""
+        self._next = time
+        known = None if time is None else self.schedule.settled(time)
+        self._known = known if known != time and has_methods(self._machine, "expect_rows") else None
 
     def _forget(self) -> None:
         self._trained = self._machine = to_train(self.given)

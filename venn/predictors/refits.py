@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 from scipy.special import expit
 
 from venn.labels import HasLabels, checked_labels, label_space
+from venn.machines.ahead import Fits
 from venn.machines.checks import clean_object
 from venn.machines.frozen import clean_row, clean_rows
-from venn.machines.stack import KINDS, Learners
+from venn.machines.stack import KINDS, Learners, dense
 from venn.parameters import above_one, integer, optional, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.inductive_base import Inductive
@@ -40,7 +42,17 @@ class FittedAnew(Predictor):
     def derive(self) -> None:
         """Look at when it fits next."""
         self.space = label_space(self.classes)
-        self._next = None if self._history is None else self.times.next_training(self.n)
+        self._next: int | None = None  # when it fits next
+        self._known: int | None = None  # after how many examples, before that, those are known that it is fitted to
+        self._await(None if self._history is None else self.times.next_training(self.n))
+
+    def _await(self, time: int | None) -> None:
+        known = None if time is None else self.settled(time)
+        self._next, self._known = time, known if known != time else None
+
+    def settled(self, time: int) -> int:
+        """Return to how many examples, the first ones, it is fitted at a time."""
+        return time
 
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, and fit if the schedule says so.
@@ -59,14 +71,22 @@ class FittedAnew(Predictor):
         self._history.append(rows, codes, np.zeros(1, np.bool_))
         if self.n == self._next:
             X, codes, _ = self._history.examples
-            self._next = self.times.next_training(self.n)
-            if self._next is None:
+            following, fitted_to = self.times.next_training(self.n), self.settled(self.n)
+            self._await(following)
+            if following is None:
                 self._history = None
-            self._fit(X, codes)
+            self._fit(X[:fitted_to], codes[:fitted_to])
+        elif self._known is not None and self.n >= self._known:
+            X, codes, _ = self._history.examples
+            self._expect(X[: self._known], codes[: self._known])
+            self._known = None
 
     def _fit(self, X: Any, codes: Integers) -> None:
         """Fit to (n, d) objects and (n,) class codes."""
         raise NotImplementedError
+
+    def _expect(self, X: Any, codes: Integers) -> None:
+        """Take note of the examples of the next fit, where they are known before its time."""
 
 
 # ------------------------------------------------------------------------------------------------------------- refitted
@@ -245,6 +265,9 @@ def label_array(classes: Sequence[Label]) -> Any:
 # Experts for a mixture: learners that are fitted anew at growing numbers of examples, and a scorer's own say.
 
 
+LATE, SHARE = 2000, 0.9  # from so many examples on, those after the first share are not fitted to
+
+
 def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners | None:
     if not isinstance(learners, Learners | None):
         raise ValueError(f"{name} must be Learners or None, got {learners!r}")
@@ -255,9 +278,11 @@ def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners 
 
 @component
 class Refits(FittedAnew):
-    """A forest, boosted trees and a logistic regression, fitted anew to all examples so far: experts for a mixture.
+    """A forest, boosted trees and a logistic regression, fitted anew again and again: experts for a mixture.
 
-    For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit.
+    For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit. They
+    are fitted to all examples so far; where these are 2000 or more, to the first nine tenths. Those are known before,
+    so that another process makes the fit while the stream goes on.
 
     Parameters
     ----------
@@ -324,8 +349,20 @@ class Refits(FittedAnew):
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_row(x, self._features), np.array([self.space.encode(y)])
 
+    def derive(self) -> None:
+        """Have nothing fitted ahead."""
+        super().derive()
+        self._fits = Fits()
+
+    def settled(self, time: int) -> int:
+        """Return to how many examples, the first ones, it is fitted at a time."""
+        return time if time < LATE else math.floor(SHARE * time)
+
     def _fit(self, X: Any, codes: Integers) -> None:
-        self.learners = Learners.fitted(X, codes, len(self.classes))
+        self.learners = self._fits.to(Learners.fitted, dense(X), codes, len(self.classes))
+
+    def _expect(self, X: Any, codes: Integers) -> None:
+        self._fits.begin(Learners.fitted, dense(X), codes, len(self.classes))
 
 
 def _with_probabilities(name: str, predictor: Any) -> Any:

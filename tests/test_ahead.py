@@ -1,0 +1,120 @@
+"""Fits that another process makes while the stream goes on: the answers are those of fits made when they are due."""
+
+import os
+import sys
+import time
+from weakref import ref
+
+import numpy as np
+import pytest
+
+import venn
+from venn.machines import ahead
+from venn.machines.ahead import Ahead, Fits
+from venn.machines.number_stack import NumberStack
+from venn.machines.stack import Stack
+from venn.predictors.refits import Refits
+from venn.schedules import Prefix
+
+N = 70
+
+
+def table(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-3, 4, (n, 2)).astype(float)
+    return X, (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+
+
+def by_stack():
+    return venn.InductiveVennAbers(Stack([0, 1]), schedule=Prefix(0.7, first=60))
+
+
+def by_numbers():
+    return venn.predictors.InductiveDistribution(NumberStack(), schedule=Prefix(0.7, first=60))
+
+
+def by_refits():
+    return Refits([0, 1], first=60)
+
+
+def said(model, X, y):
+    """Return what a model says before each label, as text."""
+    answers = []
+    for x, label in zip(X, y.tolist(), strict=True):
+        one = model.predict_one(x)
+        answers.append(repr(one if isinstance(one, np.ndarray) else (one, getattr(one, "critical", None))))
+        model.learn_one(x, label)
+    return answers
+
+
+@pytest.mark.parametrize("make", [by_stack, by_numbers, by_refits])
+def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
+    X, y = table()
+    monkeypatch.setattr("venn.predictors.refits.LATE", 60)
+    expected = said(make(), X, y)  # too few for another process
+    began, begin = [], Ahead.__init__
+    monkeypatch.setattr(Ahead, "__init__", lambda self, *given: (began.append(len(given[1])), begin(self, *given))[1])
+    monkeypatch.setattr(ahead, "LONG", 1)
+    assert said(make(), X, y) == expected
+    assert began[0] == (54 if make is by_refits else 42), "the first nine or seven tenths of 60"
+    # In blocks, and saved in the middle of a fit.
+    if make is not by_refits:
+        model = make()
+        model.learn_many(X[:50], y[:50].tolist())
+        other = make()
+        other.restore(model.state)
+        assert said(other, X[50:], y[50:]) == expected[50:]
+
+
+def test_who_cannot_begin_a_process_fits_when_it_is_due(monkeypatch):
+    monkeypatch.setattr(ahead, "LONG", 1)
+    X, y = table()
+    expected = said(by_stack(), X, y)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert said(by_stack(), X, y) == expected
+    monkeypatch.setattr(sys, "executable", "")
+    assert said(by_stack(), X, y) == expected
+
+
+def broken(X, y):
+    raise ValueError("X must be better")
+
+
+def double(X, y):
+    return 2 * X
+
+
+def test_a_fit_that_fails_is_made_here_and_says_why(monkeypatch):
+    monkeypatch.setattr(ahead, "LONG", 1)
+    X, y = table()
+    fits = Fits()
+    fits.begin(broken, X, y)
+    with pytest.raises(ValueError, match="X must be better"):
+        fits.to(broken, X, y)
+    assert fits.to(double, X, y) is not None
+
+
+def test_one_process_at_a_time_and_none_is_left_behind(monkeypatch):
+    monkeypatch.setattr(ahead, "LONG", 1)
+    X, y = table()
+    running, fits = Ahead(time.sleep, 60), Fits()
+    monkeypatch.setattr(ahead, "_latest", ref(running))
+    assert running.runs
+    fits.begin(double, X, y)
+    assert fits.found is None
+    process = running.process
+    del running
+    assert process.poll() is not None, "whoever is not waited for is stopped"
+    fits.begin(double, X[:9], y)
+    assert isinstance(fits.found, Ahead)
+    assert (fits.to(double, X[:9], y) == 2 * X[:9]).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_leaves_the_fit_to_its_parent():
+    one = Ahead(abs, -3)
+    child = os.fork()
+    if not child:
+        os._exit(0 if one.result() is None and not one.runs else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert one.result() == 3

@@ -1,0 +1,122 @@
+"""Fits that are known long before they are wanted: another process makes them, so that the stream need not stop."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from tempfile import TemporaryFile
+from typing import IO, Any, TypeVar
+from weakref import finalize, ref
+from zlib import crc32
+
+from venn.prediction import Floats
+
+LONG = 1000  # examples: a fit to fewer takes less time than another process needs to begin
+CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.ahead import work; work()"
+
+Found = TypeVar("Found")
+Make = Callable[..., Found]
+
+
+class Ahead:
+    """One call in another process, with the same answer as here.
+
+    What goes there and comes back are unnamed files, which leave nothing behind; nobody else can write them. A process
+    that ends stops it.
+    """
+
+    def __init__(self, call: Any, *given: Any) -> None:
+        self._owner = os.getpid()
+        with ExitStack() as failed:
+            self._came = failed.enter_context(TemporaryFile())
+            with TemporaryFile() as goes:
+                pickle.dump((call, given), goes)
+                goes.seek(0)
+                # A group of its own: Ctrl-C is for the process that asks.
+                self.process = subprocess.Popen(
+                    [sys.executable, "-c", CODE.format(path=sys.path)], stdin=goes, stdout=self._came,
+                    stderr=subprocess.DEVNULL, start_new_session=True,
+                )  # fmt: skip
+            failed.pop_all()
+        self._stop = finalize(self, _stop, self.process, self._came, self._owner)
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is still at work."""
+        return os.getpid() == self._owner and self.process.poll() is None
+
+    def result(self) -> Any:
+        """Wait for the answer and return it, once; None if there is none, as when the call failed."""
+        if os.getpid() != self._owner:  # a fork shares the file with whoever waits for it
+            return None
+        try:
+            if self.process.wait():
+                return None
+            self._came.seek(0)
+            return pickle.load(self._came)
+        finally:
+            self._stop()
+
+
+def _stop(process: subprocess.Popen[bytes], came: IO[bytes], owner: int) -> None:
+    came.close()
+    if os.getpid() == owner and process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+def work() -> None:
+    """Make the call that stdin has, in the process that was begun for it."""
+    call, given = pickle.load(sys.stdin.buffer)
+    pickle.dump(call(*given), sys.stdout.buffer)
+
+
+_latest: ref[Ahead] | None = None  # one is at work at a time, however many models there are
+
+
+class Fits:
+    """The latest fit of a learner, shared by its copies: the second that is fitted to the same examples has it at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fits = Fits()
+    >>> total = lambda X, y, power: float((X[:, 0] * y**power).sum())
+    >>> fits.to(total, np.ones((3, 1)), np.arange(3.0), 2)
+    5.0
+    """
+
+    def __init__(self) -> None:
+        self._key: int | None = None
+        self.found: Any = None  #: the latest fit, or what makes it
+
+    def _begun(self, X: Floats, labels: Any) -> bool:
+        """Whether these examples are those of the latest fit, from now on."""
+        key, before = crc32(labels.tobytes(), crc32(X.tobytes())), self._key
+        self._key = key
+        return key == before
+
+    def begin(self, make: Make[Any], X: Floats, labels: Any, *more: Any) -> None:
+        """Let another process make the fit that `to` will be asked for, if that takes long and none is being made."""
+        global _latest
+        running = None if _latest is None else _latest()
+        if len(X) < LONG or not sys.executable or (running is not None and running.runs):
+            return
+        if not self._begun(X, labels):
+            self.found = None
+            with suppress(OSError):  # no process may be begun here, or no file made
+                self.found = Ahead(make, X, labels, *more)
+                _latest = ref(self.found)
+
+    def to(self, make: Make[Found], X: Floats, labels: Any, *more: Any) -> Found:
+        """Return `make(X, labels, *more)`; what it raises is raised."""
+        found = self.found if self._begun(X, labels) else None
+        if isinstance(found, Ahead):
+            found = found.result()
+        self.found = None
+        self.found = make(X, labels, *more) if found is None else found
+        return self.found
