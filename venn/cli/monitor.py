@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from venn.cli.config import configured
-from venn.cli.errors import one_line_errors, writing
-from venn.cli.interrupt import Interrupt
+from venn.cli.errors import Interrupt, one_line_errors, writing
+from venn.cli.journals import PAGE, follow, guard, holds_journal, holds_record, serve_page
 from venn.cli.options import DECLARED, Config
 from venn.cli.output import finite
 from venn.cli.panels import watched_columns
 from venn.cli.places import is_named, seed_of
 from venn.cli.predictors import with_conformal
 from venn.cli.replay import Learning, make_folder, of_data
-from venn.cli.serve import PAGE, follow, guard, holds_journal, holds_record, serve_page
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
 from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import Drift
@@ -33,7 +32,7 @@ from venn.online.replaying import advance, length
 from venn.show.view import overall
 
 if TYPE_CHECKING:
-    from venn.show.live import Live
+    from venn.show.terminal import Live
 
 BLOCK = 64  # steps of a record between two checks of the clock
 SUNK = 3  # exit code
@@ -175,7 +174,7 @@ def _watch(shown: Shown, pace: Pace, view: bool) -> int:
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         if view:
-            from venn.show.live import Live  # slow to import: only if there is a view
+            from venn.show.terminal import Live  # slow to import: only if there is a view
 
             live = stack.enter_context(Live(shown.title, shown.total, tuple(monitors)))
         for _ in shown.steps:

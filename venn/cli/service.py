@@ -16,8 +16,7 @@ import click
 
 from streams.messages import BadMessage, Message, Reader
 from venn.cli.columns import live_advice
-from venn.cli.errors import warned
-from venn.cli.interrupt import Ending
+from venn.cli.errors import Ending, warned
 from venn.cli.options import Config
 from venn.cli.output import COLUMNS, KEY, Output, prediction_line
 from venn.machines.machine import NotConverged
@@ -25,8 +24,7 @@ from venn.monitors.alarms import Alarm
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.watch import ENDED
-from venn.show.notify import Notifier, message
-from venn.show.telling import Crier, Seldom, hearing
+from venn.show.notify import Crier, Notifier, Seldom, hearing, message
 
 PLAIN = 30.0  # seconds between two lines of progress
 LIVELY = 0.25  # the same for a line that changes in a terminal

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import threadpool_limits
 
-from venn._compiled.landmarks import landmark_scores
+from venn._compiled.rows import landmark_scores
 from venn.labels import Real
 from venn.machines.frozen import clean_row
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
