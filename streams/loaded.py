@@ -123,7 +123,7 @@ def _fetched(name: str, known: dict[str, Any]) -> Fetched:
     return Fetched(table=table, names=tuple(known.pop("names").split()), **lists, **known)
 
 
-_KNOWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_KNOWN = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text("utf-8"))
 
 PUBLISHED = tuple(_published(name, known) for name, known in _KNOWN.items() if "where" not in known)
 #: Sets that need no file, by name.
