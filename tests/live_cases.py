@@ -77,7 +77,7 @@ def curves(name, accuracy, errors, step):
 
 
 if __name__ == "__main__":
-    from venn.show.terminal import Live
+    from venn.show.live import Live
 
     steps, interval = int(sys.argv[1]), float(sys.argv[2])
     with Live("toy", steps, ["venn", "abers", "platt", "conformal"], interval=interval) as live:

@@ -20,7 +20,7 @@ import streams
 from venn import cli
 from venn.cli import monitor as monitor_command
 from venn.cli.commands import COMMANDS
-from venn.cli.errors import Interrupt
+from venn.cli.interrupt import Interrupt
 from venn.online.record import Record
 from venn.prediction import Forecast
 

@@ -21,8 +21,8 @@ from rich.console import Console
 
 from venn.monitors.monitor import Monitor
 from venn.prediction import Multiprobability
+from venn.show.live import Live, lines
 from venn.show.notify import Crier
-from venn.show.terminal import Live, lines
 
 NAMES = ["venn", "abers", "platt", "conformal"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

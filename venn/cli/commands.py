@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from venn import __version__
-from venn.cli.errors import as_interrupt, unread
+from venn.cli.interrupt import as_interrupt, unread
 
 
 class Command(NamedTuple):

@@ -15,7 +15,8 @@ from typing import Any
 import click
 
 from venn.cli.config import configured
-from venn.cli.errors import Interrupt, listening, one_line_errors, spared, writing
+from venn.cli.errors import listening, one_line_errors, spared, writing
+from venn.cli.interrupt import Interrupt
 from venn.cli.options import Config
 from venn.cli.output import finite
 from venn.cli.words import conclude, monitors_of, watch_record
@@ -113,7 +114,7 @@ def follow(run: str, as_json: bool, once: bool = False) -> Verdict | None:
         with Watch(run) as watch:
             click.echo(json.dumps(finite(_snapshots(watch)), allow_nan=False))
             return watch.verdict()
-    from venn.show.terminal import Live
+    from venn.show.live import Live
 
     with ExitStack() as stack:
         watch = stack.enter_context(Watch(run))

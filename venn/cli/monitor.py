@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from venn.cli.config import configured
-from venn.cli.errors import Interrupt, one_line_errors, writing
+from venn.cli.errors import one_line_errors, writing
+from venn.cli.interrupt import Interrupt
 from venn.cli.journals import PAGE, follow, guard, holds_journal, holds_record, serve_page
 from venn.cli.options import DECLARED, Config
 from venn.cli.output import finite
@@ -32,7 +33,7 @@ from venn.online.replaying import advance, length
 from venn.show.view import overall
 
 if TYPE_CHECKING:
-    from venn.show.terminal import Live
+    from venn.show.live import Live
 
 BLOCK = 64  # steps of a record between two checks of the clock
 SUNK = 3  # exit code
@@ -174,7 +175,7 @@ def _watch(shown: Shown, pace: Pace, view: bool) -> int:
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         if view:
-            from venn.show.terminal import Live  # slow to import: only if there is a view
+            from venn.show.live import Live  # slow to import: only if there is a view
 
             live = stack.enter_context(Live(shown.title, shown.total, tuple(monitors)))
         for _ in shown.steps:
