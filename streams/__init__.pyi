@@ -1,13 +1,11 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
-from .catalogue import DatasetInfo as DatasetInfo
+from .brokers import KafkaTopic as KafkaTopic
+from .brokers import RedisStream as RedisStream
 from .example import Scaling as Scaling
 from .example import Stream as Stream
-from .form import Form as Form
-from .form import to_json as to_json
 from .frames import FrameStream as FrameStream
 from .frames import from_frames as from_frames
-from .kafka_topic import KafkaTopic as KafkaTopic
 from .labels import Answer as Answer
 from .labels import Delayed as Delayed
 from .labels import Immediate as Immediate
@@ -17,14 +15,16 @@ from .labels import RandomDelay as RandomDelay
 from .labels import teach as teach
 from .lines import CSVRows as CSVRows
 from .lines import JSONLines as JSONLines
+from .loaded import DatasetInfo as DatasetInfo
 from .loaded import datasets as datasets
 from .loaded import load as load
 from .messages import BadMessage as BadMessage
+from .messages import Form as Form
 from .messages import Message as Message
 from .messages import MessagesLost as MessagesLost
 from .messages import MessageSource as MessageSource
 from .messages import Tally as Tally
-from .redis_stream import RedisStream as RedisStream
+from .messages import to_json as to_json
 from .schema import Nominal as Nominal
 from .schema import Numeric as Numeric
 from .schema import Ordinal as Ordinal

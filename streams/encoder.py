@@ -20,13 +20,16 @@ from streams.checks import (
     are_numbers,
     classes_found,
     distinct_names,
+    doubt_names,
     is_finite,
     label_key,
     label_set,
+    lacks_label,
+    merged,
+    plain,
     shown,
 )
 from streams.schema import DECIMAL_COMMA, PLAIN, ColumnKind, Nominal, Refused, Skip, is_number, kinds_of, with_point
-from streams.texts import doubt_names, lacks_label, merged, plain
 
 #: The place of a cell in words, for messages: of column j and row i; of the whole column where i is None.
 Where = Callable[[int, "int | None"], str]

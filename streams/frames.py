@@ -12,7 +12,7 @@ import numpy as np
 from streams.checks import Floats, Label, are_numbers, distinct_names, flag, imported, label_set
 from streams.encoder import Column, Encoder, Labels, described, encoded, places_in
 from streams.example import Scaling
-from streams.form import Form
+from streams.messages import Form
 from streams.schema import ColumnKind, Numeric, Skip
 
 #: Rows turned into numbers at a time, so that they share a frame's overhead: at 1024 rows it is half the time.

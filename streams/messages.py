@@ -1,14 +1,37 @@
-"""Live sources: messages with positions, the protocol of a source, and its errors."""
+"""Live sources: messages with positions, their form and its decoder, the protocol of a source, its errors."""
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
-from streams.checks import Floats, Label, filled_text, is_finite, whole_number
-from streams.form import Decoder, Form, Identity, Parts
+import numpy as np
+
+from streams.checks import (
+    Floats,
+    Label,
+    are_numbers,
+    distinct_names,
+    filled_text,
+    is_finite,
+    label_set,
+    python_label,
+    same_text,
+    shown,
+    whole_number,
+)
+from streams.encoder import Column, Encoder, Labels, described
+from streams.example import Scaling
+from streams.schema import PLAIN, ColumnKind, Nominal, Numeric, Refused, checked_schema, kinds_of
+
+# ------------------------------------------------------------------------------------------------------------- messages
+# Live sources: messages with positions, the protocol of a source, and its errors.
 
 #: A place in a source, JSON-able. Only the source that gave it can read it.
 Position = str | int
@@ -281,3 +304,323 @@ class Reader(ABC):
         if told is None:
             raise error from None
         told(error)
+
+
+# ----------------------------------------------------------------------------------------------------------------- form
+# The form of messages: features, their kinds, classes; and the decoder from text to objects and labels.
+
+Identity = int | str
+#: Id, object and label of a message; see `Message`.
+Parts = tuple[Identity | None, Floats | None, Label | None]
+
+
+class Unnamed(Refused):
+    """An object with names where no features are declared: the names."""
+
+    def __init__(self, what: str, remedy: str, names: Sequence[str]) -> None:
+        super().__init__(what, remedy)
+        self.names = tuple(names)
+
+
+@dataclass(frozen=True)
+class Form:
+    """Declares the features, classes and scaling of a live source's messages.
+
+    Everything is declared beforehand: a stream that is still to come has no median, set of values or mean that
+    could be computed first (see `Scaling`).
+
+    Parameters
+    ----------
+    features : sequence of distinct str, optional
+        Names of the object's values, in order. Required where objects are mappings from name to value. For a CSV
+        file the default is all columns except label and id. Without names the first object fixes the number of
+        values.
+    classes : sequence of labels, or "numbers", optional
+        The label set, distinct as text. A label outside it is refused. Where a source holds text only, a label is
+        the class with the same text. "numbers": labels are finite numbers. Without classes any text, number or truth
+        value is a label.
+    schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
+        As in `from_csv`. A Nominal needs its values and a Numeric a number to fill. Features are Numeric
+        otherwise. `null` in JSON is a missing value.
+    scaling : Scaling, optional
+        Applied to the encoded object.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> Form(features=["width", "height"], classes=["no", "yes"])
+    Form(features=('width', 'height'), classes=('no', 'yes'), schema=None, scaling=None)
+    """
+
+    features: Sequence[str] | None = None
+    classes: Sequence[Label] | Literal["numbers"] | None = None
+    schema: Mapping[str, ColumnKind] | None = None
+    scaling: Scaling | None = None
+
+    def __post_init__(self) -> None:
+        if self.features is not None:
+            names = distinct_names("features", self.features)
+            if not names:
+                raise ValueError("features must name at least one value, got none")
+            object.__setattr__(self, "features", names)
+        if self.classes is not None and not are_numbers(self.classes):
+            classes = label_set(self.classes)
+            if same_text(classes):
+                raise ValueError(f"classes must be distinct as text, got {classes!r}")
+            object.__setattr__(self, "classes", classes)
+        if self.schema is not None:
+            object.__setattr__(self, "schema", checked_schema(self.schema))
+            if self.features is not None:
+                kinds_of(self.features, self.schema)
+            for name, kind in self.schema.items():
+                _check_declared(name, kind)
+        if self.scaling is not None and not isinstance(self.scaling, Scaling):
+            raise TypeError(f"scaling must be a Scaling, got {self.scaling!r}")
+
+
+def _check_declared(name: str, kind: ColumnKind) -> None:
+    """Refuse a kind that only a whole stream would settle."""
+    if isinstance(kind, Nominal) and kind.values is None:
+        raise ValueError(
+            f"schema[{name!r}] must have its values declared, as the stream has not come yet, got {kind!r}"
+        )
+    if isinstance(kind, Numeric) and kind.fill == "median":
+        raise ValueError(f"schema[{name!r}] must fill with a number, as the stream has not come yet, got {kind!r}")
+
+
+class Decoder:
+    """Turns the parts of a message into id, object and label, or raises ValueError or TypeError saying why not.
+
+    Parameters
+    ----------
+    form : Form
+    textual : bool, default False
+        Whether values of objects are text, "1.5" as well as "red"; without it numbers are numbers.
+    comma : bool, default False
+        Whether numbers that are text have their decimals after a comma.
+
+    Examples
+    --------
+    >>> Decoder(Form(features=["a", "b"])).json('{"id": 7, "x": {"b": 2, "a": 1}, "y": "no"}')
+    (7, array([1., 2.]), 'no')
+    """
+
+    def __init__(self, form: Form, textual: bool = False, comma: bool = False) -> None:
+        self.features: tuple[str, ...] | None = None
+        self._form = form
+        self._written: dict[str, Any] = {"textual": textual, "comma": comma}
+        self._labels = Labels.of(form.classes)
+        self._label = Column("y", self._labels, textual=True, comma=comma and self._labels.numbers)
+        self._encoder: Encoder | None = None
+        if form.features is not None:
+            self.name(tuple(form.features))
+
+    def name(self, features: tuple[str, ...]) -> None:
+        """Fix the names of the object's values."""
+        self._encoder = Encoder(described(features, self._form.schema, **self._written))
+        self.features = features
+
+    def json(self, text: str | bytes) -> Parts:
+        """Return id, x and y of a JSON object, each None where absent or null; other keys are ignored."""
+        if isinstance(text, bytes):
+            text = utf8(text)  # json.loads would guess at UTF-16 and UTF-32
+        value = from_json(text)
+        if not isinstance(value, dict):
+            raise ValueError(f"must be a JSON object with id, x, y, got {shown(text)}")
+        identity, x, y = value.get("id"), value.get("x"), value.get("y")
+        return self.parts(
+            None if identity is None else check_id(identity),
+            None if x is None else self.point(x),
+            None if y is None else self.label(y),
+        )
+
+    def parts(self, identity: Identity | None, x: Floats | None, y: Label | None) -> Parts:
+        """Return the three parts, or raise unless they make a question, an answer or an example."""
+        if x is None and y is None:
+            raise ValueError("must have x, y or both, got neither")
+        if x is None and identity is None:
+            raise ValueError("must have an id, as it has y and no x, got none")
+        return identity, x, y
+
+    def point(self, x: Any) -> Floats:
+        """Return the encoded object (d',) of a list of values, or of a mapping from feature to value."""
+        if isinstance(x, Mapping):
+            if self.features is None:
+                what = f"x has names, and no features are declared, got {shown(dict(x))}"
+                raise Unnamed(what, f": declare them in the form, as features={list(x)!r}", list(x))
+            values = in_order(x, self.features)
+        elif isinstance(x, list):
+            values = x
+        else:
+            raise ValueError(f"x must be a list of numbers or an object from feature to value, got {shown(x)}")
+        if not values:
+            raise ValueError("x must have at least one value, got none")
+        encoder = self._encoder
+        if encoder is None:
+            if self._form.schema:
+                raise ValueError("features must be named, as the schema names them, got a list of values")
+            encoder = Encoder([Column("", PLAIN, **self._written)] * len(values))
+        if len(values) != len(encoder.columns):
+            raise ValueError(f"x must have {len(encoder.columns)} values, got {len(values)}")
+        encoded = encoder.row(values, self._where)
+        if self._form.scaling is not None:
+            with np.errstate(over="ignore"):
+                encoded = self._form.scaling(encoded)
+            if not np.isfinite(encoded).all():
+                raise ValueError(f"x must stay finite when scaled, got {shown(x)}")
+        encoded.setflags(write=False)
+        self._encoder = encoder
+        return encoded
+
+    def label(self, y: Any) -> Label:
+        """Return the label for a value read from JSON."""
+        if self._labels.any:
+            if not isinstance(y, str | int | float):
+                raise ValueError(f"y must be text, a number or a truth value, got {shown(y)}")
+            if isinstance(y, float) and not isfinite(y):
+                raise ValueError(f"y must be finite, got {y!r}")
+            return _unicode("y", y) if isinstance(y, str) else y
+        return self._decoded(self._labels.value, y)
+
+    def text_label(self, text: str) -> Label | None:
+        """Return the class whose text is `text`, or the number; None for a missing label."""
+        return None if self._labels.lacks_text(text) else self._decoded(self._label.read, text)
+
+    def _decoded(self, read: Callable[[Any], float], label: Any) -> Label:
+        try:
+            code = read(label)
+        except Refused as error:
+            raise Refused(f"y {error.what}", error.remedy) from None
+        return label if self._labels.any else code if self._labels.classes is None else self._labels.classes[int(code)]
+
+    def _where(self, j: int, i: int | None) -> str:
+        return f"x[{j}]" if self.features is None else f"x, feature {self.features[j]!r}"
+
+
+def in_order(x: Mapping[str, Any], features: Sequence[str]) -> list[Any]:
+    """Return the values of an object in the order of the features, or raise unless it has just these."""
+    missing = [name for name in features if name not in x]
+    if missing:
+        raise ValueError(f"x must have a value for every feature, got none for {missing[0]!r}")
+    if len(x) > len(features):
+        extra = next(name for name in x if name not in features)
+        raise ValueError(f"x must have values for the features only, got one for {shown(extra)}")
+    return [x[name] for name in features]
+
+
+def check_id(value: object) -> Identity:
+    """Return the id, or raise unless it is text or an integer of 64 bits: what every journal can hold."""
+    if isinstance(value, str):
+        if not value:
+            raise ValueError("id must not be empty, got ''")
+        return _unicode("id", value)
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        raise ValueError(f"id must be text or an integer of 64 bits, got {shown(value)}")
+    return value
+
+
+def utf8(raw: bytes) -> str:
+    """Return the text, or raise ValueError."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"must be UTF-8: {error}") from None
+
+
+def to_json(id: Identity | None = None, x: object = None, y: Label | None = None) -> str:
+    """Return the JSON of a message, on one line: what `JSONLines` and the brokers read.
+
+    Parameters
+    ----------
+    id : int or str, optional
+        Required for an answer.
+    x : sequence of finite numbers, or mapping from feature to number or text, optional
+    y : str, finite number or bool, optional
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described, or both x and y are missing.
+
+    Examples
+    --------
+    >>> to_json(7, [1, 2.5])
+    '{"id": 7, "x": [1.0, 2.5]}'
+    >>> to_json(7, y="no")
+    '{"id": 7, "y": "no"}'
+    """
+    message: dict[str, Any] = {}
+    if id is not None:
+        message["id"] = check_id(python_label(id))
+    if x is not None:
+        message["x"] = _plain(x)
+    if y is not None:
+        message["y"] = Decoder(Form()).label(python_label(y))
+    Decoder(Form()).parts(message.get("id"), None if x is None else np.empty(0), message.get("y"))
+    return json.dumps(message, allow_nan=False)
+
+
+def _plain(x: Any) -> dict[str, Any] | list[float]:
+    """Return the values of an object as JSON holds them."""
+    if isinstance(x, Mapping):
+        values = {name: python_label(value) for name, value in x.items()}
+        numbers = [name for name in distinct_names("x", values) if not isinstance(values[name], str)]
+        if numbers:
+            Decoder(Form(features=numbers)).point({name: values[name] for name in numbers})
+        return values
+    row = np.asarray(x)
+    if row.ndim != 1 or not len(row) or row.dtype.kind not in "iuf" or not np.isfinite(row).all():
+        raise ValueError(f"x must be a sequence of finite numbers, or a mapping from feature to value, got {shown(x)}")
+    return row.astype(np.float64).tolist()
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"must hold finite numbers only, got {text}")
+
+
+def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, or raise ValueError for one that names something twice."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"must name nothing twice, got two of {shown(twice)}")
+    return value
+
+
+def _depth(text: str) -> int:
+    """Return how deep lists and objects are nested in a text that may be JSON."""
+    # A string that nothing ends reaches to the end: tried from each of its quotes, it would take quadratic time.
+    outside = np.frombuffer(re.sub(r'(?s)"(?:[^"\\]|\\.)*"?', "", text).encode(errors="replace"), np.uint8)
+    opened = (outside == ord("[")) | (outside == ord("{"))
+    closed = (outside == ord("]")) | (outside == ord("}"))
+    return int(np.cumsum(opened.astype(np.int64) - closed).max(initial=0))
+
+
+def from_json(text: str, name: str = "") -> Any:
+    """Return the value of a JSON text, or raise ValueError; `name` says what it is of, if not of a whole message.
+
+    What is nested deeper than 100 is refused: much deeper values decode, and can then be neither shown nor compared.
+    """
+    wrong = f"{name} must be JSON".lstrip()
+    if text.count("[") + text.count("{") > DEEPEST and _depth(text) > DEEPEST:
+        raise ValueError(f"{wrong} nested at most {DEEPEST} deep, got {shown(text[:100])}")
+    try:
+        return DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{wrong}: {error}, got {shown(text)}") from None
+
+
+def _unicode(name: str, text: str) -> str:
+    # JSON's \ud800 is half a character, which no file and no database can hold.
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError(f"{name} must be whole Unicode characters, got {shown(text)}")
+    return text
+
+
+DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=distinct_keys)
+DEEPEST = 100  # lists and objects within each other

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from streams.checks import Floats, is_finite, is_missing, shown
-from streams.texts import MISSING, doubt_names, means_missing, merged, plain
+from streams.checks import MISSING, Floats, doubt_names, is_finite, is_missing, means_missing, merged, plain, shown
 
 # 3,5 and 1.234,5 as much of Europe writes them; 1,234.5 as spreadsheets show it.
 WITH_COMMA = re.compile(r"\s*[+-]?(\d*,\d+([eE][+-]?\d+)?|\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+,\d*)\s*", re.ASCII)

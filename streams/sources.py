@@ -15,8 +15,8 @@ from streams import sparse
 from streams.checks import NUMBERS, Floats, Label, Objects, distinct_names, flag, python_label, whole_number
 from streams.encoder import Labels, described, encoded, places_in
 from streams.example import Scaling, Stream
-from streams.form import in_order
 from streams.frames import columns_of, whole_frame
+from streams.messages import in_order
 from streams.schema import ColumnKind, checked_schema, merging
 from streams.tables import CsvTable, read_csv
 

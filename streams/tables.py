@@ -15,7 +15,7 @@ from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from streams.checks import MANY, Floats, Integers, Label, distinct_names
+from streams.checks import MANY, Doubtful, Floats, Integers, Label, distinct_names, warn
 from streams.encoder import Column, Labels, also_in
 from streams.opened import check_size, opened
 from streams.schema import (
@@ -30,7 +30,6 @@ from streams.schema import (
     is_number,
     merging,
 )
-from streams.texts import Doubtful, warn
 
 SHOWN = 8  # bad columns that a message describes
 FEWEST = 10  # rows of a column that may be called an identifier

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import streams
-from streams.catalogue import PUBLISHED
+from streams.loaded import PUBLISHED
 from streams.loaded import load as load_named  # `streams.load` itself may be this function, in the tests of examples
 
 SEASON = 1200  # rows after which the classes change places: a file in its own order is not exchangeable

@@ -22,7 +22,7 @@ from test_monitor_contract import RUNNING, stepped
 
 import venn
 from tools import hostile_checkpoints
-from venn.online import archive, checkpoint
+from venn.online import checkpoint, files
 from venn.online.checkpoint import pack, unpack
 from venn.saved import KINDS
 
@@ -152,7 +152,7 @@ def test_what_members_claim_is_compared_with_the_file_before_anything_is_allocat
 
 
 def forged(**fields):
-    header, arrays = archive.read(io.BytesIO(SMALL))
+    header, arrays = files.read(io.BytesIO(SMALL))
     return hostile_checkpoints.packed(header | fields, arrays)
 
 
@@ -197,7 +197,7 @@ def test_forged_headers_are_refused(fields, message):
 def test_positions_of_generators_are_checked():
     """numpy takes any, and reads beyond its buffer."""
     for bits, name in (("MT19937", "pos"), ("Philox", "buffer_pos")):
-        header, arrays = archive.read(io.BytesIO(pack(np.random.Generator(getattr(np.random, bits)(0)))))
+        header, arrays = files.read(io.BytesIO(pack(np.random.Generator(getattr(np.random, bits)(0)))))
         text = json.dumps(header["objects"])
         found = f'["{name}", '
         start = text.index(found) + len(found)
@@ -276,7 +276,7 @@ def test_a_forged_number_makes_no_room(name, kind):
     else:
         things = [thing for thing in PARAMETERS[name]() if name in KINDS]
     for thing in things:
-        header, arrays = archive.read(io.BytesIO(pack(thing)))
+        header, arrays = files.read(io.BytesIO(pack(thing)))
         del header["crc32"]
         for number, described in enumerate(header["objects"]):
             if number != header["root"].get("object") and described["class"] in APART:
@@ -290,7 +290,7 @@ def test_a_forged_number_makes_no_room(name, kind):
                 for key in path[:-1]:
                     at = at[key]
                 at[path[-1]] = HUGE
-                data = archive.packed(forged, arrays)
+                data = files.packed(forged, arrays)
                 tracemalloc.start()
                 try:
                     with contextlib.suppress(ValueError):

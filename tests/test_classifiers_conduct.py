@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from test_classifiers import BOTH, NAMES, SQUARES, examples, said
 
 import venn
-from venn.adapters import bag
+from venn.adapters import classifiers
 from venn.adapters.classifiers import ConformalClassifier, VennClassifier
 
 # ------------------------------------------------------------------------------- a good citizen
@@ -47,7 +47,7 @@ def test_a_copy_learns_for_itself_and_nothing_is_copied_for_one_example(kind, mo
         copies.append(value)
         return copy.deepcopy(value)
 
-    monkeypatch.setattr(bag, "deepcopy", counted)
+    monkeypatch.setattr(classifiers, "deepcopy", counted)
     for i in range(10, 15):
         model.partial_fit(X[[i]], y[[i]])
     assert len(copies) == 0

@@ -301,7 +301,7 @@ def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
             ("numpy", "numba", "scipy", "streams", "rich"),
         ),
         (
-            "venn.cli.run, venn.cli.monitor, venn.cli.report",
+            "venn.cli.run, venn.cli.monitor, venn.cli.journals",
             ("rich", "matplotlib", "sklearn", "scipy.stats", "scipy.optimize"),
         ),
     ],

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from venn._compiled import dense, jit, smo
+from venn._compiled import jit, rows, solvers
 
 STEPS = """
 import importlib, numba, numpy as np
@@ -15,11 +15,11 @@ from venn._compiled import jit
 for version in {others}:
     numba.version_info = numba.version_info._replace(short=version)
     assert importlib.reload(jit).Whole is None
-from venn._compiled import dense, smo
+from venn._compiled import rows, solvers
 assert (jit.Whole is None) == bool({others})
 rng = np.random.default_rng(0)
 K, beta, score = rng.normal(size=(70, 70)), rng.normal(size=70), np.empty(70)
-smo.scores_from(beta, 0.5, K, 67, score)
+solvers.scores_from(beta, 0.5, K, 67, score)
 print(score[:67].tobytes().hex())
 """
 
@@ -41,8 +41,8 @@ def test_a_loop_says_the_same_called_from_python_and_as_a_part():
     rng = np.random.default_rng(1)
     for n in (1, 2, 8, 9, 31):
         K, beta, score, own = rng.normal(size=(n, n)), rng.normal(size=n), np.empty(n), np.zeros(n)
-        smo.scores_from(beta, 0.0, K, n, score)
-        dense.add_rows(own, n, K, np.arange(n), beta, n)
+        solvers.scores_from(beta, 0.0, K, n, score)
+        rows.add_rows(own, n, K, np.arange(n), beta, n)
         assert np.allclose(score, own, rtol=1e-13, atol=1e-13)
         assert np.allclose(score, K.T @ beta, rtol=1e-12, atol=1e-12)
 

@@ -14,11 +14,10 @@ from browsing import PATIENCE, Viewer, browser, chromium  # noqa: F401
 from page_cases import HOSTILE, write
 
 from venn.online.watch import Watch
-from venn.show.door import Door, is_loopback
 from venn.show.metrics import of_metrics
 from venn.show.page.feed import Feed
 from venn.show.page.page import Page
-from venn.show.server import serving
+from venn.show.server import Door, is_loopback, serving
 
 # ruff: noqa: F811
 

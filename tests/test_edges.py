@@ -13,10 +13,9 @@ import pytest
 from conftest import public
 
 import venn
-from venn._compiled.exchange import send_to_ends
 from venn._compiled.mixture import loss_of
 from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
-from venn._compiled.smo import descend
+from venn._compiled.solvers import descend, send_to_ends
 from venn.distribution import PredictiveDistribution
 from venn.machines import FrozenRegressor
 from venn.machines.exchange import feasible

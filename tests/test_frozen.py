@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 import streams
 import venn
 from venn.machines.frozen import Answers, FrozenScorer
-from venn.machines.frozen_regressor import FrozenRegressor
+from venn.machines.frozen_numbers import FrozenRegressor
 from venn.predictors import ExpertMixture
 from venn.predictors.groups import Balanced
 from venn.predictors.inductive import InductiveVenn

@@ -29,8 +29,7 @@ from venn.predictors.groups import Balanced
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.scaling import Scaler
-from venn.predictors.score_sources import HeldOutScores
+from venn.predictors.scaling import HeldOutScores, Scaler
 
 AT_A_TIME = 64  # events read ahead, here
 CLASSES = ("a", "b", "c")

@@ -20,7 +20,7 @@ from test_late_labels import state
 import venn
 from venn import cli
 from venn.monitors.alarms import Alarm
-from venn.online import archive, chain, lock
+from venn.online import chain, files
 
 JournalError = venn.online.JournalError
 EVENTS = events_of(24)
@@ -279,7 +279,7 @@ def test_a_log_that_is_gone_is_noticed_until_the_system_starts_again(path, monke
     for use in (begun, *readers(path)):
         with pytest.raises(JournalError, match=r"event \d+ had been committed.*remove .*run\.db-lock"):
             use(path) if use is begun else use()
-    monkeypatch.setattr(lock, "boot", lambda: "another")
+    monkeypatch.setattr(files, "boot", lambda: "another")
     online = begun(path)
     assert "as when the power fails" in caplog.text
     live(online, EVENTS[online.asked + online.answered :])
@@ -545,8 +545,8 @@ def test_another_name_lets_no_second_process_in(tmp_path):
 
 def test_a_checkpoint_is_of_its_moment_however_long_it_takes(tmp_path, monkeypatch):
     online = begun(tmp_path / "run.db", every=10)
-    write, go_on = archive.write, threading.Event()
-    monkeypatch.setattr(archive, "write", lambda *arguments: go_on.wait(60) and write(*arguments))
+    write, go_on = files.write, threading.Event()
+    monkeypatch.setattr(files, "write", lambda *arguments: go_on.wait(60) and write(*arguments))
     live(online, EVENTS)  # while the first checkpoint is being written
     expected = state(online)
     assert len(list(tmp_path.glob("run.db-state-*"))) == 1  # of the beginning

@@ -399,7 +399,7 @@ def test_a_checkpoint_that_cannot_be_written_is_missed(tmp_path, monkeypatch, ca
     def no_room(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("venn.online.archive.written", no_room)
+    monkeypatch.setattr("venn.online.files.written", no_room)
     happen(online, events_of(20))
     online.journal.checkpoints.wait()
     assert "can be written: [Errno 28] No space left" in caplog.text

@@ -11,9 +11,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from streams.form import Form
-from streams.kafka_topic import KafkaTopic
-from streams.messages import BadMessage, MessagesLost, MessageSource, Tally
+from streams.brokers import KafkaTopic
+from streams.messages import BadMessage, Form, MessagesLost, MessageSource, Tally
 
 kafka = pytest.importorskip("confluent_kafka", reason="the package confluent-kafka is not installed")
 
@@ -102,7 +101,7 @@ def test_each_message_once_over_restarts(topic, seed):
 
 
 def test_partitions_found_later_are_read_from_their_start(topic, monkeypatch):
-    monkeypatch.setattr("streams.kafka_topic.NEW_PARTITIONS", 0.0)
+    monkeypatch.setattr("streams.brokers.NEW_PARTITIONS", 0.0)
     for partition in range(PARTITIONS):
         topic(partition, partition + PARTITIONS, partition=partition)
     with source(topic) as reader:

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.example import Scaling
-from streams.form import Decoder, Form, distinct_keys, to_json
-from streams.messages import BadMessage, Message, Tally
+from streams.messages import BadMessage, Decoder, Form, Message, Tally, distinct_keys, to_json
 from streams.schema import Nominal, Numeric, Ordinal, Skip
 
 FRUIT = Form(
@@ -251,7 +250,7 @@ def test_message_is_a_tuple():
 
 
 def test_only_numpy_is_imported():
-    program = "import sys, streams.labels, streams.lines, streams.redis_stream, streams.kafka_topic\n"
+    program = "import sys, streams.labels, streams.lines, streams.brokers, streams.brokers\n"
     program += "print(sorted({'redis', 'confluent_kafka', 'scipy', 'sklearn', 'numba', 'venn'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -23,12 +23,12 @@ from venn import cli
 from venn.labels import Classes
 from venn.machines import RBF, KernelRidge
 from venn.monitors.verdict import Verdict
-from venn.online import Online, lock
+from venn.online import Online, files
 from venn.online.watch import Watch
 from venn.predictors import ConformalIntervals
+from venn.show.notify import storms
 from venn.show.page import charts, feed, first, words
 from venn.show.page.feed import Feed, FollowedRun
-from venn.show.telling import storms
 
 # -------------------------------------------------------------------- what is read
 
@@ -370,11 +370,11 @@ def test_an_event_after_the_end_or_a_process_that_goes_on_is_no_end(tmp_path):
     assert fed(tmp_path / "other.db").run.ended is None
     write_state(path, "as claimed", after=0)
     assert fed(path).run.ended is not None
-    locked = lock.take(f"{path}-lock")
+    locked = files.take(f"{path}-lock")
     try:
         assert fed(path).run.ended is None
     finally:
-        lock.release(locked)
+        files.release(locked)
 
 
 def test_a_change_is_shown_in_a_silence_too_and_nothing_else_as_if_it_held(tmp_path):
@@ -527,7 +527,7 @@ def test_in_a_pipe_a_journal_is_followed(how, tmp_path):
     made = write(tmp_path / "run.db", 60, "venn", flip=20)
     assert made.told["venn"].count > 0
     program = [sys.executable, "-u", "-m", "venn", "monitor", "run.db"]
-    owner = None if how == "until its run has ended" else lock.take(tmp_path / "run.db-lock")
+    owner = None if how == "until its run has ended" else files.take(tmp_path / "run.db-lock")
     try:
         with subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
             first = process.stdout.readline()
@@ -536,7 +536,7 @@ def test_in_a_pipe_a_journal_is_followed(how, tmp_path):
             rest = process.stdout.read()
     finally:
         if owner is not None:
-            lock.release(owner)
+            files.release(owner)
     assert process.returncode == 0
     assert first.startswith("alarm, verdict now: changed: venn: At step ")
     *_, summary, last = rest.splitlines()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KDTree
 
-from venn.pickled import same_content
+from venn.saved import same_content
 
 
 def records(between):

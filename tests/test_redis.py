@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from ports import free_port
 
-from streams.form import Form
-from streams.messages import BadMessage, MessagesLost, MessageSource, Tally
-from streams.redis_stream import RedisStream
+from streams.brokers import RedisStream
+from streams.messages import BadMessage, Form, MessagesLost, MessageSource, Tally
 
 redis = pytest.importorskip("redis", reason="the package redis is not installed")
 pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
@@ -265,7 +264,7 @@ def test_trimmed_entries_are_said(server, source, client):
 
 
 def test_trimmed_under_the_reader(source, client, monkeypatch):
-    monkeypatch.setattr("streams.redis_stream.BATCH", 2)
+    monkeypatch.setattr("streams.brokers.BATCH", 2)
     for i in range(10):
         source.send(i, [1])
     messages = source.messages()
@@ -292,7 +291,7 @@ def test_all_trimmed(source, client):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_loss_is_said_just_when_there_is_one(server, source, client, seed, monkeypatch):
     """Entries come and are trimmed away, restarts at any moment: ids are a run without gaps, or a loss was said."""
-    monkeypatch.setattr("streams.redis_stream.BATCH", 3)
+    monkeypatch.setattr("streams.brokers.BATCH", 3)
     rng = np.random.default_rng(seed)
     lost = Tally()
     with RedisStream(server.url, source.stream, lost=lost, wait=QUICK) as reader:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from page_cases import CLASSES, HOSTILE, predictions, write
 
 from venn import cli
-from venn.cli.report import Recorded
+from venn.cli.journals import Recorded
 from venn.online.record import Record
 from venn.online.watch import Watch
 from venn.show.page.feed import FollowedRun

@@ -17,7 +17,7 @@ from river import checks, datasets, evaluate, linear_model, metrics, naive_bayes
 import streams  # noqa: E402
 import venn  # noqa: E402
 from venn.adapters.river import CHANGING_FEATURES, RiverClassifier  # noqa: E402
-from venn.adapters.river_model import FromRiver  # noqa: E402
+from venn.adapters.river_models import FromRiver  # noqa: E402
 
 
 def machine(classes):

@@ -17,7 +17,7 @@ import streams  # noqa: E402
 import venn  # noqa: E402
 from streams import Nominal, Numeric, Ordinal, Scaling  # noqa: E402
 from streams.sources import from_river  # noqa: E402
-from venn.adapters.river_model import FromRiver  # noqa: E402
+from venn.adapters.river_models import FromRiver  # noqa: E402
 
 # Its classifiers as our predictors ------------------------------------------------------------------
 

@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from streams.form import Form
 from streams.lines import CSVRows
-from streams.messages import BadMessage
+from streams.messages import BadMessage, Form
 from streams.schema import Nominal, Skip
 
 

@@ -21,8 +21,7 @@ import venn
 from streams.messages import Message
 from venn.online import checkpoint
 from venn.online.journal import JournalError
-from venn.scale.keyed import Shards
-from venn.scale.shard import Taken, key_of
+from venn.scale.keyed import Shards, Taken, key_of
 
 fcntl = pytest.importorskip("fcntl", reason="without locks nothing keeps a second process away")
 KEYS = [f"shop-{i}" for i in range(6)] + ["ä/b:c", "..", "A", "a"]
@@ -241,7 +240,7 @@ def test_redis_streams_a_process_dies_and_another_has_its_shards(tmp_path, expec
     server.start()
     shards = Shards(tmp_path / "shards", make, 2, monitor=monitor)
     code = f"""
-    from streams.redis_stream import RedisStream
+    from streams.brokers import RedisStream
     sys.path.insert(0, {os.path.dirname(__file__)!r})
     from test_scale_keyed import before_bar
     shards = Shards(sys.argv[1], make, 2, monitor=monitor, every=10)

@@ -13,8 +13,7 @@ from naive import scaling as naive
 import venn
 from venn.machines.machine import Bag
 from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, EqualWidth, Isotonic, OneVsAll, Platt, Temperature
-from venn.predictors.scaling import Scaler
-from venn.predictors.score_sources import DeletedScores
+from venn.predictors.scaling import DeletedScores, Scaler
 
 
 class Known:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import streams
 from streams import Nominal, Numeric, Ordinal, Scaling, Skip, tables
-from streams.texts import means_missing
+from streams.checks import means_missing
 
 
 @pytest.fixture

@@ -21,9 +21,8 @@ import pytest
 from click.testing import CliRunner
 
 import streams
-from streams.catalogue import PUBLISHED
-from streams.fetched import Decoded, Fetched
-from streams.files import DataFile
+from streams.files import DataFile, Decoded, Fetched
+from streams.loaded import PUBLISHED
 from streams.schema import Nominal
 
 pytest.importorskip("sklearn")

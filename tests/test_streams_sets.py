@@ -19,9 +19,8 @@ import pytest
 
 import streams
 from streams import Ordinal
-from streams.catalogue import PUBLISHED
 from streams.files import DataFile, _verified, cache_folder
-from streams.loaded import CAR, CAR_CLASSES, car_rows
+from streams.loaded import CAR, CAR_CLASSES, PUBLISHED, car_rows
 from streams.tables import read_csv
 
 DATA = os.environ.get("STREAMS_DATA")

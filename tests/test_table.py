@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import venn
 from venn import cli
-from venn.online import table
+from venn.online import figures
 
 ROWS = [([0.0, 1.0], "no"), ([1.0, 0.5], "yes"), ([0.1, 0.9], "no"), ([0.9, 0.4], None), ([0.5, 0.5], "yes")]
 
@@ -51,7 +51,7 @@ def test_a_journal_as_csv_and_as_parquet(run, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet", reason="the package pyarrow is not installed")
     assert export(path, "--out", tmp_path / "t.parquet").exit_code == 0
     columns = parquet.read_table(tmp_path / "t.parquet").to_pydict()
-    assert columns == table.of_journal(path)
+    assert columns == figures.of_journal(path)
 
 
 def test_what_cannot_be_written(run, tmp_path, monkeypatch):
@@ -73,16 +73,17 @@ def test_what_cannot_be_written(run, tmp_path, monkeypatch):
         record.to_frame()
 
 
-@pytest.mark.parametrize("backend", table.BACKENDS)
+@pytest.mark.parametrize("backend", figures.BACKENDS)
 def test_a_record_as_a_frame(backend, run):
     pytest.importorskip(backend, reason=f"the package {backend} is not installed")
     record = run[2]
     found = record.to_frame(backend)
     assert type(found).__module__.split(".")[0] == backend
     columns = {
-        name: [*map(lambda one: getattr(one, "as_py", lambda: one)(), found[name])] for name in table.of_record(record)
+        name: [*map(lambda one: getattr(one, "as_py", lambda: one)(), found[name])]
+        for name in figures.of_record(record)
     }
-    assert columns == table.of_record(record)
+    assert columns == figures.of_record(record)
     assert columns["y"] == ["yes", "no", "yes", "no"]
     np.testing.assert_array_equal(columns["venn.lower"], record.outcomes("venn").lower)
     np.testing.assert_array_equal(columns["sets.p_values.no"], record.outcomes("sets").row[0])

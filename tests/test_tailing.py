@@ -17,9 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams import lines
-from streams.form import Form, to_json
 from streams.lines import CSVRows, JSONLines
-from streams.messages import BadMessage, MessagesLost, MessageSource, Tally
+from streams.messages import BadMessage, Form, MessagesLost, MessageSource, Tally, to_json
 
 QUICK = 1e-3
 

@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 from venn.machines import trees as trees_module
 from venn.machines.frozen import FrozenScorer
-from venn.machines.frozen_regressor import FrozenRegressor
+from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.trees import FlatTrees
 from venn.online.checkpoint import pack, unpack
 

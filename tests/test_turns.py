@@ -22,8 +22,8 @@ from test_numbers_contract import SUBJECTS
 
 import venn
 from venn import turns
-from venn.pickled import same_content
 from venn.predictors import Predictor
+from venn.saved import same_content
 from venn.turns import TakesTurns, turn_of
 
 COUNT = 4

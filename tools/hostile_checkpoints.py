@@ -23,7 +23,7 @@ import numpy as np
 
 import venn
 from venn.machines.window import SlidingWindow
-from venn.online import archive, checkpoint
+from venn.online import checkpoint, files
 from venn.predictors.restarting import Restarting
 
 FOLDER = Path(tempfile.gettempdir())
@@ -106,7 +106,7 @@ def ask(subject, x):
 
 def packed(header, arrays):
     header = {key: value for key, value in header.items() if key != "crc32"}
-    return archive.packed(header, arrays)
+    return files.packed(header, arrays)
 
 
 def spots(value, path=()):
@@ -175,7 +175,7 @@ def changed_arrays(arrays, rng):
 
 def damaged(data, rng):
     """Return a checkpoint with something changed and the right checksums."""
-    header, arrays = archive.read(io.BytesIO(data))
+    header, arrays = files.read(io.BytesIO(data))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         if arrays and rng.random() < 0.5:
             with np.errstate(all="ignore"):

@@ -9,7 +9,7 @@ from studies.store import digest
 
 import streams
 from benitez_pena import published
-from streams.catalogue import PUBLISHED
+from streams.loaded import PUBLISHED
 from streams.schema import Numeric
 
 SEED = 2020  # of folds, resamples and all other random draws

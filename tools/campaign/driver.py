@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from streams.texts import Doubtful
+from streams.checks import Doubtful
 from venn.machines import ScaleWarning
 
 from .tally import Tally

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from venn._compiled.dense import copy_row
 from venn._compiled.jit import compiled
+from venn._compiled.rows import copy_row
 
 # ------------------------------------------------------------------------------------------------------------- counting
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from venn._compiled.buffers import UPDATE
-from venn._compiled.dense import add_rows, copy_row, dot
 from venn._compiled.jit import compiled
 from venn._compiled.path import DEPENDENT, MIDDLE, MINUS, PLUS, copy_levels, segment
-from venn._compiled.smo import scores_from, violation_at
+from venn._compiled.rows import add_rows, copy_row, dot
+from venn._compiled.solvers import scores_from, violation_at
 
 ROUNDING = 2e-15  # of a score, in units of scale and of the sum of the coefficients in it, or of their moves
 UNIT = 6e-16  # rounding of a kernel value: a product of sums, each rounded

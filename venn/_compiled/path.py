@@ -21,8 +21,8 @@ spent. References: Cauwenberghs & Poggio (2000); Diehl & Cauwenberghs (2003).
 import numpy as np
 
 from venn._compiled.buffers import Slots, WatchedBuffers
-from venn._compiled.dense import add_rows, dot
 from venn._compiled.jit import compiled
+from venn._compiled.rows import add_rows, dot
 
 ABOVE, PLUS, MIDDLE, MINUS, BELOW = 2, 1, 0, -1, -2
 

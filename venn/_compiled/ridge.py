@@ -10,8 +10,8 @@ value, `low`: everything else follows from that result and from the last column 
 
 import numpy as np
 
-from venn._compiled.dense import dot
 from venn._compiled.jit import compiled, in_lanes
+from venn._compiled.rows import dot
 
 
 @in_lanes

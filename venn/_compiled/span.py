@@ -14,10 +14,10 @@ margin's size. It is therefore kept from step to step, and updated by the rank-o
 import numpy as np
 
 from venn._compiled.buffers import KEEP, UPDATE, MarginBuffers
-from venn._compiled.dense import add_rows, dot
 from venn._compiled.jit import compiled
 from venn._compiled.margin import build
 from venn._compiled.path import MINUS, PLUS, level_above, level_below
+from venn._compiled.rows import add_rows, dot
 
 LEVEL = 1e-8  # a score this near a level counts as at it; members are at it exactly
 TIED = 1e-9  # an empty margin's bias meets all objects within this distance of the first one at the same time

@@ -3,7 +3,6 @@
 import numpy as np
 
 from venn._compiled.buffers import KEEP, REBUILD, UNSOLVED, UPDATE, Base, Branch, MarginBuffers, Motion, Supposition
-from venn._compiled.dense import add_rows
 from venn._compiled.jit import compiled
 from venn._compiled.margin import ENOUGH, ROUNDING, place, total_of, without_member
 from venn._compiled.path import (
@@ -25,7 +24,8 @@ from venn._compiled.path import (
     segment,
     set_levels,
 )
-from venn._compiled.smo import bias_interval, resolution
+from venn._compiled.rows import add_rows
+from venn._compiled.solvers import bias_interval, resolution
 
 PART = 0.25  # share of the promised violation that is accepted from a path, and also from drift
 ATTEMPTS = 6  # with more objects watched each time, and all of them the last time

@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.bag import LearnsInTurn
 from venn.adapters.checks import FromOdds, FromPValues, declared_classes, settled, takes
+from venn.adapters.classifiers import LearnsInTurn
 from venn.machines.tables import columns_of
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import Forecaster, Outlooks

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.checks import check_names
+from venn.machines.machine import check_names
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outlook
 from venn.parameters import flag, has_methods, is_number, number

@@ -14,12 +14,11 @@ import numpy as np
 from msgspec.structs import replace
 
 import streams
-from streams.checks import MANY
+from streams.checks import MANY, MISSING, means_missing
 from streams.encoder import BadValue
-from streams.form import Unnamed
+from streams.messages import Unnamed
 from streams.schema import DECIMAL_COMMA, WITH_COMMA, Refused, is_number
 from streams.tables import BadColumns, OtherDelimiter, Trouble, read_header, some_of
-from streams.texts import MISSING, means_missing
 from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.numbers import holds_numbers
 from venn.cli.options import Config, SourceTable

@@ -23,11 +23,11 @@ COMMANDS = {
     "compare": Command("replay", "Compare predictors over several data sets and orders."),
     "monitor": Command("monitor", "Watch predictors live, on data or a run; serve a page."),
     "run": Command("run", "Predict for a live source, learn its answers, keep both."),
-    "report": Command("report", "Write a run as one HTML file with all its figures."),
-    "metrics": Command("serve", "Serve the figures of a run to Prometheus."),
-    "verify": Command("keeping", "Compare a journal with its checksums."),
-    "export": Command("keeping", "Write a journal as a table, .csv or .parquet."),
-    "salvage": Command("keeping", "Write what is whole of a damaged journal to a new one."),
+    "report": Command("journals", "Write a run as one HTML file with all its figures."),
+    "metrics": Command("journals", "Serve the figures of a run to Prometheus."),
+    "verify": Command("journals", "Compare a journal with its checksums."),
+    "export": Command("journals", "Write a journal as a table, .csv or .parquet."),
+    "salvage": Command("journals", "Write what is whole of a damaged journal to a new one."),
 }
 
 

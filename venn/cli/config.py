@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 from venn.cli.errors import did_you_mean
-from venn.cli.forms import Declared, short
-from venn.cli.options import DECLARED, TABLES, Config, offered
+from venn.cli.options import DECLARED, TABLES, Config, Declared, offered, short
 
 
 def merge(command: str, file: Mapping[str, Any], path: str, given: Mapping[tuple[str, str], tuple[str, Any]]) -> Config:

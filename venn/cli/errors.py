@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from streams.texts import Doubtful
+from streams.checks import Doubtful
 
 OURS = (ValueError, TypeError, OSError, RuntimeError)  # of our own checks
 

@@ -15,13 +15,13 @@ import click
 from venn.cli.config import configured
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
+from venn.cli.journals import PAGE, follow, guard, holds_journal, holds_record, serve_page
 from venn.cli.options import DECLARED, Config
 from venn.cli.output import finite
 from venn.cli.panels import watched_columns
 from venn.cli.places import is_named, seed_of
 from venn.cli.predictors import with_conformal
 from venn.cli.replay import Learning, make_folder, of_data
-from venn.cli.serve import PAGE, follow, guard, holds_journal, holds_record, serve_page
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
 from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import Drift

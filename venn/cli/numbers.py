@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from streams.checks import means_missing
 from streams.schema import is_number, with_point
 from streams.tables import column_texts
-from streams.texts import means_missing
 from venn.cli.predictors import FORECASTER, LAST_TRAINING
 from venn.predictors.adaptive import AdaptiveIntervals
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals

@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 from msgspec.structs import replace
 
 import streams
-from streams.texts import Doubtful
+from streams.checks import Doubtful
 from venn.cli import numbers
 from venn.cli.columns import Columns
 from venn.cli.config import configured

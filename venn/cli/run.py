@@ -19,6 +19,7 @@ from venn.cli import numbers
 from venn.cli.config import configured
 from venn.cli.errors import one_line_errors, spared
 from venn.cli.interrupt import INTERRUPTED, Ending, close_stdout
+from venn.cli.journals import guard, holds_journal
 from venn.cli.options import Config
 from venn.cli.output import COLUMNS, only_predictions
 from venn.cli.panels import (
@@ -33,7 +34,6 @@ from venn.cli.panels import (
 )
 from venn.cli.places import SourcePlace, open_place
 from venn.cli.predictors import INDUCTIVE, WINDOWED, default_predictors, with_adaptive, with_conformal
-from venn.cli.serve import guard, holds_journal
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.monitors.drift import ABOUT
@@ -41,9 +41,9 @@ from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.panel import Panel
 from venn.online.watch import Watch
-from venn.show.door import Door
 from venn.show.notify import AlarmCommand as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
+from venn.show.server import Door
 from venn.show.view import SeenCounts
 
 

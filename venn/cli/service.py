@@ -25,8 +25,7 @@ from venn.monitors.alarms import Alarm
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.watch import ENDED
-from venn.show.notify import Notifier, message
-from venn.show.telling import Crier, Seldom, hearing
+from venn.show.notify import Crier, Notifier, Seldom, hearing, message
 
 PLAIN = 30.0  # seconds between two lines of progress
 LIVELY = 0.25  # the same for a line that changes in a terminal

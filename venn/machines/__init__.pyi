@@ -2,12 +2,13 @@
 
 from .bank import Bank as Bank
 from .bank import Member as Member
+from .bank import Mixture as Mixture
 from .base import BaseHypotheses as BaseHypotheses
 from .base import BaseMachine as BaseMachine
 from .frozen import FrozenScorer as FrozenScorer
-from .frozen_distribution import FrozenDistribution as FrozenDistribution
-from .frozen_distribution import FrozenQuantiles as FrozenQuantiles
-from .frozen_regressor import FrozenRegressor as FrozenRegressor
+from .frozen_numbers import FrozenDistribution as FrozenDistribution
+from .frozen_numbers import FrozenQuantiles as FrozenQuantiles
+from .frozen_numbers import FrozenRegressor as FrozenRegressor
 from .hinge import OneVsAllSVM as OneVsAllSVM
 from .kernel_ridge import KernelRidge as KernelRidge
 from .kernel_ridge import Lines as Lines
@@ -20,7 +21,6 @@ from .least_squares import LeastSquaresSVM as LeastSquaresSVM
 from .machine import Bag as Bag
 from .machine import NotConverged as NotConverged
 from .machine import ScoreTable as ScoreTable
-from .mixture import Mixture as Mixture
 from .number_stack import NumberStack as NumberStack
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours

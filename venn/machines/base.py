@@ -8,8 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn.machines.checks import check_code
-from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, doubled, grown, only_table
+from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, check_code, doubled, grown, only_table
 from venn.parameters import has_methods
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, base, checked_keys, held_codes, held_finite, held_rows, state

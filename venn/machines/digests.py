@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn._compiled.digests import dense_digests, sparse_digests
+from venn._compiled.ranks import dense_digests, sparse_digests
 from venn.machines.frozen import ObjectRows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.machines.tables import TableRows

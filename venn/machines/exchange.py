@@ -25,12 +25,11 @@ from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotri, dpotrs, dpstrf
 from threadpoolctl import ThreadpoolController
 
 from venn._compiled.buffers import Objects, Solved
-from venn._compiled.dense import add_rows
-from venn._compiled.exchange import inner_products, judge, send_to_ends
 from venn._compiled.margin import certify, worst_residual
 from venn._compiled.masses import follow_masses
 from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS, SOLVED
-from venn._compiled.smo import bias_interval, descend, resolution, scores_from
+from venn._compiled.rows import add_rows
+from venn._compiled.solvers import bias_interval, descend, inner_products, judge, resolution, scores_from, send_to_ends
 from venn.machines.machine import NotConverged
 from venn.prediction import Floats, Integers
 

@@ -15,9 +15,9 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from venn._compiled.ranks import all_finite
+from venn._compiled.rows import sparse_linear_scores
 from venn._compiled.scorecard import linear_scores, softmax
-from venn._compiled.sparse import sparse_linear_scores
-from venn.machines.checks import all_real, check_columns, clean_object, is_table, known, strange_rows
+from venn.machines.machine import all_real, check_columns, clean_object, is_table, known, strange_rows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.machines.tables import (
     TableRows,

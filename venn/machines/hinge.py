@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.buffers import HELD, REBUILD, UNSOLVED, UPDATE, Objects, Scratch, Solved
-from venn._compiled.dense import add_rows
-from venn._compiled.exchange import judge
 from venn._compiled.margin import certify, commit_step, place, worst_residual
 from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
-from venn._compiled.smo import tolerance_of
+from venn._compiled.rows import add_rows
+from venn._compiled.solvers import judge, tolerance_of
 from venn._compiled.step import PART, solve_step
 from venn.machines.base import PlacedTable
 from venn.machines.exchange import (

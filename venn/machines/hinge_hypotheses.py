@@ -12,8 +12,7 @@ from venn._compiled.buffers import Branches, Objects, Scratch, Solved
 from venn._compiled.path import EVENTS
 from venn._compiled.span import delete_standing, delete_step
 from venn.machines.base import BaseHypotheses, PlacedTable
-from venn.machines.checks import check_code
-from venn.machines.machine import ScoreTable, Tables, doubled, grown
+from venn.machines.machine import ScoreTable, Tables, check_code, doubled, grown
 from venn.machines.store import ObjectStore
 from venn.prediction import Floats, Integers
 from venn.saved import checked_keys, held_array, held_bool, held_codes, held_finite, held_rows

@@ -11,10 +11,9 @@ import numpy as np
 from venn._compiled.distribution import both_ends, critical_points
 from venn.labels import LARGEST, Real
 from venn.machines.base import ExampleTable
-from venn.machines.checks import checked_weight
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
-from venn.machines.machine import Bag
+from venn.machines.machine import Bag, checked_weight
 from venn.machines.ridge import Bordered, LinearPart, RidgeSystem
 from venn.machines.store import Content, Remembering
 from venn.parameters import positive

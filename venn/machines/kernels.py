@@ -16,9 +16,11 @@ from venn._compiled.rows import (
     gaussians,
     gaussians_less_one,
     powers,
+    sparse_differences_row,
+    sparse_dot_row,
+    sparse_squares_row,
     squares_row,
 )  # fmt: skip
-from venn._compiled.sparse import sparse_differences_row, sparse_dot_row, sparse_squares_row
 from venn.machines.sparse import SparseRows
 from venn.parameters import Parameters, integer, not_negative, positive, several_positive, with_methods
 from venn.prediction import Floats

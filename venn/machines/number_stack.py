@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import threadpool_limits
 
-from venn._compiled.landmarks import landmark_scores
+from venn._compiled.rows import landmark_scores
 from venn.labels import Real
 from venn.machines.ahead import Fits
 from venn.machines.frozen import clean_row

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from venn._compiled import distances
+from venn._compiled import rows
 from venn._compiled.neighbours import (
     Levels,
     add_all_exactly,
@@ -25,8 +25,7 @@ from venn._compiled.neighbours import (
 from venn._compiled.rows import squares_row
 from venn.labels import checked_labels
 from venn.machines.base import BaseHypotheses, PlacedTable
-from venn.machines.checks import clean_object, code_of
-from venn.machines.machine import Bag, ScoreTable, Tables, doubled, grown
+from venn.machines.machine import Bag, ScoreTable, Tables, clean_object, code_of, doubled, grown
 from venn.machines.store import ObjectStore, Storing
 from venn.parameters import integer
 from venn.prediction import Floats, Integers, Label
@@ -599,26 +598,26 @@ class NeighbourDistances(ObjectMachine):
 
     def _suppose(self) -> Floats:
         m = self._count
-        distances.distances_to(self._columns, m, self._columns[:, m].copy(), self._distances)
-        distances.look_around(self._nearest, m, self._distances, self._labels, self._weights)
-        return np.array([distances.score(row, np.inf, False, self._absent) for row in self._nearest[:, m]])
+        rows.distances_to(self._columns, m, self._columns[:, m].copy(), self._distances)
+        rows.look_around(self._nearest, m, self._distances, self._labels, self._weights)
+        return np.array([rows.score(row, np.inf, False, self._absent) for row in self._nearest[:, m]])
 
     def _fill(self, new: bool) -> Fill:
         away = self._distances if new else np.full(self._count, np.inf)
         kept = self._nearest, self._others, self._own
-        return partial(distances.distance_table, *kept, self._count, away, self._labels, self._absent)
+        return partial(rows.distance_table, *kept, self._count, away, self._labels, self._absent)
 
     def _commit(self, code: int, column: int) -> None:
         m = self._count
-        distances.welcome(self._nearest, self._others, self._own, m, self._distances, self._labels, code, self._absent)
+        rows.welcome(self._nearest, self._others, self._own, m, self._distances, self._labels, code, self._absent)
         if column == m:
             for j in range(len(self.classes)):
-                distances.settle(self._nearest, self._others, self._own, m, j, code, self._absent)
+                rows.settle(self._nearest, self._others, self._own, m, j, code, self._absent)
 
     def _part_with(self, code: int, column: int) -> None:
         m, further = self._count, np.empty(self._count)
-        distances.distances_to(self._columns, m, self._columns[:, column].copy(), self._distances)
-        distances.part_with(
+        rows.distances_to(self._columns, m, self._columns[:, column].copy(), self._distances)
+        rows.part_with(
             self._nearest, self._others, self._own, self._columns, m, self._distances, self._labels, self._weights,
             code, self._absent, further,
         )  # fmt: skip

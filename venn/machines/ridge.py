@@ -13,8 +13,7 @@ from scipy.linalg.lapack import dtrtri
 from venn._compiled import distribution
 from venn._compiled import ridge as compiled
 from venn.machines.machine import NotConverged, doubled, grown
-from venn.machines.shared_store import KernelRows, same
-from venn.machines.store import Content, ObjectStore, check_row
+from venn.machines.store import Content, KernelRows, ObjectStore, check_row, same
 from venn.prediction import Floats
 from venn.saved import checked_keys, held_finite, held_float, held_int
 

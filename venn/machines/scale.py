@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from venn._compiled.sparse import Rows
+from venn._compiled.rows import Rows
 from venn.labels import LabelSpace, space_of
 from venn.machines.base import KeptMachine
-from venn.machines.checks import checked_place, code_of, in_form
+from venn.machines.machine import checked_place, code_of, in_form
 from venn.machines.sparse import SparseRows, is_sparse, rows_of
 from venn.parameters import TRUTH, Parameters, flag, integer, number, optional
 from venn.prediction import Floats, Label

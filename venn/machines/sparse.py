@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.sparse import Rows
+from venn._compiled.rows import Rows
 from venn.prediction import Floats, Integers
 from venn.saved import Saved, checked_keys, held_array, held_int, held_rows, saved
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import threadpool_limits
 
-from venn._compiled.landmarks import landmark_scores
 from venn._compiled.mixture import pool_loss
+from venn._compiled.rows import landmark_scores
 from venn._compiled.scorecard import linear_scores
 from venn.labels import checked_labels, label_space
 from venn.machines.ahead import Fits

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.machines.checks import check_names, check_row, is_table
+from venn.machines.machine import check_names, check_row, is_table
 from venn.machines.sparse import VALUE, is_sparse
 from venn.parameters import REAL, TRUTH
 

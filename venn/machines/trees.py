@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from venn._compiled.trees import NODE, tree_sums
+from venn._compiled.rows import NODE, tree_sums
 from venn.parameters import flag, one_of
 from venn.prediction import Floats, Integers
 from venn.saved import Saved, component, held_array, held_codes, held_rows, own, param
@@ -256,7 +256,7 @@ class FlatTrees(Saved):
     start : (k,) float64
         To which the trees are added.
     roots, thresholds, left, right, columns, how, leaves, sets, places, categories : arrays
-        See `venn._compiled.trees`.
+        See `venn._compiled.rows`.
 
     Raises
     ------

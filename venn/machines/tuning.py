@@ -12,9 +12,9 @@ from scipy.spatial.distance import pdist
 
 from venn._compiled.scaling import apply_platt, fit_platt
 from venn.labels import checked_labels
-from venn.machines.checks import clean_object, code_of
 from venn.machines.kernels import RBF, Kernel, checked_kernel, fitted_to
 from venn.machines.least_squares import LeastSquaresSVM
+from venn.machines.machine import clean_object, code_of
 from venn.machines.sparse import clean_sparse, is_sparse
 from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.naming import rank_columns
-from venn.machines.checks import clean_object
-from venn.machines.machine import grown
+from venn.machines.machine import clean_object, grown
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_point, odds, of_p_values, shares
 from venn.monitors.naming import MOST, Naming, rarity
 from venn.parameters import array_of, flag, fraction, integer, optional, several_names

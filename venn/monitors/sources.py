@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from venn.machines.checks import clean_object
-from venn.machines.machine import grown
+from venn.machines.machine import clean_object, grown
 from venn.monitors.curves import Outcomes
 from venn.monitors.martingales import CompositeJumper, Martingale, Power
 from venn.parameters import Parameters, array_of, fraction, integer, optional

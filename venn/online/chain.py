@@ -31,7 +31,7 @@ from venn.labels import LabelSpace
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, read_object
 from venn.machines.tables import MARK, named_object, object_bytes, object_of
 from venn.monitors.kinds import ALL, kind_of
-from venn.online import lock
+from venn.online import files
 from venn.prediction import Prediction
 
 # --------------------------------------------------------------------------------------------------------- journal file
@@ -563,7 +563,7 @@ def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[Q
         Something is not as written; all events that were yielded before are.
     """
     within = db.in_transaction
-    word = lock.last_word(path, str(read_header(db, path).get("token")))  # before the snapshot: a run may go on
+    word = files.last_word(path, str(read_header(db, path).get("token")))  # before the snapshot: a run may go on
     try:
         if not within:
             db.execute("BEGIN")

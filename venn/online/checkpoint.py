@@ -16,7 +16,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.online import archive
+from venn.online import files
 from venn.parameters import members, path_of
 from venn.saved import Saved, checked_keys, described, is_saved, kind_named, made_again, saved, taken_apart
 from venn.turns import turn_of
@@ -134,7 +134,7 @@ class Snapshot:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the file; it appears whole or not at all."""
-        archive.write(Path(path), self._header, self._arrays)
+        files.write(Path(path), self._header, self._arrays)
 
 
 def models(thing: Any) -> list[Any]:
@@ -147,7 +147,7 @@ def models(thing: Any) -> list[Any]:
 def pack(thing: Any) -> bytes:
     """Return as bytes what `save` would write to a file."""
     with turn_of(thing):
-        return archive.packed(*_packed(thing))
+        return files.packed(*_packed(thing))
 
 
 def unpack(data: bytes, models: Sequence[Any] = ()) -> Any:
@@ -164,8 +164,8 @@ def _read(file: IO[bytes], models: Sequence[Any], name: str) -> Any:
 
 
 def contents(file: IO[bytes], models: Sequence[Any] = ()) -> Any:
-    """Return what a file holds, or raise: not always a ValueError, see `archive.read`."""
-    header, members = archive.read(file)
+    """Return what a file holds, or raise: not always a ValueError, see `files.read`."""
+    header, members = files.read(file)
     return Unpacker(*_current(header, members), models, file.seek(0, os.SEEK_END)).root()
 
 

@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.bank import Bank
+from venn.machines.bank import Bank, Mixture
 from venn.machines.frozen import FrozenScorer, clean_rows
-from venn.machines.frozen_regressor import FrozenRegressor
+from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
-from venn.machines.mixture import Mixture
 from venn.machines.number_stack import NumberStack
 from venn.machines.scale import Scale, checked_ranges
 from venn.machines.stack import Stack
@@ -26,8 +25,8 @@ from venn.online.panel import Noted, Panel
 from venn.parameters import by_name, fraction, integer, one_of, optional
 from venn.prediction import Floats, Label
 from venn.predictors.blocks import block_of
+from venn.predictors.distribution import StackedDistribution
 from venn.predictors.distribution_inductive import InductiveDistribution
-from venn.predictors.distribution_stacked import StackedDistribution
 from venn.predictors.expert_mixture import ExpertMixture
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal

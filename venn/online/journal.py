@@ -20,7 +20,7 @@ from urllib.parse import quote
 import numpy as np
 
 from venn.monitors.alarms import Alarm
-from venn.online import chain, checkpoint, lock
+from venn.online import chain, checkpoint, files
 from venn.online.chain import (
     APPLICATION,
     FORMAT,
@@ -237,8 +237,8 @@ class Journal:
         self.checkpoints = Keeper(self._file, self.every, self.share, self.largest)
         self._db: sqlite3.Connection | None = None
         self._lock: int | None = None
-        self._owned: lock.Owned | None = None
-        self._word: lock.Word | None = None
+        self._owned: files.Owned | None = None
+        self._word: files.Word | None = None
         self._inode: int | None = None
         self._depth = 0
         self.token = ""  # of the run
@@ -304,17 +304,17 @@ class Journal:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         there = self._file.exists()
         try:
-            self._lock = lock.take(lock.beside(self._file))
+            self._lock = files.take(files.beside(self._file))
             if self._file.exists() and not os.access(self._file, os.W_OK):
                 raise JournalError(f"{self.path} must be writable, and is read-only")
-            self._owned = lock.Owned(self._file)
+            self._owned = files.Owned(self._file)
         except BlockingIOError:
             raise JournalError(f"{self.path} must belong to one process, and another one has it open") from None
-        self._word = None if self._lock is None else lock.Word(self._lock)
+        self._word = None if self._lock is None else files.Word(self._lock)
         if not there and self._word is not None:
             self._word.say("none", 0)  # what the owner of an earlier file said is of no account
         elif there and self._file.is_file() and not self._file.stat().st_size:
-            chain.check_end(self.path, lock.last_word(self.path), 0)
+            chain.check_end(self.path, files.last_word(self.path), 0)
         if self._file.exists() and self._file.stat().st_nlink > 1:
             # SQLite's log belongs to one name, so that by the other the last transactions would not be there.
             raise JournalError(
@@ -348,7 +348,7 @@ class Journal:
         self._seals = self._written = chain.read_seals(self.connection, self.path)
         chain.check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
-        chain.check_end(self.path, lock.last_word(self.path, self.token), self.events)
+        chain.check_end(self.path, files.last_word(self.path, self.token), self.events)
         # Another version describes objects in other words. All is learned again then, and the predictions prove that
         # these are the objects of the run.
         skipped = {"created"} if found.get("packing") == header.get("packing") else {"created", *DESCRIBED}

@@ -19,7 +19,7 @@ from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.sources import usual_sources
-from venn.online import checkpoint, figures, table
+from venn.online import checkpoint, figures
 from venn.parameters import ascending, by_name, integer, is_number, several_names
 from venn.prediction import NOTHING, Floats, Label, Prediction
 from venn.saved import checked_keys, held_array, held_float, held_rows, held_text
@@ -459,7 +459,7 @@ class Record(HasLabels):
         ValueError
             Another backend.
         """
-        return table.frame(table.of_record(self), backend)
+        return figures.frame(figures.of_record(self), backend)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record to one file.

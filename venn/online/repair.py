@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from venn.online import archive
+from venn.online import files
 from venn.online.chain import (
     BESIDE,
     UNREADABLE,
@@ -98,7 +98,7 @@ def verify(path: str | os.PathLike[str]) -> Verified:
     for one in state_files(file.resolve()):
         try:
             with one.open("rb") as content:
-                archive.read(content)
+                files.read(content)
             good += 1
         except FileNotFoundError:
             pass  # the run goes on, and has forgotten it

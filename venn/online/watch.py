@@ -24,7 +24,7 @@ from venn.online.chain import (
     read_seals,
     whole,
 )
-from venn.online.lock import held
+from venn.online.files import held
 from venn.online.record import Record
 from venn.parameters import integer, path_of
 from venn.prediction import Label, Prediction

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from venn._compiled.levels import move, move_by_set, on_levels
+from venn._compiled.any_sequence import move, move_by_set, on_levels
 from venn.distribution import HAIR, NestedIntervals, NumberPrediction
 from venn.labels import HasLabels, Real, label_space, space_of
 from venn.machines.machine import NotConverged

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from venn._compiled.defensive import add_features, coordinates, defensive_forecast
+from venn._compiled.any_sequence import add_features, coordinates, defensive_forecast
 from venn.labels import Classes
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.machine import grown

@@ -1,22 +1,43 @@
-"""The transductive conformal predictors of numbers: distributions and nested intervals by one ridge machine."""
+"""Predictors of numbers by a machine: distributions, nested intervals, Venn-Abers of means and thresholds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, Self
 
 import numpy as np
 
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
 from venn.labels import Real
-from venn.machines.digests import digest_of
-from venn.machines.kernel_ridge import Lines
+from venn.machines.digests import digest_of, digests_of
+from venn.machines.frozen import ObjectRows, clean_row
+from venn.machines.kernel_ridge import KernelRidge, Lines
+from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.machine import checked_machine
+from venn.machines.number_stack import NumberFit
+from venn.machines.scale import Scale, ScaleLike, checked_scale
+from venn.machines.stack import dense
 from venn.machines.window import inside
-from venn.parameters import integer, optional
-from venn.predictors.learning import OnMachine
-from venn.saved import base, component, param
+from venn.parameters import fraction, integer, number, optional
+from venn.prediction import ClassIntervals, Floats, Integers
+from venn.predictors.distribution_inductive import scorer_of_numbers
+from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule
+from venn.predictors.learning import (
+    History,
+    Mergeable,
+    MergingReader,
+    OnMachine,
+    Predictor,
+    held_features,
+    held_history,
+)
+from venn.saved import base, component, held_finite, held_int, held_rows, own, param, state
+from venn.schedules import Prefix, Schedule, checked_schedule
 from venn.smoothing import Smoothing
+
+# --------------------------------------------------------------------------------------------------------- distribution
+# The transductive conformal predictors of numbers: distributions and nested intervals by one ridge machine.
 
 FEWEST, WIDE = 3, 1e6  # examples before which nothing is known of deviations, and what is said until then
 
@@ -237,3 +258,370 @@ class GaussianProcess(_OnLines):
             return NormalDistribution(forecast, 0.0)
         one = lines.studentised(forecast + lines.unit)[-1]  # of the new example, one unit above its forecast
         return NormalDistribution(forecast, float(size / one * lines.unit))
+
+
+# --------------------------------------------------------------------------------------------------- distribution abers
+# Venn-Abers prediction of numbers: calibrated intervals for a mean, and calibrated probabilities of thresholds.
+
+
+class Forecasts(Mergeable):
+    """Reader of forecasts: keeps those of calibration examples, with their labels, sorted by both."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+        self._pairs = np.zeros((0, 2))
+
+    def add(self, scores: Floats, codes: Any) -> None:
+        """Take in calibration examples of forecasts (n, >= 1), and (n,) labels."""
+        pairs = np.concatenate([self._pairs, np.column_stack([scores[:, 0], codes])])
+        self._pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+    def predict(self, scores: Floats) -> ManyCalibratedForecasts:
+        """Return the predictions for n objects, each as if it were alone; leaves no trace."""
+        return ManyCalibratedForecasts(CalibratedForecast(self._pairs, float(score)) for score in scores[:, 0])
+
+    def nothing(self, n: int) -> ManyCalibratedForecasts:
+        """Return what is said of n objects before there is a regressor."""
+        return ManyCalibratedForecasts([CalibratedForecast(np.zeros((0, 2)), 0.0)] * n)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The pairs of forecast and label."""
+        return {"pairs": self._pairs}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the examples of a `state`."""
+        self.add(state["pairs"][:, :1], state["pairs"][:, 1])
+
+    def refuse(self, state: dict[str, Any]) -> None:
+        """Raise a ValueError for what is no `state`."""
+        super().refuse(state)
+        held_finite("pairs", state["pairs"], (held_rows("pairs", state["pairs"]), 2))
+
+
+def isotonic_at(scores: Floats, labels: Floats, score: float, label: float) -> float:
+    """Return the isotonic regression of labels on scores, with one example more, at that example's score.
+
+    Equal scores stay together.
+
+    Examples
+    --------
+    >>> isotonic_at(np.array([0.0, 1.0, 2.0]), np.array([1.0, 0.0, 3.0]), 1.5, 2.0)
+    2.0
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    all_scores, all_labels = np.append(scores, score), np.append(labels, label)
+    values, groups, counts = np.unique(all_scores, return_inverse=True, return_counts=True)
+    means = np.bincount(groups, all_labels) / counts
+    fitted = isotonic_regression(means, sample_weight=counts.astype(float))
+    return float(fitted[np.searchsorted(values, score)])
+
+
+class CalibratedForecast:
+    """What Venn-Abers prediction says of a number: intervals for a calibrated mean, probabilities of thresholds.
+
+    Parameters
+    ----------
+    pairs : (k, 2) float64
+        Forecasts and labels of calibration examples.
+    score : float
+        Forecast for the object.
+
+    Attributes
+    ----------
+    score : float
+    """
+
+    def __init__(self, pairs: Floats, score: float) -> None:
+        self._pairs, self.score = pairs, score
+
+    def interval(self, epsilon: float) -> tuple[float, float]:
+        """Return the interval of the isotonic mean at a level in (0, 1); infinite where k + 1 < 2 / epsilon.
+
+        With m = floor(epsilon (k + 1) / 2): the lower end by labels clipped to [y_(m), y_(k-m)], the new one joining as
+        y_(m); the upper by labels clipped to [y_(m+1), y_(k-m+1)], the new one joining as y_(k-m+1).
+
+        Raises
+        ------
+        TypeError, ValueError
+            `epsilon` is not as described.
+        """
+        scores, labels = self._pairs.T
+        k = len(labels)
+        m = int(np.floor(fraction("epsilon", epsilon) * (k + 1) / 2 + 1e-9))
+        if m < 1 or k - m < 1:
+            return -np.inf, np.inf
+        y = np.sort(labels)
+        low, high = y[m - 1], y[k - m]
+        lower = isotonic_at(scores, np.clip(labels, low, max(low, y[k - m - 1])), self.score, low)
+        upper = isotonic_at(scores, np.clip(labels, min(y[m], high), high), self.score, high)
+        return min(lower, upper), max(lower, upper)
+
+    def above(self, threshold: float) -> ClassIntervals:
+        """Return calibrated probabilities that the label exceeds a threshold, by Venn-Abers: a prediction of classes.
+
+        The classes are False and True. Of each pair, one probability is by the hypothesis that the label exceeds the
+        threshold, the other that it does not; under exchangeability that of the true one is calibrated.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `threshold` is not a finite number.
+        """
+        level = number("threshold", threshold)
+        scores, labels = self._pairs.T
+        if not len(labels):
+            return ClassIntervals(np.array([[0.0, 1.0], [0.0, 1.0]]), (False, True))
+        low, high = (isotonic_at(scores, (labels > level).astype(float), self.score, new) for new in (0.0, 1.0))
+        return ClassIntervals(np.array([[1 - high, 1 - low], [low, high]]), (False, True))
+
+    def __repr__(self) -> str:
+        lower, upper = self.interval(0.1)
+        return f"CalibratedForecast({self.score:.4g}: [{lower:.4g}, {upper:.4g}] at 0.1)"
+
+
+class ManyCalibratedForecasts(list[CalibratedForecast]):
+    """Predictions for n objects: a list that is joined and put in order as blocks of arrays are."""
+
+    @classmethod
+    def join(cls, blocks: Sequence[Self]) -> Self:
+        """Return one block of the predictions of all, in order."""
+        return cls(one for block in blocks for one in block)
+
+    def taken(self, order: Integers) -> Self:
+        """Return the predictions in another order."""
+        return type(self)(self[i] for i in order.tolist())
+
+
+@component
+class VennAbersRegressor(Inductive[Any]):
+    """Venn-Abers prediction of numbers by any regressor: what its forecast means, by the examples that calibrate it.
+
+    `prediction.interval(epsilon)` is an interval for the calibrated *mean* at the object's forecast, not for the label:
+    it gets narrower with more examples. `prediction.above(u)` has calibrated probabilities that the label exceeds u.
+    Its predictions are no distributions: they stand in no record and no monitor.
+
+    Parameters
+    ----------
+    machine : FrozenRegressor or KernelRidge
+        A regressor fitted elsewhere, on other examples; or a machine that has learned nothing, to be trained as the
+        schedule says.
+    schedule : Schedule, optional
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenRegressor`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The machine is not one of numbers, has learned, or the schedule does not suit it.
+
+    References
+    ----------
+    Petej & Vovk (2026), arXiv:2605.06646; for thresholds Vovk & Petej (2014), "Venn-Abers predictors".
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from venn.machines import FrozenRegressor
+    >>> model = VennAbersRegressor(FrozenRegressor(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])))
+    >>> model.learn_many([[i / 40] for i in range(40)], [2 * i / 40 + (-1) ** i / 4 for i in range(40)])
+    >>> lower, upper = model.predict_one([0.5]).interval(0.2)
+    >>> lower <= 1.0 <= upper
+    True
+    >>> model.predict_one([0.9]).above(0.5)
+    ClassIntervals(True: [0.955, 1.000])
+    """
+
+    machine: Any = param(scorer_of_numbers, kept_as="given")
+    schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
+
+    def new_reader(self) -> MergingReader:
+        """Return what keeps forecasts with their labels."""
+        return Forecasts()
+
+
+# ------------------------------------------------------------------------------------------------- distribution stacked
+# Predictive distributions by a ridge machine around a stack: all examples teach, the later ones are ranked.
+
+C = 10.0  # of the machine before the first training
+LANDMARKS = 2000
+
+
+def _held_fit(name: str, fit: Any, d: int | None) -> NumberFit | None:
+    if not isinstance(fit, NumberFit | None) or (fit is not None and fit.features != d):
+        raise ValueError(f"{name} must be a NumberFit of {d} features, or None, got {fit!r}")
+    return fit
+
+
+def _held_ridge(name: str, ridge: Any, n: int) -> KernelRidge:
+    if not isinstance(ridge, KernelRidge) or ridge.learned != n:
+        raise ValueError(f"{name} must be a KernelRidge that has learned {n} examples, got {ridge!r}")
+    return ridge
+
+
+def _checked_scale(name: str, scale: Any) -> Any:
+    return checked_scale("scale", scale)
+
+
+def first_ridge(scale: Any) -> KernelRidge:
+    """Return the machine before the first training."""
+    return KernelRidge(MultiscaleLaplacian(), C, scale=scale)
+
+
+@component
+class StackedDistribution(Predictor):
+    """Predictive distributions for a number with nothing to choose, for up to some thousands of examples.
+
+    At growing numbers of examples trees, their weights, a penalty and a model of the spread are fitted to the first
+    examples, as a `NumberStack` does it. Around that stands kernel ridge regression, exact online: it learns what the
+    trees leave of all labels, and an example counts the less the larger its spread is. Ranks as those of
+    `ConformalDistribution` are then made of studentised residuals of the later examples, which the fit has not seen.
+
+    Before the first training it is a `ConformalDistribution` on a `KernelRidge` with its scale.
+
+    Theorems when examples are exchangeable: given the examples that the last training has used, all later ones are
+    treated alike. So `p_value` of the true label is uniform on [0, 1] at each step; and from one training to the next
+    the p-values are independent. How narrow intervals are is no theorem.
+
+    Parameters
+    ----------
+    schedule : Schedule, optional
+        When to train, and on which share. By default `Prefix(0.6, first=125)`.
+    scale : Scale, default Scale(teach=True)
+        Of the objects until the first training.
+    seed : int >= 0, default 0
+        Of the random numbers that break ties, one for each step and object.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    fit : NumberFit or None
+        What was fitted last.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> model = StackedDistribution(Prefix(0.5, first=40))
+    >>> rng = np.random.default_rng(0)
+    >>> for x in rng.uniform(size=(60, 2)):
+    ...     model.learn_one(x, 2 * x[0])
+    >>> prediction = model.predict_one([0.5, 0.5])
+    >>> bool(abs(prediction.label - 1) < 0.2), prediction.guaranteed
+    (True, 'error rate')
+    """
+
+    schedule: Schedule = param(checked_schedule, default=Prefix(0.6, first=125))
+    scale: ScaleLike = param(_checked_scale, default=Scale(teach=True))
+    seed: int = param(integer, 0, default=0)
+
+    n: int = state(held_int, start=0)
+    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
+    _history: History | None = state(
+        held_history, own(lambda m: m.n), start=own(lambda m: History(Real())), within=True
+    )
+    fit: NumberFit | None = state(_held_fit, own(attrgetter("_features")), start=None)
+    _fitted: int = state(held_int, 0, own(attrgetter("n")), start=0)
+    _ridge: Any = state(_held_ridge, own(lambda m: m.n), start=own(lambda m: first_ridge(m.scale)))
+
+    classes = ()
+
+    def derive(self) -> None:
+        """Look at when it trains next; draw nothing yet."""
+        self.space = Real()
+        self._smoothing = Smoothing(self.seed)
+        self._next = None if self._history is None else self.schedule.next_training(self.n)
+        self._asked: tuple[bytes, tuple[Any, float, float]] | None = None  # the last object, as the machine takes it
+
+    # --------------------------------------------------------------- predicting
+
+    def predict_one(self, x: Any) -> PredictiveDistribution:
+        """Return the predictive distribution for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        """
+        row = clean_row(x, self._features)
+        offset, _, lines = self._answer(row)
+        tau = self._smoothing.at(self.n, int(digests_of(row)[0]))
+        points = np.sort(lines.critical_points(slice(self._spent(lines), None)))
+        if not len(points):
+            return PredictiveDistribution([], tau, origin=float(lines.test_scores[0]) + offset)
+        # Labels are compared as the machine knows them: less what the trees say.
+        return PredictiveDistribution(points + offset, tau, origin=lines.origin + offset, grid=lines.grid)
+
+    def _spent(self, lines: Lines) -> int:
+        """Return how many of the first examples are not ranked."""
+        return lines.aside if self.fit is None else self._fitted
+
+    def _placed(self, row: ObjectRows) -> tuple[Any, float, float]:
+        """Return an object as the machine takes it, what the trees say of it, and its weight."""
+        if self.fit is None:
+            return row[0], 0.0, 1.0
+        placed = self.fit.place(row)
+        said, spreads = self.fit.around(placed)
+        return self.fit.stretched(placed)[0], float(said[0]), self._weight(float(spreads[0]))
+
+    def _weight(self, spread: float) -> float:
+        fit: Any = self.fit
+        return float((fit.spread * fit.unit / spread) ** 2)
+
+    def _answer(self, row: ObjectRows) -> tuple[float, float, Lines]:
+        key = row.tobytes()
+        if self._asked is None or self._asked[0] != key:
+            self._asked = key, self._placed(row)
+        placed, offset, weight = self._asked[1]
+        return offset, weight, self._ridge.answer(placed, weight)
+
+    # ----------------------------------------------------------------- learning
+
+    def note(self, x: Any, y: Any) -> tuple[ObjectRows, float]:
+        """Return the example as rows and label, or raise what learning it would raise: the machine solves for it."""
+        row, label = clean_row(x, self._features), self.space.encode(y)
+        if self.fit is None:
+            self._ridge.check(row[0], label)
+        self._answer(row)
+        return row, label
+
+    def after_learning(self, x: Any, y: Any, noted: Any = None) -> None:
+        """Learn one example, and train if the schedule says so.
+
+        Raises
+        ------
+        NotConverged
+            A training failed: the example is learned, and what was fitted before goes on.
+        """
+        row, label = noted or self.note(x, y)
+        key = row.tobytes()
+        placed, offset, weight = self._asked[1] if self._asked and self._asked[0] == key else self._placed(row)
+        self._ridge.learn_one(placed, label - offset, weight)
+        self._features = row.shape[1]
+        self.n += 1
+        if self._history is not None:
+            self._history.append(row, np.array([label]), np.ones(1, np.bool_))
+            if self.n == self._next:
+                self._next = self.schedule.next_training(self.n)
+                self._train(*self._history.examples)
+                if self._next is None:
+                    self._history = None
+
+    def _train(self, X: Any, labels: Any, calibrates: Any) -> None:
+        """Fit to the examples that the schedule chooses, which must come first, and teach all to a new machine."""
+        m = int(np.count_nonzero(~self.schedule.split(calibrates, np.random.default_rng(0))))
+        fit, offsets, spreads = NumberFit.of(dense(X[:m]), labels[:m], LANDMARKS)
+        placed = fit.place(X)
+        later = fit.around(placed[m:])
+        offsets, spreads = (np.concatenate(both) for both in zip((offsets, spreads), later, strict=True))
+        weights = (fit.spread * fit.unit / spreads) ** 2
+        ridge = KernelRidge(MultiscaleLaplacian(), fit.C, scale=False)
+        for row, label, weight in zip(fit.stretched(placed), labels - offsets, weights.tolist(), strict=True):
+            ridge.learn_one(row, label, weight)
+        self.fit, self._ridge, self._fitted, self._asked = fit, ridge, m, None

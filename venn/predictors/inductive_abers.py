@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.classwise import weighed_rate
 from venn._compiled.counting import GRID, OFFSET
+from venn._compiled.hulls import weighed_rate
 from venn._compiled.ranks import mirror, on_grid_within
 from venn.maps import VennAbers
 from venn.parameters import has_methods

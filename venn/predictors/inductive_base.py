@@ -12,8 +12,8 @@ from numpy.random import default_rng
 
 from venn.labels import HasLabels, space_of
 from venn.machines import frozen
-from venn.machines.checks import check_names
 from venn.machines.frozen import clean_row, clean_rows
+from venn.machines.machine import check_names
 from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.learning import (

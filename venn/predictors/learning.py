@@ -17,9 +17,8 @@ from venn.machines.store import SparsePool
 from venn.machines.tables import TableRows
 from venn.machines.window import inside
 from venn.parameters import has_methods, with_methods
-from venn.pickled import same_content
 from venn.prediction import Bools, Floats, Integers, Label
-from venn.saved import Saved, arguments_of, checked_keys, held_array, held_finite, held_int, held_rows
+from venn.saved import Saved, arguments_of, checked_keys, held_array, held_finite, held_int, held_rows, same_content
 from venn.turns import TakesTurns
 
 # ------------------------------------------------------------------------------------------------------------- learning

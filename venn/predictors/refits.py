@@ -13,8 +13,8 @@ from scipy.special import expit
 
 from venn.labels import HasLabels, checked_labels, label_space
 from venn.machines.ahead import Fits
-from venn.machines.checks import clean_object
 from venn.machines.frozen import clean_row, clean_rows
+from venn.machines.machine import clean_object
 from venn.machines.stack import KINDS, Learners, dense
 from venn.parameters import above_one, integer, optional, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label

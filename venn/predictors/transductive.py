@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.classwise import classwise_pairs
+from venn._compiled.hulls import classwise_pairs
 from venn._compiled.nonconformity import shares as shares_of_ranks
 from venn.machines.digests import digest_of
 from venn.machines.machine import Machine, ScoreTable, only_table, under_each

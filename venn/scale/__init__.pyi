@@ -3,7 +3,7 @@
 from .collection import calibrate as calibrate
 from .collection import score as score
 from .collection import score_block as score_block
+from .keyed import KeyedEvent as KeyedEvent
+from .keyed import Shard as Shard
 from .keyed import Shards as Shards
-from .shard import KeyedEvent as KeyedEvent
-from .shard import Shard as Shard
-from .shard import key_of as key_of
+from .keyed import key_of as key_of

@@ -13,7 +13,7 @@ from rich.live import Live as RichLive
 from rich.text import Text
 
 from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
-from venn.show.telling import Crier, Telling, bursts, plain
+from venn.show.notify import Crier, Telling, bursts, plain
 from venn.show.terminal import FIRST_STEPS, aligned
 from venn.show.view import Snapshot, Standing, overall, standing
 

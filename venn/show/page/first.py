@@ -10,10 +10,10 @@ from venn.monitors.alarms import PER_DECADE, shares
 from venn.monitors.evidence import against
 from venn.monitors.kinds import kind_of
 from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, OF_CLASSES, OF_OBJECTS, USELESS, Verdict
+from venn.show.notify import storms
 from venn.show.page import words
 from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.words import ago, clock, text
-from venn.show.telling import storms
 from venn.show.view import Recent, counting, recent, unlabelled
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"

@@ -22,8 +22,8 @@ from venn.prediction import (
     PREDICTED_LABEL,
     REALISED_ROW,
 )
+from venn.show.notify import Burst, Telling, bursts, plain
 from venn.show.page.feed import LATEST, FollowedRun
-from venn.show.telling import Burst, Telling, bursts, plain
 from venn.show.view import Picture, SeenCounts, pictures, standing
 
 LONGEST = 60  # letters of an id or a label
