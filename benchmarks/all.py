@@ -210,6 +210,19 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
+        "forecaster_cost.py --tables 20x2 20xfloat --steps 2500",
+        figures(
+            *((f"{i}.{path}", f"{unit}, {name}")
+              for i, name in enumerate(("2 classes", "numbers"))
+              for path, unit in (
+                  ("seconds_2000", "s, the forecaster's first 2000 steps"),
+                  ("forest_seconds_2000", "s, a forest fitted anew every 150"),
+                  ("us_a_step.1000", "µs a step, to 1000"), ("us_a_step.1900", "µs a step, to 1900"),
+                  ("us_a_step.2100", "µs a step, to 2100"), ("longest_ms", "ms, the longest stop"),
+              )),
+        ),
+    ),
+    Benchmark(
         "scalers.py --n 1000",
         figures(
             *((f"0.{name}.microseconds", f"µs a step, {name}") for name in SCALERS),
