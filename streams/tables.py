@@ -17,7 +17,7 @@ import numpy as np
 
 from streams.checks import MANY, Doubtful, Floats, Integers, Label, distinct_names, warn
 from streams.encoder import Column, Labels, also_in
-from streams.opened import check_size, opened
+from streams.files import check_size, opened
 from streams.schema import (
     PLAIN,
     ColumnKind,

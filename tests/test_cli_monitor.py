@@ -19,8 +19,7 @@ from click.testing import CliRunner
 import streams
 from venn import cli
 from venn.cli import monitor as monitor_command
-from venn.cli.commands import COMMANDS
-from venn.cli.interrupt import Interrupt
+from venn.cli.commands import COMMANDS, Interrupt
 from venn.online.record import Record
 from venn.prediction import Forecast
 

@@ -198,7 +198,7 @@ def test_a_broker_that_is_away_is_said_once(caplog):
     with away, caplog.at_level(logging.WARNING, "streams"):
         messages = away.messages()
         assert [next(messages) for _ in range(4)] == [None] * 4
-    said = [record.getMessage() for record in caplog.records if record.module == "kafka_topic"]
+    said = [record.getMessage() for record in caplog.records if record.module == "brokers"]
     assert len(said) == 1
     assert said[0].startswith("127.0.0.1:1 is away: ")
 

@@ -20,7 +20,7 @@ from streams import lines
 from venn import cli
 from venn.cli import run as command
 from venn.cli import service
-from venn.cli.interrupt import Ending
+from venn.cli.commands import Ending
 from venn.cli.service import Service
 
 MESSAGES = 8  # examples; with the answers that come alone some more messages

@@ -305,11 +305,11 @@ def test_names_of_rows_as_r_and_pandas_write_them_are_left_out(header, tmp_path)
 
 def test_a_long_line_and_a_bomb_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "t.csv.gz"
-    monkeypatch.setattr("streams.opened.LONGEST", 1000)
+    monkeypatch.setattr("streams.files.LONGEST", 1000)
     path.write_bytes(gzip.compress(b"a,y\n1,n\n" + b"1" * 5000))
     with pytest.raises(ValueError, match=r"t\.csv\.gz, line 3 must have fewer than 1000 characters"):
         streams.from_csv(path, "y")
-    monkeypatch.setattr("streams.opened.FREE", 10_000)
+    monkeypatch.setattr("streams.files.FREE", 10_000)
     path.write_bytes(gzip.compress(b"a,y\n" + b"1,n\n" * 100_000))
     with pytest.raises(ValueError, match=r"must unpack to at most 100 times its size, as tables do, got more"):
         streams.from_csv(path, "y")

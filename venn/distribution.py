@@ -11,7 +11,7 @@ import numpy as np
 from venn._compiled.distribution import crps as crps_of_points
 from venn.labels import Real
 from venn.parameters import array_of, fraction, integer, number, positive, share
-from venn.prediction import ERROR_RATE, LONG_RUN, NOTHING, Floats, Integers, Label, significance
+from venn.prediction import ERROR_RATE, LEVELS, LONG_RUN, NOTHING, Floats, Integers, Label, significance
 from venn.saved import saved
 
 __all__ = ["NestedIntervals", "NormalDistribution", "NumberPrediction", "PredictiveDistribution", "interval_score"]
@@ -67,6 +67,7 @@ class NumberPrediction(ABC):
     """
 
     classes: ClassVar[tuple[Label, ...]] = ()  #: none: labels are numbers
+    says: ClassVar[tuple[str, ...]] = ("label", "intervals", "guaranteed")  #: the attributes that `plain` writes
     guaranteed: str
 
     @property
@@ -93,6 +94,11 @@ class NumberPrediction(ABC):
         ValueError, TypeError
             `epsilon` is not as described.
         """
+
+    @property
+    def intervals(self) -> dict[str, list[float | None]]:
+        """The ends of the intervals at the significance levels 0.01, 0.05, 0.1 and 0.2; None for an infinite one."""
+        return {str(level): [end if math.isfinite(end) else None for end in self.interval(level)] for level in LEVELS}
 
     @abstractmethod
     def p_value(self, y: float) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, Se
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.parameters import Parameters, array_of, flag, is_number, members, real_array, with_methods
+from venn.parameters import Parameters, array_of, flag, is_number, members, real_array, spelled, with_methods
 from venn.saved import component, saved
 
 __all__ = [
@@ -25,6 +25,7 @@ Value = TypeVar("Value", float, Floats)  # of one object a float, of many (n,) f
 
 
 FEW = 8  # classes: for fewer a plain loop is faster than numpy
+LEVELS = (0.01, 0.05, 0.1, 0.2)  # of significance, at which sets and intervals are scored and written
 TIE = 1e-12  # means of probabilities closer than this are equal
 SUM = 1e-9  # how far from 1 a sum of float64 probabilities may be
 ROUNDINGS = 2  # of shorter numbers: units of the last place for each class by which their sum may be off,
@@ -44,7 +45,8 @@ NOTHING = "nothing"
 ELSEWHERE = {
     **dict.fromkeys(("set", "p_values", "credibility", "confidence"), "predictors of sets, such as Conformal,"),
     **dict.fromkeys(
-        ("best", "bounds", "lower", "upper", "width", "proba"), "predictors of probabilities, such as TransductiveVenn,"
+        ("best", "bounds", "intervals", "lower", "upper", "width", "proba"),
+        "predictors of probabilities, such as TransductiveVenn,",
     ),
     **dict.fromkeys(("probabilities", "unanimous"), "Venn predictors, such as TransductiveVenn,"),
     "pairs": "Venn-Abers predictors, such as TransductiveVennAbers,",
@@ -226,6 +228,7 @@ class Says(Generic[Value]):
 
     classes: tuple[Label, ...]
     numbers: ClassVar[str]  #: the array with all that is said, which the constructor takes first
+    says: ClassVar[tuple[str, ...]]  #: the attributes that `plain` writes
     largest: ClassVar[str] = "proba"  #: (..., c) values by which the predicted class is the largest
 
     @cached_property
@@ -253,6 +256,8 @@ class Says(Generic[Value]):
 class SaysProbabilities(Says[Value]):
     """Those with a lower and an upper probability of each class, and one point forecast, `proba`."""
 
+    says = ("label", "best", "lower", "upper", "proba", "intervals", "guaranteed")
+
     @cached_property
     def proba(self) -> Floats:
         """(..., c) point forecast: one probability for each class."""
@@ -262,6 +267,11 @@ class SaysProbabilities(Says[Value]):
     def bounds(self) -> Floats:
         """(2, ..., c) smallest and largest probability of each class; equal in a point forecast."""
         return np.array([self.proba, self.proba])
+
+    @property
+    def intervals(self) -> Floats:
+        """(..., c, 2) the same, smallest and largest beside each other."""
+        return np.moveaxis(self.bounds, 0, -1)
 
     @property
     def lower(self) -> Value:
@@ -318,6 +328,7 @@ class SaysSets(Says[Value]):
 
     p_values: Floats
     numbers = largest = "p_values"
+    says = ("label", "p_values", "guaranteed")
 
     @property
     def credibility(self) -> Value:
@@ -733,3 +744,20 @@ class PredictionSet(One, SaysSets[float]):
 
 
 Prediction = Forecast | Multiprobability | ClassIntervals | GroupIntervals | PredictionSet
+
+
+def plain(prediction: Any) -> dict[str, Any]:
+    """Return all that a prediction of one object says, for JSON and for frames: arrays by class.
+
+    Examples
+    --------
+    >>> plain(PredictionSet([0.5, 0.25], ("no", "yes")))
+    {'label': 'no', 'p_values': {'no': 0.5, 'yes': 0.25}, 'guaranteed': 'error rate'}
+    """
+    said = {"probabilities" if name == "proba" else name: getattr(prediction, name) for name in prediction.says}
+    return {
+        name: dict(zip(map(spelled, prediction.classes), value.tolist(), strict=True))
+        if isinstance(value, np.ndarray)
+        else value
+        for name, value in said.items()
+    }

@@ -1,14 +1,150 @@
-"""The group of commands, and the smallest of them."""
+"""The group of commands; Ctrl-C and SIGTERM as requests that are honoured between two steps."""
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, NamedTuple
+from time import sleep
+from types import FrameType
+from typing import Any, NamedTuple, Self
 
 import click
 
 from venn import __version__
-from venn.cli.interrupt import as_interrupt, unread
+
+# ------------------------------------------------------------------------------------------------------------ interrupt
+# Ctrl-C and SIGTERM as requests that are honoured between two steps; the end of a pipe that nobody reads.
+
+NAP = 0.1  # seconds
+INTERRUPTED, TERMINATED = 130, 143  # exit codes of programs ended by SIGINT and by SIGTERM
+UNREAD = 141  # and by SIGPIPE
+
+
+class Interrupt:
+    """While it is entered, the first Ctrl-C or SIGTERM only sets `pressed`; the next one ends the program.
+
+    So no step is left half done, and no Ctrl-C is lost in compiled code, where Python may swallow the exception.
+    Signals reach the main thread only: in other threads nothing changes. If Ctrl-C is ignored, as in a background job
+    of a script, it remains ignored.
+
+    Attributes
+    ----------
+    pressed : bool
+        Whether either of them came.
+    terminated : bool
+        Whether SIGTERM came.
+
+    Examples
+    --------
+    >>> with Interrupt() as interrupt:
+    ...     interrupt.pressed, interrupt.terminated
+    (False, False)
+    """
+
+    def __init__(self) -> None:
+        self.pressed = self.terminated = False
+        self._before: dict[int, Any] = {}
+
+    @property
+    def status(self) -> int:
+        """The exit code of a program that ended because of it; 0 if neither came."""
+        return TERMINATED if self.terminated else INTERRUPTED if self.pressed else 0
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def wait(self) -> None:
+        """Wait until either of them comes."""
+        while not self.pressed:
+            sleep(NAP)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self.pressed:
+            self._again(number)
+        self.pressed = True
+        self.terminated = self.terminated or number == signal.SIGTERM
+
+    def _again(self, number: int) -> None:
+        """End the program: a signal has come before."""
+        raise SystemExit(TERMINATED) if number == signal.SIGTERM else KeyboardInterrupt
+
+
+@contextmanager
+def as_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt where Ctrl-C came as the cause of a SystemError.
+
+    Python calls the handler of a signal also where numba makes Python objects of what a loop returns, or reads a loop
+    from its cache. Numba does not look whether it raised, and Python then says "returned a result with an exception
+    set": one SystemError for each call on the way out.
+
+    Examples
+    --------
+    >>> try:
+    ...     with as_interrupt():
+    ...         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+    ... except KeyboardInterrupt:
+    ...     print("Ctrl-C")
+    Ctrl-C
+    """
+    try:
+        yield
+    except SystemError as error:
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
+
+
+def close_stdout() -> None:
+    """Write to nowhere from now on, since nobody reads: otherwise Python reports it again at exit."""
+    if sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+@contextmanager
+def unread() -> Iterator[None]:
+    """End the program in silence where nobody reads its output any more, as after ``| head -1``."""
+    try:
+        yield
+    except BrokenPipeError:
+        close_stdout()
+        raise SystemExit(UNREAD) from None
+
+
+class Ending(Interrupt):
+    """The same, but a second Ctrl-C ends the process immediately, like a kill, and a second SIGTERM does nothing.
+
+    For programs that can be killed at any moment without harm.
+
+    Examples
+    --------
+    >>> with Ending() as ending:
+    ...     ending.pressed, ending.terminated
+    (False, False)
+    """
+
+    def _again(self, number: int) -> None:
+        if number == signal.SIGINT and not self.terminated:
+            os._exit(INTERRUPTED)
+
+
+# ------------------------------------------------------------------------------------------------------------- commands
+# The group of commands, and the smallest of them.
 
 
 class Command(NamedTuple):

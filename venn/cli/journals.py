@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
+from venn.cli.commands import Interrupt
 from venn.cli.config import configured
 from venn.cli.errors import listening, one_line_errors, spared, writing
-from venn.cli.interrupt import Interrupt
 from venn.cli.options import Config
 from venn.cli.output import finite
 from venn.cli.words import conclude, monitors_of, watch_record

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from venn.cli.commands import Interrupt
 from venn.cli.config import configured
 from venn.cli.errors import one_line_errors, writing
-from venn.cli.interrupt import Interrupt
 from venn.cli.journals import PAGE, follow, guard, holds_journal, holds_record, serve_page
 from venn.cli.options import DECLARED, Config
 from venn.cli.output import finite

@@ -14,11 +14,10 @@ from typing import Any
 import click
 
 from venn.cli.errors import writing
-from venn.monitors.kinds import kind_of
 from venn.online.chain import decode
 from venn.online.journal import Journal
 from venn.online.loop import Online
-from venn.prediction import Label, Prediction
+from venn.prediction import Label, Prediction, plain
 
 KEY = "output"  # beside the positions of sources in the journal
 COLUMNS = "columns of "  # and a source's name: how its columns are read, also there
@@ -46,7 +45,7 @@ def prediction_line(event: int, id: int | str, predictions: Mapping[str, Predict
     '{"id": "k", "event": 3, "predictions": {"conformal": {"label": "no", "p_values": {"no": 0.5, "yes": 0.25},
     "guaranteed": "error rate"}}}'
     """
-    said = {name: kind_of(prediction, name).plain(prediction) for name, prediction in predictions.items()}
+    said = {name: plain(prediction) for name, prediction in predictions.items()}
     label = {} if y is None else {"y": y}
     return json.dumps({"id": id, "event": event, **label, "predictions": said}, allow_nan=False)
 

@@ -20,9 +20,9 @@ import streams
 from streams.checks import Doubtful
 from venn.cli import numbers
 from venn.cli.columns import Columns
+from venn.cli.commands import INTERRUPTED, Interrupt
 from venn.cli.config import configured
 from venn.cli.errors import OURS, one_line, one_line_errors, writing
-from venn.cli.interrupt import INTERRUPTED, Interrupt
 from venn.cli.options import Config
 from venn.cli.output import finite
 from venn.cli.panels import (

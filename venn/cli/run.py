@@ -16,9 +16,9 @@ import click
 
 from streams.messages import Reader
 from venn.cli import numbers
+from venn.cli.commands import INTERRUPTED, Ending, close_stdout
 from venn.cli.config import configured
 from venn.cli.errors import one_line_errors, spared
-from venn.cli.interrupt import INTERRUPTED, Ending, close_stdout
 from venn.cli.journals import guard, holds_journal
 from venn.cli.options import Config
 from venn.cli.output import COLUMNS, only_predictions

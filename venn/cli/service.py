@@ -16,8 +16,8 @@ import click
 
 from streams.messages import BadMessage, Message, Reader
 from venn.cli.columns import live_advice
+from venn.cli.commands import Ending
 from venn.cli.errors import warned
-from venn.cli.interrupt import Ending
 from venn.cli.options import Config
 from venn.cli.output import COLUMNS, KEY, Output, prediction_line
 from venn.machines.machine import NotConverged

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.monitors.sums import class_codes, p_value_rows, rounded, total
-from venn.prediction import Floats, Integers, significance
+from venn.prediction import LEVELS, Floats, Integers, significance
 
 # ------------------------------------------------------------------------------------------------------------- outcomes
 # A prediction and its outcome in numbers: the same for a monitor and for a record.
-
-LEVELS = (0.01, 0.05, 0.1, 0.2)  # of significance, at which prediction sets are scored
 
 
 class Outcomes(NamedTuple):

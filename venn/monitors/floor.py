@@ -13,7 +13,7 @@ from venn._compiled.floor import NOTHING, floor_steps
 from venn.labels import LabelSpace
 from venn.monitors.alarms import LOWEST, MEMORY, PER_DECADE, Alarm, ChangePoint, Trace, change_point, odds, shares
 from venn.monitors.bounds import BETS, StitchedBound
-from venn.monitors.curves import LEVELS, Outcomes
+from venn.monitors.curves import Outcomes
 from venn.monitors.evidence import against
 from venn.monitors.kind import LEVEL, ErrorKind, Kind
 from venn.monitors.number_kinds import NumberKind
@@ -31,7 +31,7 @@ from venn.parameters import (
     optional,
     with_methods,
 )
-from venn.prediction import Floats
+from venn.prediction import LEVELS, Floats
 from venn.saved import Saved, component, held_int, held_like, own, param, state
 
 TOP = 0.9  # of the largest bet, where what is bet on may lie far below the risk: no step loses more than this share

@@ -185,10 +185,6 @@ class Kind(ABC):
     # -------------------------------------------------------------------- views
 
     @abstractmethod
-    def plain(self, prediction: Any) -> dict[str, Any]:
-        """Return all that a prediction says, as JSON."""
-
-    @abstractmethod
     def claim(self, prediction: Any, tell: Callable[[Label], str]) -> str:
         """Return a prediction's claim as short text; `tell` turns a label into text."""
 
@@ -272,3 +268,8 @@ class Recalled(NamedTuple):
     label: Label
     lower: float
     upper: float
+
+    @property
+    def says(self) -> tuple[str, ...]:
+        """The attributes that `plain` writes."""
+        return "label", "lower", "upper"

@@ -2,7 +2,8 @@
 
 To add a kind of prediction:
 
-1. The prediction itself, a frozen value, in `venn/prediction.py`, with `classes`, `index`, `label` and `guaranteed`.
+1. The prediction itself, a frozen value, in `venn/prediction.py`, with `classes`, `index`, `label`, `guaranteed`
+   and `says`, the names of all that JSON and data frames have of it.
 2. A compiled function that scores one of them against the true label, in `venn/_compiled/outcomes.py`. It writes
    nine numbers, which `Outcomes` names, and a row of `Kind.breadth` more.
 3. A subclass of `Kind`, in a file of its own. What it does not define is inherited from `Kind`.
@@ -24,14 +25,15 @@ from venn._compiled.outcomes import add_graded, add_set, score_pairs, score_poin
 from venn.labels import LabelSpace
 from venn.monitors.alarms import shares
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
-from venn.monitors.curves import LEVELS, Curves, Outcomes, SetCurves, per_step
+from venn.monitors.curves import Curves, Outcomes, SetCurves, per_step
 from venn.monitors.evidence import Evidence, PointForecasts
 from venn.monitors.kind import LEVEL, ErrorKind, Judged, Kind, Recalled
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
 from venn.monitors.sources import level_shares, usual_sources
-from venn.parameters import Parameters, spelled
+from venn.parameters import Parameters
 from venn.prediction import (
     ERROR_RATE,
+    LEVELS,
     LOG_LOSS,
     LONG_RUN,
     NOTHING,
@@ -136,16 +138,6 @@ class ProbabilityKind(Kind):
         elif not inside[-1] and upper > lower:
             end += ", which is not guaranteed of the predicted class"
         return f"{name}: the accuracy, {accuracy:.3f}, ends {end}; inside {share}."
-
-    def plain(self, prediction: Any) -> dict[str, Any]:
-        """Return the label and its bounds, the likeliest class, and probability and bounds of each, as JSON."""
-        names = [*map(spelled, prediction.classes)]
-        return {
-            "label": prediction.label, "best": prediction.best, "lower": prediction.lower, "upper": prediction.upper,
-            "probabilities": dict(zip(names, prediction.proba.tolist(), strict=True)),
-            "intervals": dict(zip(names, prediction.bounds.T.tolist(), strict=True)),
-            "guaranteed": prediction.guaranteed,
-        }  # fmt: skip
 
     def claim(self, prediction: Any, tell: Callable[[Label], str]) -> str:
         """Return the bounds of the predicted label, or its probability where they agree."""
@@ -294,11 +286,6 @@ class SetKind(ErrorKind):
         """Return the prediction of these p-values."""
         p_values, labels, known = kept
         return PredictionSet(p_values, labels, bool(known & 1), LONG_RUN if known & 2 else None)
-
-    def plain(self, prediction: PredictionSet) -> dict[str, Any]:
-        """Return the p-values, as JSON."""
-        by_class = dict(zip(map(spelled, prediction.classes), prediction.p_values.tolist(), strict=True))
-        return {"label": prediction.label, "p_values": by_class, "guaranteed": prediction.guaranteed}
 
     def claim(self, prediction: PredictionSet, tell: Callable[[Label], str]) -> str:
         """Return the labels of the set at 0.05, only the first ones if there are many."""

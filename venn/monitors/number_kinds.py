@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 from struct import Struct
 from typing import Any, ClassVar
 
@@ -15,9 +15,9 @@ from venn._compiled.distribution import add_number
 from venn._compiled.outcomes import BRIER, PROBABILITY
 from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, NumberPrediction, PredictiveDistribution
 from venn.labels import LabelSpace
-from venn.monitors.curves import LEVELS, Outcomes
+from venn.monitors.curves import Outcomes
 from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Judged, Recalled
-from venn.prediction import ERROR_RATE, Floats, Integers, Label
+from venn.prediction import ERROR_RATE, LEVELS, Floats, Integers, Label
 
 LEVEL_ARRAY = np.array(LEVELS)
 LEVEL_PLACE = LEVELS.index(LEVEL)
@@ -166,12 +166,6 @@ class NumberKind(ErrorKind):
         return f"mean width {curves.width(LEVEL)[-1]:.4g}"
 
     # -------------------------------------------------------------------- views
-
-    def plain(self, prediction: NumberPrediction) -> dict[str, Any]:
-        """Return the point forecast and the intervals, as JSON: an infinite end is null."""
-        intervals = {str(level): [end if isfinite(end) else None for end in prediction.interval(level)]
-                     for level in LEVELS}  # fmt: skip
-        return {"label": prediction.label, "intervals": intervals, "guaranteed": prediction.guaranteed}
 
     def claim(self, prediction: Any, tell: Callable[[Label], str]) -> str:
         """Return the interval at 0.05."""

@@ -10,11 +10,11 @@ import numpy as np
 
 from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
 from venn.monitors.calibration import CLIP, MeanLogLoss
-from venn.monitors.curves import CRITERIA, LEVELS, efficiency
+from venn.monitors.curves import CRITERIA, efficiency
 from venn.monitors.sums import ExactSums, WidthBins, class_codes, rounded, total, totals, units
 from venn.parameters import LARGEST, fraction, integer, is_number, share
 from venn.parameters import class_codes as codes_of
-from venn.prediction import Integers, Label
+from venn.prediction import LEVELS, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
 from venn.saved import component, param
 

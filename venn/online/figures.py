@@ -15,16 +15,15 @@ import numpy as np
 from venn.labels import read_labels
 from venn.monitors.bounds import DeviationBand
 from venn.monitors.calibration import reliability
-from venn.monitors.curves import LEVELS, Curves, SetCurves
-from venn.monitors.kind import Kind, Recalled
-from venn.monitors.kinds import kind_of
+from venn.monitors.curves import Curves, SetCurves
+from venn.monitors.kind import Kind
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.sources import level_shares, usual_sources
 from venn.monitors.sums import Table, added, rounded, units
 from venn.online.chain import JournalError, QuestionRow, decode, decode_object, open_to_read, read_header, whole
 from venn.online.forecaster import watched
 from venn.parameters import fraction, path_of
-from venn.prediction import ERROR_RATE, LOG_LOSS, NOTHING, PREDICTED_LABEL, Floats, Integers, Label
+from venn.prediction import ERROR_RATE, LEVELS, LOG_LOSS, NOTHING, PREDICTED_LABEL, Floats, Integers, Label, plain
 from venn.show import plot
 
 # ---------------------------------------------------------------------------------------------------------------- table
@@ -43,11 +42,10 @@ def of_record(record: Any) -> Columns:
         steps, kind, guaranteed = record.outcomes(name), record.kind(name), record.guaranteed[name]
         for step in range(n):
             said = kind.recalled(steps, step, record.classes, guaranteed)
-            plain = said._asdict() if isinstance(said, Recalled) else kind.plain(said)
-            plain = {key: value for key, value in plain.items() if key not in ("kind", "guaranteed")}
+            row = {key: value for key, value in plain(said).items() if key != "guaranteed"}
             if "log_loss" in kind.means:
-                plain["probability_of_y"] = float(steps.probability[step])
-            _put(columns, step, name, plain)
+                row["probability_of_y"] = float(steps.probability[step])
+            _put(columns, step, name, row)
     return columns
 
 
@@ -68,7 +66,7 @@ def of_journal(path: Path) -> Columns:
                 values = (x.toarray() if hasattr(x, "toarray") else x).ravel().tolist()
                 _put(columns, row, "x", {str(place): value for place, value in enumerate(values)})
                 for name, prediction in decode(event.predictions, names, space).items():
-                    _put(columns, row, name, kind_of(prediction, name).plain(prediction))
+                    _put(columns, row, name, plain(prediction))
             else:
                 row = rows[event.question]
                 columns["y_event"][row], columns["y_time"][row] = event.event, event.time

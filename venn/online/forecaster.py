@@ -25,8 +25,8 @@ from venn.online.panel import Noted, Panel
 from venn.parameters import by_name, fraction, integer, one_of, optional
 from venn.prediction import Floats, Label
 from venn.predictors.blocks import block_of
-from venn.predictors.distribution import StackedDistribution
 from venn.predictors.distribution_inductive import InductiveDistribution
+from venn.predictors.distribution_stacked import StackedDistribution
 from venn.predictors.expert_mixture import ExpertMixture
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal

@@ -15,12 +15,12 @@ from .defensive import Inequality as Inequality
 from .distribution import ConformalDistribution as ConformalDistribution
 from .distribution import ConformalIntervals as ConformalIntervals
 from .distribution import GaussianProcess as GaussianProcess
-from .distribution import StackedDistribution as StackedDistribution
 from .distribution import VennAbersRegressor as VennAbersRegressor
 from .distribution_inductive import InductiveDistribution as InductiveDistribution
 from .distribution_inductive import InductiveIntervals as InductiveIntervals
 from .distribution_inductive import ManyDistributions as ManyDistributions
 from .distribution_inductive import ManyIntervals as ManyIntervals
+from .distribution_stacked import StackedDistribution as StackedDistribution
 from .expert_mixture import ExpertMixture as ExpertMixture
 from .groups import Balanced as Balanced
 from .groups import InductiveByGroup as InductiveByGroup

@@ -44,11 +44,12 @@ class Many(Says[Floats]):
     """
 
     one: ClassVar[type[Any]]  #: what makes a prediction of a row and the classes
-    arrays: ClassVar[tuple[str, ...]]  #: parameters of the constructor with a row for each object
+    arrays: ClassVar[tuple[str, ...]] = ("rows",)  #: parameters of the constructor with a row for each object
 
     def __init__(self, rows: NDArray[Any], classes: Sequence[Label]) -> None:
         self.rows = rows.view()
         self.rows.setflags(write=False)
+        vars(self)[self.numbers] = self.rows
         self.classes = tuple(classes)
 
     @property
@@ -167,7 +168,8 @@ class ManyMultiprobabilities(ManyOfProbabilities, SaysRows[Floats]):
     Multiprobability('yes': [0.600, 0.800])
     """
 
-    arrays = ("counts", "category_classes")
+    numbers, arrays = "counts", ("counts", "category_classes")
+    counts: NDArray[Any]
 
     def __init__(
         self,
@@ -179,7 +181,6 @@ class ManyMultiprobabilities(ManyOfProbabilities, SaysRows[Floats]):
         ratios: Floats | None = None,
     ) -> None:
         super().__init__(counts, classes)
-        self.counts = self.rows
         self.ratios = ratios
         self.rule = rule
         self.category_classes = category_classes
@@ -260,9 +261,9 @@ class ManyClassIntervals(ManyOfProbabilities, SaysPairs[Floats]):
 
     Parameters
     ----------
-    pairs : (n, c, 2) float64 in [0, 1]
-        Probability of each class when the label is supposed to be another class, and when it is supposed to be this
-        one.
+    rows : (n, c, 2) float64 in [0, 1]
+        Also `pairs`: probability of each class when the label is supposed to be another class, and when it is supposed
+        to be this one.
     classes : sequence of c labels
 
     Examples
@@ -275,23 +276,7 @@ class ManyClassIntervals(ManyOfProbabilities, SaysPairs[Floats]):
     """
 
     one: ClassVar[type[Any]] = ClassIntervals
-    arrays: ClassVar[tuple[str, ...]] = ("pairs",)
-
-    def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
-        super().__init__(pairs, classes)
-        self.pairs = self.rows
-
-    @cached_property
-    def proba(self) -> Floats:
-        """(n, c) point forecasts: means of the pairs, divided by their sum; uniform where all are 0."""
-        mean = self.pairs.mean(axis=2)
-        total = mean.sum(axis=1, keepdims=True)
-        return np.where(total > 0, mean / np.where(total > 0, total, 1), 1 / len(self.classes))
-
-    @property
-    def bounds(self) -> Floats:
-        """(2, n, c) smaller and larger probability of each class."""
-        return np.array([self.pairs.min(axis=2), self.pairs.max(axis=2)])
+    numbers = "pairs"
 
 
 class ManyGroupIntervals(ManyClassIntervals):
@@ -299,8 +284,9 @@ class ManyGroupIntervals(ManyClassIntervals):
 
     Parameters
     ----------
-    values : (n, c, 2) float64
-        Value of each class when the label is supposed to be another class, and when it is supposed to be this one.
+    rows : (n, c, 2) float64
+        Also `values`: of each class when the label is supposed to be another class, and when it is supposed to be this
+        one.
     classes : sequence of c labels
 
     Examples
@@ -310,12 +296,11 @@ class ManyGroupIntervals(ManyClassIntervals):
     (array([1.]), array([0.5, 1.2]))
     """
 
-    one = GroupIntervals
-    arrays = ("values",)
+    one, numbers = GroupIntervals, "values"
 
-    def __init__(self, values: Floats, classes: Sequence[Label]) -> None:
-        super().__init__(values, classes)
-        self.values, self.pairs = self.rows, np.clip(values, 0.0, 1.0)
+    def __init__(self, rows: Floats, classes: Sequence[Label]) -> None:
+        super().__init__(rows, classes)
+        self.pairs = np.clip(rows, 0.0, 1.0)
         self.pairs.setflags(write=False)
 
 
@@ -324,8 +309,8 @@ class ManyForecasts(ManyOfProbabilities):
 
     Parameters
     ----------
-    proba : (n, c) float64
-        Probabilities in class order; each row nonnegative, of sum 1.
+    rows : (n, c) float64
+        Also `proba`: probabilities in class order; each row nonnegative, of sum 1.
     classes : sequence of c labels
 
     Examples
@@ -338,11 +323,7 @@ class ManyForecasts(ManyOfProbabilities):
     """
 
     one: ClassVar[type[Any]] = Forecast
-    arrays = ("proba",)
-
-    def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:
-        super().__init__(proba, classes)
-        self.proba = self.rows
+    numbers = "proba"
 
 
 class ManyMixedForecasts(ManyForecasts):
@@ -362,8 +343,8 @@ class ManyPredictionSets(Many, SaysSets[Floats]):
 
     Parameters
     ----------
-    p_values : (n, c) float64 in [0, 1]
-        Of each class, in class order.
+    rows : (n, c) float64 in [0, 1]
+        Also `p_values`: of each class, in class order.
     classes : sequence of c labels
     smoothed : bool, default True
         Whether ties are broken at random, so that the p-value of the true label is exactly uniform.
@@ -380,11 +361,9 @@ class ManyPredictionSets(Many, SaysSets[Floats]):
     """
 
     one = PredictionSet
-    arrays = ("p_values",)
 
-    def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
-        super().__init__(p_values, classes)
-        self.p_values = self.rows
+    def __init__(self, rows: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
+        super().__init__(rows, classes)
         self.smoothed = smoothed
 
     @property
@@ -427,5 +406,5 @@ def block_of(predictions: Sequence[Any]) -> Any:
     if many is None:
         return predictions
     _, *others = arguments_of(many)
-    rows = np.array([getattr(one, many.arrays[0]) for one in predictions])
+    rows = np.array([getattr(one, many.numbers) for one in predictions])
     return many(rows, *(getattr(first, name) for name in others))

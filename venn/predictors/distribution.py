@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
 from venn.labels import Real
-from venn.machines.digests import digest_of, digests_of
-from venn.machines.frozen import ObjectRows, clean_row
-from venn.machines.kernel_ridge import KernelRidge, Lines
-from venn.machines.kernels import MultiscaleLaplacian
+from venn.machines.digests import digest_of
+from venn.machines.kernel_ridge import Lines
 from venn.machines.machine import checked_machine
-from venn.machines.number_stack import NumberFit
-from venn.machines.scale import Scale, ScaleLike, checked_scale
-from venn.machines.stack import dense
 from venn.machines.window import inside
 from venn.parameters import fraction, integer, number, optional
 from venn.prediction import ClassIntervals, Floats, Integers
 from venn.predictors.distribution_inductive import scorer_of_numbers
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule
 from venn.predictors.learning import (
-    History,
     Mergeable,
     MergingReader,
     OnMachine,
-    Predictor,
-    held_features,
-    held_history,
 )
-from venn.saved import base, component, held_finite, held_int, held_rows, own, param, state
-from venn.schedules import Prefix, Schedule, checked_schedule
+from venn.saved import base, component, held_finite, held_rows, param
+from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
 # --------------------------------------------------------------------------------------------------------- distribution
@@ -441,187 +431,3 @@ class VennAbersRegressor(Inductive[Any]):
     def new_reader(self) -> MergingReader:
         """Return what keeps forecasts with their labels."""
         return Forecasts()
-
-
-# ------------------------------------------------------------------------------------------------- distribution stacked
-# Predictive distributions by a ridge machine around a stack: all examples teach, the later ones are ranked.
-
-C = 10.0  # of the machine before the first training
-LANDMARKS = 2000
-
-
-def _held_fit(name: str, fit: Any, d: int | None) -> NumberFit | None:
-    if not isinstance(fit, NumberFit | None) or (fit is not None and fit.features != d):
-        raise ValueError(f"{name} must be a NumberFit of {d} features, or None, got {fit!r}")
-    return fit
-
-
-def _held_ridge(name: str, ridge: Any, n: int) -> KernelRidge:
-    if not isinstance(ridge, KernelRidge) or ridge.learned != n:
-        raise ValueError(f"{name} must be a KernelRidge that has learned {n} examples, got {ridge!r}")
-    return ridge
-
-
-def _checked_scale(name: str, scale: Any) -> Any:
-    return checked_scale("scale", scale)
-
-
-def first_ridge(scale: Any) -> KernelRidge:
-    """Return the machine before the first training."""
-    return KernelRidge(MultiscaleLaplacian(), C, scale=scale)
-
-
-@component
-class StackedDistribution(Predictor):
-    """Predictive distributions for a number with nothing to choose, for up to some thousands of examples.
-
-    At growing numbers of examples trees, their weights, a penalty and a model of the spread are fitted to the first
-    examples, as a `NumberStack` does it. Around that stands kernel ridge regression, exact online: it learns what the
-    trees leave of all labels, and an example counts the less the larger its spread is. Ranks as those of
-    `ConformalDistribution` are then made of studentised residuals of the later examples, which the fit has not seen.
-
-    Before the first training it is a `ConformalDistribution` on a `KernelRidge` with its scale.
-
-    Theorems when examples are exchangeable: given the examples that the last training has used, all later ones are
-    treated alike. So `p_value` of the true label is uniform on [0, 1] at each step; and from one training to the next
-    the p-values are independent. How narrow intervals are is no theorem.
-
-    Parameters
-    ----------
-    schedule : Schedule, optional
-        When to train, and on which share. By default `Prefix(0.6, first=125)`.
-    scale : Scale, default Scale(teach=True)
-        Of the objects until the first training.
-    seed : int >= 0, default 0
-        Of the random numbers that break ties, one for each step and object.
-
-    Attributes
-    ----------
-    n : int
-        Number of examples learned.
-    fit : NumberFit or None
-        What was fitted last.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not as described.
-
-    Examples
-    --------
-    >>> model = StackedDistribution(Prefix(0.5, first=40))
-    >>> rng = np.random.default_rng(0)
-    >>> for x in rng.uniform(size=(60, 2)):
-    ...     model.learn_one(x, 2 * x[0])
-    >>> prediction = model.predict_one([0.5, 0.5])
-    >>> bool(abs(prediction.label - 1) < 0.2), prediction.guaranteed
-    (True, 'error rate')
-    """
-
-    schedule: Schedule = param(checked_schedule, default=Prefix(0.6, first=125))
-    scale: ScaleLike = param(_checked_scale, default=Scale(teach=True))
-    seed: int = param(integer, 0, default=0)
-
-    n: int = state(held_int, start=0)
-    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
-    _history: History | None = state(
-        held_history, own(lambda m: m.n), start=own(lambda m: History(Real())), within=True
-    )
-    fit: NumberFit | None = state(_held_fit, own(attrgetter("_features")), start=None)
-    _fitted: int = state(held_int, 0, own(attrgetter("n")), start=0)
-    _ridge: Any = state(_held_ridge, own(lambda m: m.n), start=own(lambda m: first_ridge(m.scale)))
-
-    classes = ()
-
-    def derive(self) -> None:
-        """Look at when it trains next; draw nothing yet."""
-        self.space = Real()
-        self._smoothing = Smoothing(self.seed)
-        self._next = None if self._history is None else self.schedule.next_training(self.n)
-        self._asked: tuple[bytes, tuple[Any, float, float]] | None = None  # the last object, as the machine takes it
-
-    # --------------------------------------------------------------- predicting
-
-    def predict_one(self, x: Any) -> PredictiveDistribution:
-        """Return the predictive distribution for `x`; leaves no trace.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row
-        """
-        row = clean_row(x, self._features)
-        offset, _, lines = self._answer(row)
-        tau = self._smoothing.at(self.n, int(digests_of(row)[0]))
-        points = np.sort(lines.critical_points(slice(self._spent(lines), None)))
-        if not len(points):
-            return PredictiveDistribution([], tau, origin=float(lines.test_scores[0]) + offset)
-        # Labels are compared as the machine knows them: less what the trees say.
-        return PredictiveDistribution(points + offset, tau, origin=lines.origin + offset, grid=lines.grid)
-
-    def _spent(self, lines: Lines) -> int:
-        """Return how many of the first examples are not ranked."""
-        return lines.aside if self.fit is None else self._fitted
-
-    def _placed(self, row: ObjectRows) -> tuple[Any, float, float]:
-        """Return an object as the machine takes it, what the trees say of it, and its weight."""
-        if self.fit is None:
-            return row[0], 0.0, 1.0
-        placed = self.fit.place(row)
-        said, spreads = self.fit.around(placed)
-        return self.fit.stretched(placed)[0], float(said[0]), self._weight(float(spreads[0]))
-
-    def _weight(self, spread: float) -> float:
-        fit: Any = self.fit
-        return float((fit.spread * fit.unit / spread) ** 2)
-
-    def _answer(self, row: ObjectRows) -> tuple[float, float, Lines]:
-        key = row.tobytes()
-        if self._asked is None or self._asked[0] != key:
-            self._asked = key, self._placed(row)
-        placed, offset, weight = self._asked[1]
-        return offset, weight, self._ridge.answer(placed, weight)
-
-    # ----------------------------------------------------------------- learning
-
-    def note(self, x: Any, y: Any) -> tuple[ObjectRows, float]:
-        """Return the example as rows and label, or raise what learning it would raise: the machine solves for it."""
-        row, label = clean_row(x, self._features), self.space.encode(y)
-        if self.fit is None:
-            self._ridge.check(row[0], label)
-        self._answer(row)
-        return row, label
-
-    def after_learning(self, x: Any, y: Any, noted: Any = None) -> None:
-        """Learn one example, and train if the schedule says so.
-
-        Raises
-        ------
-        NotConverged
-            A training failed: the example is learned, and what was fitted before goes on.
-        """
-        row, label = noted or self.note(x, y)
-        key = row.tobytes()
-        placed, offset, weight = self._asked[1] if self._asked and self._asked[0] == key else self._placed(row)
-        self._ridge.learn_one(placed, label - offset, weight)
-        self._features = row.shape[1]
-        self.n += 1
-        if self._history is not None:
-            self._history.append(row, np.array([label]), np.ones(1, np.bool_))
-            if self.n == self._next:
-                self._next = self.schedule.next_training(self.n)
-                self._train(*self._history.examples)
-                if self._next is None:
-                    self._history = None
-
-    def _train(self, X: Any, labels: Any, calibrates: Any) -> None:
-        """Fit to the examples that the schedule chooses, which must come first, and teach all to a new machine."""
-        m = int(np.count_nonzero(~self.schedule.split(calibrates, np.random.default_rng(0))))
-        fit, offsets, spreads = NumberFit.of(dense(X[:m]), labels[:m], LANDMARKS)
-        placed = fit.place(X)
-        later = fit.around(placed[m:])
-        offsets, spreads = (np.concatenate(both) for both in zip((offsets, spreads), later, strict=True))
-        weights = (fit.spread * fit.unit / spreads) ** 2
-        ridge = KernelRidge(MultiscaleLaplacian(), fit.C, scale=False)
-        for row, label, weight in zip(fit.stretched(placed), labels - offsets, weights.tolist(), strict=True):
-            ridge.learn_one(row, label, weight)
-        self.fit, self._ridge, self._fitted, self._asked = fit, ridge, m, None
