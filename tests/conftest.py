@@ -23,6 +23,7 @@ import stand_ins
 from naive import svm
 
 import venn
+import venn.shifts
 from streams.loaded import CAR, car_rows
 
 # A run in the background of a script ignores Ctrl-C, and so would every program that a test starts.
@@ -147,7 +148,8 @@ def public():
 @functools.cache
 def named():
     rooms = [room for name in venn.__all__ if inspect.ismodule(room := getattr(venn, name))]
-    found = {name: getattr(room, name) for room in rooms if room is not venn.scale for name in room.__all__}
+    rooms = [*(room for room in rooms if room is not venn.scale), venn.shifts]
+    found = {name: getattr(room, name) for room in rooms for name in room.__all__}
     del found["ByScores"]  # a base class, of measures and of taxonomies
     return found
 
