@@ -119,8 +119,14 @@ def undrawn():
 
 @pytest.fixture
 def few_trees(monkeypatch):
-    """Let forests have 30 trees, not 100: enough that each example is left out by some, and a third of the time."""
+    """Let forests have 30 trees, not 100: enough that each example is left out by some, and a third of the time.
+
+    Boosting has a fifth of its rounds.
+    """
     monkeypatch.setattr("venn.machines.stack.TREES", 30)
+    monkeypatch.setattr("venn.machines.stack.LEAVES", 20)
+    monkeypatch.setattr("venn.machines.number_stack.TREES", 30)
+    monkeypatch.setattr("venn.machines.number_stack.ROUNDS", 20)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from venn.cli import service
 from venn.cli.interrupt import Ending
 from venn.cli.service import Service
 
-MESSAGES = 8  # examples; with the answers that come alone some more messages
+MESSAGES = 6  # examples; with the answers that come alone some more messages
 
 
 @pytest.fixture(autouse=True)
