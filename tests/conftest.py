@@ -117,16 +117,17 @@ def undrawn():
         yield patch
 
 
-@pytest.fixture
-def few_trees(monkeypatch):
+@pytest.fixture(scope="module")
+def few_trees():
     """Let forests have 30 trees, not 100: enough that each example is left out by some, and a third of the time.
 
     Boosting has a fifth of its rounds.
     """
-    monkeypatch.setattr("venn.machines.stack.TREES", 30)
-    monkeypatch.setattr("venn.machines.stack.LEAVES", 20)
-    monkeypatch.setattr("venn.machines.number_stack.TREES", 30)
-    monkeypatch.setattr("venn.machines.number_stack.ROUNDS", 20)
+    with pytest.MonkeyPatch.context() as patch:
+        for room, name, few in (("stack", "TREES", 30), ("stack", "LEAVES", 20), ("number_stack", "TREES", 30),
+                                ("number_stack", "ROUNDS", 20)):  # fmt: skip
+            patch.setattr(f"venn.machines.{room}.{name}", few)
+        yield
 
 
 @pytest.fixture(scope="session")
