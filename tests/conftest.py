@@ -119,12 +119,12 @@ def undrawn():
 
 @pytest.fixture(scope="module")
 def few_trees():
-    """Let forests have 30 trees, not 100: enough that each example is left out by some, and a third of the time.
+    """Let forests have 20 trees, not 100: enough that each example is left out by some, and a fifth of the time.
 
     Boosting has a fifth of its rounds.
     """
     with pytest.MonkeyPatch.context() as patch:
-        for room, name, few in (("stack", "TREES", 30), ("stack", "LEAVES", 20), ("number_stack", "TREES", 30),
+        for room, name, few in (("stack", "TREES", 20), ("stack", "LEAVES", 20), ("number_stack", "TREES", 20),
                                 ("number_stack", "ROUNDS", 20)):  # fmt: skip
             patch.setattr(f"venn.machines.{room}.{name}", few)
         yield
