@@ -23,6 +23,7 @@ import stand_ins
 from naive import svm
 
 import venn
+import venn.shifts
 from streams.loaded import CAR, car_rows
 
 # A run in the background of a script ignores Ctrl-C, and so would every program that a test starts.
@@ -116,10 +117,17 @@ def undrawn():
         yield patch
 
 
-@pytest.fixture
-def few_trees(monkeypatch):
-    """Let forests have 30 trees, not 100: enough that each example is left out by some, and a third of the time."""
-    monkeypatch.setattr("venn.machines.stack.TREES", 30)
+@pytest.fixture(scope="module")
+def few_trees():
+    """Let forests have 20 trees, not 100: enough that each example is left out by some, and a fifth of the time.
+
+    Boosting has a fifth of its rounds.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for room, name, few in (("stack", "TREES", 20), ("stack", "LEAVES", 20), ("number_stack", "TREES", 20),
+                                ("number_stack", "ROUNDS", 20)):  # fmt: skip
+            patch.setattr(f"venn.machines.{room}.{name}", few)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -147,7 +155,8 @@ def public():
 @functools.cache
 def named():
     rooms = [room for name in venn.__all__ if inspect.ismodule(room := getattr(venn, name))]
-    found = {name: getattr(room, name) for room in rooms if room is not venn.scale for name in room.__all__}
+    rooms = [*(room for room in rooms if room is not venn.scale), venn.shifts]
+    found = {name: getattr(room, name) for room in rooms for name in room.__all__}
     del found["ByScores"]  # a base class, of measures and of taxonomies
     return found
 

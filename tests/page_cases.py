@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from time import time
 from typing import Any, NamedTuple
 
@@ -129,12 +130,10 @@ def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: 
     Labels come `late` questions after theirs; from one question to the next `pace` seconds pass; the last event was
     now, or a long time ago. `after`: a second later the run ended, after so many events more than the file holds.
     """
-    n = {"too early to say": 90}.get(state, 1500)
-    rng = np.random.default_rng(3)
-    names = kinds.split()
+    made, last = lived("as claimed" if state == "silent" else state, kinds, late)
+    n, names = len(made) - late, kinds.split()
     end = time() - (20 * pace if state == "silent" else 0.0)
-    begun = end - (n + late) * pace
-    told = {name: Monitor(CLASSES) for name in names}
+    begun = end - len(made) * pace
     journal = Journal(path)
     journal.open({
         "classes": list(CLASSES), "names": names, "alone": len(names) == 1, "created": begun, "start": 0,
@@ -142,29 +141,56 @@ def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: 
     })  # fmt: skip
     event, asked = 0, []
     with journal:
-        for number in range(1, n + late + 1):
+        for number, one in enumerate(made, 1):
             now = begun + number * pace
-            made, y = truthful(rng, kinds)
-            change = {"changed": 900, "doubtful": 1460}.get(state, n + late)
-            if number > change:
-                y = (y + 1) % 3 if state == "changed" or rng.random() < 0.8 else y
             event += 1
-            asked.append((event, made, y))
+            asked.append(event)
             step = max(number - late, 1) - 1
-            journal.ask(QuestionRow(event, f"order-{10_000 + number}", step, b"", encode(made), now))
+            journal.ask(QuestionRow(event, f"order-{10_000 + number}", step, b"", one.said, now))
             if number <= late:
                 continue
             step, event = number - late, event + 1
-            question, made, y = asked[step - 1]
-            journal.answer(step, event, question, now, y)
-            for name, monitor in told.items():
-                for place, alarm in enumerate(monitor.update(made[name], CLASSES[y]), monitor.count):
-                    journal.ring(name, place, step, now, alarm)
-            if step % 8 == 0:
-                journal.draw(step, now, {name: figures(one) for name, one in told.items()})
-        for name, one in told.items():
-            seen = one.snapshot()
+            journal.answer(step, event, asked[step - 1], now, made[step - 1].y)
+            for name, place, alarm in one.alarms:
+                journal.ring(name, place, step, now, alarm)
+            if one.drawn:
+                journal.draw(step, now, one.drawn)
+        for name, seen in last.items():
             journal.show(name, n, end, {"told": seen, "monitor": seen})
         if after is not None:
             journal.reach(ENDED, {"time": end + 1, "events": event + after})
     journal.close()
+
+
+class Lived(NamedTuple):
+    """A question, its label, and what its answer brought."""
+
+    said: bytes
+    y: int
+    alarms: list[tuple[str, int, Alarm]]
+    drawn: dict[str, Any]
+
+
+@cache
+def lived(state: str, kinds: str, late: int) -> tuple[list[Lived], dict[str, Any]]:
+    """Return what happens in a run in a state, whenever it does, and what its monitors show at the end."""
+    n = {"too early to say": 90}.get(state, 1500)
+    rng = np.random.default_rng(3)
+    told = {name: Monitor(CLASSES) for name in kinds.split()}
+    asked, found = [], []
+    for number in range(1, n + late + 1):
+        made, y = truthful(rng, kinds)
+        change = {"changed": 900, "doubtful": 1460}.get(state, n + late)
+        if number > change:
+            y = (y + 1) % 3 if state == "changed" or rng.random() < 0.8 else y
+        asked.append((made, y))
+        alarms: list[tuple[str, int, Alarm]] = []
+        step = number - late
+        if step > 0:
+            for name, monitor in told.items():
+                said, truth = asked[step - 1]
+                rung = monitor.update(said[name], CLASSES[truth])
+                alarms += [(name, place, alarm) for place, alarm in enumerate(rung, monitor.count)]
+        drawn = {name: figures(one) for name, one in told.items()} if step > 0 and step % 8 == 0 else {}
+        found.append(Lived(encode(made), y, alarms, drawn))
+    return found, {name: one.snapshot() for name, one in told.items()}

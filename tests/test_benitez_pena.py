@@ -116,7 +116,7 @@ def test_ranks_share_ties():
 # Methods ---------------------------------------------------------------------------------------------
 
 
-def made(n=70, m=30, d=2, noise=0.7, seed=0):
+def made(n=40, m=20, d=2, noise=0.7, seed=0):
     """Return a fold of a made-up set, and the labels of its new objects."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n + m, d))
@@ -126,6 +126,7 @@ def made(n=70, m=30, d=2, noise=0.7, seed=0):
 
 def test_scores_are_held_out_where_they_say_so():
     fold, _ = made()
+    n = len(fold.y)
     scores = machines.svm_scores(fold, 5, seed=1)
     C, signs = float(scores["C"]), 2.0 * fold.y - 1
 
@@ -138,10 +139,10 @@ def test_scores_are_held_out_where_they_say_so():
         own, new = again(~out)
         np.testing.assert_allclose(scores["cross"][out], own[out], atol=1e-3)
         np.testing.assert_allclose(scores["new_by_part"][k], new, atol=1e-3)
-    own, new = again(np.setdiff1d(np.arange(70), scores["held"]))
+    own, new = again(np.setdiff1d(np.arange(n), scores["held"]))
     np.testing.assert_allclose(scores["held_scores"], own[scores["held"]], atol=1e-3)
     np.testing.assert_allclose(scores["held_new"], new, atol=1e-3)
-    np.testing.assert_allclose(scores["new"], again(np.arange(70))[1], atol=1e-3)
+    np.testing.assert_allclose(scores["new"], again(np.arange(n))[1], atol=1e-3)
     assert machines.CS[int(np.argmax(scores["accuracies"]))] == C
 
 
@@ -183,7 +184,7 @@ def test_a_large_part_takes_the_inductive_predictor_with_the_counts_of_the_defin
 # Resamples and control -------------------------------------------------------------------------------
 
 
-PLAN = control.Plan(resamples=15, splits=1, largest=24, most_new=20, few=3, Cs=(0.1,), levels=(0.5, 0.9), seconds=20.0)
+PLAN = control.Plan(resamples=15, splits=1, largest=16, most_new=20, few=3, Cs=(0.1,), levels=(0.5, 0.9), seconds=20.0)
 
 
 def test_moving_the_threshold_moves_positives_up_and_negatives_with_them():
@@ -214,7 +215,7 @@ def test_constrained_problems_are_all_accounted_for():
     y = (X[:, 0] + rng.normal(size=60) > 0).astype(np.int64)
     found = control.constrained(sets.Set("made up", X, y, 2, "x"), PLAN, 0)
     assert found["outcomes"].sum(axis=1).tolist() == [3, 3]
-    assert (int(found["trained"]), int(found["new"])) == (24, 20)
+    assert (int(found["trained"]), int(found["new"])) == (16, 20)
     assert found["Ctrl1"].shape == found["Ctrl2"].shape == (2, 3)
 
 

@@ -265,12 +265,6 @@ def test_any_number_of_threads_gives_the_same_bits(kind):
                 machine.unlearn_one(i // 5)
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1.5, True, "2", None])
-def test_threads_must_be_a_number_of_threads(bad):
-    with pytest.raises((ValueError, TypeError), match=r"threads must be an integer >= 1, got "):
-        venn.OneVsAllSVM(venn.RBF(0.5), 2.0, [0, 1], threads=bad)
-
-
 def test_objects_that_depend_on_the_margin_are_told_from_those_that_nearly_do(monkeypatch):
     """A linear kernel on nominal features: 20 members at most, all others depend; a wrong guess ends a path."""
     calls = []

@@ -20,6 +20,42 @@ from venn.saved import own
 
 NO_NUMBERS = ("x", None, True, [0.5])
 HUGE = 10**400
+NO_SEQUENCES = ("ab", 0.5, None)
+OF_NUMBERS_ABOVE_ZERO = ([(1.0, 0.0), (math.nan,), (HUGE,)], [*NO_SEQUENCES, (), (True,)])
+PROBABILITIES = (
+    [(1.5, -0.5), (0.5, 0.5 + 2e-9), (0.5, 0.4), (1.0,), (), (0.5, math.nan), (0.5, math.inf), (HUGE, 1)],
+    [*NO_SEQUENCES, ("0.5", "0.5"), (True, False), (0.5 + 0j, 0.5), {0: 0.5, 1: 0.5}, {0.25, 0.75}, [[0.25] * 2] * 2],
+)
+
+# By check: what it must refuse with ValueError, and what with TypeError; for c classes where it is told how many.
+REFUSED = {
+    "checked_labels": (
+        [[], [0], [0, 0], [1, True], [0, math.nan]],
+        [*NO_SEQUENCES, b"ab", [[0], [1]], {"a", "b"}],
+    ),
+    "checked_kernel": ([], [None, "rbf", 0.5, venn.RBF, lambda x, z: 1.0]),
+    "checked_gamma": ([0, -1.0, math.nan, math.inf, HUGE, "wide"], [None, True, [0.5]]),
+    "_checked_kernels": ([[]], ["rbf", [venn.RBF(1.0), 3], None]),
+    "checked_penalties": ([*OF_NUMBERS_ABOVE_ZERO[0], (1e-301,)], OF_NUMBERS_ABOVE_ZERO[1]),
+    "several_positive": OF_NUMBERS_ABOVE_ZERO,
+    "ascending": ([(0,), (5, 5), (7, 3)], ["ab", 5, (1.5,), (True,)]),
+    "rising": ([(), (0.1, 0.1), (0.2, 0.1), (0.0,), (math.nan,)], [*NO_SEQUENCES, (True,)]),
+    "increasing": ([(), (1.0, 1.0), (2.0, 1.0), (math.inf,), (math.nan,), (HUGE,)], [*NO_SEQUENCES, ("x",)]),
+    "probabilities": PROBABILITIES,
+    "_rate": ([0.0, 1.1, -HUGE, HUGE, math.nan], list(NO_NUMBERS)),
+    "_rates": ([(0.1, math.nan), (0.1, -HUGE), (0.1, 0.0), (1.1,)], [*NO_SEQUENCES, (), (True,)]),
+    "_fine": ([1, 4097, HUGE], [*NO_NUMBERS, 2.0]),
+}
+OF_CLASSES = {
+    "checked_class_weights": lambda c: (
+        [(1.0,) * (c - 1), (1.0,) * (c + 1), (0,) * c],
+        ["ab", 0.5, *((bad,) * c for bad in (-1, math.nan, "2", True, HUGE))],
+    ),
+    "_checked_costs": lambda c: (
+        [(1.0,) * (c - 1), (1.0,) * (c + 1), *((bad,) * c for bad in (0, -1, math.nan, math.inf, HUGE))],
+        [*NO_SEQUENCES, (True,) * c, ("1",) * c],
+    ),
+}
 
 
 def values(check, *arguments):
@@ -30,6 +66,12 @@ def values(check, *arguments):
     if check is parameters.optional:
         wrong, strange = values(*arguments)
         return wrong, [one for one in strange if one is not None]
+    called = getattr(check, "__name__", "")
+    if called in OF_CLASSES:
+        (classes,) = arguments
+        return OF_CLASSES[called](classes if isinstance(classes, int) else len(classes))
+    if called in REFUSED:
+        return REFUSED[called]
     bounds = {
         parameters.fraction: [0, 1, -0.5, 1.5], parameters.share: [-1e-9, 1.1], parameters.above_one: [1, 0.5, HUGE],
         parameters.positive: [0, -1.0, HUGE], parameters.not_negative: [-1e-9, HUGE], parameters.number: [HUGE],
@@ -89,5 +131,14 @@ def test_what_is_declared_is_what_is_refused(name):
 
 
 def test_enough_is_declared_for_that():
-    assert len(DECLARED) > 60
-    assert {"Power", "Monitor", "Prefix", "Conformal", "InductiveConformal", "InductiveDistribution"} <= DECLARED.keys()
+    assert len(DECLARED) > 90
+    assert sum(field.check is not None for make in DECLARED.values() for field in make().declared) > 240
+    assert {
+        "Power",
+        "Monitor",
+        "Prefix",
+        "Conformal",
+        "InductiveConformal",
+        "InductiveDistribution",
+        "PriorShift",
+    } <= DECLARED.keys()

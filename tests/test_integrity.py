@@ -212,6 +212,7 @@ def test_an_id_that_only_a_damaged_index_has(path):
     online = begun(path)
     with pytest.raises(JournalError, match=f"the index of ids has {fresh}, which no question has"):
         online.ask([0.0, 0.0], fresh)
+    abandon(online)
 
 
 def test_an_id_that_only_a_damaged_question_has(path):
@@ -220,6 +221,7 @@ def test_an_id_that_only_a_damaged_question_has(path):
     online = begun(path)
     with pytest.raises(JournalError, match="questions, event 1, is not as written"):
         online.ask([0.0, 0.0], 1000)
+    abandon(online)
 
 
 def test_a_start_reads_what_comes_after_the_checkpoint(path):
@@ -363,7 +365,9 @@ def test_nothing_is_lost_where_the_damage_is_beside_the_events(path):
     assert rows["alarms"] == []
     found = venn.online.verify(path.with_name("rescued.db"))
     assert found.checkpoints == 2
-    assert begun(path.with_name("rescued.db")).position("a source") == {"offset": 7}
+    online = begun(path.with_name("rescued.db"))
+    assert online.position("a source") == {"offset": 7}
+    abandon(online)
 
 
 def test_the_first_page_is_made_again(path):

@@ -39,7 +39,7 @@ def abandon(online):
 @pytest.mark.parametrize("every", [7, 1000], ids=["checkpoints", "none"])
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_run_goes_on_after_every_event(name, every, tmp_path):
-    events = events_of(11)
+    events = events_of(8)
     whole = opened(tmp_path / "whole.db", name)
     happen(whole, events)
     for event in events:

@@ -169,8 +169,6 @@ def test_a_bad_label_is_refused(bad):
 
 
 def test_what_cannot_be_solved_is_refused():
-    with pytest.raises(ValueError, match="C must be a finite number > 0, got 0"):
-        KernelRidge(venn.RBF(1.0), 0)
     machine = KernelRidge(venn.Linear(), 1e12)
     machine.learn_one([0.0, 1.0], 0.0)
     machine.learn_one([1e-3, 1.0], 1.0)

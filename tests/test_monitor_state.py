@@ -136,12 +136,6 @@ def test_what_is_proved_of_means_is_asked_of_the_present_period_only():
     assert (one.verdict().state, period.verdict().state) == ("doubtful", "as claimed")
 
 
-@pytest.mark.parametrize("restarts", [(0,), (5, 5), (7, 3), "ab", 5, (1.5,)])
-def test_restarts_that_are_none_are_refused(restarts):
-    with pytest.raises((TypeError, ValueError), match="restarts must be"):
-        venn.Monitor(["no", "yes"], restarts=restarts)
-
-
 class KeepsItsLevel(venn.Monitor):
     """A broken variant: each period has the whole level."""
 

@@ -16,6 +16,8 @@ from venn.online import Forecaster
 from venn.predictors import ConformalDistribution, StackedDistribution
 from venn.schedules import Prefix
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 def stream(n, seed=0):
     """Columns on scales of 1e-3 to 1e6; labels whose noise grows with the last one, and which are full of ties."""
@@ -105,7 +107,7 @@ def p_values(seed):
 
 
 @pytest.fixture(scope="module")
-def found():
+def found(few_trees):
     """(streams, steps, 5): from one training to beyond the hand-over."""
     return np.array([p_values(seed) for seed in range(8)])
 

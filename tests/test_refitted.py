@@ -1,4 +1,4 @@
-"""Batch classifiers as online predictors: the loop they stand for, and the contract of all predictors."""
+"""Batch classifiers as online predictors: the loop they stand for, and what can fail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_contract import BAD_LABELS, BAD_OBJECTS
 
 import venn
 from venn.predictors.refits import Refitted
@@ -206,62 +205,7 @@ def test_bad_parameters(arguments, message):
         Refitted(*arguments[:2], **dict(*arguments[2:]))
 
 
-@pytest.mark.parametrize("what", [*BAD_OBJECTS, *(f"label {name}" for name in BAD_LABELS)])
-def test_nothing_is_learned_from_a_refused_example(what):
-    bad_label = what.removeprefix("label ") if what.startswith("label ") else None
-    x = [0.1, 0.2] if bad_label else BAD_OBJECTS[what]
-    y = BAD_LABELS[bad_label] if bad_label else "a"
-    X, labels_ = stream(4, 14)
-    subject, twin = made(), made()
-    for i in range(14):
-        if i in (1, 7):
-            for refuses in (subject.learn_one, subject.note, subject.after_learning):
-                with pytest.raises((ValueError, TypeError), match="y must" if bad_label else "x must"):
-                    refuses(x, y)
-            if not bad_label:
-                with pytest.raises((ValueError, TypeError), match="x must"):
-                    subject.predict_one(x)
-        assert subject.n == twin.n == i
-        np.testing.assert_array_equal(subject.predict_one(X[i]).proba, twin.predict_one(X[i]).proba)
-        subject.note(X[i], labels_[i])
-        subject.learn_one(X[i], labels_[i])
-        twin.learn_one(X[i], labels_[i])
-
-
-def test_a_refused_first_example_fixes_nothing():
-    model = made()
-    with pytest.raises(ValueError, match="y must"):
-        model.learn_one([1.0, 2.0, 3.0], "d")
-    model.predict_one([1.0])
-    learned(model, *stream(5, 8))
-
-
 # ------------------------------------------------------------------------------------------ a good predictor
-
-
-def test_predicting_is_pure():
-    X, y = stream(6)
-    silent, curious = made(), made()
-    for i in range(30):
-        first = curious.predict_one(X[i]).proba
-        for other in (X[i // 2], X[i] + 0.3, X[i]):
-            curious.predict_one(other)
-        np.testing.assert_array_equal(silent.predict_one(X[i]).proba, first)
-        curious.learn_one(X[i], y[i])
-        silent.learn_one(X[i], y[i])
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))], ids=["deepcopy", "pickle"])
-def test_copies_go_on_alone(copied):
-    X, y = stream(7)
-    subject = learned(made(), X[:15], y[:15])
-    twin = copied(subject)
-    before = twin.predict_one(X[0]).proba
-    learned(subject, X[15:], y[15:])
-    np.testing.assert_array_equal(twin.predict_one(X[0]).proba, before)
-    learned(twin, X[15:], y[15:])
-    for x in X:
-        np.testing.assert_array_equal(subject.predict_one(x).proba, twin.predict_one(x).proba)
 
 
 def test_repr_can_be_typed_and_the_estimator_given_is_nobody_elses():

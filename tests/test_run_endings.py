@@ -23,7 +23,7 @@ from venn.cli import service
 from venn.cli.commands import Ending
 from venn.cli.service import Service
 
-MESSAGES = 8  # examples; with the answers that come alone some more messages
+MESSAGES = 6  # examples; with the answers that come alone some more messages
 
 
 @pytest.fixture(autouse=True)
@@ -207,7 +207,7 @@ def test_a_line_of_standard_input_that_nobody_ends_is_not_waited_for(tmp_path, e
     assert ended([*arguments, *OPTIONS], 1, True) == len(events(2))
 
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTERM, signal.SIGKILL)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL)
 
 
 def test_signals_to_processes_at_work_leave_what_an_undisturbed_run_leaves(tmp_path):

@@ -229,14 +229,6 @@ def test_bad_weights_are_refused(name, bad):
             machine.hypotheses([1.0], asked)
 
 
-@every_machine
-@pytest.mark.parametrize("bad", [(1.0,), (1, 2, 3), (1, 0), (1, -1), (1, np.nan), (1, "2"), 3, "ab", (1, True)])
-def test_bad_class_weights_are_refused(name, bad):
-    make, _ = MACHINES[name]
-    with pytest.raises((ValueError, TypeError), match="class_weights must be 2 finite numbers > 0"):
-        make(venn.RBF(GAMMA), 2.0, ["a", "b"], bad)
-
-
 @pytest.mark.parametrize("name", ["one vs all", "least squares"])
 def test_readers_of_one_table_refuse_several(name):
     machine = MACHINES[name][0](venn.RBF(GAMMA), 2.0, ["a", "b", "c"], (1, 2, 3))
@@ -269,8 +261,6 @@ def test_a_weight_that_no_float_holds_is_refused():
     machine = venn.LeastSquaresSVM(venn.RBF(GAMMA), 2.0, range(3))
     with pytest.raises(ValueError, match="weight must be a finite number"):
         machine.learn_one([0.0], 0, 10**400)
-    with pytest.raises((TypeError, ValueError), match="class_weights must be"):
-        venn.LeastSquaresSVM(venn.RBF(GAMMA), 2.0, range(3), (10**400, 1, 1))
 
 
 @pytest.mark.parametrize("weight", [1e-8, 1e-9, 1e-12, 1e-300])
