@@ -248,6 +248,17 @@ def test_the_path_is_named(tmp_path):
         venn.load(path)
 
 
+def test_a_memory_of_more_steps_than_the_file_has_bytes_comes_back():
+    watch = venn.monitors.FloorWatch(0.9, memory=10_000)
+    watch.update(1.0)
+    again = unpack(pack(watch))
+    for one in (watch, again):
+        for _ in range(300):
+            one.update(0.0)
+    assert again.mean(10_000) == 1 / 301
+    assert pack(again) == pack(watch)
+
+
 HUGE = 300_000_000
 APART = {*MACHINES, *RUNNING, *PARAMETERS} - {"SlidingWindow"}
 
@@ -266,10 +277,12 @@ FORGED = set()
 
 
 @pytest.mark.parametrize("kind", ["parameters", "state"])
-@pytest.mark.parametrize("name", [*SUBJECTS, *RUNNING, *PARAMETERS])
+@pytest.mark.parametrize("name", [*SUBJECTS, *RUNNING, *PARAMETERS, "columns", "class drift", "numbers"])
 def test_a_forged_number_makes_no_room(name, kind):
     """What a header declares is compared with the bytes of the file before anything of that size is made."""
-    if name in RUNNING:
+    if name in hostile_checkpoints.SUBJECTS:
+        things = [hostile_checkpoints.SUBJECTS[name]()]
+    elif name in RUNNING:
         things = [stepped(name, 0)]
     elif name in SUBJECTS:
         things = [SUBJECTS[name]()]

@@ -217,7 +217,7 @@ def test_losses_of_every_sort():
         (lambda: Floor(1.0), "at must be such that a loss in"),
         (lambda: Floor("x"), "at must be a finite number"),
         (lambda: Floor(0.9, of="speed"), "of must be 'accuracy' or 'coverage'"),
-        (lambda: Floor(0.9, chance=0), r"chance must be a number in \(0, 1\)"),
+        (lambda: Floor(0.9, chance=0), r"chance must be a number in \(0, 1\]"),
         (lambda: Coverage(0.07), "epsilon must be one of"),
         (lambda: Cost({"a": {"b": 1}}), "costs must have a cost for every"),
         (lambda: venn.Monitor(CLASSES, floor="high"), "floor must be a Floor or a number"),

@@ -79,6 +79,16 @@ SUBJECTS = {
     ),
     "mixture of one": lambda: venn.predictors.ExpertMixture([venn.Scaler(hinge(), venn.maps.Platt())]),
     "restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 20)), venn.Monitor(CLASSES, window=5), 3),
+    "mixture": lambda: venn.TransductiveVennAbers(
+        venn.machines.Mixture(venn.machines.Bank(venn.RBF(0.5), CLASSES, (0.5, 5.0)))
+    ),
+    "handed over": lambda: venn.Forecaster(CLASSES, first=2, transductive=12, floor=venn.monitors.Floor(0.6)),
+    "numbers": lambda: venn.Forecaster(float, first=2),
+    "numbers handed over": lambda: venn.Forecaster(float, first=2, transductive=12),
+    "numbers stacked": lambda: venn.predictors.StackedDistribution(venn.schedules.Prefix(0.6, first=10)),
+    "columns": lambda: venn.monitors.Drift(first=3, columns=["p", "q"]),
+    "class drift": lambda: venn.monitors.ClassDrift(CLASSES, venn.monitors.AmongAll(2, size=9), first=3),
+    "floor": lambda: venn.monitors.FloorWatch(venn.monitors.Floor(0.6, chance=0.25), memory=5),
     "panel": lambda: venn.Panel(venn=venn.TransductiveVenn(m := squares()), conformal=venn.Conformal(m)),
 }
 
@@ -90,14 +100,28 @@ def checkpoints():
     for name, make in SUBJECTS.items():
         subject = make()
         for x, label in zip(X, y, strict=True):
-            subject.learn_one(x, label)
+            learn(subject, x, label)
         ask(subject, X[0])
         made[name] = checkpoint.pack(subject)
     return made
 
 
+def learn(subject, x, label):
+    code = CLASSES.index(label)
+    if isinstance(subject, venn.monitors.ClassDrift):
+        subject.update(x, label)
+    elif isinstance(subject, venn.monitors.Drift):
+        subject.update([float(x[0]), label])
+    elif isinstance(subject, venn.monitors.FloorWatch):
+        subject.update(code / 2, 0.25, 0.5)
+    else:
+        subject.learn_one(x, label if subject.classes else x[0] + code)
+
+
 def ask(subject, x):
-    if hasattr(subject, "predict_one"):
+    if hasattr(subject, "snapshot"):
+        subject.snapshot(), subject.state
+    elif hasattr(subject, "predict_one"):
         subject.predict_one(x)
     else:
         answer = subject.hypotheses(x)
@@ -197,14 +221,14 @@ def outcome(data):
         thing = checkpoint.unpack(data)
     except ValueError:
         return "refused"
-    if not (hasattr(thing, "learn_one") or hasattr(thing, "predict_one")):
+    if not (hasattr(thing, "learn_one") or hasattr(thing, "snapshot")):
         return "other"
     X, y = examples(6, 1)
     done = "used"
     for x, label in zip(X, y, strict=True):
         try:
             ask(thing, x)
-            thing.learn_one(x, label)
+            learn(thing, x, label)
         except MemoryError:
             raise
         except Exception as error:

@@ -26,6 +26,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from sklearn.ensemble import RandomForestClassifier
+
 import streams
 import venn
 from venn.labels import Real
@@ -115,6 +117,20 @@ def restarting_ridge() -> Made:
     return of_numbers(restarting=venn.predictors.Restarting(base, venn.Monitor(Real(), level=0.2)))
 
 
+def all_watched() -> Made:
+    bank = venn.machines.Bank(venn.RBF(0.1), CAR.classes, (1.0, 10.0))
+    panel = venn.Panel(mixture=venn.TransductiveVennAbers(venn.machines.Mixture(bank)))
+    objects = venn.monitors.Drift(venn.monitors.AmongAll(size=60), first=15, columns=True)
+    examples = venn.monitors.ClassDrift(CAR.classes, venn.monitors.AmongAll(size=40), first=15)
+    return panel, venn.monitors.together(panel, CAR.classes, objects=objects, examples=examples, floor=0.7)
+
+
+def on_trees() -> Made:
+    stream = streams.load("car", shuffle=1).take(300)
+    forest = RandomForestClassifier(20, random_state=0).fit([x for x, _ in stream], [y for _, y in stream])
+    return watched(venn.Forecaster(CAR.classes, scorer=forest, floor=0.7))
+
+
 SETUPS: dict[str, Callable[[], Made]] = {
     "hinge": on_hinge,
     "squares": on_squares,
@@ -145,6 +161,9 @@ SETUPS: dict[str, Callable[[], Made]] = {
     "numbers inductive": lambda: of_numbers(
         one=venn.predictors.InductiveDistribution(ridge(), schedule=venn.schedules.PrefixRestart(first=20, last=150))
     ),
+    "all watched": all_watched,
+    "lot": all_watched,
+    "trees": on_trees,
     "random": lambda: one(venn.InductiveVenn(squares(), schedule=venn.schedules.RandomAssignment(0.5, first=20))),
 }
 
@@ -154,7 +173,8 @@ def live(setup: str, path: Path, events: list[object], every: int, hasten: float
     predictor, monitors = SETUPS[setup]()
     if setup.startswith("numbers"):
         events = list(map(as_number, events))
-    online = venn.Online(predictor, monitors, Journal(path, every=every, share=1.0), patience=PATIENCE)
+    lot = venn.online.Lot(0.5) if setup == "lot" else None
+    online = venn.Online(predictor, monitors, Journal(path, every=every, share=1.0), patience=PATIENCE, labels=lot)
     batched = sum(map(ord, setup)) % 2 == 1
     while (place := online.asked + online.answered + refused(online)) < len(events):
         if not batched:

@@ -252,6 +252,11 @@ def fraction(name: str, value: Any) -> float:
     return _within(name, value, "a number in (0, 1)", 0.0, 1.0)
 
 
+def probability(name: str, value: Any) -> float:
+    """Return a number above 0, up to 1, or say what is wrong with the value."""
+    return _within(name, value, "a number in (0, 1]", 0.0, math.nextafter(1.0, 2.0))
+
+
 def _within(name: str, value: Any, requirement: str, low: float, high: float) -> float:
     if not is_number(value):
         raise TypeError(f"{name} must be {requirement}, got {value!r}")

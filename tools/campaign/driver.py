@@ -43,6 +43,12 @@ ATTACKS = {
     "late": ("labels", "trial", 300),
     "p-values": ("evidence", "trial", 120),
     "any sequence": ("sequences", "trial", 120),
+    "threads": ("living", "threads", 300),
+    "trainings": ("living", "trainings", 300),
+    "mixtures": ("living", "mixtures", 120),
+    "trees": ("living", "trees", 300),
+    "drifts": ("living", "drifts", 120),
+    "lots": ("living", "lots", 120),
 }
 MEMORY = 8 << 30  # bytes of address space that a worker may have
 KEPT = 5  # seeds that are remembered of failures of one kind

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from test_contract import (
     CLASSES,
     MACHINES,
@@ -101,6 +102,12 @@ def abers() -> Any:
     made = venn.maps.VennAbers()
     made.insert_many(P[:, 0], CODES == 0)
     return made
+
+
+def updated(monitor: Any, steps: Any) -> Any:
+    for step in steps:
+        monitor.update(*step)
+    return monitor
 
 
 def fitted(estimator: Any) -> Callable[[], Any]:
@@ -370,6 +377,15 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "FrozenScorer": frozen,
     "InductiveVenn of blocks": learned_many,
     "VennAbers": abers,
+    "FrozenScorer of trees": lambda: venn.FrozenScorer(DecisionTreeClassifier().fit(X, Y)),
+    "Forecaster after its hand-over": lambda: learned(
+        venn.Forecaster(CLASSES, first=2, transductive=8, floor=0.5), X[:14], Y[:14]
+    ),
+    "Drift of columns": lambda: updated(venn.monitors.Drift(columns=True), zip(X[:12], strict=True)),
+    "ClassDrift": lambda: updated(venn.monitors.ClassDrift(CLASSES), zip(X[:12], Y[:12], strict=True)),
+    "Online by lot": lambda: venn.Online(
+        venn.TransductiveVenn(squares()), venn.Monitor(CLASSES, floor=0.5), labels=venn.online.Lot(0.5)
+    ),
     "OneVsAllAbers": lambda: calibrated(venn.maps.OneVsAllAbers),
     "Online": online,
     "Record": record,
@@ -472,7 +488,14 @@ INNER = {
     "monitor",
     "sync",
     "count",
+    "declared",
+    "guess",
+    "judged",
+    "loss",
+    "mixed",
     "rank",
+    "weigh_table",
+    "weighed_ranks",
     "values",
     "under",
     "abandon",

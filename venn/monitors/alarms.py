@@ -477,6 +477,7 @@ class ShiryaevRoberts(ChangeDetector):
 # When a change began: an estimate from the latest steps, with its uncertainty.
 
 MEMORY = 1000  # steps
+FEWEST = 64  # numbers of a trace for which room is made at first: it grows, for a forged memory makes none
 MASS = 0.95
 SHOWN = np.log(20.0)  # evidence of a period that a change had begun in it
 TINY = 1e-12
@@ -594,14 +595,13 @@ class Trace(Saved):
     """
 
     of_event: bool = param(flag)
-    memory: int = param(integer, 1, sized=True)
+    memory: int = param(integer, 1)
 
     _numbers: Floats = state(_held_latest, own(lambda trace: trace.memory), start=own(lambda _: np.empty(0)))
 
     def derive(self) -> None:
-        """Make room: the latest stand in one piece, and when it is full they move to its start."""
+        """Count them: the latest stand in one piece, and when twice as many are there they move to the start."""
         self._end = len(self._numbers)
-        self._numbers = np.concatenate([self._numbers, np.empty(2 * self.memory - self._end)])
 
     @property
     def state(self) -> dict[str, Any]:
@@ -611,8 +611,12 @@ class Trace(Saved):
     def add(self, value: float) -> None:
         """Take note of the number of one step."""
         if self._end == len(self._numbers):
-            self._numbers[: self.memory] = self._numbers[self.memory :]
-            self._end = self.memory
+            if self._end < 2 * self.memory:
+                more = min(max(FEWEST, self._end), 2 * self.memory - self._end)
+                self._numbers = np.concatenate([self._numbers, np.empty(more)])
+            else:
+                self._numbers[: self.memory] = self._numbers[self.memory :]
+                self._end = self.memory
         self._numbers[self._end] = value
         self._end += 1
 

@@ -29,6 +29,7 @@ from venn.parameters import (
     is_number,
     number,
     optional,
+    probability,
     with_methods,
 )
 from venn.prediction import LEVELS, Floats
@@ -215,11 +216,6 @@ def _loss(name: str, value: Any) -> Loss:
     found: Loss = with_methods(name, value, "'accuracy', 'coverage', Cost(...) or a loss", "risk", "loss", "said",
                                has=["name"])  # fmt: skip
     return found
-
-
-def probability(name: str, value: Any) -> float:
-    """Return a number in (0, 1], or say what is wrong with it."""
-    return 1.0 if is_number(value) and value == 1 else fraction(name, value)
 
 
 @component
@@ -450,7 +446,7 @@ class FloorWatch(Saved):
     """
 
     floor: Floor = param(floor_of)
-    memory: int = param(integer, 1, default=MEMORY, sized=True)
+    memory: int = param(integer, 1, default=MEMORY)
 
     bets: FloorBets = state(_held_bets, BETTING, start=BETTING)
     bound: StitchedBound = state(held_like, BOUND, start=BOUND)

@@ -9,11 +9,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from venn.monitors.alarms import shares
-from venn.monitors.floor import probability
 from venn.monitors.kinds import kind_of
 from venn.monitors.monitor import WINDOW
 from venn.monitors.verdict import Verdict
-from venn.parameters import Parameters, integer, optional, with_methods
+from venn.parameters import Parameters, integer, optional, probability, with_methods
 from venn.prediction import LOG_LOSS, NOTHING, Prediction
 from venn.saved import component, param
 from venn.smoothing import Smoothing
