@@ -167,7 +167,7 @@ def _joined(
     categories: Sequence[Floats] | None = None,
     **more: Any,
 ) -> Parts:
-    """Return the parts of all trees one after the other: nodes without leaves, and leaves."""
+    """Return the parts of all trees one after the other: nodes without leaves, and leaves, equal ones once."""
     n = m = 0
     roots, each = [], []
     for tree in trees:
@@ -181,17 +181,24 @@ def _joined(
             )
         )  # fmt: skip
         n, m = n + int(asks.sum()), m + int(leaf.sum())
-    left, right, columns, thresholds, how, leaves = (np.concatenate(arrays) for arrays in zip(*each, strict=True))
+    left, right, columns, thresholds, how, values = (np.concatenate(arrays) for arrays in zip(*each, strict=True))
+    # Most leaves of a forest hold one class alone. Compared are the bytes, so that no zero changes its sign.
+    values = np.ascontiguousarray(values, np.float64)
+    _, first, place = np.unique(values.view(f"V{values.itemsize * values.shape[1]}")[:, 0], True, True)
+
+    def among(child: Any) -> Any:
+        return np.where(child < 0, -1 - place[-1 - child], child)
+
     counts = [0] * d if categories is None else [len(one) for one in categories]
     return {
         "missing": True,
-        "roots": np.array(roots, np.int64),
+        "roots": among(np.array(roots, np.int64)),
         "thresholds": thresholds.astype(np.float64),
-        "left": left.astype(np.int32),
-        "right": right.astype(np.int32),
+        "left": among(left).astype(np.int32),
+        "right": among(right).astype(np.int32),
         "columns": columns.astype(np.int32),
         "how": how.astype(np.int32),
-        "leaves": np.ascontiguousarray(leaves, np.float64),
+        "leaves": values[first],
         "sets": np.zeros((0, 8), np.uint32) if sets is None else sets,
         "places": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         "categories": np.zeros(0) if categories is None else np.concatenate(categories),
@@ -337,7 +344,9 @@ class FlatTrees(Saved):
             setattr(self, name, self._nodes[field])  # once in memory
 
     def __repr__(self) -> str:
-        return f"<FlatTrees: {len(self.roots)} trees, {len(self.leaves)} leaves, link={self.link!r}>"
+        return (
+            f"<FlatTrees: {len(self.roots)} trees, {len(self.roots) + len(self.thresholds)} leaves, link={self.link!r}>"
+        )
 
     @property
     def features(self) -> int:

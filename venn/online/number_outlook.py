@@ -13,7 +13,7 @@ DISTRIBUTION = "distribution"
 SHOWN = (0.01, 0.05, 0.1, 0.2)  # levels of intervals in tables
 
 
-class Parts(dict[str, Any]):
+class Parts(dict[Any, Any]):  # Any: an outlook of classes is asked for these, too
     """Predictions by the name of their predictor."""
 
     @property
