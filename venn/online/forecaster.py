@@ -153,7 +153,7 @@ class Outlook(Said):
         each = list(zip(self.classes, self.proba.round(3).tolist(), self.intervals.round(3).tolist(), strict=True))
         shown = ", ".join(f"{label!r}: {p:.3f} [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
         outside = any(not low <= p <= high for _, p, (low, high) in each)
-        return f"Outlook({shown}{'; what lies outside its brackets is of another predictor than these' * outside})"
+        return f"Outlook({shown}{'; forecasts and intervals are of two predictors' * outside})"
 
 
 class Outlooks(Said):
