@@ -15,7 +15,7 @@ from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from streams.checks import MANY, Doubtful, Floats, Integers, Label, distinct_names, warn
+from streams.checks import MANY, Doubtful, Floats, Integers, Label, distinct_names, means_missing, warn
 from streams.encoder import Column, Labels, also_in
 from streams.files import check_size, opened
 from streams.schema import (
@@ -69,6 +69,15 @@ class Trouble:
     strange: tuple[str, ...]  #: those that are not finite numbers
     unlabelled: bool = False  #: of the label: whether nothing is wrong with it but that it is missing in rows
 
+    def might_be(self, rows: int) -> str:
+        """Return the kind that would read the column of a file of so many rows, as a program writes it."""
+        gaps = tuple(text for text in self.strange if means_missing(text))
+        if len(gaps) == len(self.strange):
+            return "streams.Numeric(fill='median')" if self.values > len(gaps) else "streams.Skip()"
+        if self.values > min(MANY, rows // 2):
+            return "streams.Skip()"
+        return f"streams.Nominal({f'missing={gaps!r}' if gaps else ''})"
+
 
 class BadColumns(ValueError):
     """Columns with values that their kinds do not accept: the first trouble of each.
@@ -93,7 +102,11 @@ class BadColumns(ValueError):
         return lines + ([f"and {len(more)} more columns: {some_of(more)}"] if more else [])
 
     def __str__(self) -> str:
-        return "\n".join(self.lines(lambda trouble: trouble.remedy))
+        lines = self.lines(lambda trouble: trouble.remedy)
+        if all(type(one.kind) is Numeric and one.remedy.startswith(": declare") for one in self.troubles):
+            each = ", ".join(f"{one.column!r}: {one.might_be(self.rows)}" for one in self.troubles)
+            lines.append(f"add to schema: {{{each}}}")
+        return "\n".join(lines)
 
 
 class OtherDelimiter(Refused):

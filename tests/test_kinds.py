@@ -14,7 +14,8 @@ from naive import objects as naive_objects
 from scipy import stats
 
 import venn
-from venn.monitors import AmongAll, ClassDrift, Drift, column_drift, together, worst
+from venn.monitors import AmongAll, ClassDrift, Drift, class_drift, column_drift, together, worst
+from venn.monitors import drift as drift_module
 from venn.monitors.column_drift import ColumnDrift
 from venn.monitors.naming import Ties, rarity
 from venn.show.page.feed import FollowedRun
@@ -173,7 +174,28 @@ def test_after_a_while_a_column_may_be_named_again(monkeypatch):
         steps += [(alarm.step, drift.words) for alarm in drift.update(x)]
     assert [200 < step < 230 or 600 < step < 660 for step, _ in steps] == [True, True]
     assert all("'b' (middle" in words and "'a'" not in words for _, words in steps)
-    assert drift.found == []
+    assert [one.step for one in drift.found] == [steps[-1][0]]  # the latest stays known, the one before does not
+
+
+def test_what_was_named_is_told_as_long_as_its_change_lasts(monkeypatch):
+    """And alarms count all examples, those without a p-value, too."""
+    for module in (column_drift, class_drift, drift_module):
+        monkeypatch.setattr(module, "MEMORY", 100)
+    rng, objects, classes = (
+        np.random.default_rng(0),
+        Drift(first=30, columns=["a"]),
+        ClassDrift(["no", "yes"], first=30),
+    )
+    for step in range(740):
+        x, y = rng.normal(4 * (step >= 200) + step / 40 * (200 <= step < 500), size=1), ["no", "yes"][rng.integers(2)]
+        for alarm in (*objects.update(x), *classes.update(x, y)):
+            assert alarm.sentence.startswith((f"At question {step + 1} ", f"At step {step + 1} "))
+        if 230 <= step < 420:  # names of the round before, from 328 on
+            assert "column 'a'" in objects.verdict().kind
+            assert "of classes 'no' and 'yes'" in classes.verdict().kind
+        assert bool(objects.snapshot()["columns"]) == bool(objects.verdict().kind)
+    assert objects.verdict().kind == classes.verdict().kind == ""
+    assert "as claimed again, no alarm since" in objects.verdict().sentence
 
 
 @pytest.mark.parametrize("at", [0, 1, 45, 130, 180])
@@ -276,8 +298,8 @@ def test_the_worst_verdict_says_what_the_labels_do_not_tell():
     rng, monitor = np.random.default_rng(0), venn.Monitor(["no", "yes"])
     for _ in range(300):
         monitor.update(venn.prediction.Forecast(np.array([0.2, 0.8]), ("no", "yes")), "no")
-    assert "do not tell yet" in worst({"one": monitor.verdict(), "classes": quiet.verdict()}).sentence
-    assert "do not tell yet" not in worst({"one": monitor.verdict()}).sentence
+    assert "do not tell whether" in worst({"one": monitor.verdict(), "classes": quiet.verdict()}).sentence
+    assert "do not tell whether" not in worst({"one": monitor.verdict()}).sentence
     fine = venn.Monitor(["no", "yes"])
     drift = ClassDrift(["no", "yes"])
     for step in range(600):

@@ -180,9 +180,23 @@ def test_the_first_trouble_of_every_bad_column_is_told(write):
 def test_of_many_bad_columns_eight_are_told(write):
     names = [f"c{j}" for j in range(20)]
     path = write(",".join(names) + ",y\n" + "x," * 20 + "n\n")
-    with pytest.raises(ValueError, match=r"and 12 more columns: 'c8', 'c9'.* and 2 more$") as caught:
+    with pytest.raises(ValueError, match=r"and 12 more columns: 'c8', 'c9'.* and 2 more\n") as caught:
         streams.from_csv(path, "y")
-    assert len(str(caught.value).splitlines()) == 9
+    assert len(str(caught.value).splitlines()) == 10
+
+
+def test_the_last_line_has_the_schema_that_reads_the_file(write):
+    path = write(
+        "a,b,c,y\nred,1,2024-01-01,n\n,,2024-01-02,p\nred,3,2024-01-03,n\nblue,4,2024-01-04,p\nred,5,2024-01-05,n\nred,6,2024-01-06,n\n"
+    )
+    with pytest.raises(tables.BadColumns) as caught:
+        streams.from_csv(path, "y")
+    last = str(caught.value).splitlines()[-1]
+    assert last == (
+        "add to schema: {'a': streams.Nominal(missing=('',)), 'c': streams.Skip(), 'b': streams.Numeric(fill='median')}"
+    )
+    schema = eval(last.removeprefix("add to schema: "), {"streams": streams})
+    assert streams.from_csv(path, "y", schema=schema).features == ("a=", "a=blue", "a=red", "b")
 
 
 def test_a_row_of_another_length_ends_the_search(write):

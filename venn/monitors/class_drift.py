@@ -281,14 +281,30 @@ class ClassDrift(TakesTurns, Saved):
 
     def _bet(self, place: int, evidence: Exchangeability, p: float) -> list[Alarm]:
         """Bet on a p-value, and take note of what rings."""
-        rung = [replace(one, step=self.n) for one in evidence.update({evidence.name: p}, 0.0)]  # type: ignore[arg-type]
+        rung = [self._told(one) for one in evidence.update({evidence.name: p}, 0.0)]  # type: ignore[arg-type]
         if rung:
             self._note(place, evidence)
         return rung
 
+    def _told(self, alarm: Alarm) -> Alarm:
+        """Return an alarm with the number of the example, and in words that say which p-values it is about."""
+        seldom = f"this alarm ever rings with probability at most {self.share:g}"
+        if alarm.detector == "ShiryaevRoberts":
+            seldom = f"such alarms come at least {2 * self.run_length:,.12g} examples apart on average"
+        meaning = "the classes come in other shares, or in another order"
+        if alarm.about == WITHIN:
+            meaning = "objects of some class look different, or its label means something else"
+        sentence = (
+            f"At step {self.n} the odds against {alarm.about} in random order are {odds(alarm.log_evidence)}: "
+            f"{meaning}. Theorem: on exchangeable data {seldom}."
+        )
+        return replace(alarm, step=self.n, sentence=sentence)
+
     def _note(self, place: int, evidence: Exchangeability) -> None:
         """Take note of an alarm, and of when its change began, if none was lasting."""
         if not self._lasting(place):
+            if place == 1:  # classes named in an earlier change are no part of this one
+                self._naming.before[:] = 0
             change, late = evidence.change(), self.n - evidence.n  # it does not count examples without a p-value
             self._changes[place] = replace(
                 change, step=change.step + late, lower=change.lower + late, upper=change.upper + late
@@ -325,7 +341,7 @@ class ClassDrift(TakesTurns, Saved):
         if self._lasting(0) and self._changes[0] is not None:
             found.append(f"the classes come in other shares{self._moved(self._changes[0].step)}")
         if self._lasting(1):
-            named = [repr(self.classes[place]) for place in np.flatnonzero(self._naming.named)[:SHOWN]]
+            named = [repr(self.classes[place]) for place in self._naming.known[:SHOWN]]
             which = f"class{'es' * (len(named) > 1)} {' and '.join(named)}" if named else "some class"
             found.append(f"objects of {which} look different, or their labels mean something else")
         return tuple(found)
@@ -355,9 +371,10 @@ class ClassDrift(TakesTurns, Saved):
         """
         kinds = self.kinds
         if not kinds:
+            again = f" again, no alarm since {self._alarms[-1].step}" if self._alarms else ""
             return Verdict(
                 CLAIMED, None, None, OF_CLASSES, "",
-                f"{CLAIMED}: labels, and objects within classes, come as if in random order",
+                f"{CLAIMED}{again}: labels, and objects within classes, come as if in random order",
             )  # fmt: skip
         places = [place for place in (0, 1) if self._lasting(place)]
         first = min((self._changes[place] for place in places), key=lambda one: one.step if one else FAR)

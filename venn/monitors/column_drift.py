@@ -126,9 +126,9 @@ class ColumnDrift(Saved):
     probability that any such column is ever named is at most `level`, whatever the others do. A change that leaves each
     column as it was, such as of a correlation, names none.
 
-    The bag of a column begins anew, empty, after `size` objects, so that memory and time do not grow. A column that was
-    named stays so for 1000 objects after the latest name. Then all begins anew, with a smaller level, so that it may be
-    named again if it changes again.
+    The bag of a column begins anew, empty, after `size` objects, so that memory and time do not grow. After 1000
+    objects without a new name all begins anew, with a smaller level, so that a column may be named again if it changes
+    again. Those that were named are told until others are, and in `Drift` as long as its change lasts.
 
     Parameters
     ----------
@@ -238,7 +238,6 @@ class ColumnDrift(Saved):
         if naming is None:  # too many columns
             return ()
         if naming.last and n - naming.last >= MEMORY:
-            self.found = []
             naming.begin_anew()
             self._empty()
         elif self._held == self.size:
@@ -253,10 +252,11 @@ class ColumnDrift(Saved):
             self.p_values[j] = rarity([self._counts[j][one] for one in codes], codes.index(code), tau)
         self._rows[held] = numbers
         self._held = held + 1
+        earlier = self.found if naming.last else []
         new = naming.update(self.p_values, self.n)
         if not new:
             return ()
-        self.found = [*self.found, *(self._named(place) for place in new)]
+        self.found = [*earlier, *(self._named(place) for place in new)]
         return (self._alarm(self.found[-len(new) :]),)
 
     def _begin(self, x: Any, values: list[Any] | None, width: int) -> None:

@@ -274,7 +274,9 @@ class Drift(TakesTurns, Saved):
     def _ring(self, rung: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
         """Take note of the alarms about the latest object."""
         if not self._lasting(rung[0].step):
-            found = [] if self._column_drift is None else self._column_drift.found
+            found = []
+            if self._column_drift is not None:  # those of an earlier change are no part of this one
+                found = self._column_drift.found = [one for one in self._column_drift.found if one.step == self.n]
             self._change = found[-1].change if rung[0].detector == DETECTOR else self._trace.change(self.n)
             ranked = bool(self._trace.latest(1).size)
             shown = self._trace.told(self.n - self._change.step + 1, WORDS) if ranked else None
@@ -299,7 +301,8 @@ class Drift(TakesTurns, Saved):
         as claimed: objects come as if in random order
         """
         if self._change is None or not self._lasting(self.n):
-            return Verdict(CLAIMED, None, None, ABOUT, "", f"{CLAIMED}: objects come as if in random order")
+            again = f" again, no alarm since question {self._alarms[-1].step}" if self._alarms else ""
+            return Verdict(CLAIMED, None, None, ABOUT, "", f"{CLAIMED}{again}: objects come as if in random order")
         last, words = self._alarms[-1], "" if self._column_drift is None else self._column_drift.words
         since = str(self._change).replace("about", "about question")
         sentence = (
@@ -323,6 +326,10 @@ class Drift(TakesTurns, Saved):
         )
         return replace(alarm, step=self.n, sentence=sentence, about=ABOUT)
 
+    def _pictures(self) -> list[dict[str, Any]]:
+        """Return what to show of each column that is named; none once the change does not last."""
+        return self._column_drift.pictures() if self._column_drift is not None and self._lasting(self.n) else []
+
     def snapshot(self) -> dict[str, Any]:
         """Return everything to show now, as plain data, as of a `Monitor`: step, verdict, evidence and alarms."""
         return {
@@ -330,4 +337,4 @@ class Drift(TakesTurns, Saved):
             "verdict": self.verdict().plain(),
             "evidence": [one.shown(ABOUT, self.p_value) for one in (self._ville, self._repeated)],
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
-        } | ({} if self._column_drift is None else {"columns": self._column_drift.pictures()})  # fmt: skip
+        } | ({} if self._column_drift is None else {"columns": self._pictures()})  # fmt: skip

@@ -89,6 +89,10 @@ class Naming(Saved):
     named: Integers = state(
         held_codes, own(lambda one: (one.streams,)), 0, FAR, start=own(lambda one: np.zeros(one.streams, np.int64))
     )
+    #: The same in the round before.
+    before: Integers = state(
+        held_codes, own(lambda one: (one.streams,)), 0, FAR, start=own(lambda one: np.zeros(one.streams, np.int64))
+    )
     _memory: Floats = state(held_memory, own(lambda one: one.streams), start=own(lambda one: no_bets(one.streams)))
 
     @property
@@ -100,6 +104,11 @@ class Naming(Saved):
     def last(self) -> int:
         """The step of the latest name in this round; 0 if there is none."""
         return int(self.named.max())
+
+    @property
+    def known(self) -> Integers:
+        """The streams that are named in this round; as long as there are none, those of the round before."""
+        return np.flatnonzero(self.named if self.last else self.before)
 
     def update(self, ps: Floats, step: int) -> list[int]:
         """Bet on a p-value of each stream, NaN where it has none; return the streams that are named at this step."""
@@ -119,7 +128,7 @@ class Naming(Saved):
     def begin_anew(self) -> None:
         """Begin another round."""
         self.round += 1
-        self.named[:] = 0
+        self.before, self.named = self.named, np.zeros_like(self.named)
         self._memory = no_bets(self.streams)
 
 

@@ -27,7 +27,7 @@ ONE_DEVIATION = 0.5  # exponent of the chance bounds at one standard deviation, 
 NO_EVIDENCE, LATEST = "none", "latest steps"
 OF_OBJECTS, OF_CLASSES = "objects", "classes"  # what verdicts rest on that are of no predictor
 KEPT_PROMISE = "their labels keep the promise"
-EITHER = "the labels do not tell yet whether the classes come in other shares or objects within them look different"
+EITHER = "the latest labels do not tell whether the classes come in other shares or objects within them look different"
 
 
 @saved
@@ -130,7 +130,7 @@ def _kinds(found: Verdict, verdicts: Mapping[str, Verdict]) -> list[str]:
     of_predictors = [one for one in verdicts.values() if one.evidence not in (OF_OBJECTS, OF_CLASSES)]
     of_classes = [one for one in verdicts.values() if one.evidence == OF_CLASSES]
     others = [one for one in verdicts.values() if one.kind and one.sentence != found.sentence]
-    more = [f"columns not like before: {one.kind}" if one.evidence == OF_OBJECTS else one.kind for one in others]
+    more = [f"not like before: {one.kind}" if one.evidence == OF_OBJECTS else one.kind for one in others]
     if not of_classes or found.state not in (CHANGED, DOUBTFUL):
         return more
     if found.state == CHANGED or found.evidence == OF_OBJECTS:

@@ -240,7 +240,11 @@ def changes(run: FollowedRun) -> str:
     """Return what has changed, each column that is named and the shares of the classes, with a small picture."""
     found = pictures(run.drifts)
     if not found:
-        return "<p>No column is named, and the classes come as before.</p>" if run.drifts else "<p>Nobody looks.</p>"
+        return (
+            "<p>No column is named, and the classes come in the same shares as before.</p>"
+            if run.drifts
+            else "<p>Nobody looks.</p>"
+        )
     items = "".join(
         f"<div><p><b>{text(one.words, 300)}</b>, since {text(one.since)}</p>{picture(one)}</div>" for one in found
     )
