@@ -16,7 +16,7 @@ from scipy import stats
 import venn
 from venn.monitors import AmongAll, ClassDrift, Drift, column_drift, together, worst
 from venn.monitors.column_drift import ColumnDrift
-from venn.monitors.naming import Ties, rarity
+from venn.monitors.naming import Naming, Ties, rarity
 from venn.show.page.feed import FollowedRun
 from venn.show.page.page import render
 from venn.smoothing import Smoothing
@@ -158,6 +158,45 @@ def test_without_tie_breaking_wrong_columns_are_named(monkeypatch):
     monkeypatch.setattr(column_drift, "Smoothing", Never)
     wrong, _, runs = wrong_names(0.4)
     assert stats.binomtest(wrong, runs, 0.2, "greater").pvalue < REFUSED
+
+
+def names_of_kept_streams(named, level=0.4, changed=30, kept=30, n=150, runs=60):
+    """Return in how many runs one of many streams is named that stays uniform, while as many others do not."""
+    wrong = 0
+    for seed in range(runs):
+        rng, naming, found = np.random.default_rng([seed, 7]), Naming(changed + kept, level), set()
+        for step in range(1, n + 1):
+            ps = rng.random(changed + kept)
+            ps[:changed] **= 4
+            found |= named(naming, ps, step)
+        wrong += max(found) >= changed
+    return stats.binomtest(wrong, runs, level, "greater").pvalue
+
+
+def test_many_changed_streams_name_no_others():
+    assert names_of_kept_streams(lambda naming, ps, step: {*naming.update(ps, step), 0}) > LEVEL
+
+
+def test_e_bh_on_current_capitals_names_others():
+    """Changed streams lower its threshold for all: what it promises is a share of wrong names, and at one step."""
+
+    def current(naming, ps, step):
+        naming.update(ps, step)
+        return naive.e_bh(np.exp(naming._memory[:, 1]).tolist(), naming.level) | {0}
+
+    assert names_of_kept_streams(current) < REFUSED
+
+
+def test_a_capital_is_no_martingale_once_another_column_is_seen():
+    """Exactly: the mean of a column's third p-value is 1/2 given its own first two, and not given another column's."""
+    own, both = {}, {}
+    for order in permutations([(0, 0), (1, 2), (2, 1)]):
+        one, other = zip(*order, strict=True)
+        p = (naive.of_number(one, Fraction(0)) + naive.of_number(one, Fraction(1))) / 2
+        own.setdefault(one[0] < one[1], []).append(p)
+        both.setdefault((one[0] < one[1], other[0] < other[1]), []).append(p)
+    assert {sum(ps) / len(ps) for ps in own.values()} == {Fraction(1, 2)}
+    assert max(sum(ps) / len(ps) for ps in both.values()) == Fraction(5, 6)
 
 
 # ------------------------------------------------------------------------------ in use

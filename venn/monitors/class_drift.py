@@ -188,6 +188,7 @@ class ClassDrift(TakesTurns, Saved):
     """
 
     unnamed = 2
+    sees = "examples"  # with labels: what `update` takes
 
     classes: Sequence[Label] = param(_labels)
     ranking: Ranking = param(_exact, default=None)

@@ -449,6 +449,8 @@ class FloorWatch(Saved):
     below the floor, accuracy of at least .90, since about 301 (273 to 319): right in ...
     """
 
+    sees = "losses"  # what `update` takes
+
     floor: Floor = param(floor_of)
     memory: int = param(integer, 1, default=MEMORY, sized=True)
 

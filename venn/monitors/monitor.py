@@ -185,6 +185,8 @@ class Monitor(TakesTurns, Saved):
     Ville rings against the realised row
     """
 
+    sees = "predictions"  # and labels: what `update` takes
+
     classes: Any = param(_labels)
     level: float = param(fraction, default=0.01, kw_only=True)
     run_length: float = param(above_one, default=100_000, kw_only=True)
