@@ -182,7 +182,7 @@ def test_e_bh_on_current_capitals_names_others():
 
     def current(naming, ps, step):
         naming.update(ps, step)
-        return naive.e_bh(np.exp(naming._memory[:, 1]).tolist(), naming.level) | {0}
+        return naive.e_bh(np.exp(naming.state["memory"][:, 1]).tolist(), naming.level) | {0}
 
     assert names_of_kept_streams(current) < REFUSED
 
