@@ -137,6 +137,16 @@ def test_it_rings_after_a_long_calm_and_recovers():
     assert watch.bets.log < 0
 
 
+def test_a_bad_start_is_not_taken_for_when_it_sank_again():
+    watch = FloorWatch(0.8)
+    for loss in [1.0] * 20 + [0.0] * 400:
+        watch.update(loss)
+    assert (watch.below, watch.change.step) == (True, 1)  # the alarm is still among the latest steps
+    for _ in range(40):
+        watch.update(1.0)
+    assert watch.change.step == 421
+
+
 # ------------------------------------------------------------------------------- in a monitor
 
 

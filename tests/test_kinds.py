@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 from fractions import Fraction
+from html import escape
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from venn.monitors.column_drift import ColumnDrift
 from venn.monitors.naming import Naming, Ties, rarity
 from venn.show.page.feed import FollowedRun
 from venn.show.page.page import render
+from venn.show.page.words import changes
 from venn.smoothing import Smoothing
 
 LEVEL, REFUSED = 1e-3, 1e-9
@@ -306,8 +309,29 @@ def test_the_verdict_of_a_run_says_what_has_changed(change, words, tmp_path):
         assert watch.verdict() == verdict
         report = render(FollowedRun(watch), "title", "data")
         assert ('aria-label="no: ' in report) == (change == "labels")
+        if change != "columns":
+            (kind,) = [one["words"] for one in watch.snapshot("classes")["monitor"]["kinds"]]
+            assert kind.startswith(words)
+            assert f"<p><b>{escape(kind)}</b>, since about answer" in report
         named = "b" if change == "columns" else "a"  # the column that the classes differ in
         assert f"<p><b>column &#x27;{named}&#x27; (" in report
+
+
+def test_the_card_of_changes_shows_the_floor_the_kinds_and_some_columns_and_counts_the_others():
+    def seen(**monitor):
+        return {"told": None, "monitor": monitor}
+
+    columns = [{"words": f"'c{j}'", "since": "about 7", "bars": []} for j in range(9)]
+    kinds = [{"words": "the classes", "since": "about 5 (4 to 6)", "bars": [{"to": "no", "before": 0.1, "after": 0.4}]}]
+    floor = {"step": 9, "below": True, "sentence": "below the <floor>"}
+    drifts = {"objects": seen(columns=columns), "classes": seen(kinds=kinds)}
+    shown = changes(SimpleNamespace(drifts=drifts, snapshots={"a": seen(floor=floor)}, names=("a",)))
+    assert "<p class=alarm>below the &lt;floor&gt;</p>" in shown
+    assert "<b>the classes</b>, since about answer 5 (4 to 6)" in shown
+    assert "<b>column &#x27;c4&#x27;</b>, since about question 7" in shown
+    assert "<b>column &#x27;c5&#x27;</b>" not in shown
+    assert "And 4 more: column &#x27;c5&#x27;; " in shown
+    assert changes(SimpleNamespace(drifts={}, snapshots={}, names=())) == ""
 
 
 def test_the_worst_verdict_says_what_the_labels_do_not_tell():

@@ -313,6 +313,11 @@ class ClassDrift(TakesTurns, Saved):
         """Whether an alarm of the labels, or within classes, has rung among the latest examples."""
         return bool(self._last[place]) and self.n - self._last[place] < MEMORY
 
+    @property
+    def _lately(self) -> dict[int, ChangePoint]:
+        """The changes of the labels, 0, and within classes, 1, that have rung among the latest examples."""
+        return {place: one for place, one in enumerate(self._changes) if one is not None and self._lasting(place)}
+
     def _since(self, step: int) -> list[int]:
         """Return the codes of the labels from a step on, as many as are remembered."""
         return list(self._latest)[-max(1, self.n - step + 1) :]
@@ -322,14 +327,15 @@ class ClassDrift(TakesTurns, Saved):
     @property
     def kinds(self) -> tuple[str, ...]:
         """What has changed among the latest 1000 examples, in words: none, one or both."""
-        found = []
-        if self._lasting(0) and self._changes[0] is not None:
-            found.append(f"the classes come in other shares{self._moved(self._changes[0].step)}")
-        if self._lasting(1):
-            named = [repr(self.classes[place]) for place in np.flatnonzero(self._naming.named)[:SHOWN]]
-            which = f"class{'es' * (len(named) > 1)} {' and '.join(named)}" if named else "some class"
-            found.append(f"objects of {which} look different, or their labels mean something else")
-        return tuple(found)
+        return tuple(self._told(place, change) for place, change in self._lately.items())
+
+    def _told(self, place: int, change: ChangePoint) -> str:
+        """Return what has changed, of the labels or within classes, in words."""
+        if place == 0:
+            return f"the classes come in other shares{self._moved(change.step)}"
+        named = [repr(self.classes[one]) for one in np.flatnonzero(self._naming.named)[:SHOWN]]
+        which = f"class{'es' * (len(named) > 1)} {' and '.join(named)}" if named else "some class"
+        return f"objects of {which} look different, or their labels mean something else"
 
     def _moved(self, step: int) -> str:
         """Return the classes whose shares have moved most, before and after, in words."""
@@ -360,12 +366,11 @@ class ClassDrift(TakesTurns, Saved):
                 CLAIMED, None, None, OF_CLASSES, "",
                 f"{CLAIMED}: labels, and objects within classes, come as if in random order",
             )  # fmt: skip
-        places = [place for place in (0, 1) if self._lasting(place)]
-        first = min((self._changes[place] for place in places), key=lambda one: one.step if one else FAR)
+        first = min(self._lately.values(), key=lambda one: one.step)
         last = self._alarms[-1]
         said = f"since {first} {' and '.join(kinds)}; last alarm at {last.step}"
         return Verdict(
-            DOUBTFUL, None if first is None else first.step, first, OF_CLASSES, against(last.detector, last.about),
+            DOUBTFUL, first.step, first, OF_CLASSES, against(last.detector, last.about),
             f"{DOUBTFUL}: {said}", reason=" and ".join(kinds), kind=" and ".join(kinds),
         )  # fmt: skip
 
@@ -376,14 +381,14 @@ class ClassDrift(TakesTurns, Saved):
             "verdict": self.verdict().plain(),
             "evidence": [one for evidence in (self._of_labels, self._within) for one in evidence.snapshot()],
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
-            "shares": self._pictures(),
+            "kinds": [
+                {"words": self._told(place, one), "since": str(one), "bars": [] if place else self._bars(one)}
+                for place, one in self._lately.items()
+            ],
         }  # fmt: skip
 
-    def _pictures(self) -> list[dict[str, Any]]:
-        """Return the shares of the classes before and after a change, as plain data; none without a change."""
-        change = self._changes[0]
-        if change is None or not self._lasting(0):
-            return []
+    def _bars(self, change: ChangePoint) -> list[dict[str, Any]]:
+        """Return the shares of the classes before and after a change, as plain data."""
         latest = self._since(change.step)
         after = (np.bincount(latest, minlength=len(self.classes)) / len(latest)).tolist()
         each = zip(self.classes, self._before.tolist(), after, strict=True)

@@ -514,8 +514,9 @@ class FloorWatch(Saved):
             rung.append(self._told("ShiryaevRoberts", bets.log_sum))
             bets.forget()
         if rung:
-            if self.change is None or not self._lasts(self.n):
-                self.change = self._began()
+            began = self._began()
+            if self.change is None or not self._lasts(self.n) or began.lower > self.last:  # another one since then
+                self.change = began
             self.last = self.n
         return tuple(rung)
 
