@@ -14,7 +14,7 @@ from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms, odds, 
 from venn.monitors.column_drift import has_distances
 from venn.monitors.drift import KEPT, ObjectRuler, held_change, held_twin, none_or_two, ranking_pattern
 from venn.monitors.evidence import Exchangeability, against
-from venn.monitors.martingales import CompositeJumper, Martingale
+from venn.monitors.martingales import CellJumper, Martingale
 from venn.monitors.naming import MOST, Naming, Ties, rarity
 from venn.monitors.sources import Ranking
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
@@ -76,7 +76,7 @@ def _held_rankings(name: str, value: Any, pattern: tuple[Ranking, ...]) -> tuple
 
 
 def _evidence(name: str, drift: ClassDrift) -> Exchangeability:
-    martingale: Martingale = CompositeJumper() if name == LABELS else drift.ranking.martingale
+    martingale: Martingale = CellJumper() if name == LABELS else drift.ranking.martingale
     return Exchangeability(OfExamples(name), martingale, drift.share, 2 * drift.run_length)
 
 
