@@ -137,6 +137,16 @@ def test_it_rings_after_a_long_calm_and_recovers():
     assert watch.bets.log < 0
 
 
+def test_a_bad_start_is_not_taken_for_when_it_sank_again():
+    watch = FloorWatch(0.8)
+    for loss in [1.0] * 20 + [0.0] * 400:
+        watch.update(loss)
+    assert (watch.below, watch.change.step) == (True, 1)  # the alarm is still among the latest steps
+    for _ in range(40):
+        watch.update(1.0)
+    assert watch.change.step == 421
+
+
 # ------------------------------------------------------------------------------- in a monitor
 
 
@@ -246,6 +256,22 @@ def test_a_forecaster_watches_the_floor_of_its_forecast_and_does_not_begin_anew_
     again = unpack(pack(model))
     assert again.floor == Floor(0.95)
     assert again.verdict() == model.verdict()
+
+
+@pytest.mark.parametrize("name", ["forecast", "intervals"])
+def test_a_floor_judges_what_was_said_though_the_label_comes_late(name):
+    model = venn.Forecaster(CLASSES, first=0, floor=0.9 if name == "forecast" else None)
+    monitors = {} if name == "forecast" else {name: venn.Monitor(CLASSES, floor=0.9)}
+    online, rng, losses, now = venn.Online(model, monitors), np.random.default_rng(0), [], []
+    for begin in range(0, 60, 20):
+        xs = rng.normal(size=20)
+        said = [online.ask([x], begin + i)[name].label for i, x in enumerate(xs)]
+        for i, x in enumerate(xs):
+            y = CLASSES[int(x > 0)]
+            losses.append(float(said[i] != y))
+            now.append(float(model[name].predict_one([x]).label != y))
+            online.answer(begin + i, y)
+    assert online.monitors[name].floor_watch.trace.latest(60).tolist() == losses != now
 
 
 def test_the_command_line_rings_and_ends_with_a_code(tmp_path):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 from fractions import Fraction
+from html import escape
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,9 +19,10 @@ import venn
 from venn.monitors import AmongAll, ClassDrift, Drift, class_drift, column_drift, together, worst
 from venn.monitors import drift as drift_module
 from venn.monitors.column_drift import ColumnDrift
-from venn.monitors.naming import Ties, rarity
+from venn.monitors.naming import Naming, Ties, rarity
 from venn.show.page.feed import FollowedRun
 from venn.show.page.page import render
+from venn.show.page.words import changes
 from venn.smoothing import Smoothing
 
 LEVEL, REFUSED = 1e-3, 1e-9
@@ -161,6 +164,45 @@ def test_without_tie_breaking_wrong_columns_are_named(monkeypatch):
     assert stats.binomtest(wrong, runs, 0.2, "greater").pvalue < REFUSED
 
 
+def names_of_kept_streams(named, level=0.4, changed=30, kept=30, n=150, runs=60):
+    """Return in how many runs one of many streams is named that stays uniform, while as many others do not."""
+    wrong = 0
+    for seed in range(runs):
+        rng, naming, found = np.random.default_rng([seed, 7]), Naming(changed + kept, level), set()
+        for step in range(1, n + 1):
+            ps = rng.random(changed + kept)
+            ps[:changed] **= 4
+            found |= named(naming, ps, step)
+        wrong += max(found) >= changed
+    return stats.binomtest(wrong, runs, level, "greater").pvalue
+
+
+def test_many_changed_streams_name_no_others():
+    assert names_of_kept_streams(lambda naming, ps, step: {*naming.update(ps, step), 0}) > LEVEL
+
+
+def test_e_bh_on_current_capitals_names_others():
+    """Changed streams lower its threshold for all: what it promises is a share of wrong names, and at one step."""
+
+    def current(naming, ps, step):
+        naming.update(ps, step)
+        return naive.e_bh(np.exp(naming.state["memory"][:, 1]).tolist(), naming.level) | {0}
+
+    assert names_of_kept_streams(current) < REFUSED
+
+
+def test_a_capital_is_no_martingale_once_another_column_is_seen():
+    """Exactly: the mean of a column's third p-value is 1/2 given its own first two, and not given another column's."""
+    own, both = {}, {}
+    for order in permutations([(0, 0), (1, 2), (2, 1)]):
+        one, other = zip(*order, strict=True)
+        p = (naive.of_number(one, Fraction(0)) + naive.of_number(one, Fraction(1))) / 2
+        own.setdefault(one[0] < one[1], []).append(p)
+        both.setdefault((one[0] < one[1], other[0] < other[1]), []).append(p)
+    assert {sum(ps) / len(ps) for ps in own.values()} == {Fraction(1, 2)}
+    assert max(sum(ps) / len(ps) for ps in both.values()) == Fraction(5, 6)
+
+
 # ------------------------------------------------------------------------------ in use
 
 
@@ -289,8 +331,29 @@ def test_the_verdict_of_a_run_says_what_has_changed(change, words, tmp_path):
         assert watch.verdict() == verdict
         report = render(FollowedRun(watch), "title", "data")
         assert ('aria-label="no: ' in report) == (change == "labels")
+        if change != "columns":
+            (kind,) = [one["words"] for one in watch.snapshot("classes")["monitor"]["kinds"]]
+            assert kind.startswith(words)
+            assert f"<p><b>{escape(kind)}</b>, since about answer" in report
         named = "b" if change == "columns" else "a"  # the column that the classes differ in
         assert f"<p><b>column &#x27;{named}&#x27; (" in report
+
+
+def test_the_card_of_changes_shows_the_floor_the_kinds_and_some_columns_and_counts_the_others():
+    def seen(**monitor):
+        return {"told": None, "monitor": monitor}
+
+    columns = [{"words": f"'c{j}'", "since": "about 7", "bars": []} for j in range(9)]
+    kinds = [{"words": "the classes", "since": "about 5 (4 to 6)", "bars": [{"to": "no", "before": 0.1, "after": 0.4}]}]
+    floor = {"step": 9, "below": True, "sentence": "below the <floor>"}
+    drifts = {"objects": seen(columns=columns), "classes": seen(kinds=kinds)}
+    shown = changes(SimpleNamespace(drifts=drifts, snapshots={"a": seen(floor=floor)}, names=("a",)))
+    assert "<p class=alarm>below the &lt;floor&gt;</p>" in shown
+    assert "<b>the classes</b>, since about answer 5 (4 to 6)" in shown
+    assert "<b>column &#x27;c4&#x27;</b>, since about question 7" in shown
+    assert "<b>column &#x27;c5&#x27;</b>" not in shown
+    assert "And 4 more: column &#x27;c5&#x27;; " in shown
+    assert changes(SimpleNamespace(drifts={}, snapshots={}, names=())) == ""
 
 
 def test_the_worst_verdict_says_what_the_labels_do_not_tell():

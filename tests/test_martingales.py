@@ -8,12 +8,14 @@ import pickle
 
 import numpy as np
 import pytest
+from naive import kinds as kinds_of_change
 from naive import martingales as naive
 from scipy import special, stats
 
 from venn._compiled.martingales import CELLS, log_mixture
 from venn.monitors.martingales import (
     BetaPlugIn,
+    CellJumper,
     CompositeJumper,
     PlugIn,
     Power,
@@ -32,6 +34,7 @@ ALL = {
     "beta": BetaPlugIn,
     "jumper": SimpleJumper,
     "composite": CompositeJumper,
+    "cells": CellJumper,
     "sleeper": Sleeper,
     "sleeper coarse": lambda: Sleeper(0.05, 3),
 }
@@ -86,6 +89,7 @@ def bits(martingale):
         (SimpleJumper(1.0), lambda ps: naive.jumper(ps, 1.0), 20),
         (CompositeJumper(), lambda ps: naive.composite(ps, (1e-4, 1e-3, 1e-2, 0.1, 1)), 60),
         (CompositeJumper([0.2, 0.3]), lambda ps: naive.composite(ps, (0.2, 0.3)), 60),
+        (CellJumper(), lambda ps: math.log(kinds_of_change.capitals(ps)[-1]), 40),
         (Sleeper(0.1, 4), lambda ps: naive.sleeper(ps, 0.1, 4), 24),
         (Sleeper(), lambda ps: naive.sleeper(ps, 0.001, 10), 9),
     ],
@@ -276,13 +280,13 @@ def test_power_against_p_values_that_are_too_small(make):
     assert make().update_many(rng.beta(0.5, 1, 1000))[-1] > math.log(1e4)
 
 
-@pytest.mark.parametrize("make", [PlugIn, BetaPlugIn, SimpleJumper, CompositeJumper, Sleeper])
+@pytest.mark.parametrize("make", [PlugIn, BetaPlugIn, SimpleJumper, CompositeJumper, CellJumper, Sleeper])
 def test_power_against_p_values_that_are_too_large(make):
     rng = np.random.default_rng(6)
     assert make().update_many(rng.beta(1, 0.5, 1000))[-1] > math.log(1e4)
 
 
-@pytest.mark.parametrize("make", [PlugIn, BetaPlugIn, Sleeper])
+@pytest.mark.parametrize("make", [PlugIn, BetaPlugIn, CellJumper, Sleeper])
 def test_power_against_p_values_that_crowd_in_the_middle(make):
     rng = np.random.default_rng(7)
     assert make().update_many(rng.beta(4, 4, 1000))[-1] > math.log(1e4)

@@ -38,6 +38,7 @@ RUNNING = {
     "BetaPlugIn": martingale(venn.monitors.BetaPlugIn),
     "SimpleJumper": martingale(jumper),
     "CompositeJumper": martingale(venn.monitors.CompositeJumper),
+    "CellJumper": martingale(venn.monitors.CellJumper),
     "Sleeper": martingale(venn.monitors.Sleeper),
     "Ville": martingale(lambda: venn.monitors.Ville(jumper(), 0.2)),
     "CUSUM": martingale(lambda: venn.monitors.CUSUM(jumper(), 3)),

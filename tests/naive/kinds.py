@@ -48,3 +48,10 @@ def holm(values, level):
             break
         found.append(place)
     return set(found)
+
+
+def e_bh(capitals, level):
+    """Return the places that e-BH rejects: the k largest, for the largest k of which the k-th is n / (k level)."""
+    order = sorted(range(len(capitals)), key=lambda j: -capitals[j])
+    most = [k for k in range(1, len(order) + 1) if k * capitals[order[k - 1]] >= len(order) / level]
+    return set(order[: max(most, default=0)])

@@ -57,6 +57,31 @@ def rank_columns(held, n, x, tau, ps):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def bet(state, p):  # type: ignore[no-untyped-def]
+    """Bet on one p-value of one stream; `state` is its memory, changed in place."""
+    cells = state[OWN_CELLS:]
+    cell = min(int(p * CELLS), CELLS - 1)
+    away, density = p - 0.5, UNIFORM + (1.0 - UNIFORM) * CELLS * cells[cell]
+    for k in range(K):
+        shares = state[SHARES + k * BETTORS : SHARES + (k + 1) * BETTORS]
+        rate = JUMPS[k]
+        growth = 0.0
+        for m in range(BETTORS):
+            paid = density if m == E else 1.0 + EPSILONS[m] * away
+            shares[m] = ((1.0 - rate) * shares[m] + rate / BETTORS) * paid
+            growth += shares[m]
+        for m in range(BETTORS):
+            shares[m] /= growth
+        state[3 + k] += np.log(growth)
+    for c in range(CELLS):
+        cells[c] *= 1.0 - FORGETS
+    cells[cell] += FORGETS
+    state[0] += 1.0
+    state[1] = log_mean_exp(state[3:SHARES])
+    state[2] = max(state[2], state[1])
+
+
+@compiled
 def bet_each(memory, ps):  # type: ignore[no-untyped-def]
     """Bet on one p-value of each stream that has one; NaN: it has none.
 
@@ -66,27 +91,13 @@ def bet_each(memory, ps):  # type: ignore[no-untyped-def]
     ps : (d,) float64
     """
     for j in range(ps.shape[0]):
-        p = ps[j]
-        if p != p:
-            continue
-        state = memory[j]
-        cells = state[OWN_CELLS:]
-        cell = min(int(p * CELLS), CELLS - 1)
-        away, density = p - 0.5, UNIFORM + (1.0 - UNIFORM) * CELLS * cells[cell]
-        for k in range(K):
-            shares = state[SHARES + k * BETTORS : SHARES + (k + 1) * BETTORS]
-            rate = JUMPS[k]
-            growth = 0.0
-            for m in range(BETTORS):
-                bet = density if m == E else 1.0 + EPSILONS[m] * away
-                shares[m] = ((1.0 - rate) * shares[m] + rate / BETTORS) * bet
-                growth += shares[m]
-            for m in range(BETTORS):
-                shares[m] /= growth
-            state[3 + k] += np.log(growth)
-        for c in range(CELLS):
-            cells[c] *= 1.0 - FORGETS
-        cells[cell] += FORGETS
-        state[0] += 1.0
-        state[1] = log_mean_exp(state[3:SHARES])
-        state[2] = max(state[2], state[1])
+        if ps[j] == ps[j]:
+            bet(memory[j], ps[j])
+
+
+@compiled
+def run_cells(constants, state, ps, path):  # type: ignore[no-untyped-def]
+    """Bet on the p-values of one stream in order, whose memory is `state`; no constants."""
+    for i in range(ps.shape[0]):
+        bet(state, ps[i])
+        path[i] = state[1]

@@ -31,6 +31,7 @@ from .floor import Coverage as Coverage
 from .floor import Floor as Floor
 from .floor import FloorWatch as FloorWatch
 from .martingales import BetaPlugIn as BetaPlugIn
+from .martingales import CellJumper as CellJumper
 from .martingales import CompositeJumper as CompositeJumper
 from .martingales import PlugIn as PlugIn
 from .martingales import Power as Power

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median_low
 from typing import Any, NamedTuple
 
-from venn.monitors.class_drift import ClassDrift
-from venn.monitors.drift import Drift
-from venn.monitors.floor import FloorWatch
-from venn.monitors.monitor import Monitor
 from venn.parameters import has_methods, members
+
+OBJECTS, EXAMPLES, PREDICTIONS, LOSSES = "objects", "examples", "predictions", "losses"  # what detectors see
 
 
 class Scenario(NamedTuple):
@@ -57,12 +55,12 @@ def bench(detector: Callable[[], Any], scenarios: Iterable[Scenario]) -> list[Be
     Parameters
     ----------
     detector : function
-        Makes a fresh one for each stream. It may be a `Monitor`, which sees predictions and labels; a `Drift`, which
-        sees objects; a `ClassDrift`, which sees objects and labels; a `FloorWatch`, which sees whether the predicted
-        label was wrong, 1.0 or 0.0; a mapping of these, as `together` makes it, by the names of several predictions;
-        any object with `update(x)` and `drift_detected`, such as river's, which sees the same 1.0 and 0.0; or one
-        with `ring(x, prediction, y)`, which returns whether it rings. Of several predictions the first is the one
-        whose label counts.
+        Makes a fresh one for each stream. It may be ours, whose attribute `sees` says what its `update` takes: a
+        `Monitor` sees "predictions" and labels, a `Drift` "objects", a `ClassDrift` "examples", objects and labels,
+        a `FloorWatch` "losses", whether the predicted label was wrong, 1.0 or 0.0; a mapping of these, as `together`
+        makes it, by the names of several predictions; any object with `update(x)` and `drift_detected`, such as
+        river's, which sees the same 1.0 and 0.0; or one with `ring(x, prediction, y)`, which returns whether it rings.
+        Of several predictions the first is the one whose label counts.
     scenarios : iterable of Scenario
 
     Raises
@@ -106,17 +104,16 @@ def rings(detector: Any, x: Any, said: Any, y: Any) -> bool:
         return any([rings(one, x, each[name], y) for name, one in detector.items()])
     if has_methods(detector, "ring"):
         return bool(detector.ring(x, said, y))
-    if isinstance(detector, Drift):
-        return bool(detector.update(x))
-    if isinstance(detector, ClassDrift):
-        return bool(detector.update(x, y))
-    first = next(iter(said.values())) if isinstance(said, Mapping) else said
-    if isinstance(detector, Monitor):
-        return bool(detector.update(first, y))
-    wrong = float(first.label != y)
-    if isinstance(detector, FloorWatch):
-        return bool(detector.update(wrong))
-    if not hasattr(detector, "drift_detected"):
+    theirs = hasattr(detector, "drift_detected")
+    if not theirs and not hasattr(detector, "sees"):
         raise TypeError(f"detector must make a monitor, or what has update and drift_detected, got {detector!r}")
-    detector.update(wrong)
-    return bool(detector.drift_detected)
+    rung = detector.update(*_seen(LOSSES if theirs else detector.sees, x, said, y))
+    return bool(detector.drift_detected if theirs else rung)
+
+
+def _seen(sees: str, x: Any, said: Any, y: Any) -> tuple[Any, ...]:
+    """Return what a detector takes of one step."""
+    if sees in (OBJECTS, EXAMPLES):
+        return (x,) if sees == OBJECTS else (x, y)
+    first = next(iter(said.values())) if isinstance(said, Mapping) else said
+    return (first, y) if sees == PREDICTIONS else (float(first.label != y),)

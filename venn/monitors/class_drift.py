@@ -14,7 +14,7 @@ from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms, odds, 
 from venn.monitors.column_drift import has_distances
 from venn.monitors.drift import KEPT, ObjectRuler, held_change, held_twin, none_or_two, ranking_pattern
 from venn.monitors.evidence import Exchangeability, against
-from venn.monitors.martingales import CompositeJumper, Martingale
+from venn.monitors.martingales import CellJumper, Martingale
 from venn.monitors.naming import MOST, Naming, Ties, rarity
 from venn.monitors.sources import Ranking
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
@@ -76,7 +76,7 @@ def _held_rankings(name: str, value: Any, pattern: tuple[Ranking, ...]) -> tuple
 
 
 def _evidence(name: str, drift: ClassDrift) -> Exchangeability:
-    martingale: Martingale = CompositeJumper() if name == LABELS else drift.ranking.martingale
+    martingale: Martingale = CellJumper() if name == LABELS else drift.ranking.martingale
     return Exchangeability(OfExamples(name), martingale, drift.share, 2 * drift.run_length)
 
 
@@ -188,6 +188,7 @@ class ClassDrift(TakesTurns, Saved):
     """
 
     unnamed = 2
+    sees = "examples"  # with labels: what `update` takes
 
     classes: Sequence[Label] = param(_labels)
     ranking: Ranking = param(_exact, default=None)
@@ -281,12 +282,12 @@ class ClassDrift(TakesTurns, Saved):
 
     def _bet(self, place: int, evidence: Exchangeability, p: float) -> list[Alarm]:
         """Bet on a p-value, and take note of what rings."""
-        rung = [self._told(one) for one in evidence.update({evidence.name: p}, 0.0)]  # type: ignore[arg-type]
+        rung = [self._in_words(one) for one in evidence.update({evidence.name: p}, 0.0)]  # type: ignore[arg-type]
         if rung:
             self._note(place, evidence)
         return rung
 
-    def _told(self, alarm: Alarm) -> Alarm:
+    def _in_words(self, alarm: Alarm) -> Alarm:
         """Return an alarm with the number of the example, and in words that say which p-values it is about."""
         seldom = f"this alarm ever rings with probability at most {self.share:g}"
         if alarm.detector == "ShiryaevRoberts":
@@ -328,6 +329,11 @@ class ClassDrift(TakesTurns, Saved):
         """Whether an alarm of the labels, or within classes, has rung among the latest examples."""
         return bool(self._last[place]) and self.n - self._last[place] < MEMORY
 
+    @property
+    def _lately(self) -> dict[int, ChangePoint]:
+        """The changes of the labels, 0, and within classes, 1, that have rung among the latest examples."""
+        return {place: one for place, one in enumerate(self._changes) if one is not None and self._lasting(place)}
+
     def _since(self, step: int) -> list[int]:
         """Return the codes of the labels from a step on, as many as are remembered."""
         return list(self._latest)[-max(1, self.n - step + 1) :]
@@ -337,14 +343,15 @@ class ClassDrift(TakesTurns, Saved):
     @property
     def kinds(self) -> tuple[str, ...]:
         """What has changed among the latest 1000 examples, in words: none, one or both."""
-        found = []
-        if self._lasting(0) and self._changes[0] is not None:
-            found.append(f"the classes come in other shares{self._moved(self._changes[0].step)}")
-        if self._lasting(1):
-            named = [repr(self.classes[place]) for place in self._naming.known[:SHOWN]]
-            which = f"class{'es' * (len(named) > 1)} {' and '.join(named)}" if named else "some class"
-            found.append(f"objects of {which} look different, or their labels mean something else")
-        return tuple(found)
+        return tuple(self._told(place, change) for place, change in self._lately.items())
+
+    def _told(self, place: int, change: ChangePoint) -> str:
+        """Return what has changed, of the labels or within classes, in words."""
+        if place == 0:
+            return f"the classes come in other shares{self._moved(change.step)}"
+        named = [repr(self.classes[one]) for one in self._naming.known[:SHOWN]]
+        which = f"class{'es' * (len(named) > 1)} {' and '.join(named)}" if named else "some class"
+        return f"objects of {which} look different, or their labels mean something else"
 
     def _moved(self, step: int) -> str:
         """Return the classes whose shares have moved most, before and after, in words."""
@@ -376,12 +383,11 @@ class ClassDrift(TakesTurns, Saved):
                 CLAIMED, None, None, OF_CLASSES, "",
                 f"{CLAIMED}{again}: labels, and objects within classes, come as if in random order",
             )  # fmt: skip
-        places = [place for place in (0, 1) if self._lasting(place)]
-        first = min((self._changes[place] for place in places), key=lambda one: one.step if one else FAR)
+        first = min(self._lately.values(), key=lambda one: one.step)
         last = self._alarms[-1]
         said = f"since {first} {' and '.join(kinds)}; last alarm at {last.step}"
         return Verdict(
-            DOUBTFUL, None if first is None else first.step, first, OF_CLASSES, against(last.detector, last.about),
+            DOUBTFUL, first.step, first, OF_CLASSES, against(last.detector, last.about),
             f"{DOUBTFUL}: {said}", reason=" and ".join(kinds), kind=" and ".join(kinds),
         )  # fmt: skip
 
@@ -392,14 +398,14 @@ class ClassDrift(TakesTurns, Saved):
             "verdict": self.verdict().plain(),
             "evidence": [one for evidence in (self._of_labels, self._within) for one in evidence.snapshot()],
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
-            "shares": self._pictures(),
+            "kinds": [
+                {"words": self._told(place, one), "since": str(one), "bars": [] if place else self._bars(one)}
+                for place, one in self._lately.items()
+            ],
         }  # fmt: skip
 
-    def _pictures(self) -> list[dict[str, Any]]:
-        """Return the shares of the classes before and after a change, as plain data; none without a change."""
-        change = self._changes[0]
-        if change is None or not self._lasting(0):
-            return []
+    def _bars(self, change: ChangePoint) -> list[dict[str, Any]]:
+        """Return the shares of the classes before and after a change, as plain data."""
         latest = self._since(change.step)
         after = (np.bincount(latest, minlength=len(self.classes)) / len(latest)).tolist()
         each = zip(self.classes, self._before.tolist(), after, strict=True)

@@ -24,6 +24,7 @@ ROOM = 64  # objects
 GAP = -1.0  # in place of the number of a text
 BARS = 12  # of a picture of numbers
 VALUES = 6  # of a picture of texts
+TOLD = 5  # columns in a sentence
 USUAL, SELDOM = 0.5, 0.25  # a value that more than half have now, and fewer than a quarter had
 NOTABLE = 0.1  # share of gaps above that before
 MOVED = 0.25  # of the distance of the quartiles: from there on the middle has moved
@@ -330,11 +331,12 @@ class ColumnDrift(Saved):
     @property
     def words(self) -> str:
         """The columns that are named now, in words; empty if there are none."""
-        each = [self.told(one) for one in self.found]
-        return f"column{'s' * (len(each) > 1)} {', '.join(each)}" if each else ""
+        each = [self.told(one) for one in self.found[:TOLD]]
+        more = f" and {len(self.found) - TOLD} more" if len(self.found) > TOLD else ""
+        return f"column{'s' * (len(each) > 1)} {', '.join(each)}{more}" if each else ""
 
     def _alarm(self, new: Sequence[NamedColumn]) -> Alarm:
-        names = ", ".join(map(self.told, new))
+        names = ", ".join(map(self.told, new[:TOLD])) + (f" and {len(new) - TOLD} more" if len(new) > TOLD else "")
         log = min(one.log for one in new)
         sentence = (
             f"At question {self.n} {'column' if len(new) == 1 else 'columns'} {names} "

@@ -191,6 +191,7 @@ class Drift(TakesTurns, Saved):
     """
 
     unnamed = 0
+    sees = "objects"  # what `update` takes
 
     ranking: Ranking = param(ranking_pattern, default=None)
     level: float = param(fraction, default=0.01, kw_only=True)

@@ -445,6 +445,8 @@ class FloorWatch(Saved):
     below the floor, accuracy of at least .90, since about 301 (273 to 319): right in ...
     """
 
+    sees = "losses"  # what `update` takes
+
     floor: Floor = param(floor_of)
     memory: int = param(integer, 1, default=MEMORY)
 
@@ -508,8 +510,9 @@ class FloorWatch(Saved):
             rung.append(self._told("ShiryaevRoberts", bets.log_sum))
             bets.forget()
         if rung:
-            if self.change is None or not self._lasts(self.n):
-                self.change = self._began()
+            began = self._began()
+            if self.change is None or not self._lasts(self.n) or began.lower > self.last:  # another one since then
+                self.change = began
             self.last = self.n
         return tuple(rung)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from venn._compiled import martingales as compiled
 from venn._compiled.martingales import CELLS, EPSILONS
+from venn._compiled.naming import WIDTH, no_bets, run_cells
 from venn.monitors.sums import OfNumbers, held_memory
 from venn.parameters import LARGEST, fraction, integer, is_number, optional, with_methods
 from venn.prediction import Floats
@@ -370,6 +371,40 @@ class CompositeJumper(Jumpers):
     def constants(self) -> Any:
         """The rates."""
         return self.jumps
+
+
+@component
+class CellJumper(Bettor):
+    """Jumpers whose bettors also bet on where p-values lately fell: it sees one value that comes again and again.
+
+    The jumpers are those of `CompositeJumper`. Each has one bettor more: its bet is the density of the latest p-values
+    over 16 cells of [0, 1], forgotten by a twentieth at each step, nine tenths of it, and one tenth uniform. It suits
+    p-values of labels, which stay near each other where one label comes more often.
+
+    Theorem: a test martingale, see `Bettor`; S never falls below 1/5. Memory: 48 floats.
+
+    Examples
+    --------
+    >>> cells, composite = CellJumper(), CompositeJumper()
+    >>> bool(cells.update_many([0.5] * 50)[-1] > 20 > composite.update_many([0.5] * 50)[-1])
+    True
+    """
+
+    _run = staticmethod(run_cells)
+
+    @property
+    def constants(self) -> Any:
+        """None."""
+        return ()
+
+    @property
+    def size(self) -> int:
+        """Floats of the memory, see `venn._compiled.naming`."""
+        return WIDTH
+
+    def begin(self) -> Floats:
+        """Return the memory before the first step: equal shares, equal cells."""
+        return no_bets(1)[0]
 
 
 def _fine(name: str, grid: Any) -> int:

@@ -185,6 +185,8 @@ class Monitor(TakesTurns, Saved):
     Ville rings against the realised row
     """
 
+    sees = "predictions"  # and labels: what `update` takes
+
     classes: Any = param(_labels)
     level: float = param(fraction, default=0.01, kw_only=True)
     run_length: float = param(above_one, default=100_000, kw_only=True)
@@ -261,7 +263,7 @@ class Monitor(TakesTurns, Saved):
 
     # ------------------------------------------------------------------ updating
 
-    def update(self, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
+    def update(self, prediction: Prediction, y: Label, given: Prediction | None = None) -> tuple[Alarm, ...]:
         """Process a prediction and the label that was then revealed; return the alarms that ring now.
 
         Parameters
@@ -269,6 +271,8 @@ class Monitor(TakesTurns, Saved):
         prediction : Forecast, Multiprobability, ClassIntervals or PredictionSet
             All of one kind, with the monitor's classes and the same guarantee.
         y : one of the classes
+        given : optional
+            What was said of the object when it was asked about, if that is another prediction: the floor judges it.
 
         Raises
         ------
@@ -278,7 +282,12 @@ class Monitor(TakesTurns, Saved):
             An unknown label, other classes, another guarantee, or numbers that are not probabilities. In all
             cases the monitor is unchanged.
         """
-        return self._update(prediction, y, None)
+        if given is None or self.floor_watch is None:
+            return self._update(prediction, y, None)
+        truth, numbers = self.space.encode(y), np.empty(WIDTH)
+        row = np.empty(kind_of(given, self._scorer.name).breadth(self.space))
+        predicted = self._scorer.score(given, truth, numbers, row)
+        return self._update(prediction, y, outcome(truth, predicted, numbers, row))
 
     def _update(self, prediction: Prediction, y: Label, given: Outcomes | None) -> tuple[Alarm, ...]:
         """Process a prediction and its label; the floor judges the one that was given, where that is another."""

@@ -542,14 +542,14 @@ class Forecaster(Panel):
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
         noted, n = self.note(x, y) if noted is None else noted, self.n
-        told = self._told(x)
-        said = {name: self._said(self[name], x, told) for name in self.monitors}
+        remembered, given = self._told(x), noted.told or {}
+        said = {name: self._said(self[name], x, remembered) for name in self.monitors}
         try:
             super().learn_one(x, y, noted)
         finally:
             self._asked = None
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
-                rung = {name: monitor.update(said[name], y) for name, monitor in self.monitors.items()}
+                rung = {name: one.update(said[name], y, given.get(name)) for name, one in self.monitors.items()}
                 if self.on_change == RESTART and any(rung[name] for name in self.claiming) and self._changed:
                     self._begin_anew()
 

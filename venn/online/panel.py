@@ -23,6 +23,8 @@ Watcher = TypeVar("Watcher")
 class Noted(list[Any]):
     """What the predictors of a panel have noted of an example: theirs alone, so that no other list passes for it."""
 
+    told: Mapping[str, Prediction] | None = None  #: what was said of the object by name, where its label came late
+
 
 @saved
 class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
@@ -285,6 +287,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
             raise TypeError(f"told must be what was said by each predictor, by its name, got {told!r}")
         noted = self._noted(x, y)
         if late and told is not None:
+            noted.told = told
             for name, predictor in self.items():
                 if isinstance(predictor, Predictor) and not isinstance(predictor, Combined):
                     place = next(i for i, one in enumerate(self._learners) if one is predictor)

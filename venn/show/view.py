@@ -61,7 +61,7 @@ class Bar(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """What has changed: a column, or the shares of the classes."""
+    """What has changed: a column, the shares of the classes, or objects within classes, which have no bars."""
 
     words: str
     since: str
@@ -69,7 +69,7 @@ class Picture(NamedTuple):
 
 
 def pictures(snapshots: Mapping[str, Snapshot]) -> list[Picture]:
-    """Return the columns that are named, and the shares of classes that have moved, of what watches examples.
+    """Return the kinds of change, and the columns that are named, of what watches examples.
 
     Examples
     --------
@@ -78,15 +78,20 @@ def pictures(snapshots: Mapping[str, Snapshot]) -> list[Picture]:
     >>> pictures({"objects": {"told": None, "monitor": {"columns": [column]}}})[0].words
     "column 'heat' (middle 1 to 2)"
     """
-    found = []
-    for one in map(judged, snapshots.values()):
-        for column in one.get("columns", ()):
-            bars = [Bar(**bar) for bar in column["bars"]]
-            found.append(Picture(f"column {column['words']}", f"question {column['since']}", bars))
-        if one.get("shares"):
-            verdict = Verdict.of(one["verdict"])
-            found.append(Picture(verdict.kind, f"answer {verdict.change}", [Bar(**bar) for bar in one["shares"]]))
-    return found
+
+    def picture(one: Snapshot, what: str, counted: str) -> Picture:
+        since = one["since"].replace("about", f"about {counted}")
+        return Picture(f"{what}{one['words']}", since, [Bar(**bar) for bar in one["bars"]])
+
+    seen = [judged(one) for one in snapshots.values()]
+    kinds = [picture(kind, "", "answer") for one in seen for kind in one.get("kinds", ())]
+    return kinds + [picture(column, "column ", "question") for one in seen for column in one.get("columns", ())]
+
+
+def floors(snapshots: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
+    """Return how the floors stand that were set, by predictor: see `FloorWatch.snapshot`."""
+    seen = {name: judged(one) for name, one in snapshots.items()}
+    return {name: one["floor"] for name, one in seen.items() if one.get("floor", {}).get("step")}
 
 
 class ShownEvidence(NamedTuple):

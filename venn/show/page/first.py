@@ -147,7 +147,7 @@ def head(feed: Feed) -> str:
     if run is None:
         return f'<div class="first">{card}</div>'
     old = " old" if found.state in (SILENT, BROKEN) else ""
-    parts = (card, lately(run), alarms(run), outcomes(run))
+    parts = (card, words.changes(run), lately(run), alarms(run), outcomes(run))
     return f'<div class="first{old}">{"".join(parts)}</div>'
 
 

@@ -95,7 +95,6 @@ def document(feed: Feed, of: str = "", seen: str = "") -> dict[str, Any]:
     after = int(before[1]) if before[0] == same and before[1].isdecimal() and len(before[1]) < 10 else 0
     said |= {
         "numbers": words.numbers(run, name), "promise": words.promise(run, name), "alarms": words.alarms(run),
-        "changes": words.changes(run),
         "outcomes": words.outcomes(run, name), "latest": words.latest(run, name),
     }  # fmt: skip
     return found | {
@@ -163,7 +162,6 @@ PAGE = _whole(
     "venn", '<link rel="stylesheet" href="page.css"><script src="page.js"></script>',
     _words("head") + _words("facts"),
     [
-        _card("What has changed", _words("changes")),
         _card("All predictors so far", _chart("compared")),
         '<section class="card wide"><label hidden>Predictor <select id="chooser"></select></label>'
         f"{_words('numbers')}{_predictor('', _words('promise'))}</section>\n",
@@ -209,8 +207,7 @@ def render(run: FollowedRun, title: str, data: str) -> str:
     """Return the report as HTML: the page of every predictor, whose document stands in it."""
     run.finish()
     drawn, tables = {COMPARED: charts.of_all(run, COMPARED)}, {COMPARED: charts.compared(run)}
-    main = [_card("What has changed", words.changes(run))] if run.drifts else []
-    main += [_card("Means over all steps", words.summary(run))]
+    main = [words.changes(run), _card("Means over all steps", words.summary(run))]
     main += [_card("All predictors so far", _chart(COMPARED))] if len(run.names) > 1 else []
     tails = []
     for place, name in enumerate(run.names):

@@ -24,9 +24,10 @@ from venn.prediction import (
 )
 from venn.show.notify import Burst, Telling, bursts, plain
 from venn.show.page.feed import LATEST, FollowedRun
-from venn.show.view import Picture, SeenCounts, pictures, standing
+from venn.show.view import Picture, SeenCounts, floors, pictures, standing
 
 LONGEST = 60  # letters of an id or a label
+PICTURES, NAMED = 6, 4  # pictures of what has changed; bars that all have their names below
 EXCHANGEABLE = "<b>Guaranteed while nothing has changed</b> (on exchangeable data): "
 GUARANTEES = {
     PREDICTED_LABEL: EXCHANGEABLE
@@ -237,24 +238,34 @@ def alarms(run: FollowedRun, most: int = 20) -> str:
 
 
 def changes(run: FollowedRun) -> str:
-    """Return what has changed, each column that is named and the shares of the classes, with a small picture."""
-    found = pictures(run.drifts)
-    if not found:
-        return (
-            "<p>No column is named, and the classes come in the same shares as before.</p>"
-            if run.drifts
-            else "<p>Nobody looks.</p>"
-        )
-    items = "".join(
-        f"<div><p><b>{text(one.words, 300)}</b>, since {text(one.since)}</p>{picture(one)}</div>" for one in found
+    """Return a card of what has changed: the floor, the kinds, and the columns, with small pictures; or nothing."""
+    set_floors, found = floors(run.snapshots), pictures(run.drifts)
+    if not run.drifts and not set_floors:
+        return ""
+    said = "".join(
+        f"<p{' class=alarm' if one['below'] else ''}>{f'{text(name)}: ' if len(run.names) > 1 else ''}"
+        f"{text(one['sentence'], 600)}</p>"
+        for name, one in set_floors.items()
     )
-    return f'<div class="parts">{items}</div><p class="fine">Grey: shares of the values before; red: after.</p>'
+    none = ": nothing is found in the latest examples" if run.drifts and not found else ""
+    items = "".join(
+        f"<div><p><b>{text(one.words, 300)}</b>, since {text(one.since)}</p>{picture(one)}</div>"
+        for one in found[:PICTURES]
+    )
+    items = f'<div class="parts">{items}</div>' if items else ""
+    notes = ["Grey: shares of the values before; red: after."] if any(one.bars for one in found) else []
+    if len(found) > PICTURES:
+        notes.insert(0, f"And {len(found) - PICTURES} more: {'; '.join(one.words for one in found[PICTURES:])}.")
+    fine = f'<p class="fine">{text(" ".join(notes), 1000)}</p>' if notes else ""
+    return f'<section class="card wide changes"><h2>What has changed{none}</h2>{said}{items}{fine}</section>'
 
 
 def picture(one: Picture) -> str:
-    """Return bars of the shares before a change beside those after it."""
-    top = max((max(bar.before, bar.after) for bar in one.bars), default=1.0) or 1.0
-    width, bars = 100 / max(len(one.bars), 1), ""
+    """Return bars of the shares before a change beside those after it; nothing where there are none."""
+    if not one.bars:
+        return ""
+    top = max(max(bar.before, bar.after) for bar in one.bars) or 1.0
+    width, bars = 100 / len(one.bars), ""
     for place, bar in enumerate(one.bars):
         for half, (value, colour) in enumerate(((bar.before, "grey"), (bar.after, "alarm"))):
             height = 30 * value / top
@@ -263,10 +274,11 @@ def picture(one: Picture) -> str:
                 f'width="{width * 0.42:.2f}" y="{30 - height:.2f}" height="{height:.2f}"/>'
             )
     said = ", ".join(f"{bar.to}: {' to '.join(shares(bar.before, bar.after))}" for bar in one.bars)
-    ends = (one.bars[0].to, one.bars[-1].to) if one.bars else ("", "")
+    few = len(one.bars) <= NAMED
+    ends = "".join(f"<span>{text(bar.to, 24)}</span>" for bar in (one.bars if few else (one.bars[0], one.bars[-1])))
     return (
         f'<svg class="bar" viewBox="0 0 100 30" preserveAspectRatio="none" role="img" aria-label="{text(said, 600)}">'
-        f'{bars}</svg><p class="ends"><span>{text(ends[0], 24)}</span><span>{text(ends[1], 24)}</span></p>'
+        f'{bars}</svg><p class="ends{" each" if few else ""}">{ends}</p>'
     )
 
 
