@@ -7,8 +7,8 @@ before their labels come. The forecaster learns each; rivals are fitted anew aft
 the classifier says until then: a temperature; vector scaling (a factor and a shift for each class, held to 1 and 0 as
 if by one example); of each class against the others a sigmoid of the logit with Platt's targets, isotonic regression,
 beta calibration. They are fitted to probabilities from 1e-6 to 1 - 1e-6; what anyone says below 1e-15 counts as 1e-15.
-Classes that the first lack are left out. Prints log losses over the best on the same set and classifier, from one
-number of calibration examples to the next: geometric means.
+Classes that the first lack are left out. Prints log losses over that of the best rival on the same set and classifier,
+known afterwards, from one number of calibration examples to the next: geometric means.
 """
 
 import argparse
@@ -88,7 +88,7 @@ def main():
                 if len(lost["Forecaster"]) > start:
                     mean = {name: float(one[start:n].mean()) for name, one in lost.items()}
                     print(json.dumps({"data": data, "classifier": title, "until": n} | mean), flush=True)
-                    ratios[title, n].append(np.array([*mean.values()]) / min(mean.values()))
+                    ratios[title, n].append(np.array([*mean.values()]) / min([*mean.values()][1:]))  # of rivals
     print("| given | until | " + " | ".join((*NAMES, "sets")) + " |\n" + "|---" * (3 + len(NAMES)) + "|")
     pooled = {("all", n): [row for title in CLASSIFIERS for row in ratios[title, n]] for n in COUNTS}
     for (title, n), rows in (ratios | pooled).items():

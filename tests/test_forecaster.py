@@ -67,7 +67,7 @@ def test_its_parts_are_those_of_a_panel_built_by_hand(given):
     late = venn.InductiveVennAbers(Stack(CLASSES), schedule=Prefix(0.7, first=2000))
     intervals = venn.TransductiveVennAbers(Mixture(bank))
     every = HandOver(venn.TransductiveVennAbers(Mixture(bank, whole=True)), late)
-    mixed = ExpertMixture([every, ScorerForecast(late), Refits(CLASSES)], (1.2, 0.0, 0.1, 0.0, 0.0))
+    mixed = ExpertMixture([every, ScorerForecast(every), Refits(CLASSES)], (1.2, 0.0, 0.1, 0.0, 0.0))
     panel = venn.Panel(intervals=intervals, both=mixed, sets=venn.Conformal(bank.members[1]))
     model = Forecaster(CLASSES, **given)
     for x, label in zip(X, y, strict=True):
@@ -202,6 +202,7 @@ def test_after_a_change_it_begins_anew_and_is_soon_as_good_as_before(scorer, tmp
             assert 170 < found.since < 230
             assert str(found).endswith(f"; began anew after {i + 1}")
             assert len(model.machines) == (scorer is None)
+            assert model["forecast"].experts[-1].n == (i + 1 if scorer is None else 0)
             venn.save(tmp_path / "model", model)
             model = venn.load(tmp_path / "model", models=[] if scorer is None else [scorer])
     assert model.n == 560

@@ -12,10 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import venn
-from venn.machines import NotConverged, Stack
+from venn.machines import Bank, Mixture, MultiscaleLaplacian, NotConverged, Stack
 from venn.machines.stack import Fit, Learners, kernel_rows, odds, ridge
 from venn.online import checkpoint
-from venn.predictors import Refits, ScorerForecast
+from venn.predictors import HandOver, Refits, ScorerForecast
 from venn.schedules import Prefix
 
 BACK = {"pickle": lambda m: pickle.loads(pickle.dumps(m)), "file": lambda m: checkpoint.unpack(checkpoint.pack(m))}
@@ -124,6 +124,17 @@ def test_a_scorers_own_say():
     late.predictor.learn_many(X, y.tolist())
     assert late.predict_one(X[0]).sum() == pytest.approx(1)
     assert late.n == 60
+    machine = Mixture(Bank(MultiscaleLaplacian(), [0, 1], scale=10))
+    both = HandOver(venn.TransductiveVennAbers(machine), late.predictor.fresh())
+    own = ScorerForecast(both)
+    assert np.isnan(own.predict_one(X[0])).all()
+    for i in range(41):
+        if i == 39:
+            scores = machine.scores(X[50])
+            np.testing.assert_allclose(own.predict_one(X[50])[0], scores / scores.sum())
+            np.testing.assert_array_equal(own.predict_many(X[50:52])[:, 0], own.predict_one(X[50]))
+        both.learn_one(X[i], int(y[i]))
+    np.testing.assert_array_equal(own.predict_one(X[50]), ScorerForecast(both.late).predict_one(X[50]))
     for wrong in (venn.InductiveVennAbers(venn.LeastSquaresSVM(venn.Linear(), 1.0, [0, 1])), 3):
         with pytest.raises(TypeError, match="predictor must be an inductive one with a scorer of probabilities"):
             ScorerForecast(wrong)

@@ -15,7 +15,7 @@ from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberStack
 from venn.machines.scale import Scale, checked_ranges
-from venn.machines.stack import Stack
+from venn.machines.stack import KINDS, Stack
 from venn.monitors.floor import Floor, floor_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import together, trainings
@@ -42,10 +42,10 @@ CHOSEN = ("transductive", "last", "first", "ranges", "level", "on_change", "floo
 RESTART, KEEP = "restart", "keep"
 LAST = 100_000  # examples, by default: after so many nothing trains any more
 SHARE = 0.7  # of the examples at a training: they train, the rest calibrates
-OWN_FIRST = (0.1, 0.8)  # exponents of Venn-Abers and of a given classifier itself: the pool begins so
+OWN_FIRST = (0.1, 1.0)  # exponents of Venn-Abers and of a given classifier itself: the pool begins so
 FITTED, FIRST_FIT = 0.6, 125  # of numbers: share of the examples that trees are fitted to, and when they first are
 FIT = 50  # examples at the first fit of the forecast's other learners
-EXPONENTS = (1.2, 0.0, 0.1, 0.0, 0.0)  # of Venn-Abers, stack, forest, boosted trees, regression: the pool begins so
+EXPONENTS = (1.2, 0.0, 0.1, 0.0, 0.0)  # of Venn-Abers, its scorer, forest, boosted trees, regression: at first
 
 
 class Said(Parts):
@@ -223,11 +223,11 @@ class Forecaster(Panel):
     - "sets": conformal sets of labels, with the guarantee "error rate".
 
     Without a scorer all examples count in every answer until there are `transductive` of them. Experts of the forecast
-    are then Venn-Abers on a `Mixture` of kernel machines, and a forest, boosted trees and a logistic regression that
-    are fitted anew at growing numbers of examples. From `transductive` examples on a `Stack` of all these is trained on
-    seven tenths of the examples; the others and all later ones calibrate it. It is trained again at twice, four times,
-    ... as many, up to `last`; after that memory and time for a step no longer grow. When that happens depends on the
-    number of examples only, so each answer keeps its guarantee.
+    are then a `Mixture` of kernel machines, by itself and calibrated by Venn-Abers, and a forest, boosted trees and a
+    logistic regression that are fitted anew at growing numbers of examples. From `transductive` examples on a `Stack`
+    of all these is trained on seven tenths of the examples; the others and all later ones calibrate it. It is trained
+    again at twice, four times, ... as many, up to `last`; after that memory and time for a step no longer grow. When
+    that happens depends on the number of examples only, so each answer keeps its guarantee.
 
     Of numbers, `Forecaster(float)`, it has one predictor, "distribution", with the guarantee "error rate": its outlooks
     have `mean`, `median`, `interval(0.1)`, `quantile(q)` and `cdf(y)`. Up to `transductive` examples that is a
@@ -239,8 +239,9 @@ class Forecaster(Panel):
     forecast, but not in intervals and sets, whose guarantees rest on the later ones: with none of these yet, intervals
     are [0, 1] again, and narrow from there on. Labels are not looked at for the scale.
 
-    When an alarm says that the stream has changed, what was learned before would only mislead: the forecaster forgets
-    all examples and begins anew. Its promises hold from there on, and the verdict says so.
+    When an alarm says that the stream has changed, what was learned before would mislead: the forecaster forgets all
+    examples and begins anew. Its promises hold from there on, and the verdict says so. In the forecast alone a forest,
+    boosted trees and a regression go on with all examples, beside new ones: if the alarm was false little is lost.
 
     Parameters
     ----------
@@ -564,6 +565,8 @@ class Forecaster(Panel):
             parts = self._calibrating(main.given)
         else:
             parts = self._learning(self.classes, self.first, self.ranges)
+            if FORECAST in parts:
+                parts[FORECAST] = with_further(parts[FORECAST], self[FORECAST])
         before = self.n
         self._predictors.update(parts)
         self._learners = elementary(self._predictors.values())
@@ -675,6 +678,14 @@ def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(scorer)}
 
 
+def with_further(anew: Any, before: Any) -> ExpertMixture:
+    """Return a mixture that begins anew, in which what was fitted anew in the last one goes on with all examples.
+
+    So a false alarm costs little; after a true one these experts soon weigh nothing.
+    """
+    return ExpertMixture([*anew.experts, before.experts[-1]], (*EXPONENTS, *(0.0,) * KINDS))
+
+
 def own_scale(first: Any, ranges: Any) -> Scale | Literal[False]:
     """Return a scale that a forecaster finds, or that of declared ranges; False: objects are taken as they are."""
     as_it_is = ranges is None and first is not None and integer("first", first, 0) == 0
@@ -693,7 +704,8 @@ def own_parts(bank: Bank, transductive: int, last: int) -> dict[str, Predictor]:
     early = TransductiveVennAbers(Mixture(bank))
     # No interval is claimed of the forecast: there the examples that have fixed the scale count, too.
     every = TransductiveVennAbers(Mixture(bank, whole=True)) if bank.scale and bank.scale.first else early
-    experts = [HandOver(every, abers), ScorerForecast(abers), Refits(bank.classes, min(FIT, last), last=last)]
+    calibrated = HandOver(every, abers)
+    experts = [calibrated, ScorerForecast(calibrated), Refits(bank.classes, min(FIT, last), last=last)]
     return {
         FORECAST: ExpertMixture(experts, EXPONENTS),
         INTERVALS: HandOver(early, abers),

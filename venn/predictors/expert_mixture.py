@@ -20,7 +20,7 @@ from venn.saved import Given, component, held_codes, held_finite, held_float, he
 FLOOR = 1e-4  # share of the uniform distribution in what an expert says: none is excluded by one zero
 POOLED = 0.8  # weight of the pool before the first example; the experts have the rest in equal parts
 KEPT = 2000  # latest forecasts to which the pool is fitted
-RIDGE = 5.0  # how much exponents hold to those at the start, as if by so many examples
+RIDGE = 1.0  # for each expert: how much exponents hold to those at the start, as if by so many examples
 
 
 def _experts(name: str, predictors: Any) -> tuple[Any, ...]:
@@ -299,7 +299,7 @@ class ExpertMixture(_OfExperts):
         """Fit the pool to the latest forecasts, from its last solution."""
         self._due, kept = next_fit(self._seen), min(self._seen, KEPT)
         self._powers, self._biases = fitted_pool(
-            self._logs[:kept], self._codes[:kept], self._first, RIDGE, (self._powers, self._biases)
+            self._logs[:kept], self._codes[:kept], self._first, RIDGE * self.m, (self._powers, self._biases)
         )
 
 

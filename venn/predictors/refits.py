@@ -19,7 +19,7 @@ from venn.machines.stack import KINDS, Learners, dense
 from venn.parameters import above_one, integer, optional, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import History, Predictor, held_features, held_history
+from venn.predictors.learning import History, Predictor, elementary, held_features, held_history
 from venn.saved import component, held_bool, held_codes, held_finite, held_int, held_rows, own, param, state
 from venn.schedules import FIRST, PrefixRestart, Schedule, checked_schedule
 
@@ -366,22 +366,28 @@ class Refits(FittedAnew):
 
 
 def _with_probabilities(name: str, predictor: Any) -> Any:
-    given = getattr(predictor, "given", None)
-    if not isinstance(predictor, Inductive) or not (log_odds(given) or getattr(given, "probabilities", False)):
+    inside = elementary([predictor])
+    if not inside or not all(_says_probabilities(one) for one in inside):
         raise TypeError(f"{name} must be an inductive one with a scorer of probabilities, got {predictor!r}")
     return predictor
 
 
+def _says_probabilities(predictor: Any) -> bool:
+    given = predictor.given if isinstance(predictor, Inductive) else getattr(predictor, "machine", None)
+    return log_odds(given) or bool(getattr(given, "probabilities", False))
+
+
 @component
 class ScorerForecast(HasLabels, Predictor):
-    """What the scorer of an inductive predictor says by itself, not calibrated: an expert for a mixture.
+    """What the scorer of a predictor says by itself, not calibrated: an expert for a mixture.
 
-    It learns nothing: the inductive predictor does, which must stand in the same `Panel` or mixture.
+    It learns nothing: the predictor does, which must stand in the same `Panel` or mixture.
 
     Parameters
     ----------
-    predictor : Inductive
-        Its scorer gives probabilities, as a `FrozenScorer` by `predict_proba` and a `Stack` do.
+    predictor : Inductive, or HandOver
+        Its scorer gives probabilities, as a `FrozenScorer` by `predict_proba` and a `Stack` do; of a `HandOver`
+        the early machine, too, as a `Mixture` does. Whoever answers there is read.
 
     Raises
     ------
@@ -413,21 +419,34 @@ class ScorerForecast(HasLabels, Predictor):
         """Number of examples learned by the predictor."""
         return int(self.predictor.n)
 
-    def _said(self, scores: Floats) -> Floats:
-        n, c = scores.shape
-        if self.predictor.scorer is None:
-            return np.full((1, n, c), np.nan)
-        shares = expit(scores) if log_odds(self.predictor.given) else np.clip(scores, 0.0, 1.0)
-        total = shares.sum(axis=1, keepdims=True)
-        return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / c)[None]
+    @property
+    def _asked(self) -> Any:
+        """The predictor whose scorer is read now."""
+        return elementary([self.predictor], asked=True)[0]
 
     def predict_one(self, x: Any) -> Floats:
         """Return the (1, c) probabilities for one object; NaN before there is a scorer."""
-        return self._said(self.predictor.scores_of_one(x))[:, 0]
+        asked = self._asked
+        if isinstance(asked, Inductive):
+            return shares_of(asked.scores_of_one(x), asked.scorer is not None, asked.given)[:, 0]
+        return shares_of(asked.machine.scores(x)[None], self.n > 0, asked.machine)[:, 0]
 
     def predict_many(self, X: Any) -> Floats:
         """Return the (1, n, c) probabilities for n objects; NaN before there is a scorer."""
-        return self._said(self.predictor.scores_of_many(X))
+        asked = self._asked
+        if isinstance(asked, Inductive):
+            return shares_of(asked.scores_of_many(X), asked.scorer is not None, asked.given)
+        return shares_of(asked.machine.score_many(X), self.n > 0, asked.machine)
+
+
+def shares_of(scores: Floats, known: bool, scorer: Any) -> Floats:
+    """Return (1, n, c) probabilities by the (n, c) scores of a scorer, NaN where it is not `known`."""
+    n, c = scores.shape
+    if not known:
+        return np.full((1, n, c), np.nan)
+    shares = expit(scores) if log_odds(scorer) else np.clip(scores, 0.0, 1.0)
+    total = shares.sum(axis=1, keepdims=True)
+    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / c)[None]
 
 
 def log_odds(scorer: Any) -> bool:
