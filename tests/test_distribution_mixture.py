@@ -12,6 +12,7 @@ from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDis
 from venn.labels import Real
 from venn.machines.process import Process, cost
 from venn.machines.quantile_forest import QuantileForest
+from venn.machines.scale import held_scale
 from venn.predictors import ConformalDistribution, DistributionMixture, NumberRefits, Predictor
 from venn.predictors.distribution_mixture import LEVELS, quantiles_of
 
@@ -63,7 +64,8 @@ def adversary(model, x, labels):
     """Return the label at which the forecast loses most beside the experts, weighed as it weighs them."""
     forecast = model.predict_one(x)
     each = [PredictiveDistribution(q) for q in x]
-    return max(labels, key=lambda y: forecast.crps(y) - sum(w * e.crps(y) for w, e in zip(model.weights, each)))
+    weights = model.weights.tolist()
+    return max(labels, key=lambda y: forecast.crps(y) - sum(w * e.crps(y) for w, e in zip(weights, each, strict=True)))
 
 
 @pytest.mark.parametrize("grows", [False, True])
@@ -151,11 +153,11 @@ def test_a_forest_says_the_labels_of_the_leaves_that_an_object_comes_to():
     X, y = rng.uniform(size=(80, 2)).round(1), rng.integers(0, 4, 80).astype(float)
     forest = QuantileForest.fitted(X, y)
     order = np.argsort(y, kind="stable")
-    placed, labels = forest._scale.place(X[order], 10.0), y[order]
+    placed, labels = held_scale(forest.scale).place(X[order], 10.0), y[order]
     woods = RandomForestRegressor(100, min_samples_leaf=5, max_features=0.5, random_state=0)
     leaves = woods.fit(placed, (labels - np.median(y)) / y.max()).apply(placed)
     asked = rng.uniform(size=(5, 2))
-    for row, at in zip(asked, woods.apply(forest._scale.place(asked, 10.0)), strict=True):
+    for row, at in zip(asked, woods.apply(held_scale(forest.scale).place(asked, 10.0)), strict=True):
         same = leaves == at
         weights = (same / same.sum(axis=0)).mean(axis=1)
         for level in (0.15, 0.5, 0.85):
@@ -169,7 +171,7 @@ def test_a_process_is_the_normal_distribution_given_the_examples():
     X = rng.normal(size=(40, 2))
     y = 5 + np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=40)
     process = Process.fitted(X, y)
-    rows = np.vstack([process.rows, process._scale.place(np.array([[0.3, 0.2]]), 10.0) / process.widths])
+    rows = np.vstack([process.rows, held_scale(process.scale).place(np.array([[0.3, 0.2]]), 10.0) / process.widths])
     K = process.height**2 * np.exp(-0.5 * ((rows[:, None] - rows) ** 2).sum(axis=2))
     K += (process.noise**2 + 1e-6 * process.height**2) * np.eye(41)
     weights = np.linalg.solve(K[:40, :40], K[40, :40])

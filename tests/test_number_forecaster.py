@@ -68,7 +68,7 @@ def test_before_the_first_training_it_is_a_conformal_distribution():
 
 
 def test_ranks_after_a_training_are_those_of_machines_taught_anew_with_each_label():
-    """By definition: the weighted ridge, solved for the new object with label y, and studentised residuals ranked."""
+    """By definition: the ridge on what is left over the spread, with label y, and studentised residuals ranked."""
     X, y = stream(64, seed=3)
     model = taught(StackedDistribution(Prefix(0.5, first=40)), X[:63], y[:63])
     prediction = model.predict_one(X[63])
@@ -79,11 +79,11 @@ def test_ranks_after_a_training_are_those_of_machines_taught_anew_with_each_labe
     d = Z.shape[1]
     L1 = np.abs(Z[:, None] - Z).sum(axis=2) / d
     K = 0.94 * np.mean([np.exp(-w * L1) for w in (0.25, 1, 4)], axis=0) + 0.06 * Z @ Z.T / d
-    M = np.linalg.inv(K + np.diag((spreads / (fit.spread * fit.unit)) ** 2 / fit.C))
+    M = np.linalg.inv(K + np.eye(64) / fit.C)
     s = M.sum(axis=1)
     Q = M - np.outer(s, s) / s.sum()
     for label in np.linspace(-4, 4, 9) + 0.0123:
-        a = Q @ (np.append(y[:63], label) - offsets)
+        a = Q @ ((np.append(y[:63], label) - offsets) / spreads)
         strange = a / np.sqrt(np.diag(Q))
         rank = (strange[20:63] < strange[63]).sum()
         assert prediction.cdf(label) == pytest.approx((rank + 0.5) / 44)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 
@@ -19,7 +20,7 @@ def merged(said, weights, u):
 def crps(F, ends, y):
     """Return the integral of (F(u) - 1{u >= y})^2, where F is constant between the ends."""
     ends, total = sorted({*ends, y}), 0.0
-    for left, right in zip(ends, ends[1:], strict=False):
+    for left, right in itertools.pairwise(ends):
         total += (right - left) * (F(left) - (left >= y)) ** 2
     return total
 
