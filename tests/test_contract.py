@@ -228,9 +228,10 @@ TESTED_ELSEWHERE = {
     "Certificate": "what adaptive sets have done so far, test_adaptive.py",
     "Outlook": "what a forecaster says, test_forecaster.py",
     **dict.fromkeys(
-        ("NumberStack", "StackedDistribution", "NumberOutlook", "NumberOutlooks"),
+        ("NumberStack", "StackedDistribution", "NumberOutlook", "NumberOutlooks", "NumberRefits"),
         "of a forecaster of numbers, test_number_forecaster.py",
     ),
+    "DistributionMixture": "of distributions, test_distribution_mixture.py",
     "Online": "a predictor at work, test_late_labels.py and test_journal.py",
     "Journal": "what it writes, test_journal.py",
     "Watch": "what others read, test_journal.py",

@@ -34,8 +34,9 @@ def taught(model, X, y):
 
 
 def same_outlook(one, other):
-    pairs = [(a["distribution"].points, a["distribution"].tau) for a in (one, other)]
-    return np.array_equal(pairs[0][0], pairs[1][0]) and pairs[0][1] == pairs[1][1]
+    return all(
+        np.array_equal(one[name].points, other[name].points) and one[name].tau == other[name].tau for name in one
+    )
 
 
 def test_an_outlook_says_all_in_one():
@@ -47,9 +48,9 @@ def test_an_outlook_says_all_in_one():
     lower, upper = outlook.interval(0.2)
     assert lower < outlook.median < upper
     assert outlook.quantile(0.5) == pytest.approx(outlook.median, abs=1)
-    assert outlook.mean == pytest.approx(outlook["distribution"].points.mean())
+    assert outlook.mean == outlook["forecast"].mean != outlook["distribution"].mean
     assert outlook.cdf(lower - 1) < 0.2 < 0.8 < outlook.cdf(upper + 1)
-    assert outlook.guaranteed == {"distribution": "error rate"}
+    assert outlook.guaranteed == {"distribution": "error rate", "forecast": "CRPS"}
     assert outlook.to_dict()["intervals"]["0.01"] == [None, None]
     many = model.predict_many(X[:3])
     assert many.median.tolist() == [model.predict_one(x).median for x in X[:3]]
@@ -69,7 +70,7 @@ def test_before_the_first_training_it_is_a_conformal_distribution():
 
 
 def test_ranks_after_a_training_are_those_of_machines_taught_anew_with_each_label():
-    """By definition: the weighted ridge, solved for the new object with label y, and studentised residuals ranked."""
+    """By definition: the ridge on what is left over the spread, with label y, and studentised residuals ranked."""
     X, y = stream(64, seed=3)
     model = taught(StackedDistribution(Prefix(0.5, first=40)), X[:63], y[:63])
     prediction = model.predict_one(X[63])
@@ -80,11 +81,11 @@ def test_ranks_after_a_training_are_those_of_machines_taught_anew_with_each_labe
     d = Z.shape[1]
     L1 = np.abs(Z[:, None] - Z).sum(axis=2) / d
     K = 0.94 * np.mean([np.exp(-w * L1) for w in (0.25, 1, 4)], axis=0) + 0.06 * Z @ Z.T / d
-    M = np.linalg.inv(K + np.diag((spreads / (fit.spread * fit.unit)) ** 2 / fit.C))
+    M = np.linalg.inv(K + np.eye(64) / fit.C)
     s = M.sum(axis=1)
     Q = M - np.outer(s, s) / s.sum()
     for label in np.linspace(-4, 4, 9) + 0.0123:
-        a = Q @ (np.append(y[:63], label) - offsets)
+        a = Q @ ((np.append(y[:63], label) - offsets) / spreads)
         strange = a / np.sqrt(np.diag(Q))
         rank = (strange[20:63] < strange[63]).sum()
         assert prediction.cdf(label) == pytest.approx((rank + 0.5) / 44)
@@ -197,12 +198,31 @@ def test_it_begins_anew_after_a_change():
     assert model["distribution"].n < 250
 
 
+def test_its_forecast_loses_little_beside_the_best_of_its_experts_on_any_sequence():
+    """Here: labels that rise, and objects that tell half of them."""
+    X, y = stream(150)
+    y = np.where(X[:, 0] > 5, 1.0, np.sort(y))
+    model = taught(Forecaster(float, transductive=100, on_change="keep"), X, y)
+    forecast = model["forecast"]
+    assert (forecast.loss <= forecast.losses + forecast.allowance).all()
+    assert model.predict_many(X[:2]).cdf(0.5).tolist() == [model.predict_one(x).cdf(0.5) for x in X[:2]]
+
+
+def test_a_floor_is_about_the_intervals_of_its_forecast():
+    X, y = stream(120)
+    model = taught(Forecaster(float, floor=0.5), X, y)
+    assert model.monitors["forecast"].verdict().state != "below the floor"
+    for i in range(60):
+        model.learn_one(X[i], 50.0 * (i + 2) ** 2)
+    assert "below the floor, accuracy of at least .50" in str(model.verdict())
+
+
 def test_it_stands_by_default_on_streams_of_numbers():
     record = venn.replay(streams.waves(12, seed=0), progress=False)
-    assert record.names == ("distribution",)
+    assert record.names == ("distribution", "forecast")
     beside = {"ridge": ConformalDistribution(KernelRidge(MultiscaleLaplacian(), 10.0))}
     record = venn.replay(streams.waves(12, seed=0), Forecaster(float, beside=beside), progress=False)
-    assert record.names == ("distribution", "ridge")
+    assert record.names == ("distribution", "forecast", "ridge")
 
 
 @pytest.mark.parametrize("y", [float("nan"), float("inf"), 1e101, "3", None, True])
@@ -229,7 +249,7 @@ def test_equal_labels_and_constant_columns_are_taken():
     [
         ({"classes": int}, "classes must be labels, or float where labels are numbers"),
         ({"classes": float, "scorer": LogisticRegression().fit([[0.0], [1.0]], [0, 1])}, "estimator must be a regr"),
-        ({"classes": float, "floor": 0.9}, r"floor must be None where labels are numbers: .* got Floor\(at=0.9"),
+        ({"classes": float, "floor": 1.9}, r"at must be such that a loss in \(0, 1\) is left"),
         ({"classes": float, "scorer": LinearRegression(), "first": 3}, "first and ranges must not be given"),
     ],
 )

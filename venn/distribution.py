@@ -11,12 +11,12 @@ import numpy as np
 from venn._compiled.distribution import crps as crps_of_points
 from venn.labels import Real
 from venn.parameters import array_of, fraction, integer, number, positive, share
-from venn.prediction import ERROR_RATE, LEVELS, LONG_RUN, NOTHING, Floats, Integers, Label, significance
+from venn.prediction import CRPS, ERROR_RATE, LEVELS, LONG_RUN, NOTHING, Floats, Integers, Label, significance
 from venn.saved import saved
 
 __all__ = ["NestedIntervals", "NormalDistribution", "NumberPrediction", "PredictiveDistribution", "interval_score"]
 
-GUARANTEES = (ERROR_RATE, NOTHING, LONG_RUN)
+GUARANTEES = (ERROR_RATE, NOTHING, LONG_RUN, CRPS)  # a new one comes last: journals hold the places
 HAIR = 1e-9  # products of levels and counts are whole numbers up to rounding
 REAL = Real()
 
@@ -249,7 +249,8 @@ class PredictiveDistribution(_Ranked):
         Points, and labels when they are compared, are origin + k grid with integers k; 0: compared as they are. Ends of
         intervals lie `grid` further out, so that a label that ties with an end is inside.
     guaranteed : str, default "error rate"
-        "error rate": what is said above; "nothing"; "long-run error rate", by `AdaptiveIntervals`.
+        "error rate": what is said above; "nothing"; "long-run error rate", by `AdaptiveIntervals`;
+        "CRPS", by `DistributionMixture`.
 
     Attributes
     ----------

@@ -39,6 +39,7 @@ ERROR_BOUND = "error bound"
 LONG_RUN = "long-run error rate"
 OF_SETS = ERROR_BOUND, ERROR_RATE  # what sets of plain p-values keep, and of smoothed ones
 LOG_LOSS = "log loss"
+CRPS = "CRPS"
 NOTHING = "nothing"
 
 # Attributes that only some predictions have, and which ones these are.

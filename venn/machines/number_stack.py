@@ -30,7 +30,7 @@ TRIED = 600  # landmarks by which penalty, powers and weights are chosen
 TREES, ROUNDS = 100, 100  # of each forest, and of boosting
 FOLDS = 3  # what boosted trees say of an example is by those fitted without its third
 LEAF = 8  # examples at least in a leaf of the forest of spreads
-BLENDS = np.array([0.3, 0.5, 0.7, 1.0])  # shares of the mean in the spread
+BLENDS = np.array([0.1, 0.3, 0.5, 0.7, 1.0])  # shares of the mean in the spread
 
 
 @saved

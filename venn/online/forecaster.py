@@ -26,12 +26,13 @@ from venn.parameters import by_name, fraction, integer, one_of, optional
 from venn.prediction import Floats, Label
 from venn.predictors.blocks import block_of
 from venn.predictors.distribution_inductive import InductiveDistribution
+from venn.predictors.distribution_mixture import DistributionMixture
 from venn.predictors.distribution_stacked import StackedDistribution
 from venn.predictors.expert_mixture import ExpertMixture
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor, elementary, names_among
-from venn.predictors.refits import Refits, ScorerForecast, log_odds
+from venn.predictors.refits import NumberRefits, Refits, ScorerForecast, log_odds
 from venn.predictors.restarting import HandOver
 from venn.predictors.transductive import Conformal, TransductiveVennAbers
 from venn.saved import checked_keys, held_int, saved
@@ -45,6 +46,7 @@ SHARE = 0.7  # of the examples at a training: they train, the rest calibrates
 OWN_FIRST = (0.1, 1.0)  # exponents of Venn-Abers and of a given classifier itself: the pool begins so
 FITTED, FIRST_FIT = 0.6, 125  # of numbers: share of the examples that trees are fitted to, and when they first are
 FIT = 50  # examples at the first fit of the forecast's other learners
+LAST_FIT = 20_000  # and, of numbers, at their last
 EXPONENTS = (1.2, 0.0, 0.1, 0.0, 0.0)  # of Venn-Abers, its scorer, forest, boosted trees, regression: at first
 
 
@@ -229,10 +231,11 @@ class Forecaster(Panel):
     again at twice, four times, ... as many, up to `last`; after that memory and time for a step no longer grow. When
     that happens depends on the number of examples only, so each answer keeps its guarantee.
 
-    Of numbers, `Forecaster(float)`, it has one predictor, "distribution", with the guarantee "error rate": its outlooks
-    have `mean`, `median`, `interval(0.1)`, `quantile(q)` and `cdf(y)`. Up to `transductive` examples that is a
-    `StackedDistribution`: kernel ridge regression around trees, with a spread; from then on an `InductiveDistribution`
-    on a `NumberStack`, trained as above.
+    Of numbers, `Forecaster(float)`, it has two predictors. Its outlooks have `interval(0.1)` by "distribution", with
+    the guarantee "error rate": up to `transductive` examples that is a `StackedDistribution`, kernel ridge regression
+    around trees, with a spread; from then on an `InductiveDistribution` on a `NumberStack`, trained as above. They have
+    `mean`, `median`, `quantile(q)` and `cdf(y)` by "forecast", a `DistributionMixture` of that one, of a forest whose
+    leaves hold labels, a Gaussian process, and all labels: its total CRPS is hardly larger than that of the best.
 
     Columns may have any units: a `Scale` makes them alike. Until there are `first` examples, each answer is on the
     scale of all objects so far and the new one. Then the scale is fixed; these examples teach and count in the
@@ -270,8 +273,9 @@ class Forecaster(Panel):
     beside : mapping of str to Predictor, optional
         Other predictors on the same stream, for comparison. They do not begin anew.
     floor : Floor or float, optional
-        What must hold of the forecast, an accuracy if it is a number: see `venn.monitors.Floor`. A third monitor,
-        "forecast", judges that alone; an alarm of it does not make the forecaster begin anew.
+        What must hold of the forecast, an accuracy if it is a number: see `venn.monitors.Floor`. One more monitor,
+        "forecast", judges that alone; an alarm of it does not make the forecaster begin anew. Of numbers it is about
+        the forecast's own intervals, `outlook["forecast"].interval(0.05)` for an accuracy, of which nothing is proved.
 
     Attributes
     ----------
@@ -385,9 +389,7 @@ class Forecaster(Panel):
         watched = {name: self[name] for name in self.claiming}
         self.monitors = together(watched, self.space, level=self.level, spare=1)
         if self.floor is not None:
-            if FORECAST not in self:
-                raise ValueError(f"floor must be None where labels are numbers: give a Monitor one, got {self.floor!r}")
-            self.monitors[FORECAST] = Monitor(self.classes, sources=(), floor=self.floor)
+            self.monitors[FORECAST] = Monitor(self.space, sources=(), floor=self.floor)
 
     def __repr__(self) -> str:
         main: Any = self[self.main]
@@ -597,7 +599,8 @@ class Forecaster(Panel):
 class NumberForecaster(Forecaster):
     """The `Forecaster` where labels are numbers: `Forecaster(float)` makes it."""
 
-    parts = claiming = (DISTRIBUTION,)
+    parts = (DISTRIBUTION, FORECAST)
+    claiming = (DISTRIBUTION,)
     main = DISTRIBUTION
     calibrates = InductiveDistribution
     outlook, outlooks = NumberOutlook, NumberOutlooks
@@ -606,7 +609,8 @@ class NumberForecaster(Forecaster):
         return scorer if isinstance(scorer, FrozenRegressor) else FrozenRegressor(scorer)
 
     def _calibrating(self, scorer: Any) -> dict[str, Predictor]:
-        return {DISTRIBUTION: InductiveDistribution(scorer)}
+        distribution = InductiveDistribution(scorer)
+        return {DISTRIBUTION: distribution, FORECAST: DistributionMixture([distribution])}
 
     def _learning(self, classes: Any, first: Any, ranges: Any) -> dict[str, Predictor]:
         scale = own_scale(first, ranges)
@@ -614,7 +618,9 @@ class NumberForecaster(Forecaster):
         fits = Prefix(FITTED, first=FIRST_FIT, last=max(FIRST_FIT, self.transductive - 1))
         schedule = Prefix(SHARE, first=self.transductive, last=self.last)
         late = InductiveDistribution(NumberStack(), schedule=schedule)
-        return {DISTRIBUTION: HandOver(StackedDistribution(fits, scale), late)}
+        distribution = HandOver(StackedDistribution(fits, scale), late)
+        refits = NumberRefits(min(FIT, self.last), last=min(self.last, LAST_FIT))
+        return {DISTRIBUTION: distribution, FORECAST: DistributionMixture([distribution, refits])}
 
     @property
     def told(self) -> str:
@@ -657,7 +663,7 @@ def content_of(x: Any) -> Any:
 
 
 def watched(names: Iterable[str]) -> list[str]:
-    """Return the names of the predictors to monitor: all but a forecaster's forecast, which claims no probability.
+    """Return the names of the predictors to monitor: all but a forecaster's forecast, which claims nothing of one step.
 
     Examples
     --------
@@ -665,7 +671,8 @@ def watched(names: Iterable[str]) -> list[str]:
     (['intervals', 'sets', 'platt'], ['forecast'])
     """
     found = list(names)
-    return found[1:] if found[:3] == [FORECAST, INTERVALS, SETS] else found
+    forecasters = [FORECAST, INTERVALS, SETS], [DISTRIBUTION, FORECAST]
+    return [one for one in found if one != FORECAST] if found[:3] in forecasters or found[:2] in forecasters else found
 
 
 def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:

@@ -13,7 +13,7 @@ from venn.monitors.kinds import kind_of
 from venn.monitors.monitor import WINDOW
 from venn.monitors.verdict import Verdict
 from venn.parameters import Parameters, integer, optional, probability, with_methods
-from venn.prediction import LOG_LOSS, NOTHING, Prediction
+from venn.prediction import CRPS, LOG_LOSS, NOTHING, Prediction
 from venn.saved import component, param
 from venn.smoothing import Smoothing
 
@@ -108,7 +108,7 @@ class Lot(Parameters):
     def check(self, predictions: Mapping[str, Prediction]) -> None:
         """Refuse predictors of which something is guaranteed that the chances of labels would spoil."""
         for name, one in predictions.items() if self.by is not None else ():
-            if one.guaranteed not in (NOTHING, LOG_LOSS):
+            if one.guaranteed not in (NOTHING, LOG_LOSS, CRPS):
                 raise ValueError(
                     f"labels must be drawn with one chance for all: {name} guarantees {one.guaranteed!r}, and where "
                     f"the chance depends on the object its examples would need weights, got {self!r}"

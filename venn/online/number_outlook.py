@@ -9,7 +9,7 @@ import numpy as np
 
 from venn.prediction import Floats
 
-DISTRIBUTION = "distribution"
+DISTRIBUTION, FORECAST = "distribution", "forecast"
 SHOWN = (0.01, 0.05, 0.1, 0.2)  # levels of intervals in tables
 
 
@@ -25,10 +25,14 @@ class Parts(dict[Any, Any]):  # Any: an outlook of classes is asked for these, t
 class NumberOutlook(Parts):
     """What a `Forecaster` of numbers says of one object: each of its predictors' predictions by name.
 
+    Mean, median, quantiles and probabilities are those of "forecast", another predictor than "distribution": it mixes
+    several methods by their past losses. So its median may lie outside a narrow interval: it is often the sharper of
+    the two, while only intervals and p-values are guaranteed. `outlook["distribution"].quantile(q)` is guaranteed, too.
+
     Attributes
     ----------
     mean, median : float
-        Of the distribution; 0 before the first example.
+        Of the forecast; 0 before the first example.
     label : float
         The median.
     guaranteed : dict of str to str
@@ -43,19 +47,19 @@ class NumberOutlook(Parts):
     >>> outlook = model.predict_one([0.3, 0.5])
     >>> lower, upper = outlook.interval(0.2)
     >>> lower < outlook.median < upper, outlook.guaranteed
-    (True, {'distribution': 'error rate'})
+    (True, {'distribution': 'error rate', 'forecast': 'CRPS'})
     """
 
     @property
     def mean(self) -> float:
-        """The mean of the distribution."""
-        found: float = self[DISTRIBUTION].mean
+        """The mean of the forecast."""
+        found: float = self[FORECAST].mean
         return found
 
     @property
     def median(self) -> float:
-        """The median of the distribution."""
-        found: float = self[DISTRIBUTION].label
+        """The median of the forecast."""
+        found: float = self[FORECAST].label
         return found
 
     @property
@@ -69,23 +73,23 @@ class NumberOutlook(Parts):
         return ends
 
     def quantile(self, q: float) -> float:
-        """Return a number that the label exceeds with probability at most 1 - q; it may be infinite."""
-        found: float = self[DISTRIBUTION].quantile(q)
+        """Return the number that the label exceeds with probability 1 - q by the forecast."""
+        found: float = self[FORECAST].quantile(q)
         return found
 
     def cdf(self, y: float) -> float:
         """Return the probability of labels up to `y`."""
-        found: float = self[DISTRIBUTION].cdf(y)
+        found: float = self[FORECAST].cdf(y)
         return found
 
     def p_value(self, y: float) -> float:
-        """Return the same with ties broken at random: uniform on [0, 1] at the true label."""
+        """Return a number that is uniform on [0, 1] at the true label; small where that is below what was expected."""
         found: float = self[DISTRIBUTION].p_value(y)
         return found
 
     def crps(self, y: float) -> float:
-        """Return the continuous ranked probability score at the true label: smaller is better."""
-        found: float = self[DISTRIBUTION].crps(y)
+        """Return the continuous ranked probability score of the forecast at the true label: smaller is better."""
+        found: float = self[FORECAST].crps(y)
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,25 +141,15 @@ class NumberOutlooks(Parts):
         """Return the outlook for object i."""
         return NumberOutlook({name: block[i] for name, block in self.items()})
 
-    def _of_each(self, name: str, *given: float) -> Floats:
-        """Return what a method says of each object, by the block's own method if it has one."""
-        block: Any = self[DISTRIBUTION]
-        if hasattr(block, name):
-            found: Floats = getattr(block, name)(*given)
-            return found
-        return np.array([getattr(block[i], name)(*given) for i in range(len(block))])
-
     @property
     def mean(self) -> Floats:
-        """(n,) means of the distributions."""
-        block: Any = self[DISTRIBUTION]
-        return np.array([block[i].mean for i in range(len(block))])
+        """(n,) means of the forecasts."""
+        return np.array([one.mean for one in self[FORECAST]])
 
     @property
     def median(self) -> Floats:
-        """(n,) medians of the distributions."""
-        block: Any = self[DISTRIBUTION]
-        return np.array([block[i].label for i in range(len(block))])
+        """(n,) medians of the forecasts."""
+        return np.array([one.label for one in self[FORECAST]])
 
     @property
     def labels(self) -> list[float]:
@@ -165,15 +159,19 @@ class NumberOutlooks(Parts):
 
     def interval(self, epsilon: float) -> Floats:
         """Return the (n, 2) ends of the intervals that miss with probability at most `epsilon`."""
-        return self._of_each("interval", epsilon).reshape(-1, 2)
+        block: Any = self[DISTRIBUTION]
+        if hasattr(block, "interval"):  # of all at once
+            found: Floats = block.interval(epsilon)
+            return found.reshape(-1, 2)
+        return np.array([one.interval(epsilon) for one in block]).reshape(-1, 2)
 
     def quantile(self, q: float) -> Floats:
         """Return the (n,) quantiles at q."""
-        return self._of_each("quantile", q)
+        return np.array([one.quantile(q) for one in self[FORECAST]])
 
     def cdf(self, y: float) -> Floats:
         """Return the (n,) probabilities of labels up to `y`."""
-        return self._of_each("cdf", y)
+        return np.array([one.cdf(y) for one in self[FORECAST]])
 
     def __repr__(self) -> str:
         return f"NumberOutlooks({len(self[DISTRIBUTION])} objects)"

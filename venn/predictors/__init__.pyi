@@ -20,6 +20,7 @@ from .distribution_inductive import InductiveDistribution as InductiveDistributi
 from .distribution_inductive import InductiveIntervals as InductiveIntervals
 from .distribution_inductive import ManyDistributions as ManyDistributions
 from .distribution_inductive import ManyIntervals as ManyIntervals
+from .distribution_mixture import DistributionMixture as DistributionMixture
 from .distribution_stacked import StackedDistribution as StackedDistribution
 from .expert_mixture import ExpertMixture as ExpertMixture
 from .groups import Balanced as Balanced
@@ -35,6 +36,7 @@ from .inductive_conformal import InductiveConformal as InductiveConformal
 from .learning import Predictor as Predictor
 from .multicalibration import InductiveMulticalibration as InductiveMulticalibration
 from .multicalibration import TransductiveMulticalibration as TransductiveMulticalibration
+from .refits import NumberRefits as NumberRefits
 from .refits import Refits as Refits
 from .refits import Refitted as Refitted
 from .refits import ScorerForecast as ScorerForecast

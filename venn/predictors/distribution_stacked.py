@@ -53,8 +53,9 @@ class StackedDistribution(Predictor):
 
     At growing numbers of examples trees, their weights, a penalty and a model of the spread are fitted to the first
     examples, as a `NumberStack` does it. Around that stands kernel ridge regression, exact online: it learns what the
-    trees leave of all labels, and an example counts the less the larger its spread is. Ranks as those of
-    `ConformalDistribution` are then made of studentised residuals of the later examples, which the fit has not seen.
+    trees leave of all labels, divided by the spread. Ranks as those of `ConformalDistribution` are then made of
+    studentised residuals of the later examples, which the fit has not seen. So intervals are wide in proportion to the
+    spread, and the more so the farther an object is from the others.
 
     Before the first training it is a `ConformalDistribution` on a `KernelRidge` with its scale.
 
@@ -126,36 +127,34 @@ class StackedDistribution(Predictor):
         x : (d,) finite numbers, or a sparse row
         """
         row = clean_row(x, self._features)
-        offset, _, lines = self._answer(row)
+        offset, size, lines = self._answer(row)
         tau = self._smoothing.at(self.n, int(digests_of(row)[0]))
         points = np.sort(lines.critical_points(slice(self._spent(lines), None)))
         if not len(points):
-            return PredictiveDistribution([], tau, origin=float(lines.test_scores[0]) + offset)
-        # Labels are compared as the machine knows them: less what the trees say.
-        return PredictiveDistribution(points + offset, tau, origin=lines.origin + offset, grid=lines.grid)
+            return PredictiveDistribution([], tau, origin=size * float(lines.test_scores[0]) + offset)
+        # Labels are compared as the machine knows them: less what the trees say, and divided by the spread.
+        return PredictiveDistribution(
+            size * points + offset, tau, origin=size * lines.origin + offset, grid=size * lines.grid
+        )
 
     def _spent(self, lines: Lines) -> int:
         """Return how many of the first examples are not ranked."""
         return lines.aside if self.fit is None else self._fitted
 
     def _placed(self, row: ObjectRows) -> tuple[Any, float, float]:
-        """Return an object as the machine takes it, what the trees say of it, and its weight."""
+        """Return an object as the machine takes it, what the trees say of it, and its spread beside the mean one."""
         if self.fit is None:
             return row[0], 0.0, 1.0
         placed = self.fit.place(row)
         said, spreads = self.fit.around(placed)
-        return self.fit.stretched(placed)[0], float(said[0]), self._weight(float(spreads[0]))
-
-    def _weight(self, spread: float) -> float:
-        fit: Any = self.fit
-        return float((fit.spread * fit.unit / spread) ** 2)
+        return self.fit.stretched(placed)[0], float(said[0]), float(spreads[0]) / (self.fit.spread * self.fit.unit)
 
     def _answer(self, row: ObjectRows) -> tuple[float, float, Lines]:
         key = row.tobytes()
         if self._asked is None or self._asked[0] != key:
             self._asked = key, self._placed(row)
-        placed, offset, weight = self._asked[1]
-        return offset, weight, self._ridge.answer(placed, weight)
+        placed, offset, size = self._asked[1]
+        return offset, size, self._ridge.answer(placed)
 
     # ----------------------------------------------------------------- learning
 
@@ -177,8 +176,8 @@ class StackedDistribution(Predictor):
         """
         row, label = noted or self.note(x, y)
         key = row.tobytes()
-        placed, offset, weight = self._asked[1] if self._asked and self._asked[0] == key else self._placed(row)
-        self._ridge.learn_one(placed, label - offset, weight)
+        placed, offset, size = self._asked[1] if self._asked and self._asked[0] == key else self._placed(row)
+        self._ridge.learn_one(placed, (label - offset) / size)
         self._features = row.shape[1]
         self.n += 1
         if self._history is not None:
@@ -196,8 +195,8 @@ class StackedDistribution(Predictor):
         placed = fit.place(X)
         later = fit.around(placed[m:])
         offsets, spreads = (np.concatenate(both) for both in zip((offsets, spreads), later, strict=True))
-        weights = (fit.spread * fit.unit / spreads) ** 2
+        targets = (labels - offsets) * (fit.spread * fit.unit / spreads)
         ridge = KernelRidge(MultiscaleLaplacian(), fit.C, scale=False)
-        for row, label, weight in zip(fit.stretched(placed), labels - offsets, weights.tolist(), strict=True):
-            ridge.learn_one(row, label, weight)
+        for row, target in zip(fit.stretched(placed), targets, strict=True):
+            ridge.learn_one(row, target)
         self.fit, self._ridge, self._fitted, self._asked = fit, ridge, m, None

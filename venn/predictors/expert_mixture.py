@@ -23,7 +23,7 @@ KEPT = 2000  # latest forecasts to which the pool is fitted
 RIDGE = 1.0  # for each expert: how much exponents hold to those at the start, as if by so many examples
 
 
-def _experts(name: str, predictors: Any) -> tuple[Any, ...]:
+def held_experts(name: str, predictors: Any) -> tuple[Any, ...]:
     """Return predictors of the same classes, or say what is wrong with them."""
     if isinstance(predictors, str) or not isinstance(predictors, Sequence) or not predictors:
         raise TypeError(f"{name} must be a sequence of at least one predictor, got {predictors!r}")
@@ -56,7 +56,9 @@ def _powers(model: ExpertMixture) -> Floats:
     return np.full(model.m, 1 / model.m) if model.exponents is None else np.array(model.exponents)
 
 
-class _OfExperts(HasLabels, Combined[MixedForecast]):
+class OfExperts(HasLabels, Combined[Any]):
+    """Base of mixtures."""
+
     experts: tuple[Any, ...]
 
     @cached_property
@@ -69,7 +71,7 @@ EACH = own(lambda model: (model.m + 1,))  # the experts, and the pool
 
 
 @component
-class ExpertMixture(_OfExperts):
+class ExpertMixture(OfExperts):
     """A forecast made of those of several experts, with a theorem on any sequence, and usually sharper than each.
 
     The experts are predictors, of any kind that says probabilities. The forecast is their weighted mean. After each
@@ -137,7 +139,7 @@ class ExpertMixture(_OfExperts):
     True
     """
 
-    predictors: Any = param(_experts, kept_as="experts")
+    predictors: Any = param(held_experts, kept_as="experts")
     exponents: Sequence[float] | None = param(optional, checked_exponents, own(lambda m: m.m), default=None)
     share: float = param(fraction, default=0.001)
 
@@ -223,8 +225,11 @@ class ExpertMixture(_OfExperts):
 
     def combined(self, predictions: Sequence[Any]) -> MixedForecast:
         """Return the mixture of the experts' predictions, one by each of the predictors."""
-        merged, _ = self.merged([said_by(one) for one in predictions])
-        return MixedForecast(merged, self.classes)
+        return MixedForecast(self.heard(predictions)[0], self.classes)
+
+    def heard(self, predictions: Sequence[Any]) -> tuple[Floats, Floats]:
+        """Return what `merged` does, of the predictions of the experts."""
+        return self.merged([said_by(one) for one in predictions])
 
     def combined_many(self, blocks: Sequence[Any]) -> ManyMixedForecasts:
         """Return the mixtures of predictions for many objects, which each of the predictors has made."""
@@ -278,9 +283,7 @@ class ExpertMixture(_OfExperts):
         lost = -np.log(said[:, code])
         self.loss -= float(np.log(merged[code]))
         self.losses = self.losses + lost
-        weights = self._weights - lost
-        weights -= np.logaddexp.reduce(weights)
-        self._weights = np.logaddexp(weights + np.log1p(-self.share), np.log(self.share * self._prior))
+        self._weights = moved(self._weights, lost, self._prior, self.share)
         self.allowance = self.allowance - np.log1p(-self.share * (1 - self._prior))
         place = self._seen % KEPT
         if place >= len(self._codes):
@@ -304,29 +307,38 @@ class ExpertMixture(_OfExperts):
 
 
 class Weighing(Predictor):
-    """The part of an `ExpertMixture` that learns by itself, so that a panel teaches the experts beside it once."""
+    """The part of a mixture of experts that learns by itself, so that a panel teaches the experts beside it once."""
 
-    def __init__(self, owner: ExpertMixture) -> None:
+    def __init__(self, owner: Any) -> None:
         self.owner = owner
         self.classes = owner.classes
 
     def __repr__(self) -> str:
         return f"Weighing({self.owner!r})"
 
-    def note(self, x: Any, y: Label) -> tuple[Floats, Floats]:
+    def note(self, x: Any, y: Label) -> tuple[Any, Floats]:
         """Return what is said of x before it is learned."""
         self.owner.space.check(y)
         return self.compared([one.predict_one(x) for one in self.owner.experts])
 
-    def compared(self, predictions: Sequence[Any]) -> tuple[Floats, Floats]:
-        """Return what is to be compared with the label: the forecast, and what each expert and the pool say."""
-        return self.owner.merged([said_by(one) for one in predictions])
+    def compared(self, predictions: Sequence[Any]) -> tuple[Any, Floats]:
+        """Return what is to be compared with the label: the forecast, and what each expert says."""
+        found: tuple[Any, Floats] = self.owner.heard(predictions)
+        return found
 
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Weigh the experts by what was noted."""
         if noted is None:
             raise ValueError("noted must be what note(x, y) returned, got None")
         self.owner.weigh(self.owner.space.encode(y), *noted)
+
+
+def moved(weights: Floats, lost: Floats, prior: Floats, share: float) -> Floats:
+    """Return the logarithms of weights after these losses, and after a share of all is dealt out as at the start."""
+    weights = weights - lost
+    weights -= np.logaddexp.reduce(weights)
+    found: Floats = np.logaddexp(weights + np.log1p(-share), np.log(share * prior))
+    return found
 
 
 def next_fit(n: int) -> int:

@@ -9,12 +9,14 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
-from venn.labels import HasLabels, checked_labels, label_space
+from venn.labels import HasLabels, Real, checked_labels, space_of
 from venn.machines.ahead import Fits
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import clean_object
+from venn.machines.process import Process
+from venn.machines.quantile_forest import QuantileForest
 from venn.machines.stack import KINDS, Learners, dense
 from venn.parameters import above_one, integer, optional, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
@@ -31,7 +33,7 @@ class FittedAnew(Predictor):
     n: int = state(held_int, start=0)
     _features: int | None = state(held_features, own(lambda m: m.n), start=None)
     _history: History | None = state(
-        held_history, own(lambda m: m.n), start=own(lambda m: History(label_space(m.classes))), within=True
+        held_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m))), within=True
     )
 
     @property
@@ -41,7 +43,7 @@ class FittedAnew(Predictor):
 
     def derive(self) -> None:
         """Look at when it fits next."""
-        self.space = label_space(self.classes)
+        self.space = space_of(self)
         self._next: int | None = None  # when it fits next
         self._known: int | None = None  # after how many examples, before that, those are known that it is fitted to
         self._await(None if self._history is None else self.times.next_training(self.n))
@@ -363,6 +365,94 @@ class Refits(FittedAnew):
 
     def _expect(self, X: Any, codes: Integers) -> None:
         self._fits.begin(Learners.fitted, dense(X), codes, len(self.classes))
+
+
+def _held_fit(name: str, fit: Any, kind: Any, d: int | None) -> Any:
+    if not isinstance(fit, kind | None) or (fit is not None and fit.features != d):
+        raise ValueError(f"{name} must be a {kind.__name__} of {d} features, or None, got {fit!r}")
+    return fit
+
+
+OF_NUMBERS = 3
+LEVELS = (np.arange(100) + 0.5) / 100  # of the quantiles that experts of numbers say
+NORMAL = ndtri(LEVELS)
+
+
+@component
+class NumberRefits(FittedAnew):
+    """All labels, a forest whose leaves hold them, and a Gaussian process, fitted anew to all examples so far: experts.
+
+    For a `DistributionMixture`. A prediction is an array with 100 quantiles for each of the three, NaN before the first
+    fit.
+
+    Parameters
+    ----------
+    first, growth
+        As of `Refits`.
+    last : int >= first, default 20000
+        No fit beyond that many examples; memory does not grow after that.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    forest : QuantileForest or None
+    process : Process or None
+        What was fitted last.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> model = NumberRefits(first=40)
+    >>> rng = np.random.default_rng(0)
+    >>> for x in rng.normal(size=(40, 2)):
+    ...     model.learn_one(x, x[0])
+    >>> labels, forest, process = model.predict_one([2.0, 0.0])
+    >>> bool(labels[50] < forest[50] < process[50])
+    True
+    """
+
+    classes, space, experts_inside = (), Real(), OF_NUMBERS
+
+    first: int = param(integer, 1, default=50)
+    growth: float = param(above_one, default=1.4)
+    last: int = param(integer, FIRST, default=20_000)
+
+    forest: QuantileForest | None = state(_held_fit, QuantileForest, own(attrgetter("_features")), start=None)
+    process: Process | None = state(_held_fit, Process, own(attrgetter("_features")), start=None)
+
+    @property
+    def times(self) -> Schedule:
+        """It says when to fit."""
+        return PrefixRestart(self.first, self.growth, self.last)
+
+    def predict_one(self, x: Any) -> Floats:
+        """Return the (3, 100) quantiles for one object; NaN before the first fit."""
+        return self.predict_many(clean_row(x, self._features))[0]
+
+    def predict_many(self, X: Any) -> Floats:
+        """Return the (n, 3, 100) quantiles for n objects; NaN before the first fit."""
+        rows = clean_rows(X, self._features)
+        said = np.full((len(rows), OF_NUMBERS, len(LEVELS)), np.nan)
+        if self.forest is not None and self.process is not None:
+            labels = self.forest.labels
+            said[:, 0] = labels[(LEVELS * len(labels)).astype(np.int64)]
+            said[:, 1] = self.forest.quantiles(rows, LEVELS)
+            mean, deviation = np.split(self.process.normal(rows), 2, axis=1)
+            said[:, 2] = mean + deviation * NORMAL
+        return said
+
+    def note(self, x: Any, y: Label) -> tuple[Any, Floats]:
+        """Return the example as rows and labels, or raise what learning it would raise."""
+        return clean_row(x, self._features), np.array([self.space.encode(y)])
+
+    def _fit(self, X: Any, labels: Any) -> None:
+        self.process = Process.fitted(X, labels, self.process)
+        self.forest = QuantileForest.fitted(X, labels)
 
 
 def _with_probabilities(name: str, predictor: Any) -> Any:

@@ -12,6 +12,7 @@ from venn.monitors.kind import ErrorKind, Judged
 from venn.monitors.kinds import SetKind, kind_of
 from venn.monitors.verdict import CHANGED
 from venn.prediction import (
+    CRPS,
     EACH_CLASS,
     EACH_GROUP,
     ERROR_BOUND,
@@ -48,6 +49,8 @@ GUARANTEES = {
     "true label is the level. Not guaranteed: any single set, nor the size of the sets: read it beside the errors.",
     LOG_LOSS: "<b>Guaranteed</b> on any stream, however it was made: the total log loss is hardly larger than that of "
     "the best of the experts inside. Not guaranteed: any single probability.",
+    CRPS: "<b>Guaranteed</b> on any stream, however it was made: the total CRPS, the score of distributions, is hardly "
+    "larger than that of the best of the experts inside. Not guaranteed: any single interval or probability.",
     NOTHING: "<b>Nothing is guaranteed</b>: these are point forecasts, to be judged by their record.",
 }
 MIXED = "Its predictions do not all guarantee the same: no single statement holds for the curves."

@@ -1,0 +1,223 @@
+"""One distribution made of those of several predictors of numbers, which never loses much to the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from venn._compiled.distribution import crps
+from venn.distribution import PredictiveDistribution
+from venn.labels import Real
+from venn.parameters import fraction, real_array
+from venn.prediction import CRPS, Floats
+from venn.predictors.expert_mixture import OfExperts, Weighing, held_experts, moved
+from venn.predictors.refits import LEVELS
+from venn.saved import Given, component, held_finite, held_float, held_int, own, param, state
+
+QUANTILES = len(LEVELS)  # by which an expert's distribution counts
+PLACES = np.arange(1, QUANTILES + 1)
+RANKS = 1 << 40  # probabilities are whole numbers of such parts
+
+
+def _held_numbers(name: str, predictors: Any) -> tuple[Any, ...]:
+    experts = held_experts(name, predictors)
+    if experts[0].classes:
+        raise ValueError(f"{name} must predict numbers, got {experts[0]!r}")
+    return experts
+
+
+EACH = own(lambda model: (model.m,))
+
+
+@component
+class DistributionMixture(OfExperts):
+    """A predictive distribution made of those of several experts, with a theorem on any sequence.
+
+    The experts are predictors of numbers, of any kind that says distributions; 100 quantiles of each count. The
+    forecast's distribution function is at each number u, where the experts' are F_i(u) and their weights w_i:
+    F(u) = 1/2 + (1/4) ln(sum w_i exp(-2 (1 - F_i(u))^2) / sum w_i exp(-2 F_i(u)^2)). That is nearly the weighted mean.
+    After each label a weight is multiplied by exp(-2 s / span), s the continuous ranked probability score (CRPS) of its
+    expert; then a small share of all weights is dealt out anew.
+
+    Theorem, for any sequence of objects and numbers: after every step the total CRPS `loss` is at most
+    `losses[i] + allowance[i]` for every expert i. `span` is the largest distance so far of two numbers that an expert's
+    quantiles or a label were at one step; it need not be known beforehand. If it were, the allowance would be
+    span / 2 times ln M for M experts and `share` for each step. Where it grows, each allowance grows by half of that,
+    times minus the logarithm of the expert's weight at the time. An expert that says nothing yet counts as if it had
+    said what the others say together. If labels come late the statement is about the forecasts made again when each
+    label came.
+
+    Parameters
+    ----------
+    predictors : sequence of at least one Predictor
+        Their predictions have points or quantiles, or are (k, 100) quantiles at .005, .015, ... of k experts, NaN where
+        one says nothing yet. In a `Panel` that also holds a predictor, it is asked and taught once.
+    share : float in (0, 1), default 0.001
+        Of the weights that is dealt out anew after each step.
+
+    Attributes
+    ----------
+    weights : (M,) float64
+        Of the experts now.
+    loss : float
+        Total CRPS of the forecasts, in the unit of labels.
+    losses : (M,) float64
+        Total CRPS of the experts.
+    allowance : (M,) float64
+        How much more `loss` may be than each of them, at most.
+    span : float
+        As above.
+    n : int
+        Number of examples learned.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described; by `predict_one` for a prediction that is no distribution.
+
+    References
+    ----------
+    V'yugin & Trunov (2021), "Online aggregation of probability forecasts with confidence", for a known span.
+
+    Examples
+    --------
+    >>> import venn
+    >>> ridges = [venn.machines.KernelRidge(venn.RBF(0.5), C) for C in (0.1, 10.0)]
+    >>> model = DistributionMixture([venn.predictors.ConformalDistribution(ridge) for ridge in ridges])
+    >>> rng = np.random.default_rng(0)
+    >>> for x in rng.normal(size=(60, 1)):
+    ...     model.learn_one(x, 3 * x[0])
+    >>> model.predict_one([1.0]).guaranteed, bool((model.loss <= model.losses + model.allowance).all())
+    ('CRPS', True)
+    >>> bool(model.weights[1] > model.weights[0])
+    True
+    """
+
+    predictors: Any = param(_held_numbers, kept_as="experts")
+    share: float = param(fraction, default=0.001)
+
+    _seen: int = state(held_int, start=0)
+    loss: float = state(held_float, 0.0, start=0.0)
+    losses: Floats = state(held_finite, EACH, start=own(lambda m: np.zeros(m.m)))
+    allowance: Floats = state(held_finite, EACH, start=own(lambda m: np.zeros(m.m)))
+    span: float = state(held_float, 0.0, start=0.0)
+    _weights: Floats = state(held_finite, EACH, start=own(lambda m: np.full(m.m, -np.log(m.m))))
+
+    def derive(self) -> None:
+        """Put what learns together."""
+        self.space = Real()
+        self._prior = np.full(self.m, 1 / self.m)
+        self._asked: tuple[Any, PredictiveDistribution] | None = None  # what was said last, and the mixture of it
+        self.predictors = (*self.experts, Weighing(self))
+
+    @property
+    def weights(self) -> Floats:
+        """(M,) weights of the experts, of sum 1."""
+        return np.exp(self._weights)
+
+    @property
+    def machine(self) -> Any:
+        """The machine that the first expert with one reads."""
+        return next((one.machine for one in self.experts if one.machine is not None), None)
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+        return int(getattr(self.experts[0], "n", self._seen))
+
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """The experts."""
+        return self.experts
+
+    def of(self, parts: Sequence[Any]) -> Self:
+        """Return a mixture of other experts, which has weighed nothing."""
+        return type(self)(parts, self.share)
+
+    def joined(self, other: Self, parts: Sequence[Any]) -> Self:
+        """Return a mixture of these experts that has weighed all that two have: losses and evidence add up."""
+        made, one, two = self.of(parts), self.state, other.state
+        both = {name: one[name] + two[name] for name in ("seen", "loss", "losses", "allowance")}
+        weights = one["weights"] + two["weights"] - np.log(self._prior)
+        # From a span of 0 on: what begins anew is allowed anew.
+        made.restore(Given(one | both | {"weights": weights - np.logaddexp.reduce(weights), "span": 0.0}))
+        return made
+
+    def combined(self, predictions: Sequence[Any]) -> PredictiveDistribution:
+        """Return the mixture of the experts' predictions, one by each of the predictors."""
+        return self.heard(predictions)[0]
+
+    def heard(self, predictions: Sequence[Any]) -> tuple[PredictiveDistribution, Floats]:
+        """Return the forecast, and the (M, 100) quantiles of the experts' predictions."""
+        said = np.concatenate([quantiles_of(one) for one in predictions])
+        key = self._seen, said.tobytes()
+        if self._asked is None or self._asked[0] != key:
+            self._asked = key, mixed(said, np.exp(self._weights))
+        return self._asked[1], said
+
+    def weigh(self, label: float, merged: PredictiveDistribution, said: Floats) -> None:
+        """Weigh the experts by what they said of an example with this label.
+
+        Parameters
+        ----------
+        label : float
+        merged : PredictiveDistribution
+        said : (M, 100) float64
+            Both as `heard` returned them.
+        """
+        label, shape = self.space.encode(label), (self.m, QUANTILES)
+        requirement = f"said must be {shape} quantiles, as the method heard returns them"
+        if real_array(said, requirement).shape != shape:
+            raise ValueError(f"{requirement}, got {said!r}")
+        own_loss = merged.crps(label)
+        lost, awake = np.full(self.m, own_loss), ~np.isnan(said[:, 0])
+        for i in np.flatnonzero(awake):
+            lost[i] = crps(said[i], PLACES, QUANTILES, label)
+        if awake.any():
+            spread = max(float(said[awake].max()), label) - min(float(said[awake].min()), label)
+            grown = max(spread - self.span, 0.0)
+            self.allowance = self.allowance - 0.5 * grown * self._weights
+            self.span += grown
+        rate = 2 / self.span if self.span > 0 else 0.0
+        self.loss += own_loss
+        self.losses = self.losses + lost
+        self._weights = moved(self._weights, rate * (lost - lost.min()), self._prior, self.share)
+        self.allowance = self.allowance - 0.5 * self.span * np.log1p(-self.share * (1 - self._prior))
+        self._seen += 1
+
+
+def quantiles_of(prediction: Any) -> Floats:
+    """Return the (k, 100) quantiles of a prediction, NaN where it says nothing yet; or say that it has none."""
+    if isinstance(prediction, np.ndarray):
+        return prediction
+    if isinstance(prediction, PredictiveDistribution):
+        if not prediction.n:
+            return np.full((1, QUANTILES), np.nan)
+        at = prediction.places.searchsorted(LEVELS * prediction.n)
+        return prediction.points[np.minimum(at, len(prediction.points) - 1)][None]
+    if not hasattr(prediction, "crps"):
+        raise TypeError(f"predictors must give distributions, got {prediction!r}")
+    return np.array([[prediction.quantile(q) for q in LEVELS.tolist()]])
+
+
+def mixed(said: Floats, weights: Floats) -> PredictiveDistribution:
+    """Return the mixture of (M, 100) quantiles by (M,) weights; at 0 where nobody says anything."""
+    awake = ~np.isnan(said[:, 0])
+    if not awake.any():
+        return PredictiveDistribution([], guaranteed=CRPS)
+    shares = weights[awake] / weights[awake].sum()
+    each = said[awake].ravel()
+    order = np.argsort(each, kind="stable")
+    upto = np.zeros((len(shares), len(each)))
+    upto[order // QUANTILES, np.arange(len(each))] = 1.0
+    upto = upto.cumsum(axis=1) / QUANTILES
+    odds = np.log(shares @ np.exp(-2 * (1 - upto) ** 2)) - np.log(shares @ np.exp(-2 * upto**2))
+    ranks = np.maximum.accumulate(np.rint(RANKS * np.clip(0.5 + 0.25 * odds, 0.0, 1.0)).astype(np.int64))
+    ranks[-1] = RANKS
+    # A point has all ranks from that after the previous one's to its own: it stands at the first and at the last.
+    places, first = np.column_stack([np.append(0, ranks[:-1]) + 1, ranks]).ravel(), np.arange(2 * len(ranks))
+    holds = np.repeat(ranks >= places[::2], 2)
+    places, first = np.unique(places[holds], return_index=True)
+    return PredictiveDistribution(each[order].repeat(2)[holds][first], places=places, n=RANKS, guaranteed=CRPS)
