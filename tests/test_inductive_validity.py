@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import labels, objects
+from conftest import halved, labels, objects
 from inductive_cases import (
     SCHEDULES,
     TAXONOMIES,
@@ -52,8 +52,7 @@ def mean_over_the_last(predict, X, y, split):
     return np.mean(D, axis=0)
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
-@pytest.mark.parametrize("taxonomy", TAXONOMIES)
+@pytest.mark.parametrize(("name", "taxonomy"), halved(SCHEDULES, TAXONOMIES))
 def test_departures_cancel_over_the_choice_of_the_last_example(name, taxonomy):
     schedule, split = SCHEDULES[name]
     rng = np.random.default_rng(6)

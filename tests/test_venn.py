@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import KERNELS, LABELS, OBJECTS, car, labels, learned, objects
+from conftest import KERNELS, LABELS, OBJECTS, car, halved, labels, learned, objects
 from naive import svm
 from naive import venn as naive
 from sklearn.svm import SVC
@@ -159,8 +159,7 @@ def test_car_equals_scikit_learn(gamma, C, monkeypatch):
     assert brute.settled > 1000  # measured: scikit-learn settles every example here
 
 
-@pytest.mark.parametrize("kind", ["grid", "few", "repeats", "binary"])
-@pytest.mark.parametrize("sequence", LABELS)
+@pytest.mark.parametrize(("kind", "sequence"), halved(["grid", "few", "repeats", "binary"], LABELS))
 def test_streams_of_ties_equal_scikit_learn(kind, sequence):
     rng = np.random.default_rng(len(kind) + len(sequence))
     X = objects(kind, rng, 40)
