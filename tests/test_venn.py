@@ -8,16 +8,10 @@ from conftest import KERNELS, LABELS, OBJECTS, car, halved, labels, learned, obj
 from naive import svm
 from naive import venn as naive
 from sklearn.svm import SVC
+from test_validity import OneCategory
 
 import venn
 from venn.taxonomies import ByScores
-
-
-class OneCategory(ByScores):
-    """All examples in one category: the predictor only counts labels."""
-
-    def categories(self, scores):
-        return np.zeros(len(scores), np.int64)
 
 
 class BestTwo(ByScores):
