@@ -213,6 +213,11 @@ def labels(kind: str, rng: np.random.Generator, X: np.ndarray, c: int) -> np.nda
 LABELS = ("noise", "signal", "turns", "late")
 
 
+def halved(first, second):
+    """Return half the pairs of two sequences, like the black fields of a board: each value meets half of the others."""
+    return [(one, other) for i, one in enumerate(first) for j, other in enumerate(second) if (i + j) % 2 == 0]
+
+
 def learned(machine, X, y):
     """Teach a machine or predictor the examples and return it."""
     for x, label in zip(X, y, strict=True):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
+from conftest import labels, objects
 from naive import inductive as naive
 from naive import venn as naive_venn
 from sklearn.svm import LinearSVC
@@ -128,3 +131,43 @@ def frozen(c=2, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 2))
     return FrozenScorer(LinearSVC(dual="auto").fit(X, np.digitize(X[:, 0], np.linspace(-1, 1, c - 1))), range(c))
+
+
+def places_do_not_count(make, split, said):
+    """Assert that examples may change places within what trains and within what calibrates."""
+    rng = np.random.default_rng(7)
+    X = objects("grid", rng, 45) - 1.0
+    y = labels("signal", rng, X, 3)
+    answers = []
+    for i in range(5):
+        order = shuffled_within(split(45), rng) if i else np.arange(45)
+        model = make()
+        model.learn_many(X[order], y[order])
+        answers.append(said(model.predict_many(X)))
+    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+
+
+def blocks_are_the_loop(make, assert_same):
+    """Assert it to the last bit, trainings inside blocks included, going on from a pickle in the middle."""
+    rng = np.random.default_rng(12)
+    X = objects("grid", rng, 50) + rng.integers(0, 2, size=(50, 1)) / 7
+    y = labels("noise", rng, X, 3).tolist()
+    one, many, learner = (make() for _ in range(3))
+    start = 0
+    for size in (0, 1, 3, 13, 1, 32):
+        rows = slice(start, start + size)
+        block = many.replay_many(X[rows], y[rows])
+        learner.learn_many(X[rows], np.array(y[rows]))
+        assert len(block) == size
+        for i in range(size):
+            assert_same(block, i, one.predict_one(X[start + i]))
+            one.learn_one(X[start + i], y[start + i])
+        start += size
+        many = pickle.loads(pickle.dumps(many))
+        new = X[start % 3 :: 3]
+        asked, again = many.predict_many(new), learner.predict_many(new.tolist())
+        for i, x in enumerate(new):
+            prediction = one.predict_one(x)
+            assert_same(asked, i, prediction)
+            assert_same(again, i, prediction)
+    assert many.n == one.n == learner.n == 50

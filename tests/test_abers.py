@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from conftest import halved
 from naive import abers as naive
 from sklearn.isotonic import IsotonicRegression
 
@@ -139,8 +140,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("labels", "order"), halved(LABELS, ORDERS))
 def test_adversarial_orders(order, labels):
     rng = np.random.default_rng(3)
     scores = ORDERS[order](rng, 400)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from conftest import learned
-from inductive_cases import Centroids, frozen
+from inductive_cases import Centroids, Failing, frozen
 from test_priors import MODELS, SHIFT, examples, numbers, squares
 
 import venn
@@ -96,9 +96,9 @@ def test_balanced_takes_many_or_none():
 
 
 def test_balanced_counts_what_came_before_a_training_failed():
-    class Failing(Centroids):
+    class Never(Centroids):
         def fresh(self):
-            return Failing(self.classes)
+            return Never(self.classes)
 
         def learn_one(self, x, y):
             raise venn.machines.NotConverged("always")
@@ -106,7 +106,7 @@ def test_balanced_counts_what_came_before_a_training_failed():
     X, y = examples(14, 60, c=2)
     y = y % 2
     models = [
-        Balanced(venn.InductiveVenn(Failing(range(2)), None, schedule=venn.schedules.PrefixRestart(5)), (0.3, 0.6))
+        Balanced(venn.InductiveVenn(Never(range(2)), None, schedule=venn.schedules.PrefixRestart(5)), (0.3, 0.6))
         for _ in "abc"
     ]
     with pytest.raises(venn.machines.NotConverged):
@@ -151,15 +151,6 @@ def test_balanced_refuses_also_what_it_would_drop():
 
 
 def test_balanced_takes_a_failing_training_as_the_predictor_does():
-    class Failing(Centroids):
-        def fresh(self):
-            return Failing(self.classes)
-
-        def learn_one(self, x, y):
-            if x[0] == 13:
-                raise venn.machines.NotConverged("13")
-            super().learn_one(x, y)
-
     model = Balanced(venn.InductiveVenn(Failing(range(2)), None, schedule=venn.schedules.PrefixRestart(2)), (1.0, 1.0))
     model.learn_one([0.0], 0)
     with pytest.raises(venn.machines.NotConverged):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import KERNELS, LABELS, OBJECTS, labels, learned, objects
+from conftest import KERNELS, LABELS, OBJECTS, halved, labels, learned, objects
 from naive import conformal as naive
 from naive.coins import coin
 
@@ -77,8 +77,7 @@ CASES = {  # machine, measure, its definition, steps
 # The definition -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("kind", "name"), halved(OBJECTS, CASES))
 def test_p_values_equal_the_definition_at_every_step(name, kind):
     make, measure, definition, n = CASES[name]
     seed = len(name) + len(kind)

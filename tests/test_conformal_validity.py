@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from conftest import KERNELS, OBJECTS, labels, learned, objects
+from conftest import KERNELS, OBJECTS, halved, labels, learned, objects
 from naive.coins import coins
 from scipy import stats
 
@@ -134,8 +134,7 @@ def mean_density(greater, equal, n):
     return (((greater <= cells) & (cells < greater + equal)) / equal).sum(axis=1)
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("kind", "name"), halved(OBJECTS, CASES))
 def test_p_values_are_exactly_uniform_over_the_choice_of_the_last_example(name, kind):
     make, measure, n, c = *CASES[name][:2], 10, 3
     rng = np.random.default_rng(len(name) + len(kind))

@@ -11,9 +11,10 @@ from scipy import stats
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from test_conformal_validity import FromMedian
 
 import venn
-from venn.nonconformity import Margin, ScoreMeasure
+from venn.nonconformity import Margin
 from venn.schedules import FixedCalibration, NoTraining
 from venn.shifts import CovariateShift, LogLinear, estimated_shift
 
@@ -31,14 +32,6 @@ class AsGiven:
 
     def score_many(self, X):
         return np.column_stack([X[:, 0], X[:, 1], np.full(len(X), 0.5)])
-
-
-class FromMedian(ScoreMeasure):
-    """A measure that looks at all examples."""
-
-    def values(self, scores, codes):
-        own = scores[np.arange(len(codes)), codes]
-        return abs(own - np.median(own))
 
 
 def squares():

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import halved
 from naive import kernel_ridge as naive
 from scipy import integrate, stats
 from sklearn.linear_model import LinearRegression
@@ -306,8 +307,9 @@ STREAMS = {
 }
 
 
-@pytest.mark.parametrize("labels", STREAMS)
-@pytest.mark.parametrize("kind", [ConformalDistribution, ConformalIntervals, InductiveDistribution])
+@pytest.mark.parametrize(
+    ("labels", "kind"), halved(STREAMS, [ConformalDistribution, ConformalIntervals, InductiveDistribution])
+)
 def test_an_interval_misses_no_label_that_its_p_value_holds(kind, labels):
     """Labels tie, and no float64 is a tenth: comparing a label with the ends is as safe as asking for its p-value."""
     y = STREAMS[labels](np.random.default_rng(3)).tolist()
@@ -440,8 +442,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(("labels", "name"), halved(LABELS, MADE))
 def test_odd_labels_have_an_answer(name, labels):
     X = np.random.default_rng(0).integers(0, 3, (24, 2)) / 2
     for objects in (X, np.zeros((24, 2))):

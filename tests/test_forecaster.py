@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import learned
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -29,12 +30,6 @@ def stream(n, seed=0, flip=None):
     return X, [CLASSES[code] for code in y]
 
 
-def taught(model, X, y):
-    for x, label in zip(X, y, strict=True):
-        model.learn_one(x, label)
-    return model
-
-
 def same_answer(one, other):
     numbers = [np.asarray(getattr(p, "p_values", getattr(p, "pairs", getattr(p, "proba", None)))) for p in (one, other)]
     return type(one) is type(other) and np.array_equal(*numbers)
@@ -46,7 +41,7 @@ def same_outlook(one, other):
 
 def test_an_outlook_says_all_in_one():
     X, y = stream(60)
-    model = taught(Forecaster(CLASSES), X, y)
+    model = learned(Forecaster(CLASSES), X, y)
     outlook = model.predict_one([1.5, 1.5])
     assert outlook.classes == CLASSES
     assert outlook.proba.sum() == pytest.approx(1)
@@ -100,9 +95,9 @@ def test_a_hand_over_inside_a_mixture_takes_place_too():
     machine, schedule = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES), Prefix(0.5, first=20)
     late = venn.InductiveVennAbers(machine.fresh(), schedule=schedule)
     inner = HandOver(venn.TransductiveVennAbers(machine), late)
-    panel = taught(venn.Panel(mean=ExpertMixture([inner])), X[:19], y[:19])
+    panel = learned(venn.Panel(mean=ExpertMixture([inner])), X[:19], y[:19])
     assert len(panel.machines) == 1
-    taught(panel, X[19:], y[19:])
+    learned(panel, X[19:], y[19:])
     assert panel.machines == ()
     assert inner.over
     assert panel["mean"].n == late.n == 40
@@ -125,7 +120,7 @@ def test_in_service_the_verdict_is_that_of_the_monitors_that_everybody_is_shown(
 @pytest.mark.parametrize("n", [10, 40, 55])
 def test_saved_at_any_time_it_goes_on_to_the_last_bit(n, tmp_path):
     X, y = stream(75)
-    model = taught(Forecaster(CLASSES, transductive=40), X[:n], y[:n])
+    model = learned(Forecaster(CLASSES, transductive=40), X[:n], y[:n])
     venn.save(tmp_path / "model", model)
     others = [pickle.loads(pickle.dumps(model)), venn.load(tmp_path / "model")]
     for x, label in zip(X[n:], y[n:], strict=True):
@@ -170,16 +165,16 @@ def test_a_run_with_a_journal_goes_on_over_a_change(tmp_path):
 def test_a_given_scorer_is_calibrated_and_its_classes_are_known():
     X, y = stream(150)
     scorer = LogisticRegression().fit(X[:50], y[:50])
-    model = taught(Forecaster(scorer=scorer), X[50:100], y[50:100])
+    model = learned(Forecaster(scorer=scorer), X[50:100], y[50:100])
     assert model.classes == CLASSES
-    by_hand = taught(venn.InductiveVennAbers(venn.FrozenScorer(scorer)), X[50:100], y[50:100])
+    by_hand = learned(venn.InductiveVennAbers(venn.FrozenScorer(scorer)), X[50:100], y[50:100])
     assert same_answer(model.predict_one(X[120])["intervals"], by_hand.predict_one(X[120]))
     assert model.machines == ()
 
 
 def test_a_refused_example_leaves_everything_as_it_was():
     X, y = stream(30)
-    model = taught(Forecaster(CLASSES), X, y)
+    model = learned(Forecaster(CLASSES), X, y)
     before = pickle.dumps(model)
     for x, label in ((X[0], "maybe"), ([np.nan, 0.0], "no"), ([1.0], "yes")):
         with pytest.raises(ValueError, match="must"):
@@ -214,14 +209,14 @@ def test_after_a_change_it_begins_anew_and_is_soon_as_good_as_before(scorer, tmp
 
 def test_the_verdict_finds_exchanged_labels_and_stands_through_a_hand_over():
     X, y = stream(420, flip=200)
-    model = taught(Forecaster(CLASSES, transductive=400, on_change="keep"), X[:200], y[:200])
+    model = learned(Forecaster(CLASSES, transductive=400, on_change="keep"), X[:200], y[:200])
     assert model.verdict().state in ("too early to say", "as claimed")
-    taught(model, X[200:399], y[200:399])
+    learned(model, X[200:399], y[200:399])
     assert model["intervals"].n == 399  # nothing began anew
-    taught(model, X[399:400], y[399:400])  # hands over
+    learned(model, X[399:400], y[399:400])  # hands over
     assert model.verdict().state == "changed"
     assert 170 < model.verdict().since < 230
-    taught(model, X[400:], y[400:])  # the new period knows too little to say anything yet
+    learned(model, X[400:], y[400:])  # the new period knows too little to say anything yet
     assert model.verdict().state == "changed"
 
 

@@ -12,9 +12,11 @@ from naive import conformal as naive_conformal
 from naive import groups as naive
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
+from test_conformal_validity import FromMedian
+from test_decisions import Linear
 
 import venn
-from venn.nonconformity import Margin, ScoreMeasure
+from venn.nonconformity import Margin
 from venn.predictors import InductiveByGroup, Within, by_group
 from venn.schedules import NoTraining, PrefixRestart
 from venn.taxonomies.groups import Groups
@@ -38,14 +40,6 @@ class FirstScores:
 
     def scores(self, x):
         return np.array(x[: len(self.classes)], float)
-
-
-class FromMedian(ScoreMeasure):
-    """How far the own score is from the median of all own scores: it looks at the whole group."""
-
-    def values(self, scores, codes):
-        own = scores[np.arange(len(codes)), codes]
-        return abs(own - np.median(own))
 
 
 def group_by(by):
@@ -174,15 +168,6 @@ def replayed(make, streams, n):
             model.learn_one(x, y)
         groups.append(group)
     return np.array(p_values), np.concatenate(groups)
-
-
-class Linear:
-    """Scores of two classes by the first feature."""
-
-    classes = (0, 1)
-
-    def scores(self, x):
-        return np.array([0.5 - x[0], x[0] - 0.5])
 
 
 def uniform(p_values, groups):

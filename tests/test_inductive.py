@@ -15,10 +15,11 @@ from inductive_cases import (
     Centroids,
     Failing,
     OneCategory,
+    blocks_are_the_loop,
     frozen,
     lssvm,
     mirrored,
-    shuffled_within,
+    places_do_not_count,
 )
 from naive import inductive as naive
 from naive import taxonomies as naive_taxonomies
@@ -189,18 +190,8 @@ def test_mirror_images_share_a_category_whatever_the_order(taxonomy, c):
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("taxonomy", [None, Threshold(0.6), AdaptiveMarginBins()], ids=repr)
 def test_shuffling_within_what_trains_and_what_calibrates(name, taxonomy):
-    rng = np.random.default_rng(7)
     schedule, split = SCHEDULES[name]
-    N = 45
-    X = objects("grid", rng, N) - 1.0
-    y = labels("signal", rng, X, 3)
-    answers = []
-    for i in range(4):
-        order = shuffled_within(split(N), rng) if i else np.arange(N)
-        model = InductiveVenn(lssvm(3), taxonomy, schedule=schedule)
-        model.learn_many(X[order], y[order])
-        answers.append(model.predict_many(X).counts)
-    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+    places_do_not_count(lambda: InductiveVenn(lssvm(3), taxonomy, schedule=schedule), split, lambda many: many.counts)
 
 
 # Margins in order ----------------------------------------------------------------------------------------------------
@@ -253,31 +244,7 @@ MAKERS = dict(makers())
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_blocks_say_what_the_loop_says(name):
-    """To the last bit, trainings inside blocks included, going on from a pickle in the middle."""
-    rng = np.random.default_rng(12)
-    N = 38
-    X = objects("grid", rng, N) + rng.integers(0, 2, size=(N, 1)) / 7
-    y = labels("noise", rng, X, 3).tolist()
-    one, many, learner = (MAKERS[name]() for _ in range(3))
-    start = 0
-    for size in (0, 1, 3, 13, 1, 20):
-        rows = slice(start, start + size)
-        block = many.replay_many(X[rows], y[rows])
-        learner.learn_many(X[rows], np.array(y[rows]))
-        assert len(block) == size
-        for i in range(size):
-            prediction = one.predict_one(X[start + i])
-            assert_same(block, i, prediction)
-            one.learn_one(X[start + i], y[start + i])
-        start += size
-        many = pickle.loads(pickle.dumps(many))
-        new = X[start % 3 :: 3]
-        asked, again = many.predict_many(new), learner.predict_many(new.tolist())
-        for i, x in enumerate(new):
-            prediction = one.predict_one(x)
-            assert_same(asked, i, prediction)
-            assert_same(again, i, prediction)
-    assert many.n == one.n == learner.n == N
+    blocks_are_the_loop(MAKERS[name], assert_same)
 
 
 def assert_same(block, i, prediction):

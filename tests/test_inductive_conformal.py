@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from conftest import labels, learned, objects
-from inductive_cases import SCHEDULES, Centroids, centroids, frozen, lssvm, mirrored, shuffled_within
+from inductive_cases import (
+    SCHEDULES,
+    Centroids,
+    blocks_are_the_loop,
+    centroids,
+    frozen,
+    lssvm,
+    mirrored,
+    places_do_not_count,
+)
 from naive import distances as naive_distances
 from naive import inductive as naive_splits
 from naive import inductive_conformal as naive
@@ -242,17 +249,10 @@ def test_mirror_images_are_ties_whatever_the_order(c, label_conditional):
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_shuffling_within_what_trains_and_what_calibrates(name):
-    rng = np.random.default_rng(7)
     schedule, split = SCHEDULES[name]
-    X = objects("grid", rng, 45) - 1.0
-    y = labels("signal", rng, X, 3)
-    answers = []
-    for i in range(5):
-        order = shuffled_within(split(45), rng) if i else np.arange(45)
-        model = InductiveConformal(lssvm(3), schedule=schedule, smoothed=False)
-        model.learn_many(X[order], y[order])
-        answers.append(model.predict_many(X).p_values)
-    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+    places_do_not_count(
+        lambda: InductiveConformal(lssvm(3), schedule=schedule, smoothed=False), split, lambda many: many.p_values
+    )
 
 
 # Blocks and state -----------------------------------------------------------------------------------------------------
@@ -282,29 +282,7 @@ MAKERS = dict(makers())
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_blocks_say_what_the_loop_says(name):
-    """To the last bit, trainings inside blocks included, going on from a pickle in the middle."""
-    rng = np.random.default_rng(12)
-    X = objects("grid", rng, 50) + rng.integers(0, 2, size=(50, 1)) / 7
-    y = labels("noise", rng, X, 3).tolist()
-    one, many, learner = (MAKERS[name]() for _ in range(3))
-    start = 0
-    for size in (0, 1, 3, 13, 1, 32):
-        rows = slice(start, start + size)
-        block = many.replay_many(X[rows], y[rows])
-        learner.learn_many(X[rows], np.array(y[rows]))
-        assert len(block) == size
-        for i in range(size):
-            assert_same(block, i, one.predict_one(X[start + i]))
-            one.learn_one(X[start + i], y[start + i])
-        start += size
-        many = pickle.loads(pickle.dumps(many))
-        new = X[start % 3 :: 3]
-        asked, again = many.predict_many(new), learner.predict_many(new.tolist())
-        for i, x in enumerate(new):
-            prediction = one.predict_one(x)
-            assert_same(asked, i, prediction)
-            assert_same(again, i, prediction)
-    assert many.n == one.n == learner.n == 50
+    blocks_are_the_loop(MAKERS[name], assert_same)
 
 
 def assert_same(block, i, prediction):

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import labels, objects
+from conftest import halved, labels, objects
 from inductive_cases import (
     SCHEDULES,
     TAXONOMIES,
@@ -18,6 +18,7 @@ from inductive_cases import (
 )
 from naive import inductive as naive
 from scipy import stats
+from test_validity import departures, p_values
 
 import venn
 from venn.predictors.inductive import InductiveVenn
@@ -35,13 +36,6 @@ LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused a
 # come last. So the mean of the departures over that choice is not close to 0 but equal to it.
 
 
-def departures(P, y):
-    """Return 1{y = k} - P[y, k] for each class k, and the same for y* = argmax_k P[y, k] as the last."""
-    row = P[y]
-    best = int(row.argmax())
-    return np.append(np.eye(len(row))[y] - row, float(y == best) - row[best])
-
-
 def mean_over_the_last(predict, X, y, split):
     n = len(y) - 1
     D = []
@@ -52,8 +46,7 @@ def mean_over_the_last(predict, X, y, split):
     return np.mean(D, axis=0)
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
-@pytest.mark.parametrize("taxonomy", TAXONOMIES)
+@pytest.mark.parametrize(("name", "taxonomy"), halved(SCHEDULES, TAXONOMIES))
 def test_departures_cancel_over_the_choice_of_the_last_example(name, taxonomy):
     schedule, split = SCHEDULES[name]
     rng = np.random.default_rng(6)
@@ -121,14 +114,6 @@ def one_category_after(y):
 
 
 # Validity as a hypothesis test: single steps on noise ----------------------------------------------------------------
-
-
-def p_values(D):
-    """Return two-sided p-values of the hypotheses that the columns of D (repetitions, .) have mean 0."""
-    mean, error = D.mean(axis=0), D.std(axis=0, ddof=1) / math.sqrt(len(D))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(abs(mean) < 1e-12, 0.0, mean / error)
-    return 2 * stats.norm.sf(abs(z))
 
 
 def single_steps(predict, n, repetitions, seed):

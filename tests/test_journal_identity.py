@@ -6,6 +6,7 @@ import gc
 
 import numpy as np
 import pytest
+from conftest import halved
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -60,8 +61,7 @@ PREDICTORS = {
 }
 
 
-@pytest.mark.parametrize("scorer", SCORERS)
-@pytest.mark.parametrize("predictor", PREDICTORS)
+@pytest.mark.parametrize(("scorer", "predictor"), halved(SCORERS, PREDICTORS))
 def test_a_run_goes_on_with_its_model_made_anew(scorer, predictor, tmp_path):
     alive = []  # so that no two lie at one address
     for life in range(3):

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import KERNELS, LABELS, OBJECTS, labels, learned, objects, same_answer
+from conftest import KERNELS, LABELS, OBJECTS, halved, labels, learned, objects, same_answer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import svm
@@ -93,8 +93,7 @@ def test_oracle_conventions():
 # The machine against the oracle, after every step -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("kind", "kernel"), halved(OBJECTS, KERNELS))
 def test_scores_match_the_definition_at_every_step(kind, kernel):
     rng = np.random.default_rng(sum(map(ord, kind + kernel)))
     X = objects(kind, rng, 11)

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import learned
 from scipy import stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -27,12 +28,6 @@ def stream(n, seed=0):
     return Z * [1e-3, 1e6, 1.0] + [5.0, 0.0, -2.0], y
 
 
-def taught(model, X, y):
-    for x, label in zip(X, y, strict=True):
-        model.learn_one(x, label)
-    return model
-
-
 def same_outlook(one, other):
     return all(
         np.array_equal(one[name].points, other[name].points) and one[name].tau == other[name].tau for name in one
@@ -41,7 +36,7 @@ def same_outlook(one, other):
 
 def test_an_outlook_says_all_in_one():
     X, y = stream(60)
-    model = taught(Forecaster(float), X, y)
+    model = learned(Forecaster(float), X, y)
     assert isinstance(model, Forecaster)
     assert repr(model) == "Forecaster(float, transductive=2000, last=100000, first=30, level=0.01)"
     outlook = model.predict_one(X[0])
@@ -72,7 +67,7 @@ def test_before_the_first_training_it_is_a_conformal_distribution():
 def test_ranks_after_a_training_are_those_of_machines_taught_anew_with_each_label():
     """By definition: the ridge on what is left over the spread, with label y, and studentised residuals ranked."""
     X, y = stream(64, seed=3)
-    model = taught(StackedDistribution(Prefix(0.5, first=40)), X[:63], y[:63])
+    model = learned(StackedDistribution(Prefix(0.5, first=40)), X[:63], y[:63])
     prediction = model.predict_one(X[63])
     fit, offsets, spreads = NumberFit.of(X[:20], y[:20], 2000)
     later = fit.around(fit.place(X[20:]))
@@ -128,7 +123,7 @@ def test_intervals_miss_no_more_often_than_they_say_across_trainings(found):
 def worst_quarter(model, seed):
     """The share of misses at .2 in the worst quarter of the column on which the noise depends."""
     X, y = stream(700, seed)
-    taught(model, X[:400], y[:400])
+    learned(model, X[:400], y[:400])
     missed = []
     for x, label in zip(X[400:], y[400:], strict=True):
         lower, upper = model.predict_one(x).interval(0.2)
@@ -148,7 +143,7 @@ def test_where_noise_is_large_they_miss_less_often_than_intervals_of_one_width()
 @pytest.mark.parametrize("n", [20, 130, 170])
 def test_saved_at_any_time_it_goes_on_to_the_last_bit(n, tmp_path):
     X, y = stream(185)
-    model = taught(Forecaster(float, transductive=150), X[:n], y[:n])
+    model = learned(Forecaster(float, transductive=150), X[:n], y[:n])
     venn.save(tmp_path / "model", model)
     others = [pickle.loads(pickle.dumps(model)), venn.load(tmp_path / "model")]
     for x, label in zip(X[n:], y[n:], strict=True):
@@ -181,9 +176,9 @@ def test_a_run_with_a_journal_goes_on_over_trainings_with_labels_that_come_late(
 def test_a_fitted_regressor_is_calibrated_and_known_by_what_it_is():
     X, y = stream(120)
     regressor = LinearRegression().fit(X[:40], y[:40])
-    model = taught(Forecaster(scorer=regressor), X[40:], y[40:])
+    model = learned(Forecaster(scorer=regressor), X[40:], y[40:])
     by_hand = venn.predictors.InductiveDistribution(FrozenRegressor(regressor))
-    taught(by_hand, X[40:], y[40:])
+    learned(by_hand, X[40:], y[40:])
     assert model.predict_one(X[0]).interval(0.1) == by_hand.predict_one(X[0]).interval(0.1)
     assert model.merge(model).n == 160
     assert isinstance(Forecaster(float, scorer=regressor), type(model))
@@ -192,7 +187,7 @@ def test_a_fitted_regressor_is_calibrated_and_known_by_what_it_is():
 def test_it_begins_anew_after_a_change():
     X, y = stream(400)
     y[200:] = 20 - 5 * y[200:]
-    model = taught(Forecaster(float, ranges=[(4.999, 5.001), (-1e6, 1e6), (-3, -1)]), X, y)
+    model = learned(Forecaster(float, ranges=[(4.999, 5.001), (-1e6, 1e6), (-3, -1)]), X, y)
     assert model.verdict().state == "changed"
     assert model.n == 400
     assert model["distribution"].n < 250
@@ -228,7 +223,7 @@ def test_it_stands_by_default_on_streams_of_numbers():
 @pytest.mark.parametrize("y", [float("nan"), float("inf"), 1e101, "3", None, True])
 def test_a_bad_label_is_named_and_leaves_no_trace(y):
     X, labels = stream(50)
-    model = taught(Forecaster(float), X, labels)
+    model = learned(Forecaster(float), X, labels)
     before = pickle.dumps(model)
     with pytest.raises(ValueError, match="y must be a finite number"):
         model.learn_one(X[0], y)

@@ -6,6 +6,7 @@ import tempfile
 
 import numpy as np
 import pytest
+from conftest import learned
 from scipy.stats import norm
 from sklearn.linear_model import Ridge
 from test_contract import BAD_OBJECTS
@@ -79,12 +80,6 @@ def stream(seed=0, n=30):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 3, (n, 2)) / 2
     return X, np.round(X.sum(axis=1) + rng.normal(size=n), 1)
-
-
-def learned(subject, X, y):
-    for x, label in zip(X, y, strict=True):
-        subject.learn_one(x, label)
-    return subject
 
 
 def said(subject, x):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import learned
 from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -27,12 +28,6 @@ def stream(n, seed=0, c=3):
     codes = np.concatenate([np.arange(c), rng.integers(0, c, n - c)])
     X = np.round(2 * rng.normal(size=(n, 2)) + 2 * np.column_stack([codes, codes % 2])) / 2
     return X, [CLASSES[k] for k in codes]
-
-
-def taught(model, X, y):
-    for x, label in zip(X, y, strict=True):
-        model.learn_one(x, label)
-    return model
 
 
 def fitted(kind=LogisticRegression, table=False):
@@ -60,13 +55,13 @@ def same_row_by_row(many, singly):
 
 
 def own(n):
-    return lambda: taught(Forecaster(CLASSES, transductive=40), *stream(n))
+    return lambda: learned(Forecaster(CLASSES, transductive=40), *stream(n))
 
 
 def on_a_scorer(kind, table=False):
     def make():
         model = Forecaster(scorer=fitted(kind, table))
-        return taught(model, *stream(60))
+        return learned(model, *stream(60))
 
     return make
 
@@ -77,7 +72,7 @@ def panel():
     platt = venn.Scaler(machine, venn.maps.Platt(), DeletedScores())
     late = venn.InductiveVenn(machine.fresh(), schedule=Prefix(0.5, first=10))
     later = venn.InductiveVennAbers(machine.fresh(), schedule=Prefix(0.5, first=10))
-    return taught(
+    return learned(
         venn.Panel(
             counts=venn.TransductiveVenn(machine), abers=abers, mean=ExpertMixture([abers, platt]),
             sets=venn.Conformal(machine), member=venn.TransductiveVennAbers(bank.members[0]), late=late, later=later,
@@ -186,8 +181,8 @@ def test_many_are_learned_as_each_in_turn(scorer):
 def test_parts_of_a_stream_merge_to_the_whole_to_the_last_bit():
     scorer = fitted()
     X, y = stream(120, 2)
-    whole = taught(Forecaster(scorer=scorer), X, y)
-    parts = [taught(Forecaster(scorer=scorer), X[i::3], y[i::3]) for i in range(3)]
+    whole = learned(Forecaster(scorer=scorer), X, y)
+    parts = [learned(Forecaster(scorer=scorer), X[i::3], y[i::3]) for i in range(3)]
     for order in ((0, 1, 2), (2, 0, 1)):
         first, second, third = (parts[i] for i in order)
         merged = first.merge(second).merge(third)
@@ -209,12 +204,12 @@ def test_panels_merge_by_name_and_share_what_they_shared():
     def made(n, seed):
         abers = venn.InductiveVennAbers(scorer)
         mean = ExpertMixture([abers, venn.InductiveVenn(scorer)])
-        return taught(venn.Panel(abers=abers, mean=mean), *stream(n, seed))
+        return learned(venn.Panel(abers=abers, mean=mean), *stream(n, seed))
 
     one, other = made(20, 1), made(30, 2)
     merged = one.merge(other)
     assert merged["mean"].predictors[0] is merged["abers"]
-    both = taught(made(20, 1), *stream(30, 2))
+    both = learned(made(20, 1), *stream(30, 2))
     X, _ = stream(10, 3)
     abers = {"abers": merged.predict_many(X)["abers"]}
     same_row_by_row(abers, [{"abers": both.predict_one(x)["abers"]} for x in X])

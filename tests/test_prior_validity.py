@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import labels, learned, objects
+from conftest import halved, labels, learned, objects
 from inductive_cases import SCHEDULES, TAXONOMIES, Centroids, OneCategory, frozen
 from naive.coins import coin
 from scipy import stats
@@ -79,8 +79,7 @@ def test_weighted_departures_of_transductive_predictors_cancel(taxonomy, machine
     assert abs(mean_over_the_last(predict(None), X, y, range(26), SHIFT.ratios)).max() > 0.02
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
-@pytest.mark.parametrize("taxonomy", TAXONOMIES)
+@pytest.mark.parametrize(("name", "taxonomy"), halved(SCHEDULES, TAXONOMIES))
 def test_weighted_departures_of_inductive_predictors_cancel(name, taxonomy):
     schedule, split = SCHEDULES[name]
     rng = np.random.default_rng(6)

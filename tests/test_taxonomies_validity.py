@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import labels, learned, leaving_out, objects
+from conftest import halved, labels, learned, leaving_out, objects
 from scipy import stats
 from test_taxonomies import MACHINES, PAIRS, TWO_CLASSES, ByPosition, parity, tied
 
@@ -38,8 +38,7 @@ def shuffled_answers(engine, taxonomy, seed, rounds=4):
     return answers
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("name", [*PAIRS, "grouped"])
+@pytest.mark.parametrize(("machine", "name"), halved(MACHINES, [*PAIRS, "grouped"]))
 def test_shuffling_the_past_changes_no_bit(machine, name):
     taxonomy = Grouped(parity, AdaptiveMarginBins()) if name == "grouped" else PAIRS[name][0]
     answers = shuffled_answers(MACHINES[machine], taxonomy if machine == "svm" else Deleted(taxonomy), len(name))

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import KERNELS, LABELS, OBJECTS, labels, objects, same_answer
+from conftest import KERNELS, LABELS, OBJECTS, halved, labels, objects, same_answer
 from naive import distances, neighbours, svm
 from naive import weights as weighted
 
@@ -110,8 +110,7 @@ def test_a_weighted_machine_equals_the_definition(name, kind, class_weights):
         assert stream.machine.n == len(stream.held)
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize(("kind", "name"), halved(OBJECTS, KEPT))
 def test_a_machine_that_keeps_objects_equals_the_definition_and_a_fresh_one_to_the_last_bit(name, kind):
     make, define = KEPT[name]
     stream = Stream(make(), kind, 2, 24, LABELS[len(kind) % len(LABELS)])

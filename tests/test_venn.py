@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import KERNELS, LABELS, OBJECTS, car, labels, learned, objects
+from conftest import KERNELS, LABELS, OBJECTS, car, halved, labels, learned, objects
 from naive import svm
 from naive import venn as naive
 from sklearn.svm import SVC
+from test_validity import OneCategory
 
 import venn
 from venn.taxonomies import ByScores
-
-
-class OneCategory(ByScores):
-    """All examples in one category: the predictor only counts labels."""
-
-    def categories(self, scores):
-        return np.zeros(len(scores), np.int64)
 
 
 class BestTwo(ByScores):
@@ -159,8 +153,7 @@ def test_car_equals_scikit_learn(gamma, C, monkeypatch):
     assert brute.settled > 1000  # measured: scikit-learn settles every example here
 
 
-@pytest.mark.parametrize("kind", ["grid", "few", "repeats", "binary"])
-@pytest.mark.parametrize("sequence", LABELS)
+@pytest.mark.parametrize(("kind", "sequence"), halved(["grid", "few", "repeats", "binary"], LABELS))
 def test_streams_of_ties_equal_scikit_learn(kind, sequence):
     rng = np.random.default_rng(len(kind) + len(sequence))
     X = objects(kind, rng, 40)
