@@ -17,6 +17,7 @@ from venn.prediction import Floats, Integers
 from venn.saved import Saved, component, held_codes, held_finite, held_rows, own, param
 
 TREES, LEAF = 100, 5  # trees, and examples at least in a leaf
+WAYS = ("roots", "left", "right")  # of trees: where a row goes, to a leaf if negative
 
 
 def _held_trees(name: str, trees: Any) -> FlatTrees:
@@ -108,10 +109,15 @@ class QuantileForest(Saved):
         found = FlatTrees.of(woods)
         if found is None:
             raise NotConverged("a forest must be read, which this version of scikit-learn does not allow")
-        m, t = len(found.leaves), len(found.roots)
-        # Each tree has a column, to which it adds the number of its leaf.
+        parts, t = found.parameters, len(found.roots)
+        # Each tree has a column, to which it adds the number of its leaf; leaves that say the same are numbered, too.
+        ways = np.concatenate([parts[name] for name in WAYS])
+        m = int((ways < 0).sum())
+        ways[ways < 0] = -1 - np.arange(m)
+        cuts = np.cumsum([len(parts[name]) for name in WAYS])[:-1]
+        apart = {name: way.astype(parts[name].dtype) for name, way in zip(WAYS, np.split(ways, cuts), strict=True)}
         numbered = {"link": "softmax", "start": np.zeros(t), "leaves": np.arange(m, dtype=np.float64)[:, None]}
-        trees = FlatTrees(**{**found.parameters, **numbered})
+        trees = FlatTrees(**{**parts, **apart, **numbered})
         leaves = trees.answer("decision_function", placed).astype(np.int64).T.ravel()
         members = np.tile(np.arange(n, dtype=np.int32), t)[np.argsort(leaves, kind="stable")]
         return cls(scale.state, trees, labels[order], members, np.cumsum(np.bincount(leaves, minlength=m)))

@@ -567,7 +567,7 @@ class Forecaster(Panel):
             parts = self._calibrating(main.given)
         else:
             parts = self._learning(self.classes, self.first, self.ranges)
-            if FORECAST in parts:
+            if self.classes:
                 parts[FORECAST] = with_further(parts[FORECAST], self[FORECAST])
         before = self.n
         self._predictors.update(parts)
