@@ -78,6 +78,9 @@ SUBJECTS = {
         venn.InductiveVenn(venn.machines.NearestCentroid(CLASSES)), (1, 0.5, 1)
     ),
     "mixture of one": lambda: venn.predictors.ExpertMixture([venn.Scaler(hinge(), venn.maps.Platt())]),
+    "mixture of numbers": lambda: venn.predictors.DistributionMixture(
+        [venn.predictors.StackedDistribution(venn.schedules.Prefix(0.5, first=12)), venn.predictors.NumberRefits(8)]
+    ),
     "restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 20)), venn.Monitor(CLASSES, window=5), 3),
     "panel": lambda: venn.Panel(venn=venn.TransductiveVenn(m := squares()), conformal=venn.Conformal(m)),
 }
@@ -90,7 +93,7 @@ def checkpoints():
     for name, make in SUBJECTS.items():
         subject = make()
         for x, label in zip(X, y, strict=True):
-            subject.learn_one(x, label)
+            subject.learn_one(x, label if len(subject.classes) else CLASSES.index(label) + x[0])
         ask(subject, X[0])
         made[name] = checkpoint.pack(subject)
     return made
