@@ -62,7 +62,7 @@ def river(X, y):
     from river.linear_model import LinearRegression
     from river.preprocessing import StandardScaler
 
-    learners = StandardScaler() | LinearRegression(intercept_lr=0.1), ARFRegressor(seed=0)
+    learners = [StandardScaler() | one for one in (LinearRegression(intercept_lr=0.1), ARFRegressor(seed=0))]
     models = [RegressionJackknife(learner, confidence_level=1 - LEVEL) for learner in learners]
     for i, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         row = dict(enumerate(x))
