@@ -197,7 +197,7 @@ def test_its_forecast_loses_little_beside_the_best_of_its_experts_on_any_sequenc
     """Here: labels that rise, and objects that tell half of them."""
     X, y = stream(150)
     y = np.where(X[:, 0] > 5, 1.0, np.sort(y))
-    model = taught(Forecaster(float, transductive=100, on_change="keep"), X, y)
+    model = learned(Forecaster(float, transductive=100, on_change="keep"), X, y)
     forecast = model["forecast"]
     assert (forecast.loss <= forecast.losses + forecast.allowance).all()
     assert model.predict_many(X[:2]).cdf(0.5).tolist() == [model.predict_one(x).cdf(0.5) for x in X[:2]]
@@ -205,7 +205,7 @@ def test_its_forecast_loses_little_beside_the_best_of_its_experts_on_any_sequenc
 
 def test_a_floor_is_about_the_intervals_of_its_forecast():
     X, y = stream(120)
-    model = taught(Forecaster(float, floor=0.5), X, y)
+    model = learned(Forecaster(float, floor=0.5), X, y)
     assert model.monitors["forecast"].verdict().state != "below the floor"
     for i in range(60):
         model.learn_one(X[i], 50.0 * (i + 2) ** 2)

@@ -78,6 +78,9 @@ SUBJECTS = {
         venn.InductiveVenn(venn.machines.NearestCentroid(CLASSES)), (1, 0.5, 1)
     ),
     "mixture of one": lambda: venn.predictors.ExpertMixture([venn.Scaler(hinge(), venn.maps.Platt())]),
+    "mixture of numbers": lambda: venn.predictors.DistributionMixture(
+        [venn.predictors.StackedDistribution(venn.schedules.Prefix(0.5, first=12)), venn.predictors.NumberRefits(8)]
+    ),
     "restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 20)), venn.Monitor(CLASSES, window=5), 3),
     "mixture": lambda: venn.TransductiveVennAbers(
         venn.machines.Mixture(venn.machines.Bank(venn.RBF(0.5), CLASSES, (0.5, 5.0)))

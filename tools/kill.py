@@ -157,6 +157,10 @@ SETUPS: dict[str, Callable[[], Made]] = {
     ),
     "forecaster": lambda: watched(venn.Forecaster(CAR.classes, transductive=80, first=20)),
     "numbers": ridges,
+    "numbers forecaster": lambda: (
+        made := venn.Forecaster(float, transductive=80, first=20),
+        {name: venn.Monitor(Real()) for name in made},
+    ),
     "numbers window": restarting_ridge,
     "numbers inductive": lambda: of_numbers(
         one=venn.predictors.InductiveDistribution(ridge(), schedule=venn.schedules.PrefixRestart(first=20, last=150))

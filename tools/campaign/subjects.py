@@ -30,6 +30,7 @@ from venn import monitors, scale
 X, Y = small_stream(0, 20)
 CODES = np.array([CLASSES.index(label) for label in Y])
 P = np.random.default_rng(0).dirichlet(np.ones(3), 20)
+NUMBERS = np.tile(X, (3, 1))[:56], np.tile(CODES, 3)[:56] + 0.5 * (np.arange(56) % 3)  # past a fit and a training
 
 
 def frozen() -> Any:
@@ -394,6 +395,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "PooledCurves": lambda: venn.online.PooledCurves(record()["TransductiveVenn"]),
     "Watch": lambda: venn.online.Watch(journal()),
     "RiverClassifier": river,
+    "Forecaster of numbers": lambda: learned(venn.Forecaster(float, transductive=53), *NUMBERS),
     "Refitted": lambda: learned(venn.predictors.Refitted(LogisticRegression(), CLASSES), X[:9], Y[:9]),
     "Tuning": lambda: venn.tune(list(zip(X, Y, strict=True)), CLASSES, kernels=[venn.RBF(0.5)], penalties=(1.0,)),
     "ProbabilitySVC": fitted(venn.ProbabilitySVC),

@@ -308,7 +308,7 @@ class Forecaster(Panel):
     ...     outlook = model.predict_one(x)
     ...     model.learn_one(x, y)
     >>> outlook
-    NumberOutlook(median -0.5028, mean -0.4916, -1.923 to 1.032 at 0.1)
+    NumberOutlook(median -0.4544, mean -0.4162, -1.923 to 1.032 at 0.1)
     """
 
     parts: ClassVar[tuple[str, ...]] = (FORECAST, INTERVALS, SETS)  #: names of its own predictors

@@ -1,0 +1,277 @@
+"""Numbers in one pass: the forecaster beside what other libraries make of the same learners.
+
+    python benchmarks/regression_rivals.py > rows.jsonl                              # ten public sets, half an hour
+    python benchmarks/regression_rivals.py --tables rows.jsonl --markdown docs/regression.md
+    python benchmarks/regression_rivals.py --sets wine pima --shuffles 3 --ways forecaster,MAPIE
+
+Each set comes in random order, at most 600 rows. From row 150 on each label is predicted before it is learned. The
+forecaster and river learn one example at a time; all others are fitted anew to all rows so far, every 150 rows, and
+asked for the next 150 at once, which is the fastest way to ask them. A library that is not installed is left out, and
+named. Learners are scikit-learn's with their usual parameters: forests of 100 trees, histogram trees.
+
+Prints a row for each set, order and way: interval score at .1, misses, those in the quarters of rows with the narrowest
+to the widest intervals at .1, CRPS where there is a distribution, milliseconds of the processor for a step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import warnings
+from importlib import metadata
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+from number_sharpness import LEVEL, Process, mean, sets
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from threadpoolctl import threadpool_limits
+
+import venn
+from venn.distribution import PredictiveDistribution, interval_score
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+from studies.document import written
+
+MOST, EVERY = 600, 150
+NAMES = (
+    "diabetes", "wine_red", "wine_red, alcohol", "liver, drinks", "pima, plas", "pima, mass", "elec2, nswdemand",
+    "covtype, Elevation", "german, credit_amount", "adult, age",
+)  # fmt: skip
+OURS, FORECAST = "`Forecaster(float)`", "its forecast"
+MARKER = "benchmarks/regression_rivals.py"
+PERCENTILES = np.arange(1, 100)
+
+
+def forecaster(X, y):
+    """Yield the ends and the CRPS of both of its predictors, one example at a time."""
+    model = venn.Forecaster(float)
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        if i >= EVERY:
+            outlook = model.predict_one(x)
+            yield [(*outlook[name].interval(LEVEL), outlook[name].crps(label)) for name in ("distribution", "forecast")]
+        model.learn_one(x, label)
+
+
+def river(X, y):
+    """Yield the ends of river's conformal intervals around a linear regression and an adaptive forest."""
+    from river.conf import RegressionJackknife
+    from river.forest import ARFRegressor
+    from river.linear_model import LinearRegression
+    from river.preprocessing import StandardScaler
+
+    learners = [StandardScaler() | one for one in (LinearRegression(intercept_lr=0.1), ARFRegressor(seed=0))]
+    models = [RegressionJackknife(learner, confidence_level=1 - LEVEL) for learner in learners]
+    for i, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        row = dict(enumerate(x))
+        if i >= EVERY:
+            both = [model.predict_one(row, with_interval=True) for model in models]
+            yield [(said.lower, said.upper, None) for said in both]
+        for model in models:
+            model.learn_one(row, label)
+
+
+def woods(**more):
+    """Return a forest."""
+    return RandomForestRegressor(100, random_state=0, **more)
+
+
+def of_two_ends(model, Z):
+    """Return (n, 3) ends of MAPIE's intervals, and no CRPS."""
+    ends = model.predict_interval(Z)[1][:, :, 0]
+    return np.column_stack([ends, np.full(len(Z), np.nan)])
+
+
+def cv_plus(learner):
+    """Return a way: MAPIE's CV+."""
+
+    def answer(X, y, Z, labels):
+        from mapie.regression import CrossConformalRegressor
+
+        return of_two_ends(CrossConformalRegressor(learner(), 1 - LEVEL, random_state=0).fit_conformalize(X, y), Z)
+
+    return answer
+
+
+def bootstrap(X, y, Z, labels):
+    """Return ends by MAPIE's jackknife+ after bootstrap."""
+    from mapie.regression import JackknifeAfterBootstrapRegressor
+
+    learner = HistGradientBoostingRegressor(random_state=0)
+    model = JackknifeAfterBootstrapRegressor(learner, 1 - LEVEL, resampling=30, random_state=0)
+    return of_two_ends(model.fit_conformalize(X, y), Z)
+
+
+def quantiles(X, y, Z, labels):
+    """Return ends by MAPIE's CQR, on seven tenths of the rows."""
+    from mapie.regression import ConformalizedQuantileRegressor
+
+    m, learner = int(0.7 * len(y)), HistGradientBoostingRegressor(loss="quantile", quantile=0.5, random_state=0)
+    model = ConformalizedQuantileRegressor(learner, 1 - LEVEL).fit(X[:m], y[:m])
+    return of_two_ends(model.conformalize(X[m:], y[m:]), Z)
+
+
+def crepes(by_variance):
+    """Return a way: crepes' predictive system on out-of-bag residuals, divided by the difficulty."""
+
+    def answer(X, y, Z, labels):
+        from crepes import WrapRegressor
+        from crepes.extras import DifficultyEstimator
+
+        forest = woods(oob_score=True).fit(X, y)
+        given = {"learner": forest} if by_variance else {"residuals": y - forest.oob_prediction_}
+        estimator = DifficultyEstimator()
+        estimator.fit(X=X, scaler=True, oob=True, **given)
+        model = WrapRegressor(forest)
+        model.calibrate(None, y, de=estimator, oob=True, cps=True, seed=0)  # each example without itself
+        points = model.predict_cps(Z, lower_percentiles=[5], higher_percentiles=[95, *PERCENTILES], seed=0)
+        crps = [
+            PredictiveDistribution(np.sort(row[np.isfinite(row)])).crps(label)
+            for row, label in zip(points[:, 2:], labels, strict=True)
+        ]
+        return np.column_stack([points[:, :2], crps])
+
+    return answer
+
+
+def process(X, y, Z, labels):
+    """Return ends and CRPS of scikit-learn's Gaussian process, as it is."""
+    model = Process(X, y)
+    said = [model.predict_one(row) for row in Z]
+    return np.array([(*one.interval(LEVEL), one.crps(label)) for one, label in zip(said, labels, strict=True)])
+
+
+#: Library, titles of what it says, and how: one at a time, or fitted anew for each block of rows.
+WAYS = (
+    (None, (OURS, FORECAST), forecaster, None),
+    ("mapie", ("MAPIE, CV+ on a forest",), None, cv_plus(woods)),
+    ("mapie", ("MAPIE, CV+ on histogram trees",), None, cv_plus(lambda: HistGradientBoostingRegressor(random_state=0))),
+    ("mapie", ("MAPIE, jackknife+ after bootstrap",), None, bootstrap),
+    ("mapie", ("MAPIE, CQR",), None, quantiles),
+    ("crepes", ("crepes, difficulty by neighbours' residuals",), None, crepes(False)),
+    ("crepes", ("crepes, difficulty by the trees' variance",), None, crepes(True)),
+    ("river", ("river, jackknife on a linear regression", "river, the same on an adaptive forest"), river, None),
+    (None, ("Gaussian process, nothing proved",), None, process),
+)
+
+
+def by_blocks(fit):
+    """Return a way to go through a stream of what is fitted anew for each block of rows."""
+
+    def through(X, y):
+        for first in range(EVERY, len(y), EVERY):
+            rows = slice(first, first + EVERY)
+            yield from [[tuple(one)] for one in np.asarray(fit(X[:first], y[:first], X[rows], y[rows])).tolist()]
+
+    return through
+
+
+def scored(told, labels):
+    """Return the scores of (n, 3) ends and CRPS."""
+    lower, upper, crps = np.array(told, float).T
+    labels, low, high = np.asarray(labels), np.nan_to_num(lower, neginf=-1e300), np.nan_to_num(upper, posinf=1e300)
+    missed = (labels < low) | (labels > high)
+    finite = np.isfinite(lower) & np.isfinite(upper)
+    found = zip(lower[finite], upper[finite], labels[finite], strict=True)
+    score = [interval_score(*ends, label, LEVEL) for *ends, label in found]
+    parts = np.array_split(np.argsort(high - low, kind="stable"), 4)
+    return {
+        "score": float(np.mean(score)), "infinite": int((~finite).sum()), "missed": float(missed.mean()),
+        "quarters": [float(missed[part].mean()) for part in parts],
+        "crps": None if np.isnan(crps).any() else float(crps.mean()),
+    }  # fmt: skip
+
+
+def rows(words, shuffles, wanted):
+    """Yield a row for each set, order and way."""
+    for name, X, y in sets():
+        if name not in NAMES or (words and not any(word in name for word in words)):
+            continue
+        for shuffle in range(shuffles):
+            order = np.random.default_rng(shuffle).permutation(len(y))[:MOST]
+            rows, labels = X[order], y[order]
+            for library, titles, one_by_one, fit in WAYS:
+                if wanted and not any(word in title for word in wanted for title in titles):
+                    continue
+                try:
+                    version = metadata.version(library) if library else None
+                except metadata.PackageNotFoundError:
+                    if not shuffle:
+                        print(f"{library} is not installed: {', '.join(titles)} left out", file=sys.stderr)
+                    continue
+                began = process_time()
+                told = list((one_by_one or by_blocks(fit))(rows, labels))
+                ms = (process_time() - began) / len(labels) * 1e3
+                for k, title in enumerate(titles):
+                    said = scored([one[k] for one in told], labels[EVERY:])
+                    yield {"set": name, "shuffle": shuffle, "way": title, "version": version, "ms": ms} | said
+
+
+def page(found):
+    """Yield the lines of the tables: all ways over all sets, and each set."""
+    ways, names = list(dict.fromkeys(row["way"] for row in found)), list(dict.fromkeys(row["set"] for row in found))
+    streams = {(row["set"], row["shuffle"]) for row in found}
+    by = {(row["way"], row["set"], row["shuffle"]): row for row in found}
+    yield f"{len(names)} sets, {len(streams)} streams. Score and CRPS: geometric means relative to `Forecaster(float)`."
+    yield ""
+    yield (
+        "| | interval score at .1 | better than ours on | missed | narrowest quarter | second | third | widest | CRPS "
+        "| ms a step |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+
+    def relative(way, key, name=None):
+        pairs = [
+            (by[way, *stream][key], by[OURS if key == "score" else FORECAST, *stream][key])
+            for stream in streams
+            if (way, *stream) in by and name in (None, stream[0])
+        ]
+        return mean([a / b for a, b in pairs]) if pairs and None not in [a for a, _ in pairs] else None
+
+    for way in ways:
+        of = [row for row in found if row["way"] == way]
+        better = sum(relative(way, "score", name) < 1 for name in names if relative(way, "score", name))
+        quarters = np.mean([row["quarters"] for row in of], axis=0)
+        crps = relative(way, "crps")
+        cells = [
+            way, f"{relative(way, 'score'):.3f}", f"{better} of {len(names)}" if way != OURS else "-",
+            f"{np.mean([row['missed'] for row in of]):.3f}", *(f"{one:.3f}" for one in quarters),
+            f"{crps:.3f}" if crps else "-", f"{np.mean([row['ms'] for row in of]):.1f}",
+        ]  # fmt: skip
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    yield f"| interval score, relative | {' | '.join(ways[1:])} |"
+    yield f"|---{'|---' * (len(ways) - 1)}|"
+    for name in names:
+        told = [relative(way, "score", name) for way in ways[1:]]
+        shown = " | ".join("-" if one is None else f"**{one:.3f}**" if one < 1 else f"{one:.3f}" for one in told)
+        yield f"| {name} | {shown} |"
+
+
+def main():
+    """Print the rows, or write the tables of rows that were printed before."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", nargs="*", default=[], help="those whose names hold one of these words")
+    parser.add_argument("--shuffles", type=int, default=1)
+    parser.add_argument("--ways", type=lambda text: text.split(","), default=[], help="those whose titles hold one")
+    parser.add_argument("--tables", type=Path, metavar="ROWS", help="of rows printed before, which are not made again")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables into this page")
+    args = parser.parse_args()
+    found = [json.loads(line) for line in args.tables.read_text().splitlines()] if args.tables else []
+    if not args.tables:
+        logging.disable(logging.INFO)  # MAPIE speaks of each crossing of quantiles
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for row in rows(args.sets, args.shuffles, args.ways):
+                found.append(row)
+                print(json.dumps(row), flush=True)
+    if args.markdown:
+        written(args.markdown, list(page(found)), MARKER, "Numbers")
+    elif args.tables:
+        print("\n".join(page(found)))
+
+
+if __name__ == "__main__":
+    main()
