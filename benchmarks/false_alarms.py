@@ -1,6 +1,6 @@
 """How often does anything ring falsely, of all that a run watches by default, where nothing has changed?
 
-    python benchmarks/false_alarms.py                  # 1000 streams of 3000 examples: half an hour of one core
+    python benchmarks/false_alarms.py                  # 1000 streams of 3000 examples: 22 minutes of one core
     python benchmarks/false_alarms.py --streams 40 --length 500
 
 Each stream is in random order: three classes with shares of its own, a column of numbers and two with many ties, and in
