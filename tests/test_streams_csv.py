@@ -97,6 +97,21 @@ def test_quoted_fields_hold_anything(write):
     assert stream.y.tolist() == [1, 0, 1]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('a,y\n1,n\n2,"p\n3,n\n4,p\n', "row 3: unexpected end of data"),
+        ('a,y\n1,n\n2,"p', "row 3: unexpected end of data"),
+        ('a,y\n1,"n"n\n2,p\n', "row 2: ',' expected after"),
+        ('"a,y\n1,n\n2,p\n', "unexpected end of data"),
+    ],
+)
+def test_a_quote_without_its_end_swallows_no_rows(write, text, message):
+    with pytest.raises(ValueError, match=message):
+        streams.from_csv(write(text), "y")
+    assert streams.from_csv(write('a,y\n1,5" pipe\n2,p\n'), "y").classes == ('5" pipe', "p")
+
+
 def test_one_row_and_one_class_are_enough(write):
     stream = streams.from_csv(write("a,y\n1,only\n"), "y", classes=["only", "other"])
     assert (len(stream), stream.classes) == (1, ("only", "other"))
