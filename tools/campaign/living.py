@@ -269,7 +269,7 @@ def given(estimator: Any, X: np.ndarray, y: list[int], rng: np.random.Generator,
         tally.same(np.array_equal(one, other), f"trees: {kind.__name__} on {name}", (i, one, other))
 
 
-# Detectors and floors --------------------------------------------------------------------------------------------------
+# Detectors and floors -------------------------------------------------------------------------------------------------
 
 
 def drifts(rng: np.random.Generator, tally: Tally) -> None:
@@ -357,7 +357,7 @@ def of_floors(rng: np.random.Generator, tally: Tally) -> None:
     tally.same(watch.rung == rung and watch.n == n and watch.sentence and watch.snapshot(), "floor: counts", watch)
 
 
-# Labels by lot ---------------------------------------------------------------------------------------------------------
+# Labels by lot --------------------------------------------------------------------------------------------------------
 
 
 def lots(rng: np.random.Generator, tally: Tally) -> None:
