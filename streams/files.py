@@ -41,6 +41,8 @@ def opened(path: Path) -> Iterator[TextIO]:
     """Open a file of text, plain or packed by gzip, bzip2, xz or zip; errors of its form say what to do."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
+    if not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path} must be a file, for it is read more than once, and no pipe: save what comes of it")
     packing, encoding = "", "utf-8"
     try:
         with path.open("rb") as raw:

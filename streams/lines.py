@@ -169,6 +169,8 @@ class LineReader(Reader):
     # Standard input --------------------------------------------------------------------------------------------------
 
     def _standard_input(self, number: int) -> Generator[Line | None, None, None]:
+        if sys.stdin is None:
+            raise ValueError("- must be an open standard input, got one that was closed before the start")
         splitter, headed, handle = _Splitter(), False, sys.stdin.fileno()
         while True:
             # Windows cannot wait for a pipe: there it reads, and Ctrl-C waits for a line.

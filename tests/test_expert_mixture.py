@@ -126,6 +126,13 @@ def test_an_expert_that_says_nothing_yet_counts_as_the_others_do():
     np.testing.assert_allclose(silent.predict_one(X[0]).proba, 1 / 3)
 
 
+def test_where_nobody_of_the_pool_is_awake_the_others_are_the_pool():
+    model = ExpertMixture([Told(0), Told(1), Told(2)], (1.0, 0.0, 0.0))
+    _, each = model.merged(np.array([[[np.nan] * 3], [[0.1, 0.2, 0.7]], [[0.4, 0.5, 0.1]]]))
+    pool = np.sqrt(each[1] * each[2])
+    np.testing.assert_allclose(each[3], (1 - FLOOR) * pool / pool.sum() + FLOOR / 3, atol=1e-12)
+
+
 def parts(c=3):
     machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, range(c))
     return venn.TransductiveVennAbers(machine), venn.Scaler(machine, venn.maps.Platt())

@@ -17,6 +17,7 @@ import venn
 from venn.cli import main
 from venn.monitors.floor import Accuracy, Cost, Coverage, Floor, FloorBets, FloorWatch
 from venn.online.checkpoint import pack, unpack
+from venn.online.lot import Draw, Settling
 
 CLASSES = ("no", "yes")
 SETTINGS = [(0.1, 1.0, False), (0.35, 1.0, False), (0.1, 0.2, False), (0.1, 0.2, True), (0.5, 0.3, True)]
@@ -481,3 +482,36 @@ def test_questions_that_hold_up_the_floor_are_in_the_checkpoint(tmp_path):
     whole = run(tmp_path / "a.db", (0, 30))
     assert whole == run(tmp_path / "b.db", (0, 11, 24, 30))
     assert whole[1] == 30
+
+
+# ------------------------------------------------------------------------------- at the edges
+
+
+def test_before_the_first_step_and_after_forgetting_nothing_is_summed():
+    bets = FloorBets(0.1)
+    assert (bets.log, bets.log_sum) == (0.0, -1e308)
+    bets.update(1.0)
+    log = bets.log
+    bets.forget()
+    assert (bets.log, bets.log_sum) == (log, -1e308)
+    assert FloorWatch(0.9).sentence == ""
+    with pytest.raises(ValueError, match="zs must be"):
+        bets.update_many([0.5, 2.0])
+
+
+def test_a_mean_by_lot_is_an_estimate_between_none_and_all_and_evidence_has_thresholds():
+    watch = FloorWatch(Floor(0.9, chance=0.25))
+    watch.update(1.0)
+    assert watch.trace.latest(1).tolist() == [4.0]
+    assert watch.mean(10) == 1.0
+    assert [one["threshold"] for one in watch.evidence()] == pytest.approx([2.0, 5.0])
+
+
+def test_what_is_settled_is_forgotten():
+    settling = Settling()
+    for number in (1, 2):
+        settling.ask(number, Draw(0.5, number == 1), {"one": 0.5})
+    assert list(settling.settled()) == []
+    settling.resolve(1, {"one": 1.0})
+    assert [losses for _, losses in settling.settled()] == [{"one": 1.0}, None]
+    assert settling.state == {"queue": [], "losses": []}

@@ -416,3 +416,38 @@ def test_a_file_asks_for_each_estimator_once():
     again = checkpoint.unpack(packed, [estimator])
     assert checkpoint.pack(again) == packed
     assert checkpoint.models(again)[0] is not estimator
+
+
+# --------------------------------------------------------------------------- what is remembered, and what not
+
+
+def test_what_was_said_of_an_object_is_forgotten_with_the_next_example():
+    """An object of numpy's numbers is not remembered: nothing may hang on that."""
+    models = [venn.Forecaster(("no", "yes"), first=0) for _ in range(2)]
+    for step in range(30):
+        x = [float(step % 2), 1.0]
+        for model, given in zip(models, (x, [np.float64(v) for v in x]), strict=True):
+            model.predict_one(given)
+            model.learn_one(given, "yes" if step % 4 else "no")
+            model.learn_one(given, "no")
+    states = [{name: checkpoint.pack(one) for name, one in model.monitors.items()} for model in models]
+    assert states[0] == states[1]
+
+
+def test_examples_that_fix_the_scale_count_in_the_forecast_alone():
+    model = venn.Forecaster(("no", "yes"), first=12)
+    for step in range(12):
+        model.learn_one([float(step), step % 3], "yes" if step > 5 else "no")
+    outlook = model.predict_one([11.0, 1.0])
+    assert outlook.intervals.tolist() == [[0.0, 1.0]] * 2
+    assert outlook["yes"] > 0.6
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), float])
+def test_without_a_scale_first_is_0_and_damaged_parts_are_refused(classes):
+    model = venn.Forecaster(classes, first=0)
+    assert model.first == 0
+    with pytest.raises(ValueError, match="monitors must be"):
+        model.restore(model.state | {"monitors": {}})
+    with pytest.raises(ValueError, match="predictors must begin with"):
+        type(model).made_of(model.parameters | {"predictors": {}})

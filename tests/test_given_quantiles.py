@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from venn.machines import FrozenDistribution, FrozenQuantiles, FrozenRegressor
+from venn.machines.rulers import LOCATION_SCALE
 from venn.predictors import InductiveDistribution, InductiveIntervals, by_group
 
 LEVELS = (0.1, 0.3, 0.5, 0.9)
@@ -205,3 +206,11 @@ def test_the_package_of_that_method_says_the_same(epsilon):
     model = InductiveIntervals(FrozenQuantiles(fitted[:2], levels[:2]))
     model.learn_many(X[100:300], y[100:300])
     assert np.allclose(model.predict_many(X[300:]).interval(epsilon), ends, rtol=1e-9, atol=1e-9)
+
+
+def test_a_label_is_measured_by_its_distance_in_spreads():
+    for scores, measures in (([[3.0, 2.0], [1.0, 0.5]], [1.5, -8.0]), ([[3.0], [1.0]], [3.0, -4.0])):
+        scores, labels = np.array(scores), np.array([6.0, -3.0])
+        assert LOCATION_SCALE.measured(scores, labels).tolist() == measures
+        assert LOCATION_SCALE.labels(scores, np.array(measures)[:, None])[:, 0].tolist() == labels.tolist()
+        assert LOCATION_SCALE.middle(scores).tolist() == [3.0, 1.0]

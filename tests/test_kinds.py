@@ -380,3 +380,30 @@ def test_classes_are_ranked_by_exact_p_values_only():
         ValueError, match=r"ranking must be one of exact p-values, such as AmongAll\(\), got AgainstFirst"
     ):
         ClassDrift(["no", "yes"], venn.monitors.AgainstFirst(20))
+
+
+# ------------------------------------------------------------------------------ what rang, and how long it lasts
+
+
+def test_labels_and_objects_ring_apart_last_so_long_and_the_first_change_counts():
+    drift = ClassDrift(["no", "yes"], AmongAll(2), level=0.6)
+    rng = np.random.default_rng(0)
+    for step in range(300):
+        drift.update(rng.normal(size=1), "yes" if rng.random() < (0.1 if step < 150 else 0.8) else "no")
+    assert [kind[:32] for kind in drift.kinds] == ["the classes come in other shares"]
+    early, late = (venn.monitors.ChangePoint(step, step, step) for step in (20, 50))
+
+    def at(n, last, changes):
+        one = ClassDrift(["no", "yes"], AmongAll(2), level=0.6)
+        one.restore(drift.state | {"counts": np.array([n, 0]), "last": last, "changes": changes})
+        return one
+
+    assert at(1000, [1, 0], [early, None]).kinds
+    assert not at(1001, [1, 0], [early, None]).kinds
+    for pair in ([early, late], [late, early]):
+        assert at(300, [60, 60], pair).verdict().since == 20
+
+
+def test_a_spread_that_has_changed_is_no_middle_that_has():
+    before = np.linspace(9.0, 11.0, 101)
+    assert column_drift.difference(before, 10 + 3 * (before - 10), None).startswith("middle half 9.5 to 10.5, now")

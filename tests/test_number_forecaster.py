@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import learned
+from naive import number_stack as naive
 from scipy import stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -66,24 +67,49 @@ def test_before_the_first_training_it_is_a_conformal_distribution():
 
 def test_ranks_after_a_training_are_those_of_machines_taught_anew_with_each_label():
     """By definition: the ridge on what is left over the spread, with label y, and studentised residuals ranked."""
-    X, y = stream(64, seed=3)
-    model = learned(StackedDistribution(Prefix(0.5, first=40)), X[:63], y[:63])
-    prediction = model.predict_one(X[63])
-    fit, offsets, spreads = NumberFit.of(X[:20], y[:20], 2000)
-    later = fit.around(fit.place(X[20:]))
+    X, y = stream(94, seed=3)
+    model = learned(StackedDistribution(Prefix(0.5, first=80)), X[:93], y[:93])
+    prediction = model.predict_one(X[93])
+    fit, offsets, spreads = NumberFit.of(X[:40], y[:40], 2000)
+    later = fit.around(fit.place(X[40:]))
+    assert np.ptp(spreads) > 0
     offsets, spreads = np.append(offsets, later[0]), np.append(spreads, later[1])
     Z = fit.place(X) * fit.factors
     d = Z.shape[1]
     L1 = np.abs(Z[:, None] - Z).sum(axis=2) / d
     K = 0.94 * np.mean([np.exp(-w * L1) for w in (0.25, 1, 4)], axis=0) + 0.06 * Z @ Z.T / d
-    M = np.linalg.inv(K + np.eye(64) / fit.C)
+    M = np.linalg.inv(K + np.eye(94) / fit.C)
     s = M.sum(axis=1)
     Q = M - np.outer(s, s) / s.sum()
     for label in np.linspace(-4, 4, 9) + 0.0123:
-        a = Q @ ((np.append(y[:63], label) - offsets) / spreads)
+        a = Q @ ((np.append(y[:93], label) - offsets) / spreads)
         strange = a / np.sqrt(np.diag(Q))
-        rank = (strange[20:63] < strange[63]).sum()
-        assert prediction.cdf(label) == pytest.approx((rank + 0.5) / 44)
+        rank = (strange[40:93] < strange[93]).sum()
+        assert prediction.cdf(label) == pytest.approx((rank + 0.5) / 54)
+
+
+def test_what_is_asked_between_a_note_and_its_example_makes_no_difference():
+    X, y = stream(20, seed=3)
+    models = [learned(StackedDistribution(), X[:18], y[:18]) for _ in range(2)]
+    noted = models[0].note(X[18], y[18])
+    models[0].predict_one(X[0])
+    models[0].after_learning(X[18], y[18], noted)
+    models[1].learn_one(X[18], y[18])
+    first, second = (one.predict_one(X[19]) for one in models)
+    assert np.array_equal(first.points, second.points)
+
+
+@pytest.mark.parametrize(("jump", "seed"), [(0, 0), (8, 2)])
+def test_a_stack_is_fitted_as_defined(jump, seed):
+    """Where trees have no weight, and where they have; with a spread that differs."""
+    X, y = stream(56, seed)
+    y += jump * (X[:, 0] > 5.0003) * (X[:, 1] > 0)
+    fit, offsets, spreads = NumberFit.of(X[:40], y[:40], 2000)
+    expected = naive.fitted(fit.place(X[:40]), y[:40])(fit.place(X))
+    assert fit.scores(X) == pytest.approx(expected, abs=1e-8)
+    assert len(offsets) == len(spreads) == 40
+    assert fit.weights.any() == (jump > 0)
+    assert fit.blend < 1
 
 
 def p_values(seed):

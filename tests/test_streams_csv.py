@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
 import pickle
 
 import numpy as np
@@ -95,6 +96,28 @@ def test_quoted_fields_hold_anything(write):
     stream = streams.from_csv(write(text), "y", scale=False)
     assert stream.classes == ("two\nlines", 'yes, "really"')
     assert stream.y.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('a,y\n1,n\n2,"p\n3,n\n4,p\n', "row 3: unexpected end of data"),
+        ('a,y\n1,n\n2,"p', "row 3: unexpected end of data"),
+        ('a,y\n1,"n"n\n2,p\n', "row 2: ',' expected after"),
+        ('"a,y\n1,n\n2,p\n', "unexpected end of data"),
+    ],
+)
+def test_a_quote_without_its_end_swallows_no_rows(write, text, message):
+    with pytest.raises(ValueError, match=message):
+        streams.from_csv(write(text), "y")
+    assert streams.from_csv(write('a,y\n1,5" pipe\n2,p\n'), "y").classes == ('5" pipe', "p")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a Unix")
+def test_a_pipe_is_refused_before_it_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="pipe must be a file, for it is read more than once"):
+        streams.from_csv(tmp_path / "pipe", "y")
 
 
 def test_one_row_and_one_class_are_enough(write):

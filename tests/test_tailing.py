@@ -409,6 +409,12 @@ def test_standard_input(monkeypatch):
 # Parameters ----------------------------------------------------------------------------------------------------------
 
 
+def test_a_standard_input_that_was_closed_before_the_start_is_refused(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(ValueError, match="- must be an open standard input, got one that was closed"):
+        next(JSONLines("-").messages())
+
+
 @pytest.mark.parametrize(
     ("make", "error", "reason"),
     [

@@ -32,7 +32,7 @@ KEPT = Path(tempfile.gettempdir()) / "venn_coverage"
 # The core rooms: folders or files of the package.
 ROOMS = (
     "_compiled", "machines", "taxonomies", "predictors", "maps", "nonconformity", "prediction", "distribution",
-    "monitors", "smoothing", "covariates", "priors", "schedules", "decisions", "labels", "online", "show/notify",
+    "monitors", "smoothing", "shifts", "schedules", "decisions", "labels", "online", "show/notify",
 )  # fmt: skip
 
 # Files that test other rooms: estimators, many processes, programs, pages, brokers, figures, streams.
