@@ -183,6 +183,9 @@ JOBS = [
             Contender(MA, "`VennAbersCalibrator`, prefit", lambda t: MAPIEAbers(), fixed=True),
             Contender(SK, "`CalibratedClassifierCV`, sigmoid", lambda t: SklearnPrefit(t, "sigmoid"), fixed=True),
             Contender(SK, "`CalibratedClassifierCV`, isotonic", lambda t: SklearnPrefit(t, "isotonic"), fixed=True),
+            Contender(
+                SK, "`CalibratedClassifierCV`, temperature", lambda t: SklearnPrefit(t, "temperature"), fixed=True
+            ),
             Contender(A, "cross: `VennAbersCalibrator`", lambda t: Cross(t, A), fixed=True),
             Contender(VA, "cross: `VennAbersCalibrator`", lambda t: Cross(t, VA), fixed=True),
             Contender(MA, "cross: `VennAbersCalibrator`", lambda t: Cross(t, MA), fixed=True),

@@ -108,13 +108,27 @@ def derivatives(f, target, weight, slope, offset, centre):  # type: ignore[no-un
     return gs, go, hss, hso, hoo
 
 
-@compiled
+@in_lanes
+def log_of_one_more(e):  # type: ignore[no-untyped-def]
+    """Return log(1 + e) for 0 <= e <= 1, within 2e-13 of itself; a loop over it uses vector registers.
+
+    It is 2 artanh(e / (2 + e)) by its series, whose argument is at most 1/3.
+    """
+    z = e / (2.0 + e)
+    s = z * z
+    p = 1 / 19 + s * (1 / 21 + s * (1 / 23))
+    p = 1 / 13 + s * (1 / 15 + s * (1 / 17 + s * p))
+    p = 1 / 7 + s * (1 / 9 + s * (1 / 11 + s * p))
+    return 2.0 * z * (1.0 + s * (1 / 3 + s * (1 / 5 + s * p)))
+
+
+@in_lanes
 def objective(f, target, weight, slope, offset, centre):  # type: ignore[no-untyped-def]
     """Return the cross-entropy of p = 1 / (1 + e^u) against the targets, without overflow."""
     value = 0.0
     for i in range(f.shape[0]):
         u = slope * (f[i] - centre) + offset
-        rest = weight[i] * np.log1p(np.exp(-abs(u)))
+        rest = weight[i] * log_of_one_more(falling_exp(-abs(u)))
         value += (target[i] if u >= 0.0 else target[i] - weight[i]) * u + rest
     return value
 
