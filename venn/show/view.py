@@ -82,10 +82,18 @@ def pictures(snapshots: Mapping[str, Snapshot]) -> list[Picture]:
     for one in map(judged, snapshots.values()):
         for column in one.get("columns", ()):
             bars = [Bar(**bar) for bar in column["bars"]]
-            found.append(Picture(f"column {column['words']}", f"question {column['since']}", bars))
+            found.append(
+                Picture(f"column {column['words']}", str(column["since"]).replace("about", "about question"), bars)
+            )
         if one.get("shares"):
             verdict = Verdict.of(one["verdict"])
-            found.append(Picture(verdict.kind, f"answer {verdict.change}", [Bar(**bar) for bar in one["shares"]]))
+            found.append(
+                Picture(
+                    verdict.kind,
+                    str(verdict.change).replace("about", "about answer"),
+                    [Bar(**bar) for bar in one["shares"]],
+                )
+            )
     return found
 
 
