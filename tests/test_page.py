@@ -541,7 +541,7 @@ def test_in_a_pipe_a_journal_is_followed(how, tmp_path):
         if owner is not None:
             lock.release(owner)
     assert process.returncode == 0
-    assert first.startswith("alarm (venn now: changed): venn: At step ")
+    assert first.startswith("alarm (now changed): venn: At step ")
     *_, summary, last = rest.splitlines()
     assert summary.startswith("venn: changed since about 21")
     assert last.startswith("verdict: venn: changed since about 21")
