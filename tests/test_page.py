@@ -345,7 +345,7 @@ def test_nothing_speaks_against_it_is_never_said_of_a_run_that_has_rung(tmp_path
             assert f'class="status {state.replace(" ", "-")}"' in said
         since = first.status(watched).since
         assert since.startswith("again: the last alarm" if state == "as claimed" else "since about answer 1,000")
-    for anew, said in ((None, "Do not rely on it"), (change.step - 1, "Do not rely on it"), (change.step, "began anew")):
+    for anew, said in ((None, "Do not rely"), (change.step - 1, "Do not rely"), (change.step, "began anew")):
         watched.run.verdict = Verdict("changed", 1000, change, "probabilities", "", "changed", "abers", anew=anew)
         assert said in first.head(watched)
 
