@@ -345,6 +345,9 @@ def test_nothing_speaks_against_it_is_never_said_of_a_run_that_has_rung(tmp_path
             assert f'class="status {state.replace(" ", "-")}"' in said
         since = first.status(watched).since
         assert since.startswith("again: the last alarm" if state == "as claimed" else "since about answer 1,000")
+    for anew, said in ((None, "Do not rely"), (change.step - 1, "Do not rely"), (change.step, "began anew")):
+        watched.run.verdict = Verdict("changed", 1000, change, "probabilities", "", "changed", "abers", anew=anew)
+        assert said in first.head(watched)
 
 
 @pytest.mark.parametrize("state", ["as claimed", "too early to say", "changed"])
@@ -538,7 +541,7 @@ def test_in_a_pipe_a_journal_is_followed(how, tmp_path):
         if owner is not None:
             files.release(owner)
     assert process.returncode == 0
-    assert first.startswith("alarm (venn now: changed): venn: At step ")
+    assert first.startswith("alarm (now changed): venn: At step ")
     *_, summary, last = rest.splitlines()
     assert summary.startswith("venn: changed since about 21")
     assert last.startswith("verdict: venn: changed since about 21")

@@ -64,7 +64,7 @@ def held_change(name: str, value: Any) -> ChangePoint:
 
 @component
 class ObjectRuler(Saved):
-    """The first objects, which do nothing but fix the scale of the columns, by mean and standard deviation.
+    """The first objects, which do nothing but fix the scale of the columns, by median and quartiles.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class Drift(TakesTurns, Saved):
     seed : int >= 0, default 0
         Of the random numbers that break ties.
     first : int >= 2, or 0, default 0
-        Number of first objects that do nothing but fix the scale of the columns, by mean and standard deviation;
+        Number of first objects that do nothing but fix the scale of the columns, by median and quartiles;
         distances mean little where one column counts in millions and another in thousandths. 0: as they come.
     columns : bool or sequence of str, default False
         Whether each column is also ranked alone among its own past, and named if it changes; or the names of the

@@ -583,7 +583,7 @@ class Monitor(TakesTurns, Saved):
             return self._judge.nothing()
         found = self._judge.judge(self._shown(kind), of_given)
         if self._anew:
-            found = replace(found, sentence=f"{found.sentence}; began anew after {self._anew}")
+            found = replace(found, sentence=f"{found.sentence}; began anew after {self._anew}", anew=self._anew)
         return found if self.floor_watch is None else self.floor_watch.judged(found, self.sources == ())
 
     def _shown(self, kind: Kind) -> Latest:

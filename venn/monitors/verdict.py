@@ -60,6 +60,9 @@ class Verdict:
         what its first alarm rested on.
     kind : str
         Of what watches examples and not a predictor: what has changed, such as columns, or shares of classes.
+    anew : int or None
+        The step after which the predictor began anew the last time, because an alarm had rung; also part of the
+        sentence.
 
     Examples
     --------
@@ -79,13 +82,14 @@ class Verdict:
     predictor: str = ""
     reason: str = ""
     kind: str = ""
+    anew: int | None = None
 
     def __str__(self) -> str:
         return f"{self.predictor}: {self.sentence}" if self.predictor else self.sentence
 
     def plain(self) -> dict[str, Any]:
-        """Return all of it as JSON, without a kind where there is none; `of` makes the verdict again."""
-        return {name: value for name, value in asdict(self).items() if name != "kind" or value}
+        """Return all of it as JSON, without a kind or `anew` where there is none; `of` makes the verdict again."""
+        return {name: value for name, value in asdict(self).items() if name not in ("kind", "anew") or value}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Verdict:

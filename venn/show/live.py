@@ -132,7 +132,7 @@ class Live:
             self._alarms.append((name, alarm))
             if not self._drawn:
                 verdict = standing(snapshots[name]).verdict
-                about = "alarm" if verdict is None else f"alarm ({name} now: {verdict.state})"
+                about = "alarm" if verdict is None else f"alarm (now {verdict.state})"
                 for line in self._crier.tell(name, alarm):
                     self._say(f"{about}: {line}")
         start = perf_counter()

@@ -39,6 +39,8 @@ MEANINGS = {
 
 #: The same of "as claimed" in a run that has rung.
 AGAIN = "Fine lately, after an alarm: nothing was found in the latest answers."
+#: The same of "changed", where the predictor has begun anew since.
+ANEW = "It began anew after the change: what it claims now rests on the examples since then."
 
 #: A shape for each state, so that colour is not needed: on a square of 24.
 SHAPES = {
@@ -64,10 +66,13 @@ class Status(NamedTuple):
     sentence: str  #: the verdict, or what is wrong with the file
     also: str  #: what must be known beside it
     rang: bool = False  #: whether the run has rung
+    anew: bool = False  #: whether the predictor has begun anew since the change
 
     @property
     def meaning(self) -> str:
         """What the state means, for somebody who has not read about it."""
+        if self.anew:
+            return ANEW
         return AGAIN if self.rang and self.state == CLAIMED else MEANINGS[self.state]
 
     @property
@@ -95,8 +100,10 @@ def status(feed: Feed, now: float | None = None) -> Status:
     if run.verdict is None:
         found = Status(EARLY, "", "no label has come yet", "")
     else:
-        rang = words.alarm_count(run) > 0
-        found = Status(run.verdict.state, _since(run, run.verdict, now), held, "", rang)
+        verdict, rang = run.verdict, words.alarm_count(run) > 0
+        change, state = verdict.change, verdict.state
+        anew = state == CHANGED and change is not None and (verdict.anew or 0) >= change.step
+        found = Status(state, _since(run, verdict, now), held, "", rang, anew)
     if run.ended is not None:
         end = f"{clock(run.ended)}, {ago(now - run.ended)} ago"
         if found.state in GRAVE:
