@@ -12,7 +12,7 @@ from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 from test_scaling import FakeMachine, FixedMachine, binary, binning, isotonic, platt, stream
 
-from venn._compiled.scaling import sort_again
+from venn._compiled.scaling import objective, sort_again
 from venn.machines.machine import NotConverged
 from venn.maps.fits import EqualFrequency, EqualWidth, Isotonic
 
@@ -76,6 +76,14 @@ def test_platt_is_scikit_learns_sigmoid(name):
 def test_platt_of_one_class_is_its_target(n, y):
     predictor = platt(FixedMachine(np.arange(n), np.full(n, y)))
     assert binary(predictor, [-1e6, 0, 3, 1e6]) == pytest.approx((n + 1) / (n + 2) if y else 1 / (n + 2), rel=1e-14)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-9, 1.0, 30.0, 1000.0])
+def test_the_objective_is_the_cross_entropy_at_any_logits(size):
+    f, target, weight = np.random.default_rng(0).random((3, 50))
+    u = size * (f - 0.4) + 0.2
+    expected = (target * np.logaddexp(0, u) + (weight - target) * np.logaddexp(0, -u)).sum()
+    assert objective(f, target, weight, size, 0.2, 0.4) == pytest.approx(expected, rel=1e-12)
 
 
 def test_platt_of_equal_scores_is_the_mean_target():
