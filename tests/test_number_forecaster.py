@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import streams
 import venn
-from venn.machines import FrozenRegressor, KernelRidge, MultiscaleLaplacian
+from venn.machines import FrozenRegressor, KernelRidge, MultiscaleLaplacian, number_stack
 from venn.machines.number_stack import NumberFit
 from venn.online import Forecaster
 from venn.predictors import ConformalDistribution, StackedDistribution
@@ -105,7 +105,7 @@ def test_a_stack_is_fitted_as_defined(jump, seed):
     X, y = stream(56, seed)
     y += jump * (X[:, 0] > 5.0003) * (X[:, 1] > 0)
     fit, offsets, spreads = NumberFit.of(X[:40], y[:40], 2000)
-    expected = naive.fitted(fit.place(X[:40]), y[:40])(fit.place(X))
+    expected = naive.fitted(fit.place(X[:40]), y[:40], number_stack.TREES, number_stack.ROUNDS)(fit.place(X))
     assert fit.scores(X) == pytest.approx(expected, abs=1e-8)
     assert len(offsets) == len(spreads) == 40
     assert fit.weights.any() == (jump > 0)

@@ -31,7 +31,7 @@ def left_out(K, y, C):
     return np.array(errors)
 
 
-def fitted(Z, labels):
+def fitted(Z, labels, trees=100, rounds=100):
     """Return what is said of rows, (n, 2) forecasts and spreads, by what is fitted to scaled objects and labels."""
     n = len(Z)
     center = np.median(labels)
@@ -39,10 +39,10 @@ def fitted(Z, labels):
     y = (labels - center) / unit
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        forest = RandomForestRegressor(100, max_features=0.5, oob_score=True, random_state=0).fit(Z, y)
+        forest = RandomForestRegressor(trees, max_features=0.5, oob_score=True, random_state=0).fit(Z, y)
 
         def boosting(rows):
-            return HistGradientBoostingRegressor(max_iter=100, min_samples_leaf=1 + n // 10, random_state=0).fit(
+            return HistGradientBoostingRegressor(max_iter=rounds, min_samples_leaf=1 + n // 10, random_state=0).fit(
                 Z[rows], y[rows]
             )
 
@@ -69,7 +69,7 @@ def fitted(Z, labels):
     mean = sizes.mean()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        woods = RandomForestRegressor(100, min_samples_leaf=8, max_features=0.5, oob_score=True, random_state=0).fit(
+        woods = RandomForestRegressor(trees, min_samples_leaf=8, max_features=0.5, oob_score=True, random_state=0).fit(
             Z, np.minimum(sizes, 6 * mean)
         )
     costs = {}
