@@ -193,8 +193,8 @@ def panel_of(
     """
     scale, window = config.machine.scale, config.machine.window
     standardised = as_a_whole(config, live)
-    beside = FORECASTER in names and config.predictor.adaptive
-    if scale is None and live and (not classes or beside or kernel_of(config.machine) == "laplacian"):
+    with_forecaster = FORECASTER in names and config.predictor.adaptive
+    if scale is None and live and (not classes or with_forecaster or kernel_of(config.machine) == "laplacian"):
         # Nobody has scaled what comes live, and the default kernel wants alike columns. A kernel that is given takes
         # them as they are, but in adaptive sets beside a forecaster, which do as it does.
         scale = True
