@@ -22,6 +22,8 @@ from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.prediction import Forecast, Multiprobability, PredictionSet
 
+MULTISCALE = repr(venn.machines.MultiscaleLaplacian())
+
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, undrawn):
@@ -86,7 +88,7 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path, und
     assert result.stderr == ""
     order, first, *lines = result.stdout.splitlines()
     assert order == "car: 1728 examples in a random order, that of seed 0 (--shuffle none for the order of the data)"
-    assert first == "venn: one-vs-all SVM with RBF(gamma=0.1), C=10, by default: gamma, C"
+    assert first == "venn: one-vs-all SVM with RBF(gamma=0.1), C=10, by default: kernel, C"
     assert lines[0] == "car: 40 examples, 4 classes, shuffle 0"
     assert lines[2].split()[0] == "venn"
     assert lines[4].startswith("venn: the accuracy, ")
@@ -165,7 +167,8 @@ def test_replay_follows_the_library(run):
 @pytest.mark.parametrize(
     ("options", "kernel"),
     [
-        ((), "RBF(gamma=0.25), C=10, by default"),
+        ((), f"{MULTISCALE}, C=10, by default"),
+        (("--kernel", "rbf"), "RBF(gamma=0.25), C=10, by default"),
         (("--kernel", "linear"), "Linear(), C=10, by default"),
         (("--kernel", "linear", "--C", "0.5"), "Linear(), C=0.5"),
         (("--kernel", "poly", "--gamma", "1", "--C", "1"), "Polynomial(degree=3, gamma=1.0, coef0=1.0), C=1"),
@@ -186,8 +189,8 @@ def test_the_sharp_predictor_stands_beside_the_published_one(run):
     result = run("replay", "car", "--steps", 60, "--predictors", "abers,deleted,venn")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()[1:]
-    assert lines[0] == "abers, deleted: least-squares SVM with RBF(gamma=0.5), C=10, by default: gamma, C"
-    assert lines[1] == "venn: one-vs-all SVM with RBF(gamma=0.1), C=10, by default: gamma, C"
+    assert lines[0] == "abers, deleted: least-squares SVM with RBF(gamma=0.5), C=10, by default: kernel, C"
+    assert lines[1] == "venn: one-vs-all SVM with RBF(gamma=0.1), C=10, by default: kernel, C"
     [beside] = [line for line in lines if line.startswith("abers beside the published venn: width 0.")]
     assert ", log loss 0." in beside or ", log loss 1." in beside
 
@@ -200,7 +203,7 @@ def test_unknown_data_are_tuned_on_a_prefix_that_belongs_to_no_bag(run, tmp_path
     assert (found["tuned_on"], found["n"]) == (200, 30)
     assert "on the first 200 examples, by leave-one-out" in result.stderr
     stream = streams.load("banknote", shuffle=0)
-    tuning = venn.tune(stream.take(200))
+    tuning = venn.tune(stream.take(200), kernels=[venn.machines.MultiscaleLaplacian()])
     assert f"chose {tuning.kernel!r}, C={tuning.C:g} on" in result.stderr
     record = Record.load(tmp_path / "runs/banknote/record.npz")
     assert [record.classes[code] for code in record.truth] == [y for _, y in stream.drop(200).take(30)]
@@ -209,7 +212,7 @@ def test_unknown_data_are_tuned_on_a_prefix_that_belongs_to_no_bag(run, tmp_path
     known = run("replay", "banknote", "--steps", 5, "--predictors", "abers", "--gamma", 0.01, "--C", 2, "--json")
     assert json.loads(known.stdout)["tuned_on"] == 0
     none = run("replay", "banknote", "--steps", 5, "--predictors", "abers", "--tune", 0)
-    assert "RBF(gamma=0.25), C=10, by default" in none.stdout
+    assert f"{MULTISCALE}, C=10, by default" in none.stdout
 
 
 def test_a_file_is_replayed_in_its_own_order_unless_a_seed_is_given(run, table, tmp_path):
@@ -254,7 +257,7 @@ def test_a_file_sorted_by_class_is_not_tuned_on_one_class(run, tmp_path):
     result = run("replay", "sorted.csv", "--label", "y", "--steps", 3, "--predictors", "abers")
     assert result.exit_code == 0, result.output
     assert "the first 48 examples are of one class: kernel and C are not chosen on them" in result.stdout
-    assert "RBF(gamma=1.0), C=10, by default" in result.stdout
+    assert f"{MULTISCALE}, C=10, by default" in result.stdout
     asked = run("replay", "sorted.csv", "--label", "y", "--tune", 48, "--predictors", "abers")
     assert "prefix must hold examples of at least 2 classes" in asked.stderr
 
@@ -299,9 +302,9 @@ def test_a_forecaster_scales_by_itself_or_not_at_all(run, table):
         (("replay", "car", "--label", "class"), 2, "--label does not go with car, a named data set"),
         (("replay", "car", "--kernel", "linear", "--gamma", "1"), 2, "--gamma belongs to the kernel rbf or poly"),
         (("replay", "car", "--set", "machine.degree=2"), 2,
-         "--set machine.degree belongs to the kernel poly, not to rbf"),
+         "--set machine.degree belongs to the kernel poly, not to laplacian"),
         (("replay", "car", "--set", "machine.coef0=2"), 2,
-         "--set machine.coef0 belongs to the kernel poly, not to rbf"),
+         "--set machine.coef0 belongs to the kernel poly, not to laplacian"),
         (("replay", "car", "--tune", "1728"), 2, "--tune must leave one of the 1728 examples, got 1728"),
         (("replay", "car", "--gamma", "1", "--C", "1", "--tune", "9"), 2, "--tune has nothing to choose"),
         (("replay", "car", "--predictors", "ven"), 2, "got 'ven' (did you mean venn?)"),

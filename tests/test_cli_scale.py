@@ -100,7 +100,7 @@ def test_a_run_goes_on_on_the_scale_that_it_began_with(typed, tmp_path):
     whole = typed(*command, "--journal", "whole.db", "--scale")
     assert began.stdout + went_on.stdout == whole.stdout
     assert len(whole.stdout.splitlines()) == 80
-    for other in ([], ["--no-scale"]):
+    for other in (["--kernel", "rbf"], ["--no-scale"]):
         refused = typed(*command, "--journal", "run.db", *other)
         assert refused.exit_code == 1
         assert "run.db holds a run whose predictor deleted is TransductiveVenn(" in refused.stderr
@@ -132,9 +132,10 @@ def test_the_file_takes_the_key(typed, tmp_path):
 
 @pytest.mark.parametrize("window", [(), ("--window", "50")])
 def test_a_raw_table_without_scaling_is_one_line(typed, window):
+    unscaled = ("--predictors", "deleted", "--kernel", "rbf")
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        said = typed("run", "--source", "csv:raw.csv", *LIVE, "--journal", "x.db", "--predictors", "deleted", *window)
+        said = typed("run", "--source", "csv:raw.csv", *LIVE, "--journal", "x.db", *unscaled, *window)
     assert said.exit_code == 0
     [line] = [line for line in said.stderr.splitlines() if line.startswith("warning: ")]
     for word in ("column 7", "column 0", "--scale"):

@@ -12,7 +12,7 @@ import venn
 from venn.cli.commands import main
 from venn.cli.config import merge
 from venn.cli.numbers import holds_numbers
-from venn.cli.panels import choices_of_numbers
+from venn.cli.panels import usual_choices
 from venn.machines import RBF, Linear, MultiscaleLaplacian
 
 
@@ -119,17 +119,17 @@ def test_a_label_that_is_no_number_is_named(messages, line, message):
     assert message in output
 
 
-def test_of_numbers_the_default_is_several_widths_and_a_kernel_that_is_given_is_taken():
+def test_the_default_is_several_widths_and_a_kernel_that_is_given_is_taken():
     def chosen(**machine):
         given = {("machine", key): (f"--{key}", value) for key, value in machine.items()}
-        return choices_of_numbers(merge("run", {}, "", given), 4)["ridge"]
+        return usual_choices("a file", merge("run", {}, "", given).machine, 4)["ridge"]
 
-    assert chosen() == (MultiscaleLaplacian(), 10.0, ", by default")
+    assert chosen() == (MultiscaleLaplacian(), 10.0, ", by default: kernel, C")
     assert chosen(kernel="rbf") == (RBF(0.25), 10.0, ", by default: gamma, C")
     assert chosen(gamma=2.0, C=3.0) == chosen(kernel="rbf", gamma=2.0, C=3.0) == (RBF(2.0), 3.0, "")
     assert chosen(kernel="linear", C=3.0) == (Linear(), 3.0, "")
     in_file = merge("run", {"machine": {"kernel": "rbf"}}, "run.toml", {})
-    assert choices_of_numbers(in_file, None)["ridge"].kernel == RBF("auto")
+    assert usual_choices("a file", in_file.machine, None)["ridge"].kernel == RBF("auto")
 
 
 def test_numbers_or_classes_of_a_live_source(messages):
@@ -173,7 +173,7 @@ def test_a_run_refuses_a_parameter_that_the_kernel_lacks(housing, tmp_path):
     where = ["--source", housing, "--label", "price", "--journal", tmp_path / "run.db", "--check"]
     code, output = said("run", *where, "--set", "machine.degree=3", "--predictors", "distribution")
     assert code != 0
-    assert "--set machine.degree belongs to the kernel poly, not to rbf" in output
+    assert "--set machine.degree belongs to the kernel poly, not to laplacian" in output
 
 
 def test_predictors_of_numbers_do_not_suit_classes(tmp_path):

@@ -111,8 +111,8 @@ def test_adaptive_sets_beside_the_default_see_the_columns_as_the_forecaster_does
     Path("x").touch()
     result = run(*live, "--adaptive", *scale)
     assert result.exit_code == 0, result.output
-    assert ("gamma, C, scaled by the first 30 examples" in result.stdout) is said
-    assert "RBF(gamma='auto')" in result.stdout  # nothing says how many features there are
+    assert ("kernel, C, scaled by the first 30 examples" in result.stdout) is said
+    assert "MultiscaleLaplacian(gamma='auto'" in result.stdout  # nothing says how many features there are
 
 
 def test_a_defensive_forecaster_asks_for_no_kernel(run):

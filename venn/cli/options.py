@@ -413,7 +413,9 @@ class PredictorTable(OptionTable, frozen=True, kw_only=True):
 class MachineTable(OptionTable, frozen=True, kw_only=True):
     """What the predictors read."""
 
-    kernel: Annotated[Literal["rbf", "linear", "poly"], Option("By default of several widths for numbers.")] = "rbf"
+    kernel: Annotated[Literal["laplacian", "rbf", "linear", "poly"] | None, Option(
+        "The laplacian one has several widths.  [default: it; rbf where --gamma is given, and on car and wine_red]"
+    )] = None
     gamma: Annotated[Positive | None, Option(
         "For the rbf and poly kernels.  [default: 1 / encoded features; of rbf by --tune, where it is]")] = None
     degree: Annotated[Annotated[int, Meta(ge=1, le=100)] | None, Option(
@@ -422,12 +424,13 @@ class MachineTable(OptionTable, frozen=True, kw_only=True):
     C: Annotated[Positive | None, Option(
         "Penalty of the machines.  [default: 10; by --tune, where it is]")] = None
     tune: Annotated[Count | None, Option(
-        "Number of first examples, used only to choose gamma and C; 0 means gamma = 1 / encoded features, C = 10.  "
+        "Number of first examples, used only to choose C, and gamma of rbf; 0 means C = 10, 1 / encoded features.  "
         "[default: a fifth of them, at most 200, none below 100; on car and wine_red what is known]", LOOKS)] = None
     scale: Annotated[bool | None, Option(
-        "Scale each column by the first 30 examples. The forecaster does so by itself; other predictors only if told "
-        "so, and these examples are then in no bag. --no-scale takes columns as they come, the forecaster too. A data "
-        "set or CSV file given by name is by default standardised as a whole when it is loaded.")] = None
+        "Scale each column by the first 30 examples. Live, the forecaster does so by itself, so do other predictors "
+        "on the default kernel; these examples are then in no bag. --no-scale takes columns as they come, the "
+        "forecaster too. A data set or CSV file given by name is by default standardised as a whole when it is loaded."
+        )] = None
     window: Annotated[Window | None, Option(
         "Number of latest examples that a machine holds.  [default: all]", RUN)] = None
 

@@ -66,9 +66,14 @@ def check_kernel(config: Config) -> None:
     """Refuse parameters that the kernel does not have."""
     machine = config.machine
     for key, kernels in OF_KERNELS.items():
-        if getattr(machine, key) is not None and machine.kernel not in kernels:
-            where = config.where("machine", key)
-            raise click.UsageError(f"{where} belongs to the kernel {' or '.join(kernels)}, not to {machine.kernel}")
+        if getattr(machine, key) is not None and kernel_of(machine) not in kernels:
+            where, other = config.where("machine", key), kernel_of(machine)
+            raise click.UsageError(f"{where} belongs to the kernel {' or '.join(kernels)}, not to {other}")
+
+
+def kernel_of(machine: MachineTable) -> str:
+    """Return the name of the kernel: of several widths, unless something else was given."""
+    return machine.kernel or ("laplacian" if machine.gamma is None else "rbf")
 
 
 def usual_gamma(width: int | None) -> Gamma:
@@ -78,9 +83,12 @@ def usual_gamma(width: int | None) -> Gamma:
 
 def given_kernel(machine: MachineTable, width: int | None) -> Kernel | None:
     """Return the kernel that was given, for objects of `width` encoded features; None if its width is to be chosen."""
-    if machine.kernel == "linear":
+    kernel = kernel_of(machine)
+    if kernel == "laplacian":
+        return MultiscaleLaplacian()
+    if kernel == "linear":
         return Linear()
-    if machine.kernel == "poly":
+    if kernel == "poly":
         degree = DEFAULT_DEGREE if machine.degree is None else machine.degree
         coef0 = 1.0 if machine.coef0 is None else machine.coef0
         return Polynomial(degree, machine.gamma or usual_gamma(width), coef0)
@@ -89,31 +97,22 @@ def given_kernel(machine: MachineTable, width: int | None) -> Kernel | None:
 
 def known_choices(data: str, machine: MachineTable) -> Choices | None:
     """Return what is known to suit a data set; None where nothing is known, or another kernel was given."""
-    if machine.kernel != "rbf" or data not in SETTINGS:
+    if machine.kernel not in (None, "rbf") or data not in SETTINGS:
         return None
     found, note = SETTINGS[data], _by_default(machine)
     return {kind: Choice(RBF(machine.gamma or gamma), machine.C or C, note) for kind, (gamma, C) in found.items()}
 
 
 def usual_choices(data: str, machine: MachineTable, width: int | None) -> Choices:
-    """Return what is chosen for classes where nothing is tuned: known to suit the data, given, or the default."""
+    """Return what is chosen where nothing is tuned: known to suit the data, given, or the default."""
     kernel = given_kernel(machine, width) or RBF(usual_gamma(width))
     usual = Choice(kernel, machine.C or DEFAULT_C, _by_default(machine))
     return known_choices(data, machine) or dict.fromkeys(MACHINES, usual)
 
 
-def choices_of_numbers(config: Config, width: int | None) -> Choices:
-    """Return what is chosen where labels are numbers: by default a kernel of several widths."""
-    machine = config.machine
-    kernel = given_kernel(machine, width)
-    if kernel is not None or "kernel" in config.given("machine"):
-        return {"ridge": Choice(kernel or RBF(usual_gamma(width)), machine.C or DEFAULT_C, _by_default(machine))}
-    return {"ridge": Choice(MultiscaleLaplacian(), machine.C or DEFAULT_C, ", by default")}
-
-
 def _by_default(machine: MachineTable) -> str:
     """Return a note on which parameters were not given."""
-    keys = ("C",) if machine.kernel == "linear" else ("gamma", "C")
+    keys = {"laplacian": ("kernel", "C"), "linear": ("C",)}.get(kernel_of(machine), ("gamma", "C"))
     free = [key for key in keys if getattr(machine, key) is None]
     return f", by default: {', '.join(free)}" if free else ""
 
@@ -194,8 +193,10 @@ def panel_of(
     """
     scale, window = config.machine.scale, config.machine.window
     standardised = as_a_whole(config, live)
-    if scale is None and live and (not classes or (FORECASTER in names and config.predictor.adaptive)):
-        # Nobody has scaled what comes live. The forecaster does so by itself; adaptive sets beside it do as it does.
+    with_forecaster = FORECASTER in names and config.predictor.adaptive
+    if scale is None and live and (not classes or with_forecaster or kernel_of(config.machine) == "laplacian"):
+        # Nobody has scaled what comes live, and the default kernel wants alike columns. A kernel that is given takes
+        # them as they are, but in adaptive sets beside a forecaster, which do as it does.
         scale = True
     first = 0 if standardised or scale is False else FIRST
     unscaled = "standardised beforehand" if standardised else "taken as they are"

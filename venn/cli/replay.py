@@ -31,12 +31,12 @@ from venn.cli.panels import (
     Choice,
     Choices,
     check_kernel,
-    choices_of_numbers,
     choose_nothing,
     given_kernel,
     known_choices,
     panel_of,
     refuse_choices,
+    usual_choices,
     usual_gamma,
 )
 from venn.cli.places import is_named, open_stream, seed_of
@@ -108,7 +108,7 @@ class Learning:
         choices: Choices = {}
         tuning: Tuning | None = None
         if not classes:
-            choices = choices_of_numbers(config, len(stream.features))
+            choices = usual_choices(data, config.machine, len(stream.features))
         elif not choose_nothing(names):
             choices, tuning = self._choose(data, stream, say)
         return panel_of(config, names, choices, classes, stream.features, say), tuning

@@ -25,7 +25,6 @@ from venn.cli.output import COLUMNS, only_predictions
 from venn.cli.panels import (
     Choices,
     check_kernel,
-    choices_of_numbers,
     choose_nothing,
     panel_of,
     refuse_choices,
@@ -126,7 +125,7 @@ def made(config: Config) -> Plan:
     else:
         check_kernel(config)
         machine, width = config.machine, place.width
-        choices = usual_choices(place.data, machine, width) if place.classes else choices_of_numbers(config, width)
+        choices = usual_choices(place.data, machine, width)
     panel = panel_of(config, names, choices, place.classes, place.features, notes.append, place.live)
     if config.run.metrics_port is not None:
         Door(config.access.host, config.run.metrics_port, **guard(config))  # an error before anything runs
