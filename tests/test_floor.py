@@ -495,6 +495,7 @@ def test_before_the_first_step_and_after_forgetting_nothing_is_summed():
     bets.forget()
     assert (bets.log, bets.log_sum) == (log, -1e308)
     assert FloorWatch(0.9).sentence == ""
+    assert FloorWatch(0.9).mean(5) == 0.0
     with pytest.raises(ValueError, match="zs must be"):
         bets.update_many([0.5, 2.0])
 

@@ -447,6 +447,8 @@ def test_examples_that_fix_the_scale_count_in_the_forecast_alone():
 def test_without_a_scale_first_is_0_and_damaged_parts_are_refused(classes):
     model = venn.Forecaster(classes, first=0)
     assert model.first == 0
+    with pytest.raises(TypeError, match="y must be a sequence of labels, got 3"):
+        model.learn_many([[0.0]], 3)
     with pytest.raises(ValueError, match="monitors must be"):
         model.restore(model.state | {"monitors": {}})
     with pytest.raises(ValueError, match="predictors must begin with"):

@@ -407,3 +407,11 @@ def test_labels_and_objects_ring_apart_last_so_long_and_the_first_change_counts(
 def test_a_spread_that_has_changed_is_no_middle_that_has():
     before = np.linspace(9.0, 11.0, 101)
     assert column_drift.difference(before, 10 + 3 * (before - 10), None).startswith("middle half 9.5 to 10.5, now")
+
+
+@pytest.mark.parametrize("x", [5, None, {1, 2}, np.array([[1.0, "a"]], object)])
+def test_what_is_no_object_is_named(x):
+    drift = Drift(columns=True)
+    with pytest.raises((TypeError, ValueError), match="x must"):
+        drift.update(x)
+    assert drift.n == 0

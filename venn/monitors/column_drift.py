@@ -71,8 +71,8 @@ def _held_rows_of(name: str, value: Any, drift: ColumnDrift) -> Floats:
     """Return the objects of a state: no infinities, and of columns of text the numbers of known texts."""
     width = 0 if drift.texts is None else len(drift.texts)
     found: Floats = held_array(name, value, (held_rows(name, value), width))
-    if np.isinf(found).any():
-        raise ValueError(f"{name} must be finite numbers, or gaps")
+    if np.isinf(found).any() or len(found) > drift.size:
+        raise ValueError(f"{name} must be finite numbers, or gaps, of at most {drift.size} objects")
     for j, texts in enumerate(drift.texts or ()):
         if texts is not None:
             codes = found[:, j]
@@ -201,7 +201,8 @@ class ColumnDrift(Saved):
             if self._keys is not None and tuple(x) != self._keys:
                 raise ValueError(f"x must have the columns {list(self._keys)!r} in this order, got {list(x)!r}")
             x = list(x.values())
-        values = list(x) if isinstance(x, list | tuple) or array_of(x).dtype.kind in "OU" else None
+        texts = isinstance(x, list | tuple) or (array_of(x).dtype.kind in "OU" and np.ndim(x) == 1)
+        values = list(x) if texts else None
         if values is None or not any(isinstance(one, str) or one is None for one in values):
             if self._words:
                 raise TypeError(f"x must have text in column {self._words[0]} as the first object had, got {x!r}")

@@ -522,8 +522,9 @@ class FloorWatch(Saved):
         return change_point(ratios, self.n)
 
     def mean(self, size: int) -> float:
-        """Return the mean loss of so many latest steps, in [0, 1]."""
-        return min(max(float(self.trace.latest(size).mean()), 0.0), 1.0)
+        """Return the mean loss of so many latest steps, in [0, 1]; 0 before the first step."""
+        latest = self.trace.latest(integer("size", size, 1))
+        return min(max(float(latest.mean()), 0.0), 1.0) if latest.size else 0.0
 
     @property
     def worst_mean(self) -> float:

@@ -22,7 +22,7 @@ from venn.monitors.shared_level import together, trainings
 from venn.monitors.verdict import CHANGED, Verdict, worst
 from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks, Parts
 from venn.online.panel import Noted, Panel
-from venn.parameters import by_name, fraction, integer, one_of, optional
+from venn.parameters import by_name, fraction, integer, members, one_of, optional
 from venn.prediction import Floats, Label
 from venn.predictors.blocks import block_of
 from venn.predictors.distribution_inductive import InductiveDistribution
@@ -501,7 +501,8 @@ class Forecaster(Panel):
 
     def _in_turn(self, X: Any, y: Iterable[Label]) -> list[tuple[Any, Label]]:
         """Return examples in turn, checked, of which given scorers have taken notice."""
-        rows, labels = clean_rows(X, None, names_among(self.values()), missing=True), list(y)
+        labels = members("y", y, "labels")
+        rows = clean_rows(X, None, names_among(self.values()), missing=True)
         if len(labels) != len(rows) or not labels:
             raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, at least one, got {len(labels)}")
         for label in labels:
