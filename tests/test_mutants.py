@@ -9,11 +9,15 @@ import pytest
 
 import venn.smoothing
 from tools import ROOT
-from tools.coverage_without_compiler import sources
+from tools.coverage_without_compiler import ROOMS, sources
 from tools.mutants import Runner, apply, functions, mutants
 from venn.smoothing import Smoothing
 
 FILE = "venn/smoothing.py"
+
+
+def test_every_room_has_files():
+    assert [room for room in ROOMS if not all((ROOT / path).is_file() for path in sources(room))] == []
 
 
 def test_every_mutant_differs_from_the_file_where_it_says():
