@@ -291,3 +291,13 @@ def test_boosted_trees_get_their_categories(package, numbers):
     np.testing.assert_allclose(scorer.score_many(rest), expected, rtol=0, atol=1e-6)
     for rows in forms(rest).values():
         np.testing.assert_allclose([scorer.scores(x) for x in rows], expected, rtol=0, atol=1e-6)
+
+
+def test_a_row_with_names_is_refused_where_no_names_are_known():
+    """By position it would be wrong, without a word, once its columns come in another order."""
+    model = venn.Forecaster(["no", "yes"])
+    for x in (pd.Series({"age": 31.0, "weight": 70.0}), pd.Series([31.0, 70.0], index=["weight", "age"])):
+        with pytest.raises(TypeError, match=r"no names are known .* got a Series with the names .*: x.to_numpy\(\)"):
+            model.learn_one(x, "no")
+    model.learn_one(pd.Series([31.0, 70.0]), "no")
+    assert model.n == 1

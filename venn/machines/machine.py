@@ -93,17 +93,23 @@ def is_table(X: Any) -> bool:
     return not isinstance(X, np.ndarray) and hasattr(X, "columns")
 
 
+def _index(x: Any) -> Iterable[Any]:
+    """Return what names the values of a series; lists have a method of that name."""
+    index = () if isinstance(x, np.ndarray) else getattr(x, "index", ())
+    return () if callable(index) else index
+
+
 def check_row(x: Any, names: tuple[str, ...]) -> None:
     """Raise if x carries other names than these, as a row of a table or a named tuple does; others go by position."""
     if type(x) is np.ndarray:
         return
-    fields, index = getattr(x, "_fields", None), getattr(x, "index", None)  # index is a method of lists
+    fields, index = getattr(x, "_fields", None), _index(x)
     own: list[Any] | None = None
     if isinstance(fields, tuple):
         # In a named tuple a name that is no identifier has given way to its place.
         if fields != fields_of(names) and any(field != f"_{j}" for j, field in enumerate(fields)):
             own = list(fields)
-    elif index is not None and not callable(index) and any(isinstance(name, str) for name in index):
+    elif any(isinstance(name, str) for name in index):
         own = list(index)
     if own is not None:
         check_names("x must have the features", own, names)
@@ -158,6 +164,11 @@ def _converted(x: Any) -> Floats:
         raise TypeError(
             f"x must be dense here, got a sparse {type(x).__name__}: pass x.toarray().ravel(), or use a machine with a "
             "kernel, such as LeastSquaresSVM"
+        )
+    if any(isinstance(name, str) for name in _index(x)):
+        raise TypeError(
+            f"x must be a sequence of numbers, for no names are known here to compare with, got a {type(x).__name__} "
+            f"with the names {list(_index(x))!r}: x.to_numpy() goes by position"
         )
     if np.ma.isMaskedArray(x):
         raise TypeError(f"x must have no masked values, got {x!r}")

@@ -130,7 +130,7 @@ def by_name(x: Any, names: tuple[str, ...]) -> Any:
         check_names("x must have the features", x.columns, names)
         return np.asarray(x)[0]
     check_row(x, names)
-    return x
+    return x.to_numpy() if hasattr(x, "to_numpy") and not is_table(x) else x
 
 
 def rows_by_name(X: Any, names: tuple[str, ...]) -> Any:

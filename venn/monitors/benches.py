@@ -16,6 +16,7 @@ class Scenario(NamedTuple):
 
     Examples
     --------
+    >>> from venn.monitors import FloorWatch
     >>> from venn.prediction import Forecast
     >>> said = Forecast([0.1, 0.9], ("no", "yes"))
     >>> Scenario("sudden", [([0.0], said, "yes")] * 50 + [([0.0], said, "no")] * 50, change=50).change
@@ -70,6 +71,7 @@ def bench(detector: Callable[[], Any], scenarios: Iterable[Scenario]) -> list[Be
 
     Examples
     --------
+    >>> from venn.monitors import FloorWatch
     >>> from venn.prediction import Forecast
     >>> said = Forecast([0.1, 0.9], ("no", "yes"))
     >>> sudden = [([0.0], said, "yes")] * 100 + [([0.0], said, "no")] * 50
