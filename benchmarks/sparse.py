@@ -80,7 +80,7 @@ def run(options, kernel, sparse):
     times = []
     for _ in range(5):
         start = time.process_time()
-        machine._store.row(machine._stored, x, out)
+        machine._store.row(options.n - 1, x, out[:-1])
         times.append(time.process_time() - start)
     return {
         "ms": 1e3 * float(np.median(seconds[-options.n // 4 :])),
