@@ -10,8 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 import venn
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
 from venn.labels import Real
-from venn.machines.process import Process, cost
-from venn.machines.quantile_forest import QuantileForest
+from venn.machines.number_experts import Process, QuantileForest, cost
 from venn.machines.scale import held_scale
 from venn.predictors import ConformalDistribution, DistributionMixture, NumberRefits, Predictor
 from venn.predictors.distribution_mixture import LEVELS, quantiles_of

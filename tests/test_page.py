@@ -348,6 +348,7 @@ def test_nothing_speaks_against_it_is_never_said_of_a_run_that_has_rung(tmp_path
     for anew, said in ((None, "Do not rely"), (change.step - 1, "Do not rely"), (change.step, "began anew")):
         watched.run.verdict = Verdict("changed", 1000, change, "probabilities", "", "changed", "abers", anew=anew)
         assert said in first.head(watched)
+        assert f'class="status {"doubtful" if said == "began anew" else "changed"}"' in first.head(watched)
 
 
 @pytest.mark.parametrize("state", ["as claimed", "too early to say", "changed"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.naming import rank_columns
+from venn._compiled.martingales import rank_columns
 from venn.machines.machine import clean_object, grown
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_point, odds, of_p_values, shares
 from venn.monitors.naming import MOST, Naming, rarity

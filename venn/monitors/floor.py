@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from venn._compiled.floor import NOTHING, floor_steps
+from venn._compiled.martingales import NOTHING, floor_steps
 from venn.labels import LabelSpace
 from venn.monitors.alarms import LOWEST, MEMORY, PER_DECADE, Alarm, ChangePoint, Trace, change_point, odds, shares
 from venn.monitors.bounds import BETS, StitchedBound

@@ -9,8 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from venn._compiled import martingales as compiled
-from venn._compiled.martingales import CELLS, EPSILONS
-from venn._compiled.naming import WIDTH, no_bets, run_cells
+from venn._compiled.martingales import CELLS, EPSILONS, WIDTH, no_bets, run_cells
 from venn.monitors.sums import OfNumbers, held_memory
 from venn.parameters import LARGEST, fraction, integer, is_number, optional, with_methods
 from venn.prediction import Floats
@@ -399,7 +398,7 @@ class CellJumper(Bettor):
 
     @property
     def size(self) -> int:
-        """Floats of the memory, see `venn._compiled.naming`."""
+        """Floats of the memory, see `venn._compiled.martingales`."""
         return WIDTH
 
     def begin(self) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.naming import SHARES, WIDTH, bet_each, no_bets
+from venn._compiled.martingales import SHARES, WIDTH, bet_each, no_bets
 from venn.parameters import fraction, integer
 from venn.prediction import Floats, Integers
 from venn.saved import Saved, component, held_codes, held_finite, held_int, own, param, state

@@ -15,8 +15,7 @@ from venn.labels import HasLabels, Real, checked_labels, space_of
 from venn.machines.ahead import Fits
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import clean_object
-from venn.machines.process import Process
-from venn.machines.quantile_forest import QuantileForest
+from venn.machines.number_experts import Process, QuantileForest
 from venn.machines.stack import KINDS, Learners, dense
 from venn.parameters import above_one, integer, optional, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label

@@ -168,8 +168,9 @@ def banner(found: Status, name: str) -> str:
     said += [f'<p class="since">{text(found.since, SENTENCE)}</p>'] if found.since else []
     said += [f'<p class="sentence">{text(found.sentence, SENTENCE)}</p>'] if found.sentence else []
     said += [f'<p class="also">{text(found.also, SENTENCE)}</p>'] if found.also else []
+    colour = DOUBTFUL if found.anew else found.state  # what it says now may be true; only the change is told
     return (
-        f'<section class="status {of_state(found.state)}" role="status">{shape(found.state)}'
+        f'<section class="status {of_state(colour)}" role="status">{shape(colour)}'
         f"<div>{''.join(said)}</div></section>"
     )
 
