@@ -1,8 +1,11 @@
 """Fits that another process makes while the stream goes on: the answers are those of fits made when they are due."""
 
 import os
+import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 from weakref import ref
 
 import numpy as np
@@ -118,3 +121,61 @@ def test_a_forked_process_leaves_the_fit_to_its_parent():
         os._exit(0 if one.result() is None and not one.runs else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert one.result() == 3
+
+
+def test_threads_may_wait_for_the_same_fit():
+    """One of them has the answer, and the others make their own."""
+    one, answers, errors = Ahead(abs, -3), [], []
+
+    def ask():
+        try:
+            answers.append(one.result())
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert sorted(answers, key=str) == [3, None, None, None]
+
+
+def test_what_a_call_or_its_process_prints_is_no_answer(tmp_path, monkeypatch):
+    assert Ahead(exec, "print('x' * 100_000)").result() is None  # what exec returns
+    assert Ahead(eval, "print('x' * 100_000) or 7").result() == 7
+    (tmp_path / "sitecustomize.py").write_text("print('good morning')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert Ahead(abs, -3).result() is None
+
+
+def test_a_frozen_program_does_not_begin_itself_again(monkeypatch):
+    monkeypatch.setattr(ahead, "LONG", 1)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    fits = Fits()
+    fits.begin(double, *table())
+    assert fits.found is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="elsewhere a process does not learn that another has ended")
+def test_a_process_whose_asker_was_killed_ends():
+    code = (
+        "import time, os; from venn.machines.ahead import Ahead; one = Ahead(time.sleep, 60);"
+        "print(one.process.pid, flush=True); time.sleep(1.5); os._exit(9)"
+    )
+    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    pid, until = int(asked.stdout), time.monotonic() + 20
+    while time.monotonic() < until and alive(pid):
+        time.sleep(0.1)
+    assert not alive(pid)
+
+
+def alive(pid):
+    """Whether a process runs; one that has ended and that nobody has waited for does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")

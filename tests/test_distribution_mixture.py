@@ -183,3 +183,12 @@ def test_a_process_is_the_normal_distribution_given_the_examples():
         step = 1e-5 * np.eye(4)[k]
         two = [cost(logs + sign * step, X, y - 5, usual, apart)[0] for sign in (1, -1)]
         assert gradient[k] == pytest.approx((two[0] - two[1]) / 2e-5, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("far", [1e9, 1e12])
+def test_a_forest_of_labels_far_from_0_is_that_of_the_labels_near_it(far):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    labels = np.rint(1024 * X[:, 0]) / 1024  # exact beside far, too
+    near, away = (QuantileForest.fitted(X, labels + add).quantiles(X, LEVELS) for add in (0.0, far))
+    np.testing.assert_array_equal(away - far, near)

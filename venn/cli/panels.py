@@ -208,7 +208,7 @@ def panel_of(
                 f"--window does not go with {FORECASTER}, which forgets nothing: name others, such as --predictors "
                 f"{','.join(WINDOWED if classes else numbers.WINDOWED)}"
             )
-        told = "forecast, intervals and sets" if classes else "a distribution"
+        told = "forecast, intervals and sets" if classes else "a distribution, and a forecast"
         say(f"{FORECASTER}: {told}, with nothing to choose; columns {columns}")
     for kind, (title, make) in MACHINES.items():
         readers = [name for name in names if _behind(name)[0] == kind]

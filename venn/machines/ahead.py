@@ -6,9 +6,11 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from tempfile import TemporaryFile
+from threading import Thread
 from typing import IO, Any, TypeVar
 from weakref import finalize, ref
 from zlib import crc32
@@ -16,6 +18,7 @@ from zlib import crc32
 from venn.prediction import Floats
 
 LONG = 1000  # examples: a fit to fewer takes less time than another process needs to begin
+LOOK = 0.5  # seconds after which the other process looks whether it is still waited for
 CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.ahead import work; work()"
 
 Found = TypeVar("Found")
@@ -26,7 +29,7 @@ class Ahead:
     """One call in another process, with the same answer as here.
 
     What goes there and comes back are unnamed files, which leave nothing behind; nobody else can write them. A process
-    that ends stops it.
+    that ends stops it, and where it was killed the other ends by itself.
     """
 
     def __init__(self, call: Any, *given: Any) -> None:
@@ -53,11 +56,16 @@ class Ahead:
         """Wait for the answer and return it, once; None if there is none, as when the call failed."""
         if os.getpid() != self._owner:  # a fork shares the file with whoever waits for it
             return None
+        came = vars(self).pop("_came", None)  # one thread has it, in one step
+        if came is None:
+            return None
         try:
             if self.process.wait():
                 return None
-            self._came.seek(0)
-            return pickle.load(self._came)
+            came.seek(0)
+            return pickle.load(came)
+        except Exception:  # whatever was written is no answer, as where something else was printed before
+            return None
         finally:
             self._stop()
 
@@ -71,8 +79,18 @@ def _stop(process: subprocess.Popen[bytes], came: IO[bytes], owner: int) -> None
 
 def work() -> None:
     """Make the call that stdin has, in the process that was begun for it."""
+    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     call, given = pickle.load(sys.stdin.buffer)
-    pickle.dump(call(*given), sys.stdout.buffer)
+    with os.fdopen(os.dup(1), "wb") as answer:
+        os.dup2(2, 1)  # whatever the call prints is no part of the answer
+        pickle.dump(call(*given), answer)
+
+
+def _end_with(parent: int) -> None:
+    """End when whoever asked has ended: nobody waits for the answer."""
+    while os.getppid() == parent:
+        time.sleep(LOOK)
+    os._exit(1)
 
 
 _latest: ref[Ahead] | None = None  # one is at work at a time, however many models there are
@@ -91,32 +109,43 @@ class Fits:
     """
 
     def __init__(self) -> None:
-        self._key: int | None = None
-        self.found: Any = None  #: the latest fit, or what makes it
+        # Which examples, and the fit to them or what makes it. Set in one step: threads may share it.
+        self._latest: tuple[int | None, Any] = None, None
 
-    def _begun(self, X: Floats, labels: Any) -> bool:
-        """Whether these examples are those of the latest fit, from now on."""
-        key, before = crc32(labels.tobytes(), crc32(X.tobytes())), self._key
-        self._key = key
-        return key == before
+    @property
+    def found(self) -> Any:
+        """The latest fit, or what makes it."""
+        return self._latest[1]
 
     def begin(self, make: Make[Any], X: Floats, labels: Any, *more: Any) -> None:
         """Let another process make the fit that `to` will be asked for, if that takes long and none is being made."""
         global _latest
         running = None if _latest is None else _latest()
-        if len(X) < LONG or not sys.executable or (running is not None and running.runs):
+        # In a frozen program sys.executable is that program, which would begin again.
+        if len(X) < LONG or not sys.executable or getattr(sys, "frozen", False) or (running and running.runs):
             return
-        if not self._begun(X, labels):
-            self.found = None
+        key = _key(X, labels)
+        if self._latest[0] != key:
+            self._latest = key, None
             with suppress(OSError):  # no process may be begun here, or no file made
-                self.found = Ahead(make, X, labels, *more)
-                _latest = ref(self.found)
+                begun = Ahead(make, X, labels, *more)
+                self._latest, _latest = (key, begun), ref(begun)
 
     def to(self, make: Make[Found], X: Floats, labels: Any, *more: Any) -> Found:
         """Return `make(X, labels, *more)`; what it raises is raised."""
-        found = self.found if self._begun(X, labels) else None
+        key, (latest, found) = _key(X, labels), self._latest
+        if latest != key:
+            found = None
         if isinstance(found, Ahead):
             found = found.result()
-        self.found = None
-        self.found = make(X, labels, *more) if found is None else found
-        return self.found
+        self._latest = key, None
+        if found is None:
+            found = make(X, labels, *more)
+        self._latest = key, found
+        made: Found = found
+        return made
+
+
+def _key(X: Floats, labels: Any) -> int:
+    """Return what tells examples from others."""
+    return crc32(labels.tobytes(), crc32(X.tobytes()))

@@ -103,11 +103,13 @@ class QuantileForest(Saved):
         try:
             scale, order = middle(X), np.argsort(labels, kind="stable")
             placed, n = np.ascontiguousarray(scale.place(X[order], FARTHEST)), len(labels)
-            center, unit = float(np.median(labels)), float(np.abs(labels).max()) or 1.0
+            # Trees ask nothing where all differ by little beside 1, as labels far from 0 would in other units.
+            apart = labels[order] - np.median(labels)
+            unit = float(np.abs(apart).max()) or 1.0
             with threadpool_limits(1), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 woods = RandomForestRegressor(TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=0)
-                woods.fit(placed, (labels[order] - center) / unit)
+                woods.fit(placed, apart / unit)
         except ValueError as error:
             raise NotConverged(f"a forest must be fitted to {len(labels)} examples: {error}") from error
         found = FlatTrees.of(woods)
@@ -119,9 +121,9 @@ class QuantileForest(Saved):
         m = int((ways < 0).sum())
         ways[ways < 0] = -1 - np.arange(m)
         cuts = np.cumsum([len(parts[name]) for name in WAYS])[:-1]
-        apart = {name: way.astype(parts[name].dtype) for name, way in zip(WAYS, np.split(ways, cuts), strict=True)}
+        renumbered = {name: way.astype(parts[name].dtype) for name, way in zip(WAYS, np.split(ways, cuts), strict=True)}
         numbered = {"link": "softmax", "start": np.zeros(t), "leaves": np.arange(m, dtype=np.float64)[:, None]}
-        trees = FlatTrees(**{**parts, **apart, **numbered})
+        trees = FlatTrees(**{**parts, **renumbered, **numbered})
         leaves = trees.answer("decision_function", placed).astype(np.int64).T.ravel()
         members = np.tile(np.arange(n, dtype=np.int32), t)[np.argsort(leaves, kind="stable")]
         return cls(scale.state, trees, labels[order], members, np.cumsum(np.bincount(leaves, minlength=m)))
