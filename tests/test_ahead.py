@@ -59,7 +59,7 @@ def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
     monkeypatch.setattr(Ahead, "__init__", lambda self, *given: (began.append(len(given[1])), begin(self, *given))[1])
     monkeypatch.setattr(ahead, "LONG", 1)
     assert said(make(), X, y) == expected
-    assert began[0] == (54 if make is by_refits else 42), "the first nine or seven tenths of 60"
+    assert began[0] == (57 if make is by_refits else 42), "the first 19 of 20, or seven tenths"
     # In blocks, and saved in the middle of a fit.
     if make is not by_refits:
         model = make()

@@ -266,7 +266,7 @@ def label_array(classes: Sequence[Label]) -> Any:
 # Experts for a mixture: learners that are fitted anew at growing numbers of examples, and a scorer's own say.
 
 
-LATE, SHARE = 2000, 0.9  # from so many examples on, those after the first share are not fitted to
+LATE, SHARE = 2000, 0.95  # from so many examples on, those after the first share are not fitted to
 
 
 def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners | None:
@@ -282,7 +282,7 @@ class Refits(FittedAnew):
     """A forest, boosted trees and a logistic regression, fitted anew again and again: experts for a mixture.
 
     For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit. They
-    are fitted to all examples so far; where these are 2000 or more, to the first nine tenths. Those are known before,
+    are fitted to all examples so far; where these are 2000 or more, to the first 95 %. Those are known before,
     so that another process makes the fit while the stream goes on.
 
     Parameters

@@ -170,8 +170,7 @@ def banner(found: Status, name: str) -> str:
     said += [f'<p class="also">{text(found.also, SENTENCE)}</p>'] if found.also else []
     colour = DOUBTFUL if found.anew else found.state  # what it says now may be true; only the change is told
     return (
-        f'<section class="status {of_state(colour)}" role="status">{shape(colour)}'
-        f"<div>{''.join(said)}</div></section>"
+        f'<section class="status {of_state(colour)}" role="status">{shape(colour)}<div>{"".join(said)}</div></section>'
     )
 
 
