@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
+import venn
 from venn.online.forecaster import Outlook
 from venn.prediction import (
     CategoryClass,
@@ -342,3 +343,8 @@ def test_an_outlook_says_where_a_forecast_is_not_of_the_interval():
         forecast = Forecast(np.array([chance, 1 - chance]), ("a", "b"))
         outlook = Outlook({"forecast": forecast, "intervals": pairs, "sets": p_values})
         assert ("outside its brackets is of another predictor" in repr(outlook)) == said
+
+
+def test_what_declares_nothing_to_say_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"prediction must be of a class that declares in 'says' .* got 3.5"):
+        venn.prediction.plain(3.5)

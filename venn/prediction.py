@@ -754,8 +754,16 @@ def plain(prediction: Any) -> dict[str, Any]:
     --------
     >>> plain(PredictionSet([0.5, 0.25], ("no", "yes")))
     {'label': 'no', 'p_values': {'no': 0.5, 'yes': 0.25}, 'guaranteed': 'error rate'}
+
+    Raises
+    ------
+    TypeError
+        Its class does not declare what it says.
     """
-    said = {"probabilities" if name == "proba" else name: getattr(prediction, name) for name in prediction.says}
+    says = getattr(prediction, "says", None)
+    if says is None:
+        raise TypeError(f"prediction must be of a class that declares in 'says' what it says, got {prediction!r}")
+    said = {"probabilities" if name == "proba" else name: getattr(prediction, name) for name in says}
     return {
         name: dict(zip(map(spelled, prediction.classes), value.tolist(), strict=True))
         if isinstance(value, np.ndarray)

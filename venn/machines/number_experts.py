@@ -231,14 +231,14 @@ class Process(Saved):
         from scipy.optimize import minimize  # commands that fit nothing need not wait for it
 
         X = dense(X)
-        d, scale = X.shape[1], middle(X)
-        rows, center = scale.place(X, FARTHEST), float(labels.mean())
-        unit = float(labels.std()) or 1.0
-        targets = (labels - center) / unit
-        usual = np.append(np.full(d, np.log(USUAL * np.sqrt(d))), np.log([1.0, 0.5]))
-        apart = np.append(np.full(d, APART[0]), np.full(2, APART[1]))
-        start = usual if last is None else np.log(np.append(last.widths, [last.height, last.noise]))
         try:
+            d, scale = X.shape[1], middle(X)
+            rows, center = scale.place(X, FARTHEST), float(labels.mean())
+            unit = float(labels.std()) or 1.0
+            targets = (labels - center) / unit
+            usual = np.append(np.full(d, np.log(USUAL * np.sqrt(d))), np.log([1.0, 0.5]))
+            apart = np.append(np.full(d, APART[0]), np.full(2, APART[1]))
+            start = usual if last is None else np.log(np.append(last.widths, [last.height, last.noise]))
             with threadpool_limits(1):
                 found = minimize(
                     cost, start, (rows[-TRIED:], targets[-TRIED:], usual, apart), "L-BFGS-B", jac=True,
