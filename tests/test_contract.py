@@ -628,7 +628,9 @@ def test_a_real_data_frame(name):
     frame = pandas.DataFrame({"p": [0.0, 1.0], "q": [1.0, 0.0]})
     with pytest.raises(TypeError, match="x must be one object"):
         subject.learn_one(frame, "a")
-    subject.learn_one(frame.iloc[0], "a")  # a row is an object
+    with pytest.raises(TypeError, match="no names are known here"):
+        subject.learn_one(frame.iloc[0], "a")  # by position it would be wrong once columns come in another order
+    subject.learn_one(frame.iloc[0].to_numpy(), "a")
     subject.learn_one(frame.to_numpy()[1], "b")
     assert taught(subject) == 2
 
