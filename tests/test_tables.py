@@ -301,3 +301,13 @@ def test_a_row_with_names_is_refused_where_no_names_are_known():
             model.learn_one(x, "no")
     model.learn_one(pd.Series([31.0, 70.0]), "no")
     assert model.n == 1
+
+
+def test_a_row_of_the_table_that_a_scorer_was_fitted_to_is_an_object():
+    frame = pd.DataFrame({"age": [31.0, 40.0, 52.0, 60.0], "weight": [70.0, 60.0, 80.0, 90.0]})
+    model = venn.Forecaster(scorer=LogisticRegression().fit(frame, ["no", "no", "yes", "yes"]))
+    row = frame.iloc[0]
+    assert str(model.predict_one(row)) == str(model.predict_one(row.to_numpy()))
+    model.learn_one(row, "no")
+    with pytest.raises(ValueError, match="x must have the features"):
+        model.learn_one(row[["weight", "age"]], "no")
