@@ -35,8 +35,19 @@ def answers(name: str) -> bytes:
     return spoken(checkpoint.unpack(saved()[name]))
 
 
-def spoken(thing: object) -> bytes:
-    return b"".join(said(thing, x) for x in hostile_checkpoints.examples(3, 5)[0])
+def spoken(thing: Any) -> bytes:
+    """Return what a subject says: of objects, or of the stream so far, as bytes."""
+    X = hostile_checkpoints.examples(3, 5)[0]
+    if hasattr(thing, "snapshot") and not hasattr(thing, "predict_one"):
+        return repr(thing.snapshot()).encode()
+    if len(getattr(thing, "classes", ".")):
+        return b"".join(said(thing, x) for x in X)
+    each = [prediction for x in X for prediction in parts(thing.predict_one(x))]
+    return np.array([one.cdf(y) for one in each for y in (-1.0, 0.0, 0.5, 2.0)]).tobytes()
+
+
+def parts(prediction: Any) -> list[Any]:
+    return list(prediction.values()) if isinstance(prediction, dict) else [prediction]
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> bytes:
