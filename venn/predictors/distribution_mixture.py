@@ -117,21 +117,6 @@ class DistributionMixture(OfExperts):
         """(M,) weights of the experts, of sum 1."""
         return np.exp(self._weights)
 
-    @property
-    def machine(self) -> Any:
-        """The machine that the first expert with one reads."""
-        return next((one.machine for one in self.experts if one.machine is not None), None)
-
-    @property
-    def n(self) -> int:
-        """Number of examples learned."""
-        return int(getattr(self.experts[0], "n", self._seen))
-
-    @property
-    def asked(self) -> tuple[Any, ...]:
-        """The experts."""
-        return self.experts
-
     def of(self, parts: Sequence[Any]) -> Self:
         """Return a mixture of other experts, which has weighed nothing."""
         return type(self)(parts, self.share)

@@ -60,11 +60,27 @@ class OfExperts(HasLabels, Combined[Any]):
     """Base of mixtures."""
 
     experts: tuple[Any, ...]
+    _seen: int
 
     @cached_property
     def m(self) -> int:
         """Number of experts, of all predictors together."""
         return sum(experts_in(one) for one in self.experts)
+
+    @property
+    def machine(self) -> Any:
+        """The machine that the first expert with one reads."""
+        return next((one.machine for one in self.experts if one.machine is not None), None)
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+        return int(getattr(self.experts[0], "n", self._seen))
+
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """The experts."""
+        return self.experts
 
 
 EACH = own(lambda model: (model.m + 1,))  # the experts, and the pool
@@ -191,21 +207,6 @@ class ExpertMixture(OfExperts):
     def weights(self) -> Floats:
         """(M + 1,) weights of the experts and of the pool, of sum 1."""
         return np.exp(self._weights)
-
-    @property
-    def machine(self) -> Any:
-        """The machine that the first expert with one reads."""
-        return next((one.machine for one in self.experts if one.machine is not None), None)
-
-    @property
-    def n(self) -> int:
-        """Number of examples learned."""
-        return int(getattr(self.experts[0], "n", self._seen))
-
-    @property
-    def asked(self) -> tuple[Any, ...]:
-        """The experts."""
-        return self.experts
 
     def of(self, parts: Sequence[Any]) -> Self:
         """Return a mixture of other experts, which has weighed nothing."""
