@@ -10,6 +10,7 @@ import gc
 import importlib.util
 import inspect
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -223,6 +224,20 @@ def learned(machine, X, y):
     for x, label in zip(X, y, strict=True):
         machine.learn_one(x, label)
     return machine
+
+
+def goes_on(model, X, y, same, folder):
+    """Check that a copy of a forecaster and one from a file say the same of each example to come, and at the end."""
+    venn.save(folder / "model", model)
+    others = [pickle.loads(pickle.dumps(model)), venn.load(folder / "model")]
+    for x, label in zip(X, y, strict=True):
+        outlook = model.predict_one(x)
+        for other in others:
+            assert same(outlook, other.predict_one(x))
+        for one in (model, *others):
+            one.learn_one(x, label)
+    assert [repr(other) for other in others] == [repr(model)] * 2
+    assert [other.verdict() for other in others] == [model.verdict()] * 2
 
 
 def leaving_out(make, X, y):

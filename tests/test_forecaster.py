@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import learned
+from conftest import goes_on, learned
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -121,16 +121,7 @@ def test_in_service_the_verdict_is_that_of_the_monitors_that_everybody_is_shown(
 def test_saved_at_any_time_it_goes_on_to_the_last_bit(n, tmp_path):
     X, y = stream(75)
     model = learned(Forecaster(CLASSES, transductive=40), X[:n], y[:n])
-    venn.save(tmp_path / "model", model)
-    others = [pickle.loads(pickle.dumps(model)), venn.load(tmp_path / "model")]
-    for x, label in zip(X[n:], y[n:], strict=True):
-        outlook = model.predict_one(x)
-        for other in others:
-            assert same_outlook(outlook, other.predict_one(x))
-        for one in (model, *others):
-            one.learn_one(x, label)
-    assert [repr(other) for other in others] == [repr(model)] * 2
-    assert [other.verdict() for other in others] == [model.verdict()] * 2
+    goes_on(model, X[n:], y[n:], same_outlook, tmp_path)
 
 
 def test_a_run_with_a_journal_goes_on_over_the_hand_over(tmp_path):

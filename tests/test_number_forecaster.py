@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import learned
+from conftest import goes_on, learned
 from naive import number_stack as naive
 from scipy import stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -30,9 +30,8 @@ def stream(n, seed=0):
 
 
 def same_outlook(one, other):
-    return all(
-        np.array_equal(one[name].points, other[name].points) and one[name].tau == other[name].tau for name in one
-    )
+    names = ("points", "places", "tau")
+    return all(np.array_equal(getattr(one[name], a), getattr(other[name], a)) for name in one for a in names)
 
 
 def test_an_outlook_says_all_in_one():
@@ -170,16 +169,7 @@ def test_where_noise_is_large_they_miss_less_often_than_intervals_of_one_width()
 def test_saved_at_any_time_it_goes_on_to_the_last_bit(n, tmp_path):
     X, y = stream(185)
     model = learned(Forecaster(float, transductive=150), X[:n], y[:n])
-    venn.save(tmp_path / "model", model)
-    others = [pickle.loads(pickle.dumps(model)), venn.load(tmp_path / "model")]
-    for x, label in zip(X[n:], y[n:], strict=True):
-        outlook = model.predict_one(x)
-        for other in others:
-            assert same_outlook(outlook, other.predict_one(x))
-        for one in (model, *others):
-            one.learn_one(x, label)
-    assert [repr(other) for other in others] == [repr(model)] * 2
-    assert [other.verdict() for other in others] == [model.verdict()] * 2
+    goes_on(model, X[n:], y[n:], same_outlook, tmp_path)
 
 
 def test_a_run_with_a_journal_goes_on_over_trainings_with_labels_that_come_late(tmp_path):
