@@ -170,6 +170,8 @@ def test_a_refused_example_leaves_everything_as_it_was():
     for x, label in ((X[0], "maybe"), ([np.nan, 0.0], "no"), ([1.0], "yes")):
         with pytest.raises(ValueError, match="must"):
             model.learn_one(x, label)
+    with pytest.raises(ValueError, match=r"noted must be what note\(x, y\) returned, got 'noted'"):
+        model.learn_one(X[0], y[0], "noted")
     assert pickle.dumps(model) == before
 
 

@@ -546,6 +546,7 @@ class Forecaster(Panel):
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
         noted, n = self.note(x, y) if noted is None else noted, self.n
+        self._check_noted(noted)
         remembered, given = self._told(x), noted.told or {}
         said = {name: self._said(self[name], x, remembered) for name in self.monitors}
         try:

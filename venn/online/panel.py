@@ -307,6 +307,10 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
             for predictor in self._learners
         ])  # fmt: skip
 
+    def _check_noted(self, noted: Any) -> None:
+        if type(noted) is not Noted or len(noted) != len(self._learners):
+            raise ValueError(f"noted must be what note(x, y) returned, got {noted!r}")
+
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Teach every distinct machine once, then every predictor.
 
@@ -326,10 +330,9 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
             other predictors have learned the example.
         """
         # Only solving can still fail: several machines solve before any learns; a single one solves as it learns.
-        if noted is not None and (type(noted) is not Noted or len(noted) != len(self._learners)):
-            raise ValueError(f"noted must be what note(x, y) returned, got {noted!r}")
         if noted is None:
             noted = self.note(x, y) if len(self.machines) > 1 else self._noted(x, y)
+        self._check_noted(noted)
         for machine in self.machines:
             machine.learn_one(x, y)
         try:
