@@ -403,6 +403,13 @@ def test_labels_and_objects_ring_apart_last_so_long_and_the_first_change_counts(
     assert not at(1001, [1, 0], [early, None]).kinds
     for pair in ([early, late], [late, early]):
         assert at(300, [60, 60], pair).verdict().since == 20
+    # The share was .5; of 100 since, two deviations are .1: .61 has plainly moved, .59 has not.
+    change, latest = venn.monitors.ChangePoint(901, 901, 901), deque([0] * 39 + [1] * 61)
+    for moved, told in ((latest, " ('yes' .50 to .61)"), (deque([0] * 41 + [1] * 59), "")):
+        parts = {"latest": moved, "before": np.array([0.5, 0.5])}
+        one = at(1000, [1000, 0], [change, None])
+        one.restore(one.state | parts)
+        assert one.kinds == (f"the classes come in other shares{told}",)
 
 
 def test_what_rings_within_classes_names_none_as_long_as_each_may_be_as_before():

@@ -41,6 +41,7 @@ def test_scores_of_kernel_machines_left_out_are_those_of_refits():
         others = np.arange(25) != i
         a, b, _ = ridge(gram[np.ix_(others, others)], targets[others], 0.5)
         np.testing.assert_allclose(left_out[i], gram[i, others] @ a + b, atol=1e-8)
+    assert (ridge(gram[:1, :1], targets[:1], 0.5)[2] == 0).all()  # nobody is left to say anything
 
 
 def test_odds_are_those_of_normalised_probabilities():
