@@ -9,7 +9,7 @@ import venn
 from venn._compiled.buffers import KEEP
 from venn._compiled.masses import follow_masses
 from venn.machines import hinge
-from venn.machines.exchange import Factor
+from venn.machines.exchange import Factor, Problem, batch_solve
 
 pytestmark = pytest.mark.filterwarnings("ignore::venn.machines.ScaleWarning")  # tables of any scale, on purpose
 
@@ -284,6 +284,15 @@ def test_a_penalty_near_the_largest_number_gives_no_warning():
         machine.learn_one([0.0], label)
     assert machine.n == 3
     assert machine.residual <= machine.tolerance
+
+
+def test_an_interior_point_is_exact_by_itself():
+    rng = np.random.default_rng(0)
+    X, positive = rng.normal(size=(30, 2)), rng.integers(0, 2, 30).astype(float)
+    kernel = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    first = next(batch_solve(Problem(kernel, positive, np.ones(30), 1.0, 1.0, 1e-7), np.zeros(30)))
+    assert first.violation < 1e-9
+    assert 0 < (np.abs(first.state) == 1).sum() < 30
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.25])

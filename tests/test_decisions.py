@@ -80,6 +80,8 @@ def test_bounds_over_rows_and_sets_and_forecasts(seed):
         decision = decide(costs, sets, epsilon=0.05)
         assert decision.upper == matrix[:, members].max(axis=1).min()
         assert decision.guaranteed == "cost bound"
+    long_run = venn.PredictionSet(np.full(3, 0.3), classes, guaranteed="long-run error rate")
+    assert decide(costs, long_run, epsilon=0.05).guaranteed == "nothing"
 
 
 def test_an_outlook_is_read_by_its_intervals():

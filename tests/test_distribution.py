@@ -178,6 +178,8 @@ def test_abridged_predictions_say_the_same_at_the_levels_kept(n, tied):
         assert len(short.points) <= min(2 * n, 120)
         assert short.label == prediction.label
         assert [short.interval(e) for e in levels] == [prediction.interval(e) for e in levels]
+        if prediction is whole[0]:
+            assert [short.quantile(k / 20) for k in range(1, 20)] == [prediction.quantile(k / 20) for k in range(1, 20)]
         again = short.abridged(levels)
         assert np.array_equal(again.points, short.points)
         assert np.array_equal(again.places, short.places)

@@ -150,19 +150,25 @@ def test_saved_merged_and_in_a_panel(tmp_path):
 def test_a_forest_says_the_labels_of_the_leaves_that_an_object_comes_to():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(80, 2)).round(1), rng.integers(0, 4, 80).astype(float)
+    y[7] = 4  # the largest
     forest = QuantileForest.fitted(X, y)
     order = np.argsort(y, kind="stable")
     placed, labels = held_scale(forest.scale).place(X[order], 10.0), y[order]
     woods = RandomForestRegressor(100, min_samples_leaf=5, max_features=0.5, random_state=0)
     leaves = woods.fit(placed, (labels - np.median(y)) / y.max()).apply(placed)
-    asked = rng.uniform(size=(5, 2))
+    asked = np.vstack([X[7], rng.uniform(size=(5, 2))])
     for row, at in zip(asked, woods.apply(held_scale(forest.scale).place(asked, 10.0)), strict=True):
         same = leaves == at
         weights = (same / same.sum(axis=0)).mean(axis=1)
-        for level in (0.15, 0.5, 0.85):
-            below = [weights[labels < u - 0.5].sum() for u in range(4)]
-            expected = max(u for u in range(4) if below[u] < level)
+        for level in (0.15, 0.5, 0.85, 1 - 1e-9):
+            below = [weights[labels < u - 0.5].sum() for u in range(5)]
+            expected = max(u for u in range(5) if below[u] < level)
             assert forest.quantiles([row], np.array([level]))[0, 0] == expected
+    ends = forest.ends.copy()
+    ends[0] = ends[1]
+    for name, value in (("ends", ends), ("ends", forest.ends[:-1]), ("members", forest.members[1:]), ("trees", None)):
+        with pytest.raises(ValueError, match=f"{name} must"):
+            QuantileForest.made_of(forest.parameters | {name: value})
 
 
 def test_a_process_is_the_normal_distribution_given_the_examples():

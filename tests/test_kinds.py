@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import deque
 from fractions import Fraction
 from html import escape
 from itertools import permutations
@@ -402,11 +403,35 @@ def test_labels_and_objects_ring_apart_last_so_long_and_the_first_change_counts(
     assert not at(1001, [1, 0], [early, None]).kinds
     for pair in ([early, late], [late, early]):
         assert at(300, [60, 60], pair).verdict().since == 20
+    # The share was .5; of 100 since, two deviations are .1: .61 has plainly moved, .59 has not.
+    change, latest = venn.monitors.ChangePoint(901, 901, 901), deque([0] * 39 + [1] * 61)
+    for moved, told in ((latest, " ('yes' .50 to .61)"), (deque([0] * 41 + [1] * 59), "")):
+        parts = {"latest": moved, "before": np.array([0.5, 0.5])}
+        one = at(1000, [1000, 0], [change, None])
+        one.restore(one.state | parts)
+        assert one.kinds == (f"the classes come in other shares{told}",)
+
+
+def test_what_rings_within_classes_names_none_as_long_as_each_may_be_as_before():
+    drift, rng = ClassDrift(list("abcdefgh"), AmongAll(2)), np.random.default_rng(0)
+    alarms = []
+    for step in range(270):
+        alarms += drift.update(rng.normal(2.5 * (step >= 200), size=1), drift.classes[rng.integers(8)])
+    assert {alarm.about for alarm in alarms} == {"objects within classes"}
+    assert drift.verdict().kind == "objects of some class look different, or their labels mean something else"
+    for latest in ([8], [-1], [0.0]):
+        with pytest.raises(ValueError, match="latest must be codes of 8 classes"):
+            drift.restore(drift.state | {"latest": deque(latest)})
 
 
 def test_a_spread_that_has_changed_is_no_middle_that_has():
     before = np.linspace(9.0, 11.0, 101)
     assert column_drift.difference(before, 10 + 3 * (before - 10), None).startswith("middle half 9.5 to 10.5, now")
+
+
+def test_of_a_column_that_is_nearly_constant_the_value_is_told_that_comes_more_often():
+    before, after = np.repeat([5.0, 1.0], [90, 10]), np.repeat([5.0, 1.0], [40, 10])
+    assert column_drift.difference(before, after, None) == "1 in .20, .10 before"
 
 
 @pytest.mark.parametrize("x", [5, None, {1, 2}, np.array([[1.0, "a"]], object)])

@@ -14,7 +14,17 @@ from scipy.special import expit, log_expit
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
-from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, EqualWidth, Isotonic, OneVsAll, Platt, Temperature
+from venn.maps.fits import (
+    BetaCalibration,
+    Binning,
+    EqualFrequency,
+    EqualWidth,
+    FittedBetaCalibration,
+    Isotonic,
+    OneVsAll,
+    Platt,
+    Temperature,
+)
 
 BINARY = {
     "Platt": Platt(),
@@ -199,6 +209,7 @@ def test_beta_calibration_from_a_map_that_is_near():
         BetaCalibration().fit_counts(-scores, of_class, ones),  # flat
         BetaCalibration().fit_counts(scores[:3], ones[:3], ones[:3]),  # of one class
         BetaCalibration().fit_counts(1e3 * scores, of_class, ones),  # far
+        FittedBetaCalibration(1e8, 0.0, 0.0),  # so far that no search ends that begins there
     ):
         again = BetaCalibration().fit_counts(scores, of_class, ones, near)
         assert again(scores) == pytest.approx(afresh(scores), abs=1e-12)

@@ -275,6 +275,11 @@ def test_one_run_pooled_is_its_record():
         pooled.merge(curves_of((X, y, p)))
     with pytest.raises(TypeError, match="runs must be Curves"):
         PooledCurves(record)
+    unclipped = venn.Record([0, 1], ["forecast"], clip=0)
+    for label in (0, 1):
+        unclipped.update({"forecast": venn.Forecast(np.array([1.0, 0.0]), (0, 1))}, label)
+    with pytest.raises(ValueError, match="runs must have finite steps, got log_loss infinite"):
+        PooledCurves(unclipped["forecast"])
     with pytest.raises(KeyError, match="no curve 'brier'"):
         pooled["brier"]
 

@@ -111,6 +111,18 @@ def test_a_stack_is_fitted_as_defined(jump, seed):
     assert fit.blend < 1
 
 
+def test_a_damaged_fit_is_refused():
+    X, y = stream(25)
+    fit = NumberFit.of(X, y, 2000)[0]
+    for name, value in (
+        ("factors", np.ones(2)), ("columns", np.full((3, 25), np.nan)), ("coefficients", np.ones(3)),
+        ("weights", np.ones(3)), ("base", np.nan), ("center", np.inf), ("C", 0.0), ("unit", 0.0), ("spread", -1.0),
+        ("blend", 0.0), ("forest", 3),
+    ):  # fmt: skip
+        with pytest.raises((TypeError, ValueError), match=f"{name}.* must"):
+            NumberFit.made_of(fit.parameters | {name: value})
+
+
 def p_values(seed):
     X, y = stream(150, seed)
     model, found = Forecaster(float, transductive=90, last=90), []

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import venn
-from venn.machines import Bank, Mixture, MultiscaleLaplacian, NotConverged, Stack
-from venn.machines.stack import Fit, Learners, kernel_rows, odds, ridge
+from venn.machines import Bank, Mixture, MultiscaleLaplacian, NotConverged, Stack, stack
+from venn.machines.stack import Fit, Learners, fitted_pool, kernel_rows, odds, ridge
 from venn.online import checkpoint
 from venn.predictors import HandOver, Refits, ScorerForecast
 from venn.schedules import Prefix
@@ -39,6 +41,7 @@ def test_scores_of_kernel_machines_left_out_are_those_of_refits():
         others = np.arange(25) != i
         a, b, _ = ridge(gram[np.ix_(others, others)], targets[others], 0.5)
         np.testing.assert_allclose(left_out[i], gram[i, others] @ a + b, atol=1e-8)
+    assert (ridge(gram[:1, :1], targets[:1], 0.5)[2] == 0).all()  # nobody is left to say anything
 
 
 def test_odds_are_those_of_normalised_probabilities():
@@ -92,6 +95,31 @@ def test_learners_are_scikit_learns_on_the_scale_of_the_examples():
     linear = LogisticRegression(max_iter=300).fit(learners.place(X), y)
     np.testing.assert_allclose(learners.probas(X)[2], linear.predict_proba(learners.place(X)), atol=1e-12)
     np.testing.assert_array_equal(Learners.fitted(X[::-1], y[::-1], 2).probas(X)[2].shape, (80, 2))
+
+
+def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples_not_seen(monkeypatch):
+    """By definition, but for the ridge and the pool, which have tests of their own; the last landmark is example 40."""
+    monkeypatch.setattr(stack, "TREES", 20)
+    monkeypatch.setattr(stack, "LEAVES", 20)
+    X, y = examples(60)
+    fit, part, others = Fit.of(X, y, 3, 40), np.arange(0, 40, 3), np.setdiff1d(np.arange(60), np.arange(0, 40, 3))
+    Z = fit.learners.place(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some examples are in no tree's rest
+        forest = RandomForestClassifier(stack.TREES, oob_score=True, random_state=0).fit(Z, y)
+    said = np.concatenate([forest.oob_decision_function_[None, part],
+                           Learners.fitted(X[others], y[others], 3).probas(X[part])[1:]])  # fmt: skip
+    far = np.abs(Z[:, None] - Z[:40]).sum(axis=2) / 3
+    K = 0.94 * np.mean([np.exp(-w * far) for w in (0.25, 1, 4)], axis=0) + 0.06 * Z @ Z[:40].T / 3
+    machines = [ridge(K[:40], np.where(y[:40, None] == np.arange(3), 1.0, -1.0), 1 / C) for C in (0.3, 3, 30)]
+
+    def logs(probabilities, scores):
+        return np.array([*np.log(0.9999 * probabilities + 1e-4 / 3), *scores]).swapaxes(0, 1)
+
+    tried = logs(said, [left_out[part] for _, _, left_out in machines])
+    powers, biases = fitted_pool(tried, y[part], np.array([0.3, 0.3, 0.1, 0.0, 1.0, 0.0]), 1.0)
+    each = logs(fit.learners.probas(X), [K @ a + b for a, b, _ in machines])
+    np.testing.assert_allclose(fit.scores(X), odds(biases + np.tensordot(each, powers, (1, 0))), atol=1e-6)
 
 
 @pytest.mark.parametrize("how", BACK)
@@ -174,6 +202,8 @@ def test_a_damaged_stack_is_refused(name, value):
         Fit.made_of(stack.fit.parameters | {"powers": np.zeros(2)})
     with pytest.raises(ValueError, match="must"):
         Learners.made_of(stack.fit.learners.parameters | {"present": np.array([1, 0])})
+    with pytest.raises(ValueError, match="present must be ascending"):
+        Learners.made_of(stack.fit.learners.parameters | {"present": np.array([0, 0])})
 
 
 # Validity ------------------------------------------------------------------------------------------------------------

@@ -106,6 +106,15 @@ def check(estimator, X):
     return trees
 
 
+def test_not_compiled_the_loop_says_the_same(monkeypatch):
+    """So what measures the tests, with the compiler off, sees all that fits trees."""
+    X, y = table(2, 60)
+    trees = FlatTrees.of(RandomForestClassifier(5, random_state=0).fit(X, y))
+    expected, loop = trees.proba(X), trees_module.tree_sums
+    monkeypatch.setattr(trees_module, "tree_sums", getattr(loop, "py_func", loop))
+    assert np.array_equal(trees.proba(X), expected)
+
+
 @pytest.mark.parametrize("c", [2, 5])
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classifiers(name, c):

@@ -195,7 +195,10 @@ def show(folder: Path, with_lines: bool) -> bool:
     kept = json.loads((folder / "tests.json").read_text())
     ends = list(kept["ended"].values())
     counts = ", ".join(f"{ends.count(end)} {end}" for end in ("passed", "cut", "failed", "skipped"))
-    print(f"tests: {counts}; {sum(kept['took'].values()):.0f} s\n")
+    print(f"tests: {counts}; {sum(kept['took'].values()):.0f} s")
+    for test in (test for test, end in kept["ended"].items() if end == "failed"):
+        print(f"failed, and counts for nothing: {test}")
+    print()
     print(f"{'room':<16}{'lines':>8}{'missed':>8}{'covered':>9}")
     enough, total, total_missed = True, 0, 0
     for room in ROOMS:

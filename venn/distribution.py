@@ -349,7 +349,7 @@ class PredictiveDistribution(_Ranked):
         label on a coarser scale, which is fixed before the label is known.
         """
         n = self.n
-        ranks = {(n + 1) // 2, (n + 2) // 2, 1, n, *(math.ceil(q * (n + 1) - HAIR) for q in KEPT)}
+        ranks = {(n + 1) // 2, (n + 2) // 2, 1, n, *(quantile_rank(q, n) for q in KEPT)}
         for level in levels:
             ranks.update(central_ranks(level, n))
         points, places = self._with(ranks) if n else (self.points, self.places)

@@ -534,17 +534,17 @@ def tree_sums(X, single, missing, places, categories, nodes, roots, leaves, sets
                 for j in range(m):
                     if at[j] >= 0:
                         node = nodes[at[j]]
-                        value, how, next_ = z[node.column], node.how, node.right
+                        value, how, next_ = z[node["column"]], node["how"], node["right"]
                         if value != value:
                             if how & 1:
-                                next_ = node.left
+                                next_ = node["left"]
                         elif how > 1:
                             code = np.int64(value)
                             if (sets[(how >> 1) - 1, code >> 5] >> (code & 31)) & 1:
-                                next_ = node.left
+                                next_ = node["left"]
                         else:
                             # Without a branch, which the processor would guess wrong half the time.
-                            next_ ^= (next_ ^ node.left) & -np.int32(value <= node.threshold)
+                            next_ ^= (next_ ^ node["left"]) & -np.int32(value <= node["threshold"])
                         at[j] = next_
                         going |= next_ >= 0
             for j in range(m):

@@ -181,7 +181,7 @@ def checked_ranges(name: str, ranges: Any) -> tuple[tuple[float, float], ...]:
         clean = tuple((number("low", low), number("high", high)) for low, high in ranges)
     except (TypeError, ValueError) as error:
         raise type(error)(requirement) from None
-    if not clean or any(not low < high or not high / 2 - low / 2 > 0 for low, high in clean):
+    if not clean or not all(high / 2 - low / 2 > 0 for low, high in clean):
         raise ValueError(requirement)
     return clean
 

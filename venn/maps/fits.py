@@ -550,8 +550,6 @@ def _inverse_temperature(f: Floats, weights: Floats, own: float) -> float:
         mean, variance = softmax_moments(f, weights, inverse)
         if mean >= own:
             high = inverse
-            if inverse == 0:
-                return 0.0
         else:
             low = inverse
         with np.errstate(divide="ignore"):

@@ -253,7 +253,7 @@ class ExpertMixture(OfExperts):
         if asleep.any():
             powers, weights = np.where(asleep, 0.0, powers), np.where(np.append(asleep, False), 0.0, weights)
             if not powers.any():  # nobody who is awake was in the pool
-                powers = np.where(asleep, 0.0, 1 / max(1, (~asleep).sum()))
+                powers = np.full(m, 1 / max(1, (~asleep).sum()))
             said[:m][asleep] = 1.0  # whatever to the power 0
         pooled(np.log(said[:m]), powers, self._biases, said[m])
         said[m] *= 1 - FLOOR
