@@ -12,6 +12,7 @@ import pytest
 from test_monitor import CLASSES, KINDS, predictions, run
 
 import venn
+from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts
 from venn.monitors.sources import TrueLabel
 from venn.prediction import PredictionSet
 
@@ -97,3 +98,31 @@ def test_without_sources_there_is_no_evidence():
     for kind in KINDS:
         monitor, _ = run(kind, 3, sources=[])
         assert monitor.snapshot()["evidence"] == []
+
+
+class InNoFile(venn.Monitor):
+    """A user's own: copies are made of its attributes."""
+
+
+def told(kind, make=venn.Monitor):
+    """Return what a monitor says of a stream with a change, through copies and new beginnings."""
+    rng, monitor, said = np.random.default_rng(7), make(CLASSES, level=0.2, run_length=500, window=90), []
+    for step, prediction in enumerate(predictions(kind, rng, 700)):
+        y = CLASSES[rng.integers(3)] if step < 300 else "yes"
+        said += monitor.update(prediction, y)
+        if step in (50, 650):
+            monitor.begin_anew()
+        if step % 90 == 0:
+            said.append(monitor.snapshot())
+            monitor = copy.deepcopy(monitor)
+    assert monitor.count > 0
+    return said
+
+
+@pytest.mark.parametrize("kind", KINDS[:5])
+def test_one_loop_for_all_sources_says_what_they_say_one_by_one(kind, monkeypatch):
+    at_once = told(kind)
+    assert told(kind, InNoFile) == at_once
+    for one in (Exchangeability, PointForecasts):
+        monkeypatch.setattr(one, "packed", Evidence.packed)
+    assert told(kind) == at_once

@@ -188,6 +188,15 @@ class Detector(Saved, ABC):
             The logarithm of the martingale is NaN or infinity.
         """
 
+    def went_on(self, steps: int, log: float) -> None:
+        """Take note of so many steps for which a compiled loop has bet."""
+        self.n += steps
+        self.log = log
+
+    @abstractmethod
+    def alarm(self) -> Alarm | None:
+        """Return the alarm that rings after the latest step."""
+
     @abstractmethod
     def _sentence(self, step: int, log: float) -> str:
         """Return the sentence of an alarm."""
@@ -277,9 +286,11 @@ class Ville(Detector):
             self._refuse(log)
         self.n += 1
         self.log = log
-        if log >= self.log_threshold and not self.rung:
-            return self._ring(self.n, log)
-        return None
+        return self.alarm()
+
+    def alarm(self) -> Alarm | None:
+        """Return the alarm if it rings after the latest step, for the first time."""
+        return self._ring(self.n, self.log) if self.log >= self.log_threshold and not self.rung else None
 
     def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:
         """Bet on (m,) p-values in order; return the (m,) ln S after each, and the alarm if it rings."""
@@ -339,11 +350,13 @@ class ChangeDetector(Detector):
             self._refuse(bets.log)
         self.log = log
         self.n += 1
-        if log >= self.log_threshold:
-            return self._restart()
         if log == -math.inf:
             self.bets = self.martingale.fresh()
-        return None
+        return self.alarm()
+
+    def alarm(self) -> Alarm | None:
+        """Return the alarm if it rings after the latest step, and start anew."""
+        return self._restart() if self.log >= self.log_threshold else None
 
     def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:
         """Bet on (m,) p-values in order; return the (m,) logs of the statistic after each, and the alarms."""
@@ -619,6 +632,11 @@ class Trace(Saved):
                 self._end = self.memory
         self._numbers[self._end] = value
         self._end += 1
+
+    def extend(self, values: Floats) -> None:
+        """Take note of the numbers of several steps."""
+        self._numbers = np.concatenate([self.latest(self.memory), values])[-self.memory :]
+        self._end = len(self._numbers)
 
     def latest(self, size: int) -> Floats:
         """Return the numbers of the latest steps, oldest first: as many as are remembered at most."""

@@ -5,17 +5,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from math import log
-from typing import Any
+from math import inf, log, nan
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from venn._compiled import evidence as compiled
 from venn.monitors.alarms import MEMORY, PER_DECADE, Alarm, ChangePoint, ShiryaevRoberts, Trace, Ville, odds
-from venn.monitors.bounds import DeviationBand, ForwardEProcess
+from venn.monitors.bounds import BETS, DeviationBand, ForwardEProcess
 from venn.monitors.curves import Outcomes
-from venn.monitors.martingales import Martingale, pattern
+from venn.monitors.martingales import CompositeJumper, Martingale, pattern
 from venn.monitors.sources import Source
-from venn.monitors.sums import number
+from venn.monitors.sums import WAITING, number
 from venn.parameters import above_one, fraction, integer, optional, with_methods
+from venn.prediction import Floats
 from venn.saved import Saved, component, held_bool, held_float, held_like, own, param, state
+
+
+class Packed(NamedTuple):
+    """What a compiled loop needs of a piece of evidence."""
+
+    loop: Any  #: see `venn._compiled.evidence`
+    shared: tuple[float, ...]  #: what it reads besides: the same for all pieces
+    row: list[float]  #: the beginning of the piece's row
+    bets: tuple[Any, ...]  #: whose memories follow
 
 
 class Evidence(Saved, ABC):
@@ -35,6 +48,17 @@ class Evidence(Saved, ABC):
     @abstractmethod
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
         """Process one step; return the alarms that it rings."""
+
+    def packed(self) -> Packed | None:
+        """Return what a compiled loop needs to do the same; None if no loop does, as with a source of a user's own."""
+        return None
+
+    def went_on(self, row: Floats, latest: Floats) -> None:
+        """Take note of steps that a compiled loop made: its row after them, and the number of each for the trace."""
+
+    @abstractmethod
+    def alarms(self) -> list[Alarm]:
+        """Return the alarms that ring after the latest step."""
 
     @abstractmethod
     def begin_anew(self) -> None:
@@ -72,6 +96,12 @@ def against(detector: str, about: str) -> str:
 def words_of(source: Source) -> str:
     """Return what the numbers of a source count, in words; a user's own need not say it."""
     return getattr(source, "words", f"the event of the {source.name} came" if source.of_event else source.name)
+
+
+def _event(source: Source) -> tuple[float, float] | None:
+    """Return what a compiled loop reads of a source; None if it does not know the class: a subclass is another one."""
+    event = vars(type(source)).get("loop")
+    return None if event is None else (event, getattr(source, "code", 0))
 
 
 def _ville(one: Exchangeability) -> Ville:
@@ -144,7 +174,36 @@ class Exchangeability(Evidence):
             band.update(deviation)
         self.p_value = p
         self.trace.add(p if deviation is None or band is None else deviation)
-        first, again = self.ville.update(p), self.repeated.update(p)
+        return self._rung(self.ville.update(p), self.repeated.update(p))
+
+    def packed(self) -> Packed | None:
+        """Return what a compiled loop needs, where it knows source and martingale."""
+        event, band, repeated = _event(self.source), self.band, self.repeated
+        if event is None or type(self.martingale) is not CompositeJumper:
+            return None
+        first = inf if self.ville.rung else self.ville.log_threshold
+        start = repeated.beginning if repeated.log >= repeated.log_threshold else repeated.log
+        row = [*event, nan, nan, first, repeated.log_threshold, start]
+        row += [nan] * (compiled.BETS - compiled.LEVEL) if band is None else [*band.constants, self._left, nan, nan]
+        bands = () if band is None else (band,)
+        return Packed(
+            compiled.jumpers_step, tuple(self.martingale.jumps), row, (*bands, self.ville.bets, repeated.bets)
+        )
+
+    def went_on(self, row: Floats, latest: Floats) -> None:
+        """Take note of steps that a compiled loop made."""
+        self.p_value = row.item(compiled.P)
+        self.ville.went_on(len(latest), self.ville.bets.log)
+        self.repeated.went_on(len(latest), row.item(compiled.SUM))
+        self.trace.extend(latest)
+
+    def alarms(self) -> list[Alarm]:
+        """Return the alarms that ring after the latest step."""
+        return self._rung(self.ville.alarm(), self.repeated.alarm())
+
+    def _rung(self, first: Alarm | None, again: Alarm | None) -> list[Alarm]:
+        """Return the alarms of both martingales that ring now, and that of the band."""
+        band = self.band
         left = band is not None and not self._left and band.outside
         if first is None and again is None and not left:
             return []
@@ -239,6 +298,23 @@ class PointForecasts(Evidence):
         claimed = 1.0 - deviation if happened else -deviation
         process.update(happened, claimed, claimed)
         self.trace.add(deviation)
+        return self.alarms()
+
+    def packed(self) -> Packed | None:
+        """Return what a compiled loop needs, where it knows the source."""
+        event = _event(self.source)
+        if event is None:
+            return None
+        row = [*event, nan, nan, inf if self._rung else self.log_threshold, nan, nan, nan]
+        return Packed(compiled.forecasts_step, BETS, row, (self.process,))
+
+    def went_on(self, row: Floats, latest: Floats) -> None:
+        """Take note of steps that a compiled loop made."""
+        self.trace.extend(latest)
+
+    def alarms(self) -> list[Alarm]:
+        """Return the alarm that rings after the latest step."""
+        process = self.process
         if self._rung or process.log < self.log_threshold:
             return []
         self._rung = True
@@ -261,3 +337,72 @@ class PointForecasts(Evidence):
         """Return one plain mapping."""
         numbers = {"log10": self.process.log / PER_DECADE, "threshold": self.log_threshold / PER_DECADE}
         return [_shown(self.name, "ForwardEProcess", numbers, self._rung)]
+
+
+class Together:
+    """Pieces of evidence that go on together: in one compiled loop if it knows all of them, else one by one.
+
+    The loop updates the memories of their bets in place. What else they keep of a step they get by `settle`: whoever
+    reads or changes them calls it first.
+
+    Parameters
+    ----------
+    pieces : sequence of Evidence
+    """
+
+    def __init__(self, pieces: Sequence[Evidence]) -> None:
+        self._pieces = pieces
+        self._waiting = 0  # steps that the pieces have not taken note of
+        self._gather()
+
+    def __reduce__(self) -> Any:
+        return Together, (self._pieces,)  # the memories of copies are arrays of their own
+
+    def _gather(self) -> None:
+        """Put what the loop needs of all pieces into one array."""
+        packed = [one for one in (piece.packed() for piece in self._pieces) if one is not None]
+        self._loop = None
+        if not packed or len(packed) < len(self._pieces) or len({one[:2] for one in packed}) > 1:
+            return
+        self._loop, self._shared = packed[0].loop, np.array(packed[0].shared)
+        self._latest = np.empty((WAITING, len(packed)))
+        self._rows = np.zeros((len(packed), max(len(one.row) + sum(bets.size for bets in one.bets) for one in packed)))
+        for row, one in zip(self._rows, packed, strict=True):
+            row[: len(one.row)], place = one.row, len(one.row)
+            for bets in one.bets:
+                bets.move(row[place : place + bets.size])
+                place += bets.size
+
+    def settle(self) -> None:
+        """Let all pieces take note of the steps that the loop made."""
+        if self._waiting:
+            for row, latest, piece in zip(self._rows, self._latest[: self._waiting].T, self._pieces, strict=True):
+                piece.went_on(row, latest)
+            self._waiting = 0
+
+    def begin_anew(self) -> None:
+        """Let all bets begin anew."""
+        self.settle()
+        for piece in self._pieces:
+            piece.begin_anew()
+        self._gather()
+
+    def update(self, step: Outcomes, numbers: Floats, row: Floats, tau: float) -> list[tuple[Evidence, list[Alarm]]]:
+        """Process one step, with the scores that it was made of; return the pieces that ring, and their alarms."""
+        found = compiled.REFUSED
+        if self._loop is not None:
+            truth, predicted = float(step.truth), float(step.predicted)
+            found = self._loop(
+                self._shared, self._rows, self._latest, self._waiting, truth, predicted, numbers, row, tau
+            )
+            self._waiting += found != compiled.REFUSED
+            if found == compiled.CALM and self._waiting < WAITING:
+                return []
+            self.settle()
+        if found == compiled.REFUSED:  # without a loop; or else a number that the piece refuses in words
+            rung = [(piece, piece.update(step, tau)) for piece in self._pieces]
+        else:
+            rung = [(piece, piece.alarms()) for piece in self._pieces]
+        if self._loop is not None and found != compiled.CALM:
+            self._gather()
+        return [one for one in rung if one[1]]

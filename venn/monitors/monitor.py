@@ -14,7 +14,7 @@ from venn.labels import Classes, LabelSpace, label_space
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms
 from venn.monitors.bounds import StitchedBound
 from venn.monitors.curves import Outcomes, outcome
-from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts
+from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts, Together
 from venn.monitors.floor import Floor, FloorWatch, floor_of
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
@@ -227,6 +227,7 @@ class Monitor(TakesTurns, Saved):
         self._scorer = Scorer("the predictor", self.space)
         self._last: tuple[Prediction, Label, Outcomes] | None = None  # whose scores are held now
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
+        self._together = Together(self._evidence)
         if self._predictions is not None:
             self._score(KINDS[self._predictions])
 
@@ -235,6 +236,16 @@ class Monitor(TakesTurns, Saved):
         self._scorer.kind, self._scorer.guaranteed = kind, self._guaranteed
         if len(self._row) != kind.breadth(self.space):  # else it holds the scores of the first prediction
             self._row = np.empty(kind.breadth(self.space))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the declarations above name, when the evidence has taken note of all steps."""
+        self._together.settle()
+        return super().state
+
+    def __getstate__(self) -> Any:  # of a subclass that is in no file
+        self._together.settle()
+        return super().__getstate__()
 
     @property
     def n(self) -> int:
@@ -425,6 +436,7 @@ class Monitor(TakesTurns, Saved):
             )
         elif self.sources is None:
             self._evidence = kind.evidence(self.level, memory, self.space.labels)
+        self._together = Together(self._evidence)
         self._predictions, self._guaranteed = kind.name, guaranteed
         self._score(kind)
         self._means = self._new_means()
@@ -433,16 +445,13 @@ class Monitor(TakesTurns, Saved):
         self._last = None  # the scores of the step before are gone
         n = self._means.n
         if n in self._begins:
-            for evidence in self._evidence:
-                evidence.begin_anew()
+            self._together.begin_anew()
         tau = self._smoothing.at(n)
         rung: list[Alarm] = []
         witness: Evidence | None = None
-        for evidence in self._evidence:  # first, as a user's own sources may fail
-            alarms = evidence.update(step, tau)
-            if alarms:
-                rung += alarms
-                witness = witness or evidence
+        for evidence, alarms in self._together.update(step, self._numbers, self._row, tau):  # first: own ones may fail
+            rung += alarms
+            witness = witness or evidence
         kind, means, watch = self._kind, self._means, self.floor_watch
         if watch is not None and watch.floor.chance == 1:  # else labels come by lot, see `settle`
             low = watch.update(watch.floor.of.loss(given or step, kind, self.space))
@@ -509,8 +518,7 @@ class Monitor(TakesTurns, Saved):
         further = ascending("restarts", restarts)
         if not self.n:
             return
-        for evidence in self._evidence:
-            evidence.begin_anew()
+        self._together.begin_anew()
         self._anew = self.n
         past = [step for step in self._begins if step < self.n]
         self._begins = (*past, self.n, *(self.n + step for step in further))
@@ -590,6 +598,7 @@ class Monitor(TakesTurns, Saved):
         """Return what the judge needs to know of the latest steps."""
         restarts = [step for step in self._begins if step < self.n]
         guaranteed = str(self._scorer.guaranteed)
+        self._together.settle()
         return Latest(self.n, kind, guaranteed, self._latest, self._frequencies, self._evidence, restarts)
 
     def _frequencies(self, size: int) -> Floats:
@@ -657,6 +666,7 @@ class Monitor(TakesTurns, Saved):
 
     def figures(self) -> dict[str, Any]:
         """Return of the snapshot what a point of its curves needs: ``curves``, ``window`` and ``evidence``."""
+        self._together.settle()
         shown: dict[str, Any] = {
             "curves": {},
             "window": {"size": 0},

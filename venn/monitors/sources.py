@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from venn._compiled import evidence as compiled
 from venn.machines.machine import clean_object, grown
 from venn.monitors.curves import Outcomes
 from venn.monitors.martingales import CompositeJumper, Martingale, Power
@@ -88,6 +89,7 @@ class PredictedLabel(Event):
 
     name = "predicted label"
     words = "the predicted label was right"
+    loop = compiled.LABEL_RIGHT
 
     def suits(self, kind: str, guaranteed: str) -> bool:
         """Whether the predicted label is guaranteed."""
@@ -112,6 +114,7 @@ class RealisedRow(Event):
 
     name = "realised row"
     words = "the best class of the true label's row was right"
+    loop = compiled.ROW_RIGHT
 
     def suits(self, kind: str, guaranteed: str) -> bool:
         """Whether the row of the true label is calibrated."""
@@ -148,6 +151,8 @@ class OneClass(Event):
     >>> OneClass("yes", 1).name
     "class 'yes'"
     """
+
+    loop = compiled.LIKELIER
 
     label: Label = param()
     code: int = param(integer, 0)
@@ -199,6 +204,8 @@ class ClassShare(OneClass):
     "share of class 'yes'"
     """
 
+    loop = compiled.CLASS
+
     @property
     def name(self) -> str:  # type: ignore[override]
         """A short name, for tables."""
@@ -231,6 +238,7 @@ class TrueLabel(Parameters):
     name = "true label"
     words = "the ranks of the true labels (p-values)"
     of_event = False
+    loop = compiled.P_VALUE
 
     def suits(self, kind: str, guaranteed: str) -> bool:
         """Whether the p-values of the true labels are uniform."""

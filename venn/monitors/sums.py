@@ -648,6 +648,12 @@ class Sums(Saved):
         self._out = np.empty((1, *self._width))
         self._step = self._constants, self._memory, self._one, self._out
 
+    def move(self, to: Floats) -> None:
+        """Keep the memory in an array of the same size from now on, which another loop may update as well."""
+        to[:] = self._memory
+        self._memory = to
+        self.derive()
+
     @property
     def n(self) -> int:
         """Number of steps."""
