@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from sklearn.datasets import make_friedman1
@@ -160,8 +160,8 @@ def ways():
 
 
 def scored(model, X, y):
-    """Return the mean interval score, the mean CRPS or None, the share of misses, and milliseconds for a step."""
-    lost, crps, missed, began = [], [], 0, perf_counter()
+    """Return the mean interval score, the mean CRPS or None, the share of misses, and milliseconds of the processor for a step."""
+    lost, crps, missed, began = [], [], 0, process_time()
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         if i >= START:
             said = model.predict_one(x)
@@ -171,7 +171,7 @@ def scored(model, X, y):
             if not isinstance(said, tuple):
                 crps.append(said.crps(label))
         model.learn_one(x, label)
-    each = (perf_counter() - began) / len(y) * 1e3
+    each = (process_time() - began) / len(y) * 1e3
     return {
         "score": float(np.mean(lost)), "crps": float(np.mean(crps)) if crps else None, "missed": missed / len(lost),
         "ms": each,

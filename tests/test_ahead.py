@@ -16,7 +16,7 @@ from venn.machines import ahead
 from venn.machines.ahead import Ahead, Fits
 from venn.machines.number_stack import NumberStack
 from venn.machines.stack import Stack
-from venn.predictors.refits import Refits
+from venn.predictors.refits import FittedAhead, NumberRefits, Refits
 from venn.schedules import Prefix
 
 N = 70
@@ -40,33 +40,42 @@ def by_refits():
     return Refits([0, 1], first=60)
 
 
+def by_number_refits():
+    return NumberRefits(first=40, growth=1.5)
+
+
 def said(model, X, y):
-    """Return what a model says before each label, as text."""
+    """Return what a model says before each label, to the last bit."""
     answers = []
     for x, label in zip(X, y.tolist(), strict=True):
         one = model.predict_one(x)
-        answers.append(repr(one if isinstance(one, np.ndarray) else (one, getattr(one, "critical", None))))
+        numbers = getattr(one, "pairs", getattr(one, "points", one))
+        answers.append((str(one), numbers.tobytes()))
         model.learn_one(x, label)
     return answers
 
 
-@pytest.mark.parametrize("make", [by_stack, by_numbers, by_refits])
+@pytest.mark.parametrize("make", [by_stack, by_numbers, by_refits, by_number_refits])
 def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
     X, y = table()
-    monkeypatch.setattr("venn.predictors.refits.LATE", 60)
+    for kind in (Refits, NumberRefits):
+        monkeypatch.setattr(kind, "late", 60)
     expected = said(make(), X, y)  # too few for another process
     began, begin = [], Ahead.__init__
     monkeypatch.setattr(Ahead, "__init__", lambda self, *given: (began.append(len(given[1])), begin(self, *given))[1])
     monkeypatch.setattr(ahead, "LONG", 1)
     assert said(make(), X, y) == expected
-    assert began[0] == (57 if make is by_refits else 42), "the first 19 of 20, or seven tenths"
+    refits = isinstance(make(), FittedAhead)
+    assert began == [57 if refits else 42], "the first 19 of 20, or seven tenths"
     # In blocks, and saved in the middle of a fit.
-    if make is not by_refits:
-        model = make()
-        model.learn_many(X[:50], y[:50].tolist())
-        other = make()
-        other.restore(model.state)
-        assert said(other, X[50:], y[50:]) == expected[50:]
+    model = make()
+    if refits:
+        said(model, X[:58], y[:58])
+    else:
+        model.learn_many(X[:58], y[:58].tolist())
+    other = make()
+    other.restore(model.state)
+    assert said(other, X[58:], y[58:]) == expected[58:]
 
 
 def test_who_cannot_begin_a_process_fits_when_it_is_due(monkeypatch):
