@@ -160,7 +160,7 @@ def ways():
 
 
 def scored(model, X, y):
-    """Return the mean interval score, the mean CRPS or None, the share of misses, and milliseconds of the processor for a step."""
+    """Return the mean interval score, the mean CRPS or None, the share of misses, and processor ms for a step."""
     lost, crps, missed, began = [], [], 0, process_time()
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         if i >= START:
