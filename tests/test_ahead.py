@@ -16,6 +16,7 @@ from venn.machines import ahead
 from venn.machines.ahead import Ahead, Fits
 from venn.machines.number_stack import NumberStack
 from venn.machines.stack import Stack
+from venn.predictors.distribution_stacked import StackedDistribution
 from venn.predictors.refits import FittedAhead, NumberRefits, Refits
 from venn.schedules import Prefix
 
@@ -40,6 +41,10 @@ def by_refits():
     return Refits([0, 1], first=60)
 
 
+def by_stacked():
+    return StackedDistribution(Prefix(0.7, first=60))
+
+
 def by_number_refits():
     return NumberRefits(first=40, growth=1.5)
 
@@ -55,24 +60,23 @@ def said(model, X, y):
     return answers
 
 
-@pytest.mark.parametrize("make", [by_stack, by_numbers, by_refits, by_number_refits])
+@pytest.mark.parametrize("make", [by_stack, by_numbers, by_stacked, by_refits, by_number_refits])
 def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
     X, y = table()
-    for kind in (Refits, NumberRefits):
-        monkeypatch.setattr(kind, "late", 60)
+    monkeypatch.setattr("venn.predictors.refits.LATE", 60)
     expected = said(make(), X, y)  # too few for another process
     began, begin = [], Ahead.__init__
     monkeypatch.setattr(Ahead, "__init__", lambda self, *given: (began.append(len(given[1])), begin(self, *given))[1])
     monkeypatch.setattr(ahead, "LONG", 1)
+    monkeypatch.setattr(Ahead, "begun", True)
     assert said(make(), X, y) == expected
-    refits = isinstance(make(), FittedAhead)
-    assert began == [57 if refits else 42], "the first 19 of 20, or seven tenths"
+    assert began == [57 if isinstance(make(), FittedAhead) else 42], "the first 19 of 20, or seven tenths"
     # In blocks, and saved in the middle of a fit.
     model = make()
-    if refits:
-        said(model, X[:58], y[:58])
-    else:
+    if make in (by_stack, by_numbers):
         model.learn_many(X[:58], y[:58].tolist())
+    else:
+        said(model, X[:58], y[:58])
     other = make()
     other.restore(model.state)
     assert said(other, X[58:], y[58:]) == expected[58:]
@@ -99,6 +103,7 @@ def double(X, y):
 def test_a_fit_that_fails_is_made_here_and_says_why(monkeypatch):
     monkeypatch.setattr(ahead, "LONG", 1)
     X, y = table()
+    monkeypatch.setattr(Ahead, "begun", True)
     fits = Fits()
     fits.begin(broken, X, y)
     with pytest.raises(ValueError, match="X must be better"):
@@ -114,11 +119,13 @@ def test_one_process_at_a_time_and_none_is_left_behind(monkeypatch):
     assert running.runs
     fits.begin(double, X, y)
     assert fits.found is None
+    assert ahead.busy()
     process = running.process
     del running
     assert process.poll() is not None, "whoever is not waited for is stopped"
     fits.begin(double, X[:9], y)
     assert isinstance(fits.found, Ahead)
+    assert not fits.found.begun, "it is not waited for"
     assert (fits.to(double, X[:9], y) == 2 * X[:9]).all()
 
 

@@ -6,13 +6,13 @@ import copy
 import math
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, ndtri
 
 from venn.labels import HasLabels, Real, checked_labels, space_of
-from venn.machines.ahead import Fits
+from venn.machines.ahead import Fits, busy
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
@@ -77,7 +77,7 @@ class FittedAnew(Predictor):
             if following is None:
                 self._history = None
             self._fit(X[:fitted_to], codes[:fitted_to])
-        elif self._known is not None and self.n >= self._known:
+        elif self._known is not None and self.n >= self._known and not busy():
             X, codes, _ = self._history.examples
             self._expect(X[: self._known], codes[: self._known])
             self._known = None
@@ -266,13 +266,11 @@ def label_array(classes: Sequence[Label]) -> Any:
 # Experts for a mixture: learners that are fitted anew at growing numbers of examples, and a scorer's own say.
 
 
-SHARE = 0.95  # of the examples at a late fit: those after it are not fitted to
+LATE, SHARE = 2000, 0.95  # from so many examples on, those after the first share are not fitted to
 
 
 class FittedAhead(FittedAnew):
     """Base of those whose late fits another process makes: the examples of each are known before its time."""
-
-    late: ClassVar[int] = 2000  # from so many examples on a fit is a late one
 
     first: int
     growth: float
@@ -290,7 +288,7 @@ class FittedAhead(FittedAnew):
 
     def settled(self, time: int) -> int:
         """Return to how many examples, the first ones, it is fitted at a time."""
-        return time if time < self.late else math.floor(SHARE * time)
+        return time if time < LATE else math.floor(SHARE * time)
 
     def _made(self) -> tuple[Any, ...]:
         """Return what makes a fit, of objects and labels and what else follows."""
@@ -408,7 +406,7 @@ class NumberRefits(FittedAhead):
     """All labels, a forest whose leaves hold them, and a Gaussian process, fitted anew again and again: experts.
 
     For a `DistributionMixture`. A prediction is an array with 100 quantiles for each of the three, NaN before the first
-    fit. They are fitted to all examples so far; where these are 1100 or more, to the first 95 %, by another process, as
+    fit. They are fitted to all examples so far; where these are 2000 or more, to the first 95 %, by another process, as
     `Refits` are.
 
     Parameters
@@ -443,7 +441,6 @@ class NumberRefits(FittedAhead):
     """
 
     classes, space, experts_inside = (), Real(), OF_NUMBERS
-    late = 1100  # it takes longer than one to classes
 
     first: int = param(integer, 1, default=50)
     growth: float = param(above_one, default=1.4)
