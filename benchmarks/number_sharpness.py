@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from sklearn.datasets import make_friedman1
@@ -33,6 +33,7 @@ from venn.distribution import NormalDistribution, interval_score
 from venn.machines import KernelRidge, MultiscaleLaplacian
 
 MOST, START, FIRST, GROWTH, LEVEL = 1500, 100, 50, 1.4, 0.1
+PARTS = "forecast_score", "distribution_crps"  # of a forecaster, besides
 RIVALS = ("forest", "CQR", "GP")
 #: Columns of public sets that are predicted from the others; None: the class, where that is a number.
 COLUMNS = (
@@ -160,8 +161,11 @@ def ways():
 
 
 def scored(model, X, y):
-    """Return the mean interval score, the mean CRPS or None, the share of misses, and milliseconds for a step."""
-    lost, crps, missed, began = [], [], 0, perf_counter()
+    """Return the mean interval score, the mean CRPS or None, the share of misses, and processor ms for a step.
+
+    Of a forecaster also the interval score of its forecast, and the CRPS of its distribution.
+    """
+    lost, crps, missed, others, began = [], [], 0, [], process_time()
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         if i >= START:
             said = model.predict_one(x)
@@ -170,12 +174,15 @@ def scored(model, X, y):
             missed += not lower <= label <= upper
             if not isinstance(said, tuple):
                 crps.append(said.crps(label))
+            if isinstance(said, venn.online.NumberOutlook):
+                forecast, distribution = said["forecast"], said["distribution"]
+                others.append((interval_score(*forecast.interval(LEVEL), label, LEVEL), distribution.crps(label)))
         model.learn_one(x, label)
-    each = (perf_counter() - began) / len(y) * 1e3
+    each = (process_time() - began) / len(y) * 1e3
     return {
         "score": float(np.mean(lost)), "crps": float(np.mean(crps)) if crps else None, "missed": missed / len(lost),
         "ms": each,
-    }  # fmt: skip
+    } | (dict(zip(PARTS, np.mean(others, axis=0).tolist(), strict=True)) if others else {})  # fmt: skip
 
 
 def mean(values):

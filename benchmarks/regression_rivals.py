@@ -1,6 +1,6 @@
 """Numbers in one pass: the forecaster beside what other libraries make of the same learners.
 
-    python benchmarks/regression_rivals.py > rows.jsonl                              # ten public sets, half an hour
+    python benchmarks/regression_rivals.py --shuffles 3 > rows.jsonl  # ten public sets, half an hour on a busy machine
     python benchmarks/regression_rivals.py --tables rows.jsonl --markdown docs/regression.md
     python benchmarks/regression_rivals.py --sets wine pima --shuffles 3 --ways forecaster,MAPIE
 

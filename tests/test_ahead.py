@@ -16,7 +16,8 @@ from venn.machines import ahead
 from venn.machines.ahead import Ahead, Fits
 from venn.machines.number_stack import NumberStack
 from venn.machines.stack import Stack
-from venn.predictors.refits import Refits
+from venn.predictors.distribution_stacked import StackedDistribution
+from venn.predictors.refits import FittedAhead, NumberRefits, Refits
 from venn.schedules import Prefix
 
 N = 70
@@ -40,17 +41,26 @@ def by_refits():
     return Refits([0, 1], first=60)
 
 
+def by_stacked():
+    return StackedDistribution(Prefix(0.7, first=60))
+
+
+def by_number_refits():
+    return NumberRefits(first=40, growth=1.5)
+
+
 def said(model, X, y):
-    """Return what a model says before each label, as text."""
+    """Return what a model says before each label, to the last bit."""
     answers = []
     for x, label in zip(X, y.tolist(), strict=True):
         one = model.predict_one(x)
-        answers.append(repr(one if isinstance(one, np.ndarray) else (one, getattr(one, "critical", None))))
+        numbers = getattr(one, "pairs", getattr(one, "points", one))
+        answers.append((str(one), numbers.tobytes()))
         model.learn_one(x, label)
     return answers
 
 
-@pytest.mark.parametrize("make", [by_stack, by_numbers, by_refits])
+@pytest.mark.parametrize("make", [by_stack, by_numbers, by_stacked, by_refits, by_number_refits])
 def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
     X, y = table()
     monkeypatch.setattr("venn.predictors.refits.LATE", 60)
@@ -58,15 +68,18 @@ def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
     began, begin = [], Ahead.__init__
     monkeypatch.setattr(Ahead, "__init__", lambda self, *given: (began.append(len(given[1])), begin(self, *given))[1])
     monkeypatch.setattr(ahead, "LONG", 1)
+    monkeypatch.setattr(Ahead, "begun", True)
     assert said(make(), X, y) == expected
-    assert began[0] == (57 if make is by_refits else 42), "the first 19 of 20, or seven tenths"
+    assert began == [57 if isinstance(make(), FittedAhead) else 42], "the first 19 of 20, or seven tenths"
     # In blocks, and saved in the middle of a fit.
-    if make is not by_refits:
-        model = make()
-        model.learn_many(X[:50], y[:50].tolist())
-        other = make()
-        other.restore(model.state)
-        assert said(other, X[50:], y[50:]) == expected[50:]
+    model = make()
+    if make in (by_stack, by_numbers):
+        model.learn_many(X[:58], y[:58].tolist())
+    else:
+        said(model, X[:58], y[:58])
+    other = make()
+    other.restore(model.state)
+    assert said(other, X[58:], y[58:]) == expected[58:]
 
 
 def test_who_cannot_begin_a_process_fits_when_it_is_due(monkeypatch):
@@ -90,6 +103,7 @@ def double(X, y):
 def test_a_fit_that_fails_is_made_here_and_says_why(monkeypatch):
     monkeypatch.setattr(ahead, "LONG", 1)
     X, y = table()
+    monkeypatch.setattr(Ahead, "begun", True)
     fits = Fits()
     fits.begin(broken, X, y)
     with pytest.raises(ValueError, match="X must be better"):
@@ -105,11 +119,13 @@ def test_one_process_at_a_time_and_none_is_left_behind(monkeypatch):
     assert running.runs
     fits.begin(double, X, y)
     assert fits.found is None
+    assert ahead.busy()
     process = running.process
     del running
     assert process.poll() is not None, "whoever is not waited for is stopped"
     fits.begin(double, X[:9], y)
     assert isinstance(fits.found, Ahead)
+    assert not fits.found.begun, "it is not waited for"
     assert (fits.to(double, X[:9], y) == 2 * X[:9]).all()
 
 

@@ -17,8 +17,9 @@ from zlib import crc32
 
 from venn.prediction import Floats
 
-LONG = 1000  # examples: a fit to fewer takes less time than another process needs to begin
+LONG = 500  # examples: a fit to fewer takes less time than another process needs to begin
 LOOK = 0.5  # seconds after which the other process looks whether it is still waited for
+BEGUN = b"+"  # what is written when the call begins
 CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.ahead import work; work()"
 
 Found = TypeVar("Found")
@@ -52,6 +53,12 @@ class Ahead:
         """Whether it is still at work."""
         return os.getpid() == self._owner and self.process.poll() is None
 
+    @property
+    def begun(self) -> bool:
+        """Whether it has come to the call, with all loaded that it needs."""
+        came = vars(self).get("_came")
+        return came is not None and os.fstat(came.fileno()).st_size > 0
+
     def result(self) -> Any:
         """Wait for the answer and return it, once; None if there is none, as when the call failed."""
         if os.getpid() != self._owner:  # a fork shares the file with whoever waits for it
@@ -63,7 +70,7 @@ class Ahead:
             if self.process.wait():
                 return None
             came.seek(0)
-            return pickle.load(came)
+            return pickle.load(came) if came.read(len(BEGUN)) == BEGUN else None
         except Exception:  # whatever was written is no answer, as where something else was printed before
             return None
         finally:
@@ -81,8 +88,12 @@ def work() -> None:
     """Make the call that stdin has, in the process that was begun for it."""
     Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     call, given = pickle.load(sys.stdin.buffer)
+    import sklearn.ensemble  # noqa: F401  # most of what fits load
+
     with os.fdopen(os.dup(1), "wb") as answer:
         os.dup2(2, 1)  # whatever the call prints is no part of the answer
+        answer.write(BEGUN)
+        answer.flush()
         pickle.dump(call(*given), answer)
 
 
@@ -94,6 +105,12 @@ def _end_with(parent: int) -> None:
 
 
 _latest: ref[Ahead] | None = None  # one is at work at a time, however many models there are
+
+
+def busy() -> bool:
+    """Whether a fit is being made ahead: another has to wait."""
+    running = None if _latest is None else _latest()
+    return running is not None and running.runs
 
 
 class Fits:
@@ -120,9 +137,8 @@ class Fits:
     def begin(self, make: Make[Any], X: Floats, labels: Any, *more: Any) -> None:
         """Let another process make the fit that `to` will be asked for, if that takes long and none is being made."""
         global _latest
-        running = None if _latest is None else _latest()
         # In a frozen program sys.executable is that program, which would begin again.
-        if len(X) < LONG or not sys.executable or getattr(sys, "frozen", False) or (running and running.runs):
+        if len(X) < LONG or not sys.executable or getattr(sys, "frozen", False) or busy():
             return
         key = _key(X, labels)
         if self._latest[0] != key:
@@ -132,12 +148,15 @@ class Fits:
                 self._latest, _latest = (key, begun), ref(begun)
 
     def to(self, make: Make[Found], X: Floats, labels: Any, *more: Any) -> Found:
-        """Return `make(X, labels, *more)`; what it raises is raised."""
+        """Return `make(X, labels, *more)`; what it raises is raised.
+
+        A process that has not come to the call yet is not waited for: here the fit is made in less time.
+        """
         key, (latest, found) = _key(X, labels), self._latest
         if latest != key:
             found = None
         if isinstance(found, Ahead):
-            found = found.result()
+            found = found.result() if found.begun else None
         self._latest = key, None
         if found is None:
             found = make(X, labels, *more)

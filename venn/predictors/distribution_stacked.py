@@ -9,6 +9,7 @@ import numpy as np
 
 from venn.distribution import PredictiveDistribution
 from venn.labels import Real
+from venn.machines.ahead import Fits, busy
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows, clean_row
 from venn.machines.kernel_ridge import KernelRidge, Lines
@@ -114,8 +115,14 @@ class StackedDistribution(Predictor):
         """Look at when it trains next; draw nothing yet."""
         self.space = Real()
         self._smoothing = Smoothing(self.seed)
-        self._next = None if self._history is None else self.schedule.next_training(self.n)
+        self._fits = Fits()
+        self._await(None if self._history is None else self.schedule.next_training(self.n))
         self._asked: tuple[bytes, tuple[Any, float, float]] | None = None  # the last object, as the machine takes it
+
+    def _await(self, time: int | None) -> None:
+        """Look forward to the next training, and after how many examples those are known that it fits to."""
+        known = None if time is None else self.schedule.settled(time)
+        self._next, self._known = time, known if known != time else None
 
     # --------------------------------------------------------------- predicting
 
@@ -183,15 +190,20 @@ class StackedDistribution(Predictor):
         if self._history is not None:
             self._history.append(row, np.array([label]), np.ones(1, np.bool_))
             if self.n == self._next:
-                self._next = self.schedule.next_training(self.n)
+                following = self.schedule.next_training(self.n)
+                self._await(following)
                 self._train(*self._history.examples)
-                if self._next is None:
+                if following is None:
                     self._history = None
+            elif self._known is not None and self.n >= self._known and not busy():
+                X, labels, _ = self._history.examples
+                self._fits.begin(NumberFit.of, dense(X[: self._known]), labels[: self._known], LANDMARKS)
+                self._known = None
 
     def _train(self, X: Any, labels: Any, calibrates: Any) -> None:
         """Fit to the examples that the schedule chooses, which must come first, and teach all to a new machine."""
         m = int(np.count_nonzero(~self.schedule.split(calibrates, np.random.default_rng(0))))
-        fit, offsets, spreads = NumberFit.of(dense(X[:m]), labels[:m], LANDMARKS)
+        fit, offsets, spreads = self._fits.to(NumberFit.of, dense(X[:m]), labels[:m], LANDMARKS)
         placed = fit.place(X)
         later = fit.around(placed[m:])
         offsets, spreads = (np.concatenate(both) for both in zip((offsets, spreads), later, strict=True))

@@ -12,6 +12,7 @@ from numpy.random import default_rng
 
 from venn.labels import HasLabels, space_of
 from venn.machines import frozen
+from venn.machines.ahead import busy
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import check_names
 from venn.parameters import has_methods
@@ -435,7 +436,7 @@ class Inductive(OnScores, Generic[Many]):
                 if self.n == self._next:
                     self._train(*self._history.examples)
                     trained = True
-                elif self._known is not None and self.n >= self._known:
+                elif self._known is not None and self.n >= self._known and not busy():
                     X, labels, _ = self._history.examples
                     self._machine.expect_rows(X[: self._known], labels[: self._known])
                     self._known = None

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from venn.labels import HasLabels, Real, checked_labels, space_of
-from venn.machines.ahead import Fits
+from venn.machines.ahead import Fits, busy
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
@@ -77,7 +77,7 @@ class FittedAnew(Predictor):
             if following is None:
                 self._history = None
             self._fit(X[:fitted_to], codes[:fitted_to])
-        elif self._known is not None and self.n >= self._known:
+        elif self._known is not None and self.n >= self._known and not busy():
             X, codes, _ = self._history.examples
             self._expect(X[: self._known], codes[: self._known])
             self._known = None
@@ -269,6 +269,44 @@ def label_array(classes: Sequence[Label]) -> Any:
 LATE, SHARE = 2000, 0.95  # from so many examples on, those after the first share are not fitted to
 
 
+class FittedAhead(FittedAnew):
+    """Base of those whose late fits another process makes: the examples of each are known before its time."""
+
+    first: int
+    growth: float
+    last: int
+
+    @property
+    def times(self) -> Schedule:
+        """It says when to fit."""
+        return PrefixRestart(self.first, self.growth, self.last)
+
+    def derive(self) -> None:
+        """Have nothing fitted ahead."""
+        super().derive()
+        self._fits = Fits()
+
+    def settled(self, time: int) -> int:
+        """Return to how many examples, the first ones, it is fitted at a time."""
+        return time if time < LATE else math.floor(SHARE * time)
+
+    def _made(self) -> tuple[Any, ...]:
+        """Return what makes a fit, of objects and labels and what else follows."""
+        raise NotImplementedError
+
+    def _take(self, fit: Any) -> None:
+        """Go on with a fit."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, codes: Any) -> None:
+        make, *more = self._made()
+        self._take(self._fits.to(make, dense(X), codes, *more))
+
+    def _expect(self, X: Any, codes: Any) -> None:
+        make, *more = self._made()
+        self._fits.begin(make, dense(X), codes, *more)
+
+
 def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners | None:
     if not isinstance(learners, Learners | None):
         raise ValueError(f"{name} must be Learners or None, got {learners!r}")
@@ -278,7 +316,7 @@ def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners 
 
 
 @component
-class Refits(FittedAnew):
+class Refits(FittedAhead):
     """A forest, boosted trees and a logistic regression, fitted anew again and again: experts for a mixture.
 
     For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit. They
@@ -328,11 +366,6 @@ class Refits(FittedAnew):
         _held_learners, own(lambda m: len(m.classes)), own(attrgetter("_features")), start=None
     )
 
-    @property
-    def times(self) -> Schedule:
-        """It says when to fit."""
-        return PrefixRestart(self.first, self.growth, self.last)
-
     def predict_one(self, x: Any) -> Floats:
         """Return the (3, c) probabilities for one object; NaN before the first fit."""
         return self._said(clean_row(x, self._features))[:, 0]
@@ -350,20 +383,11 @@ class Refits(FittedAnew):
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_row(x, self._features), np.array([self.space.encode(y)])
 
-    def derive(self) -> None:
-        """Have nothing fitted ahead."""
-        super().derive()
-        self._fits = Fits()
+    def _made(self) -> tuple[Any, ...]:
+        return Learners.fitted, len(self.classes)
 
-    def settled(self, time: int) -> int:
-        """Return to how many examples, the first ones, it is fitted at a time."""
-        return time if time < LATE else math.floor(SHARE * time)
-
-    def _fit(self, X: Any, codes: Integers) -> None:
-        self.learners = self._fits.to(Learners.fitted, dense(X), codes, len(self.classes))
-
-    def _expect(self, X: Any, codes: Integers) -> None:
-        self._fits.begin(Learners.fitted, dense(X), codes, len(self.classes))
+    def _take(self, fit: Any) -> None:
+        self.learners = fit
 
 
 def _held_fit(name: str, fit: Any, kind: Any, d: int | None) -> Any:
@@ -378,11 +402,12 @@ NORMAL = ndtri(LEVELS)
 
 
 @component
-class NumberRefits(FittedAnew):
-    """All labels, a forest whose leaves hold them, and a Gaussian process, fitted anew to all examples so far: experts.
+class NumberRefits(FittedAhead):
+    """All labels, a forest whose leaves hold them, and a Gaussian process, fitted anew again and again: experts.
 
     For a `DistributionMixture`. A prediction is an array with 100 quantiles for each of the three, NaN before the first
-    fit.
+    fit. They are fitted to all examples so far; where these are 2000 or more, to the first 95 %, by another process, as
+    `Refits` are.
 
     Parameters
     ----------
@@ -424,11 +449,6 @@ class NumberRefits(FittedAnew):
     forest: QuantileForest | None = state(_held_fit, QuantileForest, own(attrgetter("_features")), start=None)
     process: Process | None = state(_held_fit, Process, own(attrgetter("_features")), start=None)
 
-    @property
-    def times(self) -> Schedule:
-        """It says when to fit."""
-        return PrefixRestart(self.first, self.growth, self.last)
-
     def predict_one(self, x: Any) -> Floats:
         """Return the (3, 100) quantiles for one object; NaN before the first fit."""
         return self.predict_many(clean_row(x, self._features))[0]
@@ -449,9 +469,16 @@ class NumberRefits(FittedAnew):
         """Return the example as rows and labels, or raise what learning it would raise."""
         return clean_row(x, self._features), np.array([self.space.encode(y)])
 
-    def _fit(self, X: Any, labels: Any) -> None:
-        self.process = Process.fitted(X, labels, self.process)
-        self.forest = QuantileForest.fitted(X, labels)
+    def _made(self) -> tuple[Any, ...]:
+        return both_fitted, self.process
+
+    def _take(self, fit: Any) -> None:
+        self.process, self.forest = fit
+
+
+def both_fitted(X: Floats, labels: Floats, last: Process | None) -> tuple[Process, QuantileForest]:
+    """Return a process, by the last one, and a forest."""
+    return Process.fitted(X, labels, last), QuantileForest.fitted(X, labels)
 
 
 def _with_probabilities(name: str, predictor: Any) -> Any:
