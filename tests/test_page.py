@@ -19,9 +19,10 @@ import pytest
 from click.testing import CliRunner
 from page_cases import CLASSES, STATES, write, write_state
 
-from venn import cli
+from venn import Conformal, LeastSquaresSVM, Monitor, Panel, TransductiveVennAbers, cli
 from venn.labels import Classes
 from venn.machines import RBF, KernelRidge
+from venn.monitors import ClassDrift
 from venn.monitors.verdict import Verdict
 from venn.online import Online, files
 from venn.online.watch import Watch
@@ -347,8 +348,12 @@ def test_nothing_speaks_against_it_is_never_said_of_a_run_that_has_rung(tmp_path
         assert since.startswith("again: the last alarm" if state == "as claimed" else "since about answer 1,000")
     for anew, said in ((None, "Do not rely"), (change.step - 1, "Do not rely"), (change.step, "began anew")):
         watched.run.verdict = Verdict("changed", 1000, change, "probabilities", "", "changed", "abers", anew=anew)
-        assert said in first.head(watched)
-        assert f'class="status {"doubtful" if said == "began anew" else "changed"}"' in first.head(watched)
+        for shown in (first.head(watched), first.concluded(watched.run)):
+            assert f'class="status {"doubtful" if said == "began anew" else "changed"}"' in shown
+            assert said in shown
+        watched.run._standings["abers"] = watched.run.standing("abers")._replace(verdict=watched.run.verdict)
+        promised = "It did not hold until it began anew: " if said == "began anew" else "It does not hold now: "
+        assert promised in words.promise(watched.run, "abers")
 
 
 @pytest.mark.parametrize("state", ["as claimed", "too early to say", "changed"])
@@ -445,6 +450,23 @@ def test_alarms_in_one_line_each(tmp_path):
     assert sum(one.count for one in found) == sum(map(len, run.alarms.values())) > 30
     write_state(tmp_path / "calm.db", "as claimed")
     assert "Alarms: none" in first.alarms(fed(tmp_path / "calm.db").run)
+
+
+def test_the_first_screen_says_each_thing_once(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "run.db"
+    machine = LeastSquaresSVM(RBF(0.5), C=10, classes=CLASSES[:2])
+    watched = {"conformal": Monitor(CLASSES[:2], floor=0.8), "classes": ClassDrift(CLASSES[:2])}
+    with Online(Panel(conformal=Conformal(machine), abers=TransductiveVennAbers(machine)), watched, path) as online:
+        for step in range(330):
+            x = rng.normal(size=2)
+            online.ask(x, id=step)
+            online.answer(step, CLASSES[int((x[0] > 0) ^ (step >= 150))])
+    run = fed(path).run
+    assert run.verdict.state == "below the floor"
+    assert "; objects of class" in run.verdict.sentence
+    for once in ("below the floor, accuracy of at least", "objects of class"):
+        assert len(re.findall(once, first.head(fed(path)), flags=re.IGNORECASE)) == 1, once
+    assert {one.first["about"].startswith("floor") for one in words.rung(run, storms)} == {True, False}, "apart"
 
 
 def test_a_rate_of_few_answers_is_that_of_the_latest():

@@ -173,6 +173,10 @@ def bursts(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
     return _together(alarms, lambda name, alarm: (name, alarm["detector"], alarm["about"]))
 
 
+def _of(alarm: Snapshot) -> tuple[bool, bool]:
+    return alarm["about"] == ABOUT, str(alarm["about"]).startswith("floor, ")
+
+
 def _together(alarms: Iterable[tuple[str, Snapshot]], key: Callable[[str, Snapshot], Any]) -> list[Burst]:
     found, latest = [], dict[Any, Burst]()
     for name, alarm in alarms:
@@ -186,7 +190,7 @@ def _together(alarms: Iterable[tuple[str, Snapshot]], key: Callable[[str, Snapsh
 def storms(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
     """Return alarms of whatever rang in bursts, in order: one change makes many detectors ring, again and again.
 
-    Those about objects are apart: their steps are questions.
+    Those about objects are apart: their steps are questions. So are those about a floor, which mean something else.
 
     Examples
     --------
@@ -195,7 +199,7 @@ def storms(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
     >>> [(one.name, one.first["step"], one.more) for one in storms(rung)]
     [('sets', 7, '1 more until step 9'), ('abers', 5000, '')]
     """
-    return _together(sorted(alarms, key=lambda one: int(one[1]["step"])), lambda name, alarm: alarm["about"] == ABOUT)
+    return _together(sorted(alarms, key=lambda one: int(one[1]["step"])), lambda name, alarm: _of(alarm))
 
 
 class Crier:

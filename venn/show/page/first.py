@@ -14,10 +14,10 @@ from venn.show.notify import storms
 from venn.show.page import words
 from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.words import ago, clock, text
-from venn.show.view import Recent, counting, recent, unlabelled
+from venn.show.view import Recent, counting, recent, unlabelled, verdicts
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
-SHORT = {EARLY: "too early", USELESS: "guesses"}  # in a table
+SHORT = {EARLY: "too early", USELESS: "guesses", BELOW: "below floor"}  # in a table
 GRAVE = CHANGED, BELOW  # shown even where nothing arrives
 ALARMS, OUTCOMES, SPELLED, ROWS = 2, 40, 5, 6  # how many of each there are room for
 LEAST_RANGE, MARGIN = 0.2, 1.25  # of the bar of an error rate
@@ -91,7 +91,7 @@ def status(feed: Feed, now: float | None = None) -> Status:
     run = feed.run
     if run is None:
         return Status(WAITING, "", feed.complaint or "", "")
-    held = "" if run.verdict is None else str(_named(run, run.verdict))
+    held = "" if run.verdict is None else _said(run, run.verdict)
     if feed.complaint is not None:
         return Status(BROKEN, "", feed.complaint, held and f"before that: {held}")
     if not run.counts.asked and run.ended is None:
@@ -100,10 +100,7 @@ def status(feed: Feed, now: float | None = None) -> Status:
     if run.verdict is None:
         found = Status(EARLY, "", "no label has come yet", "")
     else:
-        verdict, rang = run.verdict, words.alarm_count(run) > 0
-        change, state = verdict.change, verdict.state
-        anew = state == CHANGED and change is not None and (verdict.anew or 0) >= change.step
-        found = Status(state, _since(run, verdict, now), held, "", rang, anew)
+        found = _judged_as(run, run.verdict, _since(run, run.verdict, now))
     if run.ended is not None:
         end = f"{clock(run.ended)}, {ago(now - run.ended)} ago"
         if found.state in GRAVE:
@@ -116,9 +113,18 @@ def status(feed: Feed, now: float | None = None) -> Status:
     return Status(SILENT, quiet, "", f"before that: {found.sentence}")
 
 
-def _named(run: FollowedRun, verdict: Verdict) -> Verdict | str:
-    """Return the verdict, with the name of its predictor where there are several."""
-    return verdict if len(run.names) > 1 else verdict.sentence
+def _judged_as(run: FollowedRun, verdict: Verdict, since: str) -> Status:
+    """Return what a verdict says of a run."""
+    rang = words.alarm_count(run) > 0
+    return Status(verdict.state, since, _said(run, verdict), "", rang, words.began_anew(verdict))
+
+
+def _said(run: FollowedRun, verdict: Verdict) -> str:
+    """Return the verdict, named where there are several predictors; which kinds others see stands in the next card."""
+    said = str(verdict) if len(run.names) > 1 else verdict.sentence
+    for kind in (one.kind for one in verdicts(run.drifts).values() if one.kind):
+        said = said.replace(f"; not like before: {kind}", "").replace(f"; {kind}", "")
+    return said
 
 
 def _since(run: FollowedRun, verdict: Verdict, now: float) -> str:
@@ -179,8 +185,7 @@ def concluded(run: FollowedRun) -> str:
     verdict = run.verdict
     if verdict is None:
         return ""
-    found = Status(verdict.state, "", str(_named(run, verdict)), "", words.alarm_count(run) > 0)
-    return banner(found, "") + lately(run)
+    return banner(_judged_as(run, verdict, ""), "") + lately(run)
 
 
 def lately(run: FollowedRun) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from venn.monitors.alarms import shares
 from venn.monitors.kind import ErrorKind, Judged
 from venn.monitors.kinds import SetKind, kind_of
-from venn.monitors.verdict import CHANGED
+from venn.monitors.verdict import BELOW, CHANGED, Verdict
 from venn.prediction import (
     CRPS,
     EACH_CLASS,
@@ -201,11 +201,18 @@ def promise(run: FollowedRun, name: str) -> str:
     guaranteed, found = run.standing(name).guaranteed, run.standing(name).verdict
     said = UNSEEN if guaranteed is None else GUARANTEES.get(guaranteed, MIXED)
     if found is not None and found.state == CHANGED:
-        said = f"<b class='alarm'>It does not hold now: {text(found.sentence, 1000)}.</b></p><p>{said}"
+        broke = "It did not hold until it began anew" if began_anew(found) else "It does not hold now"
+        said = f"<b class='alarm'>{broke}: {text(found.sentence, 1000)}.</b></p><p>{said}"
     late = "" if guaranteed in (None, NOTHING) else f"<p class='fine'>{LATE}</p>"
     watched = EVIDENCE if name in run.monitors else "Nothing bets against these claims: it has no monitor."
     made = f"<p class='fine'><b>{text(name)}</b> is <code>{text(run.predictors.get(name, '?'), 400)}</code></p>"
     return f"<p>{said}</p>{late}<p class='fine'>{watched}</p>{made}"
+
+
+def began_anew(verdict: Verdict) -> bool:
+    """Whether a predictor has begun anew since the change of its verdict."""
+    change = verdict.change
+    return verdict.state == CHANGED and change is not None and (verdict.anew or 0) >= change.step
 
 
 def rung(run: FollowedRun, together: Callable[[Iterable[tuple[str, Any]]], list[Burst]] = bursts) -> list[Burst]:
@@ -243,13 +250,14 @@ def alarms(run: FollowedRun, most: int = 20) -> str:
 def changes(run: FollowedRun) -> str:
     """Return a card of what has changed: the floor, the kinds, and the columns, with small pictures; or nothing."""
     set_floors, found = floors(run.snapshots), pictures(run.drifts)
-    if not run.drifts and not set_floors:
-        return ""
     said = "".join(
         f"<p{' class=alarm' if one['below'] else ''}>{f'{text(name)}: ' if len(run.names) > 1 else ''}"
         f"{text(one['sentence'], 600)}</p>"
         for name, one in set_floors.items()
+        if not one["below"] or run.verdict is None or (run.verdict.state, run.verdict.predictor) != (BELOW, name)
     )
+    if not run.drifts and not said:
+        return ""
     none = ": nothing is found in the latest examples" if run.drifts and not found else ""
     items = "".join(
         f"<div><p><b>{text(one.words, 300)}</b>, since {text(one.since)}</p>{picture(one)}</div>"
