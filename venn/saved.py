@@ -587,6 +587,13 @@ def held_float(name: str, value: Any, least: float = -np.inf) -> float:
     return value
 
 
+def held_positive(name: str, value: Any) -> float:
+    """Return a finite number > 0 of a state, or say that it is none."""
+    if not held_float(name, value) > 0:
+        raise ValueError(f"{name} must be > 0, got {value!r}")
+    return float(value)
+
+
 def held_array(name: str, value: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
     """Return an array of a state of this shape and type, or say what it must be."""
     if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != np.dtype(dtype):

@@ -191,7 +191,7 @@ class StackedDistribution(Predictor):
     def _train(self, X: Any, labels: Any, calibrates: Any) -> None:
         """Fit to the examples that the schedule chooses, which must come first, and teach all to a new machine."""
         m = int(np.count_nonzero(~self.schedule.split(calibrates, np.random.default_rng(0))))
-        fit, offsets, spreads = NumberFit.of(dense(X[:m]), labels[:m], LANDMARKS)
+        fit, offsets, spreads = NumberFit.of_all(dense(X[:m]), labels[:m], LANDMARKS)
         placed = fit.place(X)
         later = fit.around(placed[m:])
         offsets, spreads = (np.concatenate(both) for both in zip((offsets, spreads), later, strict=True))
