@@ -358,8 +358,7 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
             return CrossFold(scorer, scores, codes[calibration], weights[calibration])
 
         splits = list(disjoint_splits(self.cv, X, y, present, split_params))
-        folds: list[CrossFold] = Parallel(n_jobs=self.n_jobs)(delayed(fold)(*split) for split in splits)
-        return folds
+        return Parallel(n_jobs=self.n_jobs)(delayed(fold)(*split) for split in splits)
 
     def _estimator(self) -> Any:
         """Return the classifier, by default that of scikit-learn's `CalibratedClassifierCV`."""

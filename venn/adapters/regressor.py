@@ -299,8 +299,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
             return fold
 
         splits = list(disjoint_splits(self.cv, X, y, weights > 0, classes=False))
-        folds: list[NumbersFold] = Parallel(n_jobs=self.n_jobs)(delayed(trained)(*split) for split in splits)
-        return folds
+        return Parallel(n_jobs=self.n_jobs)(delayed(trained)(*split) for split in splits)
 
     def _ask(self, X: Any, read: Callable[[Any], Any], intervals: bool = False) -> Any:
         check_is_fitted(self)

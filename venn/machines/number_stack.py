@@ -278,8 +278,7 @@ def _chosen(placed: Floats, targets: Floats, unseen: Floats, shares: Floats) -> 
 
 def _inverse(gram: Floats, C: float) -> Floats:
     """Return the inverse of the kernel of m landmarks with a ridge."""
-    found: Floats = cho_solve(cho_factor(gram + np.eye(len(gram)) / C, lower=True), np.eye(len(gram)))
-    return found
+    return cho_solve(cho_factor(gram + np.eye(len(gram)) / C, lower=True), np.eye(len(gram)))
 
 
 def _ridge(inverse: Floats, targets: Floats) -> tuple[Floats, float, Floats]:

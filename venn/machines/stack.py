@@ -289,8 +289,7 @@ class BaseStack(Saved):
 
     def score_rows(self, rows: Any) -> Floats:
         """Return the scores of n objects: (n, c) of classes, or (n, 2) forecasts and spreads."""
-        found: Floats = np.tile(self.before, (len(rows), 1)) if self.fit is None else self.fit.scores(rows)
-        return found
+        return np.tile(self.before, (len(rows), 1)) if self.fit is None else self.fit.scores(rows)
 
 
 def _held_learners(name: str, learners: Any) -> Learners:

@@ -213,9 +213,8 @@ def _loss(name: str, value: Any) -> Loss:
         if value not in WORDS:
             raise ValueError(f"{name} must be {' or '.join(map(repr, WORDS))}, Cost(...) or a loss, got {value!r}")
         return WORDS[value]()
-    found: Loss = with_methods(name, value, "'accuracy', 'coverage', Cost(...) or a loss", "risk", "loss", "said",
+    return with_methods(name, value, "'accuracy', 'coverage', Cost(...) or a loss", "risk", "loss", "said",
                                has=["name"])  # fmt: skip
-    return found
 
 
 @component
@@ -272,8 +271,7 @@ class Floor(Parameters):
 
 def floor_of(name: str, value: Any) -> Floor:
     """Return a floor; a number is one on accuracy."""
-    found: Floor = instance(name, Floor(value) if is_number(value) else value, Floor, "a Floor or a number in (0, 1)")
-    return found
+    return instance(name, Floor(value) if is_number(value) else value, Floor, "a Floor or a number in (0, 1)")
 
 
 @component
