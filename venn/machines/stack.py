@@ -20,7 +20,7 @@ from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.sparse import SparseRows
 from venn.machines.trees import FlatTrees
-from venn.parameters import integer, optional
+from venn.parameters import instance, integer, optional
 from venn.prediction import Floats, Integers
 from venn.saved import Saved, base, component, held_codes, held_finite, held_int, held_rows, own, param, state
 
@@ -292,12 +292,6 @@ class BaseStack(Saved):
         return np.tile(self.before, (len(rows), 1)) if self.fit is None else self.fit.scores(rows)
 
 
-def _held_learners(name: str, learners: Any) -> Learners:
-    if not isinstance(learners, Learners):
-        raise ValueError(f"{name} must be Learners, got {learners!r}")
-    return learners
-
-
 @component
 class Fit(Saved):
     """What a stack has fitted: its parts, and how they are put together.
@@ -313,7 +307,7 @@ class Fit(Saved):
     biases : (c,) float64
     """
 
-    learners: Learners = param(_held_learners)
+    learners: Learners = param(instance, Learners, "Learners")
     columns: Floats = param(held_finite, own(lambda fit: (fit.learners.scale.shape[-1], np.shape(fit.columns)[-1])))
     coefficients: Floats = param(held_finite, own(lambda fit: (len(PENALTIES), fit.learners.c, fit.columns.shape[1])))
     bases: Floats = param(held_finite, own(lambda fit: (len(PENALTIES), fit.learners.c)))

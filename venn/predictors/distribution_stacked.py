@@ -38,10 +38,6 @@ def _held_ridge(name: str, ridge: Any, n: int) -> KernelRidge:
     return ridge
 
 
-def _checked_scale(name: str, scale: Any) -> Any:
-    return checked_scale("scale", scale)
-
-
 def first_ridge(scale: Any) -> KernelRidge:
     """Return the machine before the first training."""
     return KernelRidge(MultiscaleLaplacian(), C, scale=scale)
@@ -96,7 +92,7 @@ class StackedDistribution(Predictor):
     """
 
     schedule: Schedule = param(checked_schedule, default=Prefix(0.6, first=125))
-    scale: ScaleLike = param(_checked_scale, default=Scale(teach=True))
+    scale: ScaleLike = param(checked_scale, default=Scale(teach=True))
     seed: int = param(integer, 0, default=0)
 
     n: int = state(held_int, start=0)
