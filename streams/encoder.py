@@ -190,8 +190,7 @@ class Column:
     def _written(self, cell: str) -> float:
         gap = self.gap(cell)
         try:
-            number: float = self.kind.read("" if gap else with_point(cell, self.kind) if self.comma else cell)
-            return number
+            return self.kind.read("" if gap else with_point(cell, self.kind) if self.comma else cell)
         except Refused as error:
             if not gap:
                 raise

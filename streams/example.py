@@ -245,10 +245,9 @@ class Stream:
 
     def altered(self, X: Any, y: Any, step: str, kind: Any = None, **facts: Floats) -> Stream:
         """Return a stream of other examples, with one step more in its repr: a `Stream`, or one with facts."""
-        made: Stream = (Stream if kind is None else kind)(
+        return (Stream if kind is None else kind)(
             X, y, self.classes, self.features, self.name, self.scaling, _steps=self._steps + step, **facts
         )
-        return made
 
 
 def _rebuild(kind: Any, *state: Any) -> Any:

@@ -13,6 +13,8 @@ import time
 import traceback
 from contextlib import closing
 
+import pytest
+
 import streams
 from venn import cli
 
@@ -27,6 +29,13 @@ TABLES = (
     ("alarms", "predictor, number, step, alarm"),
 )
 LIVING = []  # what a test that fails leaves behind
+
+
+@pytest.fixture(autouse=True)
+def nobody_survives():
+    yield
+    while LIVING:
+        LIVING[-1].send(signal.SIGKILL).end()
 
 
 def events(n, seed=0):

@@ -96,33 +96,25 @@ def test_files_of_the_same_name_have_a_line_each(run, fruit, tmp_path):
     assert lines == [[title, "deleted"] for title in titles]
 
 
-def test_a_replay_that_fails_is_told_and_the_others_are_printed(run, fruit, monkeypatch):
-    opened = Learning.open
-
-    def open_but(self, data, shuffle):
-        if shuffle == 1:
-            raise ValueError("this order is not to my liking")
-        return opened(self, data, shuffle)
-
-    monkeypatch.setattr(Learning, "open", open_but)
-    done = run("fruit.csv", "--label", "fruit", "--predictors", "deleted", "--tune", 0, "--shuffles", 2)
-    assert done.exit_code == 1
-    assert "fruit deleted" in done.stdout
-    assert "failed: fruit, shuffle 1: this order is not to my liking" in done.stderr
-    assert "1 of 2 replays failed" in done.stderr
-
-
-def test_what_was_done_before_an_interrupt_is_printed(run, fruit, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (ValueError("this order is not to my liking"), 1,
+         ["failed: fruit, shuffle 1: this order is not to my liking", "1 of 2 replays failed"]),
+        (KeyboardInterrupt(), 130, ["interrupted: the table is that of the replays until then"]),
+    ],
+)  # fmt: skip
+def test_what_was_done_before_a_failure_or_an_interrupt_is_printed(run, fruit, monkeypatch, error, code, said):
     def open_but(self, data, shuffle, opened=Learning.open):
         if shuffle == 1:
-            raise KeyboardInterrupt
+            raise error
         return opened(self, data, shuffle)
 
     monkeypatch.setattr(Learning, "open", open_but)
     done = run("fruit.csv", "--label", "fruit", "--predictors", "deleted", "--tune", 0, "--shuffles", 2)
-    assert done.exit_code == 130
+    assert done.exit_code == code
     assert "fruit deleted" in done.stdout
-    assert "interrupted: the table is that of the replays until then" in done.stderr
+    assert [text for text in said if text not in done.stderr] == []
 
 
 @pytest.mark.parametrize(

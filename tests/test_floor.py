@@ -191,7 +191,7 @@ def test_saved_and_resumed_goes_on_to_the_bit():
     assert pack(again) == pack(whole)
     with pytest.raises(ValueError, match="floor_watch must"):
         venn.Monitor(CLASSES, floor=0.8).restore(fed(venn.Monitor(CLASSES)).state)
-    with pytest.raises(ValueError, match="bets must be those of"):
+    with pytest.raises(ValueError, match="bets must be one like"):
         FloorWatch(0.9).restore(FloorWatch(0.8).state)
 
 

@@ -69,7 +69,7 @@ def test_ranks_after_a_training_are_those_of_machines_taught_anew_with_each_labe
     X, y = stream(94, seed=3)
     model = learned(StackedDistribution(Prefix(0.5, first=80)), X[:93], y[:93])
     prediction = model.predict_one(X[93])
-    fit, offsets, spreads = NumberFit.of(X[:40], y[:40], 2000)
+    fit, offsets, spreads = NumberFit.of_all(X[:40], y[:40], 2000)
     later = fit.around(fit.place(X[40:]))
     assert np.ptp(spreads) > 0
     offsets, spreads = np.append(offsets, later[0]), np.append(spreads, later[1])
@@ -103,7 +103,7 @@ def test_a_stack_is_fitted_as_defined(jump, seed):
     """Where trees have no weight, and where they have; with a spread that differs."""
     X, y = stream(60, seed)
     y += jump * (X[:, 0] > 5.0003) * (X[:, 1] > 0)
-    fit, offsets, spreads = NumberFit.of(X[:45], y[:45], 2000)
+    fit, offsets, spreads = NumberFit.of_all(X[:45], y[:45], 2000)
     expected = naive.fitted(fit.place(X[:45]), y[:45], number_stack.TREES, number_stack.ROUNDS)(fit.place(X))
     assert fit.scores(X) == pytest.approx(expected, abs=1e-8)
     assert len(offsets) == len(spreads) == 45
@@ -113,7 +113,7 @@ def test_a_stack_is_fitted_as_defined(jump, seed):
 
 def test_a_damaged_fit_is_refused():
     X, y = stream(25)
-    fit = NumberFit.of(X, y, 2000)[0]
+    fit = NumberFit.of(X, y, 2000)
     for name, value in (
         ("factors", np.ones(2)), ("columns", np.full((3, 25), np.nan)), ("coefficients", np.ones(3)),
         ("weights", np.ones(3)), ("base", np.nan), ("center", np.inf), ("C", 0.0), ("unit", 0.0), ("spread", -1.0),

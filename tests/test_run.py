@@ -20,7 +20,7 @@ from urllib.request import urlopen
 import pytest
 from click.testing import CliRunner
 from ports import free_port
-from run_cases import CLASSES, LIVING, OPTIONS, Life, counts, events, left, line, parts, printed, until
+from run_cases import CLASSES, OPTIONS, Life, counts, events, left, line, nobody_survives, parts, printed, until  # noqa: F401
 
 import streams
 import venn
@@ -32,13 +32,6 @@ from venn.online.loop import Online
 from venn.online.watch import Watch
 
 N = 160
-
-
-@pytest.fixture(autouse=True)
-def nobody_survives():
-    yield
-    while LIVING:
-        LIVING[-1].send(signal.SIGKILL).end()
 
 
 @pytest.fixture

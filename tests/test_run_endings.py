@@ -13,7 +13,7 @@ import sys
 
 import pytest
 from ports import free_port
-from run_cases import CLASSES, LIVING, OPTIONS, Life, counts, events, left, line, parts, printed, until
+from run_cases import CLASSES, OPTIONS, Life, counts, events, left, line, nobody_survives, parts, printed, until  # noqa: F401
 
 import streams
 from streams import lines
@@ -24,13 +24,6 @@ from venn.cli.commands import Ending
 from venn.cli.service import Service
 
 MESSAGES = 6  # examples; with the answers that come alone some more messages
-
-
-@pytest.fixture(autouse=True)
-def nobody_survives():
-    yield
-    while LIVING:
-        LIVING[-1].send(signal.SIGKILL).end()
 
 
 class Pressing(Ending):

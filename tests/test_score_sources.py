@@ -46,6 +46,14 @@ def expected_forecast(rows, y, test_scores):
     return naive.forecast(naive.platt, scores, [CLASSES.index(y[i]) for _, i in rows], test_scores)
 
 
+def says_then_learns(model, rows, y, n, test_scores):
+    """Compare the forecast of example n with Platt scaling of rows (score, example), and learn it."""
+    x = examples()[0][n]
+    expected = expected_forecast(rows, y, test_scores)
+    np.testing.assert_allclose(model.predict_one(x).proba, expected, rtol=0, atol=1e-7)
+    model.learn_one(x, y[n])
+
+
 def test_scores_held_out_by_a_fixed_assignment():
     """Each example is drawn into the calibration set once; the machine is trained at 4, 8, 16 and 32."""
     X, y = examples()
@@ -55,9 +63,7 @@ def test_scores_held_out_by_a_fixed_assignment():
         size = max((t for t in (0, 4, 8, 16, 32) if t <= n), default=0)
         machine = trained(X, y, [i for i in range(size) if not calibrates[i]])
         rows = [(machine.scores(X[i]), i) for i in range(n) if calibrates[i]] if machine.n else []
-        expected = expected_forecast(rows, y, machine.scores(X[n]))
-        np.testing.assert_allclose(model.predict_one(X[n]).proba, expected, rtol=0, atol=1e-7)
-        model.learn_one(X[n], y[n])
+        says_then_learns(model, rows, y, n, machine.scores(X[n]))
 
 
 def test_scores_held_out_after_each_training():
@@ -67,9 +73,7 @@ def test_scores_held_out_after_each_training():
         size = max((t for t in (0, 5, 7, 10, 15, 22, 33) if t <= n), default=0)
         machine = trained(X, y, range(size))
         rows = [(machine.scores(X[i]), i) for i in range(size, n)] if size else []
-        expected = expected_forecast(rows, y, machine.scores(X[n]))
-        np.testing.assert_allclose(model.predict_one(X[n]).proba, expected, rtol=0, atol=1e-7)
-        model.learn_one(X[n], y[n])
+        says_then_learns(model, rows, y, n, machine.scores(X[n]))
 
 
 def test_cross_fitted_scores():
@@ -83,9 +87,7 @@ def test_cross_fitted_scores():
         for k in range(3):
             machine = trained(X, y, [i for i in range(size) if fold[i] != k])
             rows += [(machine.scores(X[i]), i) for i in range(n) if fold[i] == k and machine.n]
-        expected = expected_forecast(rows, y, trained(X, y, range(n)).scores(X[n]))
-        np.testing.assert_allclose(model.predict_one(X[n]).proba, expected, rtol=0, atol=1e-7)
-        model.learn_one(X[n], y[n])
+        says_then_learns(model, rows, y, n, trained(X, y, range(n)).scores(X[n]))
 
 
 def test_a_scorer_fitted_elsewhere():
@@ -94,9 +96,7 @@ def test_a_scorer_fitted_elsewhere():
     model = venn.Scaler(scorer, venn.maps.Platt(), venn.predictors.HeldOutScores())
     for n in range(15, len(X)):
         rows = [(scorer.scores(X[i]), i) for i in range(15, n)]
-        expected = expected_forecast(rows, y, scorer.scores(X[n]))
-        np.testing.assert_allclose(model.predict_one(X[n]).proba, expected, rtol=0, atol=1e-7)
-        model.learn_one(X[n], y[n])
+        says_then_learns(model, rows, y, n, scorer.scores(X[n]))
     with pytest.raises(TypeError, match="machine must be"):
         venn.Scaler(scorer, venn.maps.Platt())
 

@@ -412,7 +412,7 @@ def base(kind: type[Made]) -> type[Made]:
     made.declared = tuple(field for field in fields if not field.learned)
     made.learned_as = tuple(field for field in fields if field.learned)
     made.learns = made.learns or bool(made.learned_as)
-    if "__eq__" not in vars(kind):
+    if "__eq__" not in vars(kind) and kind.__hash__ is not None:  # else its base compares content that changes
         equal, hashed = (object.__eq__, object.__hash__) if made.learns else (_equal, _hash)
         made.__eq__, made.__hash__ = equal, hashed  # type: ignore[method-assign, assignment]
     made.foreign = frozenset(field.name for field in fields if field.foreign)
@@ -587,6 +587,13 @@ def held_float(name: str, value: Any, least: float = -np.inf) -> float:
     return value
 
 
+def held_positive(name: str, value: Any) -> float:
+    """Return a finite number > 0 of a state, or say that it is none."""
+    if not held_float(name, value) > 0:
+        raise ValueError(f"{name} must be > 0, got {value!r}")
+    return float(value)
+
+
 def held_array(name: str, value: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
     """Return an array of a state of this shape and type, or say what it must be."""
     if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != np.dtype(dtype):
@@ -614,6 +621,13 @@ def held_codes(name: str, value: Any, shape: tuple[int, ...], least: int, below:
 def held_like(name: str, value: Any, pattern: Any) -> Any:
     """Return an object of a state that is of the same class as another one, or say that it is not."""
     if type(value) is not type(pattern):
+        raise ValueError(f"{name} must be one like {pattern!r}, got {value!r}")
+    return value
+
+
+def held_twin(name: str, value: Any, pattern: Any) -> Any:
+    """Return a part of a state that has the parameters of another one, or say what it must be."""
+    if type(value) is not type(pattern) or (pattern is not None and not same(value.parameters, pattern.parameters)):
         raise ValueError(f"{name} must be one like {pattern!r}, got {value!r}")
     return value
 

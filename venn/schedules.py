@@ -96,8 +96,7 @@ def periods(schedule: Schedule, n: int) -> tuple[int, ...]:
 
 def checked_schedule(name: str, schedule: Any) -> Schedule:
     """Return the schedule, or say what is wrong with it."""
-    found: Schedule = instance(name, schedule, Schedule, "a schedule object, such as PrefixRestart()")
-    return found
+    return instance(name, schedule, Schedule, "a schedule object, such as PrefixRestart()")
 
 
 class Periods(Schedule):

@@ -158,8 +158,7 @@ def _waiting(given: str, thing: str, passed: str, learns: bool) -> Callable[...,
     return waiting"""
     room: dict[str, Any] = {}
     exec(compile(code, __file__, "exec"), room)  # as dataclasses make their methods
-    made: Callable[..., FunctionType] = room["made"]
-    return made
+    return room["made"]
 
 
 def one_turn(things: Iterable[Any]) -> Turn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, Self
 
@@ -77,6 +78,7 @@ class Responses(FrozenScorer):
         return block  # the estimator has been asked
 
 
+@dataclass(eq=False, repr=False)
 class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Probabilities with bounds from any classifier of scikit-learn, by Venn-Abers.
 
@@ -184,15 +186,11 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
     300
     """
 
-    _answers: Abers
-
-    def __init__(
-        self, estimator: Any = None, *, cv: Any = 5, merge: Merge | None = None, n_jobs: int | None = None
-    ) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.cv = cv
-        self.merge = merge
+    estimator: Any = None
+    _: KW_ONLY
+    cv: Any = 5
+    merge: Merge | None = None
+    n_jobs: int | None = None
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
         return {"allow_nan": checks.takes(self._estimator(), "allow_nan")}
@@ -358,8 +356,7 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
             return CrossFold(scorer, scores, codes[calibration], weights[calibration])
 
         splits = list(disjoint_splits(self.cv, X, y, present, split_params))
-        folds: list[CrossFold] = Parallel(n_jobs=self.n_jobs)(delayed(fold)(*split) for split in splits)
-        return folds
+        return Parallel(n_jobs=self.n_jobs)(delayed(fold)(*split) for split in splits)
 
     def _estimator(self) -> Any:
         """Return the classifier, by default that of scikit-learn's `CalibratedClassifierCV`."""

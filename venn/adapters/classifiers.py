@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -187,6 +188,7 @@ class KeepsTheBag(LearnsInTurn):
 # For scikit-learn: transductive Venn and conformal predictors over an exact support vector machine.
 
 
+@dataclass(eq=False, repr=False)
 class VennClassifier(FromOdds, KeepsTheBag):
     """Transductive Venn predictor over an exact support vector machine, for scikit-learn.
 
@@ -265,20 +267,12 @@ class VennClassifier(FromOdds, KeepsTheBag):
     ((3,), True)
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        C: float = 1.0,
-        *,
-        svm: Callable[..., Machine] | None = None,
-        taxonomy: Taxonomy | None = None,
-        rule: Rule | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.svm = svm
-        self.taxonomy = taxonomy
-        self.rule = rule
+    kernel: Kernel | None = None
+    C: float = 1.0
+    _: KW_ONLY
+    svm: Callable[..., Machine] | None = None
+    taxonomy: Taxonomy | None = None
+    rule: Rule | None = None
 
     def _predictor(self, machine: Machine) -> TransductiveVenn:
         return TransductiveVenn(machine, self.taxonomy, RowMean() if self.rule is None else self.rule)
@@ -317,6 +311,7 @@ class VennClassifier(FromOdds, KeepsTheBag):
         return self.classes_[best]
 
 
+@dataclass(eq=False, repr=False)
 class ConformalClassifier(FromPValues, KeepsTheBag):
     """Transductive conformal predictor over an exact support vector machine, for scikit-learn.
 
@@ -412,30 +407,17 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
 
     usual = LeastSquaresSVM
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        C: float = 1.0,
-        *,
-        svm: Callable[..., Machine] | None = None,
-        measure: Measure | None = None,
-        alpha: float = 0.1,
-        adaptive: bool = False,
-        label_conditional: bool = False,
-        smoothed: bool = True,
-        seed: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.svm = svm
-        self.measure = measure
-        self.alpha = alpha
-        self.adaptive = adaptive
-        self.label_conditional = label_conditional
-        self.smoothed = smoothed
-        self.seed = seed
-        self.random_state = random_state
+    kernel: Kernel | None = None
+    C: float = 1.0
+    _: KW_ONLY
+    svm: Callable[..., Machine] | None = None
+    measure: Measure | None = None
+    alpha: float = 0.1
+    adaptive: bool = False
+    label_conditional: bool = False
+    smoothed: bool = True
+    seed: int = 0
+    random_state: Any = None
 
     def _predictor(self, machine: Machine) -> Conformal | Adaptive:
         share("alpha", self.alpha)

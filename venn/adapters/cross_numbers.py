@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ FORESTS = frozenset({
 })  # fmt: skip
 
 
+@dataclass(eq=False, repr=False)
 class LeafQuantiles(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Quantiles of the labels in the leaves that an object falls into: a quantile regression forest.
 
@@ -57,9 +59,8 @@ class LeafQuantiles(RegressorMixin, BaseEstimator):  # type: ignore[misc]
            [ 9., 11.]])
     """
 
-    def __init__(self, forest: Any, levels: Sequence[float]) -> None:
-        self.forest = forest
-        self.levels = levels
+    forest: Any
+    levels: Sequence[float]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train a copy of the forest, and keep which labels are in which leaf."""

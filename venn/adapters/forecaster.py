@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +17,7 @@ from venn.prediction import Floats, Label
 from venn.turns import turn_of
 
 
+@dataclass(eq=False, repr=False)
 class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     """The `Forecaster` for scikit-learn: probabilities, intervals, sets and a verdict, with nothing to choose.
 
@@ -96,24 +98,14 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     'too early to say'
     """
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        transductive: int = 2000,
-        last: int | None = None,
-        first: int | None = None,
-        alpha: float = 0.1,
-        level: float = 0.01,
-        on_change: str = "keep",
-    ) -> None:
-        self.scorer = scorer
-        self.transductive = transductive
-        self.last = last
-        self.first = first
-        self.alpha = alpha
-        self.level = level
-        self.on_change = on_change
+    scorer: Any = None
+    _: KW_ONLY
+    transductive: int = 2000
+    last: int | None = None
+    first: int | None = None
+    alpha: float = 0.1
+    level: float = 0.01
+    on_change: str = "keep"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

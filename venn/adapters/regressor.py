@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ from venn.turns import turn_of
 SHARE = 5  # of the examples that are fitted one in so many fixes the scale
 
 
+@dataclass(eq=False, repr=False)
 class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Calibrated predictive distributions of any regressor, or of exact kernel ridge regression, for scikit-learn.
 
@@ -134,25 +136,18 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
     (100, 2, 2)
     """
 
-    predictor_: ConformalDistribution
-    _cross: CrossNumbers
-
-    def __init__(
-        self, estimator: Any = None, *, method: str = "spread", spread: Any = None, cv: Any = 5,
-        n_jobs: int | None = None, kernel: Kernel | None = None, C: float = 10.0, alpha: float = 0.1,
-        first: int | None = None, seed: int = 0, random_state: Any = None,
-    ) -> None:  # fmt: skip
-        self.estimator = estimator
-        self.method = method
-        self.spread = spread
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.kernel = kernel
-        self.C = C
-        self.alpha = alpha
-        self.first = first
-        self.seed = seed
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    method: str = "spread"
+    spread: Any = None
+    cv: Any = 5
+    n_jobs: int | None = None
+    kernel: Kernel | None = None
+    C: float = 10.0
+    alpha: float = 0.1
+    first: int | None = None
+    seed: int = 0
+    random_state: Any = None
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
         return {} if self.estimator is None else {"allow_nan": checks.takes(self.estimator, "allow_nan")}
@@ -253,7 +248,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
                 found = getattr(cross.folds[0].scorer.first, name, None)
                 if found is not None:
                     setattr(self, name, found)
-        self._cross = cross
+        self._cross: CrossNumbers = cross
         return self
 
     @property
@@ -299,8 +294,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
             return fold
 
         splits = list(disjoint_splits(self.cv, X, y, weights > 0, classes=False))
-        folds: list[NumbersFold] = Parallel(n_jobs=self.n_jobs)(delayed(trained)(*split) for split in splits)
-        return folds
+        return Parallel(n_jobs=self.n_jobs)(delayed(trained)(*split) for split in splits)
 
     def _ask(self, X: Any, read: Callable[[Any], Any], intervals: bool = False) -> Any:
         check_is_fitted(self)

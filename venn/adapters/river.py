@@ -105,8 +105,7 @@ class Points(TakesTurns):
     def _table(self, X: Any) -> list[dict[Any, Any]]:
         """Return the rows of a data frame as dicts."""
         if hasattr(X, "iloc"):  # pandas, whose columns may have names of any type
-            rows: list[dict[Any, Any]] = X.to_dict("records")
-            return rows
+            return X.to_dict("records")
         try:
             import narwhals
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ def _gives_intervals(estimator: ProbabilitySVC) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False)
 class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classifier with calibrated probabilities and Venn bounds, for scikit-learn.
 
@@ -149,38 +151,21 @@ class ProbabilitySVC(FromProbabilities, ClassifierMixin, BaseEstimator):  # type
     True
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-5,
-        cache_size: float = 200,
-        max_iter: int = -1,
-        method: Any = None,
-        cv: Any = 5,
-        n_jobs: int | None = None,
-        probability: Any = True,
-        random_state: Any = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.method = method
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.probability = probability
-        self.random_state = random_state
+    _: KW_ONLY
+    C: float = 1.0
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    tol: float = 1e-5
+    cache_size: float = 200
+    max_iter: int = -1
+    method: Any = None
+    cv: Any = 5
+    n_jobs: int | None = None
+    probability: Any = True
+    random_state: Any = None
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
         return {"pairwise": self.kernel == "precomputed"}

@@ -149,8 +149,7 @@ def in_form(x: Any, features: int | None, sparse: bool) -> Floats | SparseRows:
 
 def known(values: Floats, missing: bool) -> Bools:
     """Return which values may stand in an object: finite ones, and NaN if `missing`."""
-    fine: Bools = ~np.isinf(values) if missing else np.isfinite(values)
-    return fine
+    return ~np.isinf(values) if missing else np.isfinite(values)
 
 
 def _converted(x: Any) -> Floats:

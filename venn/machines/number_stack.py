@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -11,16 +12,14 @@ from threadpoolctl import threadpool_limits
 
 from venn._compiled.rows import landmark_scores
 from venn.labels import Real
-from venn.machines.ahead import Fits
-from venn.machines.frozen import clean_row
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
-from venn.machines.stack import FARTHEST, dense, kernel_rows
+from venn.machines.stack import FARTHEST, BaseStack, dense, kernel_rows
 from venn.machines.trees import FlatTrees
 from venn.parameters import integer
 from venn.prediction import Floats
-from venn.saved import Saved, held_finite, held_float, held_int, saved
+from venn.saved import Saved, component, held_finite, held_float, held_positive, own, param
 
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.1, 1.0, 10.0, 100.0)  # of the kernel machine
@@ -33,106 +32,18 @@ LEAF = 8  # examples at least in a leaf of the forest of spreads
 BLENDS = np.array([0.1, 0.3, 0.5, 0.7, 1.0])  # shares of the mean in the spread
 
 
-@saved
-class NumberStack(Saved):
-    """A forest, boosted trees and a kernel machine in one scorer of numbers, which also says how far off it may be.
-
-    It is fitted to many examples at once, by an inductive predictor: see `InductiveDistribution`. The forecast is a sum
-    of what the trees say, each times a weight >= 0, and a kernel ridge regression on what they leave. The weights and
-    the penalty are those of the smallest error on examples that each part has not seen, all of them among those that
-    train. The spread is what another forest says of the absolute errors on such examples, drawn to their mean as far as
-    that fits them better.
-
-    Copies that `fresh` makes of one stack share what is fitted to the same examples: the second costs nothing.
-
-    Parameters
-    ----------
-    landmarks : int >= 1, default 2000
-        Most examples that the kernel machine learns: time for an object and memory grow with it.
-
-    Attributes
-    ----------
-    learned : int
-        Number of examples that it is fitted to.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not as described.
-
-    Examples
-    --------
-    >>> import venn
-    >>> from venn.schedules import Prefix
-    >>> model = venn.predictors.InductiveDistribution(NumberStack(), schedule=Prefix(0.7, first=60))
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(80, 2))
-    >>> model.learn_many(X, 3 * X[:, 0])
-    >>> bool(4 < model.predict_one([2.0, 0.0]).label < 8)
-    True
-    """
-
-    classes = ()
-    space = Real()
-
-    def __init__(self, landmarks: int = 2000) -> None:
-        self.landmarks = integer("landmarks", landmarks, 1)
-        self.learned = 0
-        self.features: int | None = None
-        self.fit: NumberFit | None = None
-        self.fits = Fits()
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """What is fitted."""
-        return {"learned": self.learned, "features": self.features, "fit": self.fit}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it is not a possible one."""
-        super().restore(state)
-        self.learned, self.fit = held_int("learned", state["learned"]), state["fit"]
-        self.features = None if state["features"] is None else held_int("features", state["features"], 1)
-        if not isinstance(self.fit, NumberFit | None) or (self.fit is None) != (self.learned == 0):
-            raise ValueError(f"fit must be what {self.learned} examples are fitted by, got {self.fit!r}")
-        if self.fit is not None and self.fit.features != self.features:
-            raise ValueError(f"fit must be of {self.features} features, got {self.fit.features}")
-
-    def fresh(self) -> Self:
-        """Return one that is fitted to nothing."""
-        new = type(self)(self.landmarks)
-        new.fits = self.fits
-        return new
-
-    def fit_rows(self, X: Any, labels: Floats) -> None:
-        """Fit all parts to (n, d) objects and (n,) labels, n >= 1, and forget what was fitted before.
-
-        Raises
-        ------
-        NotConverged
-            A part cannot be fitted.
-        """
-        X = dense(X)
-        found = self.fits.to(NumberFit.of, X, labels, self.landmarks)[0]
-        self.fit, self.learned, self.features = found, len(X), X.shape[1]
-
-    def expect_rows(self, X: Any, labels: Floats) -> None:
-        """Let the fit to these examples begin, in another process: no answer depends on it."""
-        self.fits.begin(NumberFit.of, dense(X), labels, self.landmarks)
-
-    def scores(self, x: Any) -> Floats:
-        """Return the (2,) forecast and spread for one object; 0 and 1 before anything is fitted."""
-        return self.score_rows(clean_row(x, self.features, None, False))[0]
-
-    def score_rows(self, rows: Any) -> Floats:
-        """Return the (n, 2) forecasts and spreads for n objects."""
-        if self.fit is None:
-            return np.tile([0.0, 1.0], (len(rows), 1))
-        return self.fit.scores(rows)
+D = own(attrgetter("features"))
 
 
-@saved
+def _held_trees(name: str, trees: Any, d: int) -> Any:
+    if not isinstance(trees, FlatTrees | None) or (trees is not None and trees.features != d):
+        raise ValueError(f"{name} must be trees of {d} features, or None, got {trees!r}")
+    return trees
+
+
+@component
 class NumberFit(Saved):
-    """What a stack of numbers has fitted: `NumberFit.of` makes one.
+    """What a stack of numbers has fitted: `NumberFit.of_all` makes one.
 
     Parameters
     ----------
@@ -156,38 +67,26 @@ class NumberFit(Saved):
         Mean spread in units, and its share in each.
     """
 
-    def __init__(
-        self, scale: Floats, forest: Any, boosted: Any, errors: Any, factors: Floats, columns: Floats,
-        coefficients: Floats, base: float, weights: Floats, C: float, center: float, unit: float, spread: float,
-        blend: float,
-    ) -> None:  # fmt: skip
-        self.scale, self.factors, self.columns = scale, factors, columns
-        self.coefficients, self.base = coefficients, base
-        self.forest: FlatTrees | None = forest
-        self.boosted: FlatTrees | None = boosted
-        self.errors: FlatTrees | None = errors
-        self.weights, self.C, self.center, self.unit = weights, C, center, unit
-        self.spread, self.blend = spread, blend
-        self._scale: ColumnScale = held_scale(scale)
+    c = 0  #: number of classes
 
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return a fit of these parts, or raise a ValueError if they do not fit together."""
-        made = super().made_of(parameters)
-        d, m = made.features, np.shape(made.columns)[-1]
-        held_finite("factors", made.factors, (d,))
-        held_finite("columns", made.columns, (d, m))
-        held_finite("coefficients", made.coefficients, (m,))
-        held_finite("weights", made.weights, (2,))
-        for name in ("base", "center"):
-            held_float(name, getattr(made, name))
-        for name in ("C", "unit", "spread", "blend"):
-            if not held_float(name, getattr(made, name)) > 0:
-                raise ValueError(f"{name} must be > 0, got {getattr(made, name)!r}")
-        for trees in (made.forest, made.boosted, made.errors):
-            if not isinstance(trees, FlatTrees | None) or (trees is not None and trees.features != d):
-                raise ValueError(f"forest, boosted and errors must be trees of {d} features, or None, got {trees!r}")
-        return made
+    scale: Floats = param()
+    forest: FlatTrees | None = param(_held_trees, D)
+    boosted: FlatTrees | None = param(_held_trees, D)
+    errors: FlatTrees | None = param(_held_trees, D)
+    factors: Floats = param(held_finite, own(lambda fit: (fit.features,)))
+    columns: Floats = param(held_finite, own(lambda fit: (fit.features, np.shape(fit.columns)[-1])))
+    coefficients: Floats = param(held_finite, own(lambda fit: (fit.columns.shape[1],)))
+    base: float = param(held_float)
+    weights: Floats = param(held_finite, (2,))
+    C: float = param(held_positive)
+    center: float = param(held_float)
+    unit: float = param(held_positive)
+    spread: float = param(held_positive)
+    blend: float = param(held_positive)
+
+    def derive(self) -> None:
+        """Take the scale apart."""
+        self._scale: ColumnScale = held_scale(self.scale)
 
     @property
     def features(self) -> int:
@@ -195,7 +94,12 @@ class NumberFit(Saved):
         return int(self.scale.shape[-1])
 
     @classmethod
-    def of(cls, X: Floats, labels: Floats, landmarks: int) -> tuple[Self, Floats, Floats]:
+    def of(cls, X: Floats, labels: Floats, landmarks: int) -> Self:
+        """Return what is fitted to n examples."""
+        return cls.of_all(X, labels, landmarks)[0]
+
+    @classmethod
+    def of_all(cls, X: Floats, labels: Floats, landmarks: int) -> tuple[Self, Floats, Floats]:
         """Return what is fitted to n examples, and what such trees and spreads say of each that they have not seen.
 
         Returns
@@ -282,6 +186,55 @@ class NumberFit(Saved):
         return np.column_stack([said + self.unit * self._kernel(placed), spreads])
 
 
+@component
+class NumberStack(BaseStack):
+    """A forest, boosted trees and a kernel machine in one scorer of numbers, which also says how far off it may be.
+
+    It is fitted to many examples at once, by an inductive predictor: see `InductiveDistribution`. The forecast is a sum
+    of what the trees say, each times a weight >= 0, and a kernel ridge regression on what they leave. The weights and
+    the penalty are those of the smallest error on examples that each part has not seen, all of them among those that
+    train. The spread is what another forest says of the absolute errors on such examples, drawn to their mean as far as
+    that fits them better.
+
+    Copies that `fresh` makes of one stack share what is fitted to the same examples: the second costs nothing.
+
+    Parameters
+    ----------
+    landmarks : int >= 1, default 2000
+        Most examples that the kernel machine learns: time for an object and memory grow with it.
+
+    Attributes
+    ----------
+    learned : int
+        Number of examples that it is fitted to.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from venn.schedules import Prefix
+    >>> model = venn.predictors.InductiveDistribution(NumberStack(), schedule=Prefix(0.7, first=60))
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 2))
+    >>> model.learn_many(X, 3 * X[:, 0])
+    >>> bool(4 < model.predict_one([2.0, 0.0]).label < 8)
+    True
+    """
+
+    classes = ()
+    space = Real()
+    fits_by = NumberFit
+
+    landmarks: int = param(integer, 1, default=2000)
+
+    def _given(self, X: Floats, labels: Any) -> tuple[Any, ...]:
+        return X, labels, self.landmarks
+
+
 def _trees(placed: Floats, targets: Floats) -> tuple[Any, Any, Floats, Floats]:
     """Return a forest, boosted trees, their (n, 2) forecasts for examples not seen, and each column's (d,) share."""
     from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
@@ -325,8 +278,7 @@ def _chosen(placed: Floats, targets: Floats, unseen: Floats, shares: Floats) -> 
 
 def _inverse(gram: Floats, C: float) -> Floats:
     """Return the inverse of the kernel of m landmarks with a ridge."""
-    found: Floats = cho_solve(cho_factor(gram + np.eye(len(gram)) / C, lower=True), np.eye(len(gram)))
-    return found
+    return cho_solve(cho_factor(gram + np.eye(len(gram)) / C, lower=True), np.eye(len(gram)))
 
 
 def _ridge(inverse: Floats, targets: Floats) -> tuple[Floats, float, Floats]:

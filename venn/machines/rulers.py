@@ -61,13 +61,11 @@ class LocationScale(Ruler):
 
     def measured(self, scores: Floats, y: Any) -> Floats:
         """Return residuals over spreads."""
-        measured: Floats = (y - scores[:, 0]) / _spreads(scores)
-        return measured
+        return (y - scores[:, 0]) / _spreads(scores)
 
     def labels(self, scores: Floats, measures: Floats) -> Floats:
         """Return forecasts moved by so many spreads."""
-        labels: Floats = scores[:, :1] + _spreads(scores)[:, None] * measures
-        return labels
+        return scores[:, :1] + _spreads(scores)[:, None] * measures
 
     def middle(self, scores: Floats) -> Floats:
         """Return the forecasts."""
@@ -139,13 +137,11 @@ class QuantileScale(Ruler):
         knots, widths = self._knots(scores)
         outside = np.minimum(measures - self.levels[0], 0.0) + np.maximum(measures - self.levels[-1], 0.0)
         inside = [np.interp(measures, self.levels, own) for own in knots]
-        labels: Floats = np.reshape(inside, (len(knots), len(measures))) + widths * outside
-        return labels
+        return np.reshape(inside, (len(knots), len(measures))) + widths * outside
 
     def middle(self, scores: Floats) -> Floats:
         """Return the (n,) labels halfway between the outermost quantiles, which are the least strange."""
-        middle: Floats = scores[:, 0] / 2 + scores[:, -1] / 2
-        return middle
+        return scores[:, 0] / 2 + scores[:, -1] / 2
 
     def strangeness(self, scores: Floats, y: Any) -> Floats:
         """Return how far labels lie outside of the outermost quantiles; negative inside."""
@@ -219,8 +215,7 @@ class FamilyScale(Ruler):
         inside = np.clip(measures, -FAR, FAR)
         tails = 1 / (1 + np.exp(np.abs(inside)))
         below, above = self.family.ppf(tails, *parameters), self.family.isf(tails, *parameters)
-        labels: Floats = np.clip(np.where(inside <= 0, below, above), low, high) + widths * (measures - inside)
-        return labels
+        return np.clip(np.where(inside <= 0, below, above), low, high) + widths * (measures - inside)
 
     def __repr__(self) -> str:
         return f"FamilyScale({family_name(self.family)})"
@@ -236,5 +231,4 @@ LOCATION_SCALE = LocationScale()
 
 def ruler_of(scorer: Any) -> Ruler:
     """Return what measures labels by the scores of a scorer: its `ruler`, or forecast and spread."""
-    ruler: Ruler = getattr(scorer, "ruler", LOCATION_SCALE)
-    return ruler
+    return getattr(scorer, "ruler", LOCATION_SCALE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -20,9 +20,9 @@ from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.sparse import SparseRows
 from venn.machines.trees import FlatTrees
-from venn.parameters import integer, optional
+from venn.parameters import instance, integer, optional
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, component, held_codes, held_finite, held_int, held_rows, own, param, state
+from venn.saved import Saved, base, component, held_codes, held_finite, held_int, held_rows, own, param, state
 
 TREES = 100  # of the forest
 LEAVES = 400  # rounds of boosting times classes: with many classes there are fewer rounds
@@ -231,66 +231,28 @@ TINY = 1e-300
 TRIED = 3  # every third of the landmarks is left out once, to weigh the parts
 
 
-def _held_fit(name: str, fit: Any, stack: Stack) -> Any:
-    if not isinstance(fit, Fit | None) or (fit is None) != (stack.learned == 0):
+def _held_fit(name: str, fit: Any, stack: Any) -> Any:
+    if not isinstance(fit, stack.fits_by | None) or (fit is None) != (stack.learned == 0):
         raise ValueError(f"{name} must be what {stack.learned} examples are fitted by, got {fit!r}")
-    c, d = len(stack.classes), stack.features
-    if fit is not None and (fit.learners.c, len(fit.learners.scale[0])) != (c, d):
-        raise ValueError(f"{name} must be of {c} classes and {d} features")
+    if fit is not None and (fit.c, fit.features) != (len(stack.classes), stack.features):
+        raise ValueError(f"{name} must be of {len(stack.classes)} classes and {stack.features} features")
     return fit
 
 
-@component
-class Stack(Saved):
-    """A forest, boosted trees, a logistic regression and kernel machines in one scorer, with nothing to choose.
+@base
+class BaseStack(Saved):
+    """Base of scorers that are fitted to many examples at once, by an inductive predictor."""
 
-    It is fitted to many examples at once, by an inductive predictor: see `InductiveVennAbers`. The scores of an
-    object are the logarithms of the odds of each class, by a product of powers of what its parts say; the powers are
-    fitted to what each part says of examples that it has not seen, all of them among those that train. The kernel
-    machines are least squares with three penalties on the first `landmarks` examples.
+    fits_by: ClassVar[type[Any]]  #: class of what it fits, whose `of` makes one
 
-    Copies that `fresh` makes of one stack share what is fitted to the same examples: the second costs nothing.
-
-    Parameters
-    ----------
-    classes : sequence of at least 2 distinct labels
-    landmarks : int >= 1, default 2000
-        Most examples that the kernel machines learn: time for an object and memory grow with it.
-
-    Attributes
-    ----------
-    learned : int
-        Number of examples that it is fitted to.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not as described.
-
-    Examples
-    --------
-    >>> import venn
-    >>> from venn.schedules import Prefix
-    >>> model = venn.InductiveVennAbers(Stack(["no", "yes"]), schedule=Prefix(0.7, first=60))
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(80, 2))
-    >>> model.learn_many(X, ["yes" if x[0] > 0 else "no" for x in X])
-    >>> model.predict_one([2.0, 0.0]).label
-    'yes'
-    """
-
-    log_odds = True  #: what scores are
-
-    classes: Any = param(checked_labels, 2)
-    landmarks: int = param(integer, 1, default=2000)
     learned: int = state(held_int, start=0)
     features: int | None = state(optional, held_int, 1, start=None)
     fit: Any = state(_held_fit, own(lambda stack: stack), start=None)
 
     def derive(self) -> None:
         """Forget what copies share."""
-        self.space = label_space(self.classes)
         self.fits = Fits()
+        self.before: tuple[float, ...] = (0.0, 1.0)  # the scores before anything is fitted
 
     def fresh(self) -> Self:
         """Return one that is fitted to nothing."""
@@ -298,8 +260,12 @@ class Stack(Saved):
         new.fits = self.fits
         return new
 
-    def fit_rows(self, X: Any, codes: Integers) -> None:
-        """Fit all parts to (n, d) objects and (n,) class codes, n >= 1, and forget what was fitted before.
+    def _given(self, X: Floats, labels: Any) -> tuple[Any, ...]:
+        """Return what a fit is made of."""
+        raise NotImplementedError
+
+    def fit_rows(self, X: Any, labels: Any) -> None:
+        """Fit all parts to (n, d) objects and (n,) numbers or class codes, n >= 1; forget what was fitted before.
 
         Raises
         ------
@@ -308,30 +274,22 @@ class Stack(Saved):
         """
         X = dense(X)
         try:
-            found = self.fits.to(Fit.of, X, codes, len(self.classes), self.landmarks)
+            self.fit = self.fits.to(self.fits_by.of, *self._given(X, labels))
         except (ValueError, np.linalg.LinAlgError) as error:
             raise NotConverged(f"the stack must be fitted to {len(X)} examples: {error}") from error
-        self.fit, self.learned, self.features = found, len(X), X.shape[1]
+        self.learned, self.features = len(X), X.shape[1]
 
-    def expect_rows(self, X: Any, codes: Integers) -> None:
+    def expect_rows(self, X: Any, labels: Any) -> None:
         """Let the fit to these examples begin, in another process: no answer depends on it."""
-        self.fits.begin(Fit.of, dense(X), codes, len(self.classes), self.landmarks)
+        self.fits.begin(self.fits_by.of, *self._given(dense(X), labels))
 
     def scores(self, x: Any) -> Floats:
-        """Return the (c,) scores of one object; 0 before anything is fitted."""
+        """Return the scores of one object, as in a row of `score_rows`."""
         return self.score_rows(clean_row(x, self.features, None, False))[0]
 
     def score_rows(self, rows: Any) -> Floats:
-        """Return the (n, c) scores of n objects."""
-        if self.fit is None:
-            return np.zeros((len(rows), len(self.classes)))
-        return self.fit.scores(rows)
-
-
-def _held_learners(name: str, learners: Any) -> Learners:
-    if not isinstance(learners, Learners):
-        raise ValueError(f"{name} must be Learners, got {learners!r}")
-    return learners
+        """Return the scores of n objects: (n, c) of classes, or (n, 2) forecasts and spreads."""
+        return np.tile(self.before, (len(rows), 1)) if self.fit is None else self.fit.scores(rows)
 
 
 @component
@@ -349,7 +307,7 @@ class Fit(Saved):
     biases : (c,) float64
     """
 
-    learners: Learners = param(_held_learners)
+    learners: Learners = param(instance, Learners, "Learners")
     columns: Floats = param(held_finite, own(lambda fit: (fit.learners.scale.shape[-1], np.shape(fit.columns)[-1])))
     coefficients: Floats = param(held_finite, own(lambda fit: (len(PENALTIES), fit.learners.c, fit.columns.shape[1])))
     bases: Floats = param(held_finite, own(lambda fit: (len(PENALTIES), fit.learners.c)))
@@ -358,6 +316,7 @@ class Fit(Saved):
 
     def derive(self) -> None:
         """Remember nothing."""
+        self.c, self.features = self.learners.c, len(self.learners.scale[0])
         self._asked: tuple[bytes, Floats] | None = None
 
     @classmethod
@@ -396,6 +355,60 @@ class Fit(Saved):
             self.coefficients, self.bases, total,
         )  # fmt: skip
         return odds(total)
+
+
+@component
+class Stack(BaseStack):
+    """A forest, boosted trees, a logistic regression and kernel machines in one scorer, with nothing to choose.
+
+    It is fitted to many examples at once, by an inductive predictor: see `InductiveVennAbers`. The scores of an
+    object are the logarithms of the odds of each class, by a product of powers of what its parts say; the powers are
+    fitted to what each part says of examples that it has not seen, all of them among those that train. The kernel
+    machines are least squares with three penalties on the first `landmarks` examples.
+
+    Copies that `fresh` makes of one stack share what is fitted to the same examples: the second costs nothing.
+
+    Parameters
+    ----------
+    classes : sequence of at least 2 distinct labels
+    landmarks : int >= 1, default 2000
+        Most examples that the kernel machines learn: time for an object and memory grow with it.
+
+    Attributes
+    ----------
+    learned : int
+        Number of examples that it is fitted to.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from venn.schedules import Prefix
+    >>> model = venn.InductiveVennAbers(Stack(["no", "yes"]), schedule=Prefix(0.7, first=60))
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 2))
+    >>> model.learn_many(X, ["yes" if x[0] > 0 else "no" for x in X])
+    >>> model.predict_one([2.0, 0.0]).label
+    'yes'
+    """
+
+    log_odds = True  #: what scores are
+    fits_by = Fit
+
+    classes: Any = param(checked_labels, 2)
+    landmarks: int = param(integer, 1, default=2000)
+
+    def derive(self) -> None:
+        """Look at the classes; forget what copies share."""
+        super().derive()
+        self.space, self.before = label_space(self.classes), (0.0,) * len(self.classes)
+
+    def _given(self, X: Floats, labels: Any) -> tuple[Any, ...]:
+        return X, labels, len(self.classes), self.landmarks
 
 
 def kernel_rows(columns: Floats, objects: Floats) -> Floats:

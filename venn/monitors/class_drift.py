@@ -12,7 +12,7 @@ import numpy as np
 from venn.labels import Classes, label_space
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms, odds, shares
 from venn.monitors.column_drift import has_distances
-from venn.monitors.drift import KEPT, ObjectRuler, held_change, held_twin, none_or_two, ranking_pattern
+from venn.monitors.drift import KEPT, ObjectRuler, none_or_two, ranking_pattern
 from venn.monitors.evidence import Exchangeability, against
 from venn.monitors.martingales import CellJumper, Martingale
 from venn.monitors.naming import MOST, Naming, Ties, rarity
@@ -20,7 +20,7 @@ from venn.monitors.sources import Ranking
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
 from venn.parameters import Parameters, above_one, fraction, integer, optional
 from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, component, held_codes, held_finite, held_int, own, param, state
+from venn.saved import Saved, component, held_codes, held_finite, held_int, held_like, held_twin, own, param, state
 from venn.turns import TakesTurns
 
 LABELS, WITHIN = "labels", "objects within classes"
@@ -106,7 +106,7 @@ def _held_changes(name: str, value: Any) -> list[ChangePoint | None]:
     """Return the estimates of two changes of a state, or say what they must be."""
     if type(value) is not list or len(value) != 2:
         raise ValueError(f"{name} must be two changes or None, got {value!r}")
-    return [optional(name, one, held_change) for one in value]
+    return [optional(name, one, held_like, ChangePoint(1, 1, 1)) for one in value]
 
 
 LABELS_OWN, WITHIN_OWN = own(lambda drift: _evidence(LABELS, drift)), own(lambda drift: _evidence(WITHIN, drift))

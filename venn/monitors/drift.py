@@ -17,7 +17,7 @@ from venn.monitors.sources import AmongAll, Ranking, held_objects, measured
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_OBJECTS, Verdict
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_float, held_int, held_like, held_text, own, param, same, state
+from venn.saved import Saved, component, held_float, held_int, held_like, held_text, held_twin, own, param, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns
 
@@ -46,20 +46,6 @@ def _columns(name: str, value: Any, drift: Drift) -> bool | tuple[str, ...]:
 def none_or_two(name: str, value: Any) -> int:
     """Return 0 or a number of at least 2 objects, or say what it must be."""
     return 0 if integer(name, value, 0) == 0 else integer(name, value, 2)
-
-
-def held_twin(name: str, value: Any, pattern: Any) -> Any:
-    """Return a part of a state that has the parameters of another one, or say what it must be."""
-    if type(value) is not type(pattern) or (pattern is not None and not same(value.parameters, pattern.parameters)):
-        raise ValueError(f"{name} must be one like {pattern!r}, got {value!r}")
-    return value
-
-
-def held_change(name: str, value: Any) -> ChangePoint:
-    """Return the estimate of a change of a state, or say that it is none."""
-    if type(value) is not ChangePoint:
-        raise ValueError(f"{name} must be a ChangePoint, got {value!r}")
-    return value
 
 
 @component
@@ -207,7 +193,7 @@ class Drift(TakesTurns, Saved):
     count: int = state(held_int, start=0)
     _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
     _trace: Trace = state(held_like, own(_trace), start=own(_trace))
-    _change: ChangePoint | None = state(optional, held_change, start=None)  # the latest
+    _change: ChangePoint | None = state(optional, held_like, ChangePoint(1, 1, 1), start=None)  # the latest
     _reason: str = state(held_text, start="")  # what its first alarm rested on, in numbers
     _ruler: ObjectRuler = state(
         held_twin, own(lambda drift: ObjectRuler(drift.first)), start=own(lambda drift: ObjectRuler(drift.first))

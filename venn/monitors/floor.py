@@ -33,7 +33,7 @@ from venn.parameters import (
     with_methods,
 )
 from venn.prediction import LEVELS, Floats
-from venn.saved import Saved, component, held_int, held_like, own, param, state
+from venn.saved import Saved, component, held_int, held_like, held_twin, own, param, state
 
 TOP = 0.9  # of the largest bet, where what is bet on may lie far below the risk: no step loses more than this share
 GUESSING = 0.5  # chance of a label up to which a predicted loss stands in for those that are not asked for
@@ -213,9 +213,8 @@ def _loss(name: str, value: Any) -> Loss:
         if value not in WORDS:
             raise ValueError(f"{name} must be {' or '.join(map(repr, WORDS))}, Cost(...) or a loss, got {value!r}")
         return WORDS[value]()
-    found: Loss = with_methods(name, value, "'accuracy', 'coverage', Cost(...) or a loss", "risk", "loss", "said",
+    return with_methods(name, value, "'accuracy', 'coverage', Cost(...) or a loss", "risk", "loss", "said",
                                has=["name"])  # fmt: skip
-    return found
 
 
 @component
@@ -272,8 +271,7 @@ class Floor(Parameters):
 
 def floor_of(name: str, value: Any) -> Floor:
     """Return a floor; a number is one on accuracy."""
-    found: Floor = instance(name, Floor(value) if is_number(value) else value, Floor, "a Floor or a number in (0, 1)")
-    return found
+    return instance(name, Floor(value) if is_number(value) else value, Floor, "a Floor or a number in (0, 1)")
 
 
 @component
@@ -387,17 +385,6 @@ def _bets(watch: FloorWatch) -> FloorBets:
     return FloorBets(floor.risk, floor.chance, floor.chance <= GUESSING and hasattr(floor.of, "guess"))
 
 
-def _held_bets(name: str, value: Any, wanted: FloorBets) -> FloorBets:
-    """Return the same bets of a state, or say what they must be."""
-    if type(value) is not FloorBets or value.parameters != wanted.parameters:
-        raise ValueError(f"{name} must be those of {wanted!r}, got {value!r}")
-    return value
-
-
-def _held_change(name: str, value: Any) -> ChangePoint:
-    return instance(name, value, ChangePoint, "a ChangePoint")
-
-
 BETTING = own(_bets)
 BOUND = own(lambda watch: StitchedBound(2 * min(watch.floor.level, 0.49), empirical=True))
 TRACE = own(lambda watch: Trace(True, watch.memory))
@@ -450,13 +437,14 @@ class FloorWatch(Saved):
     floor: Floor = param(floor_of)
     memory: int = param(integer, 1, default=MEMORY)
 
-    bets: FloorBets = state(_held_bets, BETTING, start=BETTING)
+    bets: FloorBets = state(held_twin, BETTING, start=BETTING)
     bound: StitchedBound = state(held_like, BOUND, start=BOUND)
     trace: Trace = state(held_like, TRACE, start=TRACE)
     first: int = state(held_int, start=0)  # step at which K rang
     rung: int = state(held_int, start=0)  # how often R did
     last: int = state(held_int, start=0)  # step of the last alarm
-    change: ChangePoint | None = state(optional, _held_change, start=None)  # when it began, by the first alarm of it
+    #: When it began, by the first alarm of it.
+    change: ChangePoint | None = state(optional, held_like, ChangePoint(1, 1, 1), start=None)
 
     def derive(self) -> None:
         """Find the words."""

@@ -24,7 +24,7 @@ from venn.monitors.sums import CalibrationBins, Means
 from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
 from venn.parameters import above_one, ascending, fraction, integer, one_of, optional, with_methods
 from venn.prediction import Floats, Label, Prediction
-from venn.saved import Saved, component, held_int, held_like, held_text, own, param, state
+from venn.saved import Saved, component, held_int, held_like, held_text, held_twin, own, param, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns
 
@@ -62,13 +62,6 @@ def _sources(name: str, values: Any, space: LabelSpace) -> tuple[Source, ...]:
 def _held_kind(name: str, value: Any) -> str:
     """Return the name of a kind of predictions of a state, or say what it must be."""
     return one_of(name, held_text(name, value), tuple(KINDS))
-
-
-def _held_means(name: str, value: Any, wanted: Means) -> Means:
-    """Return means of the same columns over the same window, or say what they must be."""
-    if type(value) is not Means or value.parameters != wanted.parameters:
-        raise ValueError(f"{name} must be those of {wanted!r}, got {value!r}")
-    return value
 
 
 def _held_truths(name: str, value: Any, none: deque[int] | None, space: LabelSpace) -> deque[int] | None:
@@ -207,7 +200,7 @@ class Monitor(TakesTurns, Saved):
 
     _predictions: str | None = state(optional, _held_kind, start=None)  # the name of their kind
     _guaranteed: str | None = state(optional, held_text, start=None)
-    _means: Means = state(_held_means, own(_new_means), start=own(_new_means))
+    _means: Means = state(held_twin, own(_new_means), start=own(_new_means))
     count: int = state(held_int, start=0)
     _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
     _truths: deque[int] | None = state(_held_truths, own(_no_truths), SPACE, start=own(_no_truths))  # codes

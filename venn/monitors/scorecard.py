@@ -32,9 +32,6 @@ class Card(ExactSums):
 
     classes: Sequence[Label] = param(plain_labels)
 
-    __eq__ = ExactSums.__eq__
-    __hash__ = None
-
     def _belongs(self, block: Any, *kinds: type[Any]) -> None:
         if type(block) not in kinds:
             names = " or ".join(kind.__name__ for kind in kinds)
@@ -92,9 +89,6 @@ class Scorecard(Card):
 
     bins: int = param(integer, 1, LARGEST, default=10, sized=True)
     clip: float = param(fraction, default=CLIP)
-
-    __eq__ = ExactSums.__eq__
-    __hash__ = None
 
     def derive(self) -> None:
         """Find the cuts."""
@@ -334,9 +328,6 @@ class SetScorecard(Card):
 
     epsilon: float = param(share, default=0.05)
     bins: int = param(integer, 1, LARGEST, default=20, sized=True)
-
-    __eq__ = ExactSums.__eq__
-    __hash__ = None
 
     @property
     def columns(self) -> dict[str, int]:

@@ -443,9 +443,6 @@ class CalibrationBins(ExactSums):
 
     bins: int = param(integer, 1, LARGEST, default=10, sized=True)
 
-    __eq__ = ExactSums.__eq__
-    __hash__ = None
-
     def derive(self) -> None:
         """Find the cuts."""
         self._cuts: list[float] = WidthBins(self.bins).cuts(np.empty(0)).tolist()

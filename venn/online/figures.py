@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,14 +16,13 @@ from venn.labels import read_labels
 from venn.monitors.bounds import DeviationBand
 from venn.monitors.calibration import reliability
 from venn.monitors.curves import Curves, SetCurves
-from venn.monitors.kind import Kind
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.sources import level_shares, usual_sources
 from venn.monitors.sums import Table, added, rounded, units
 from venn.online.chain import JournalError, QuestionRow, decode, decode_object, open_to_read, read_header, whole
 from venn.online.forecaster import watched
 from venn.parameters import fraction, path_of
-from venn.prediction import ERROR_RATE, LEVELS, LOG_LOSS, NOTHING, PREDICTED_LABEL, Floats, Integers, Label, plain
+from venn.prediction import ERROR_RATE, LEVELS, LOG_LOSS, NOTHING, PREDICTED_LABEL, Floats, Integers, plain
 from venn.show import plot
 
 # ---------------------------------------------------------------------------------------------------------------- table
@@ -182,9 +181,6 @@ def export(journal: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
 
 
 # -------------------------------------------------------------------------------------------------------------- figures
-# The figures of a record, and the curves of several records together; `venn.show.plot` draws them.
-
-# -------------------------------------------------------------------------------------------------------------- figures
 # The figures of a record: which numbers of which predictors are drawn; `venn.show.plot` draws them.
 
 if TYPE_CHECKING:
@@ -195,28 +191,7 @@ LEVEL = 0.01  # chance that any path of evidence ever rings falsely
 BAND = 0.05  # chance that an accuracy ever leaves the band drawn about its bounds
 
 
-class Drawable(Protocol):
-    """What the figures need from a record."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def classes(self) -> tuple[Label, ...]: ...
-    @property
-    def title(self) -> str: ...
-    def kind(self, name: str) -> Kind: ...
-    @property
-    def restarts(self) -> Mapping[str, tuple[int, ...]]: ...
-    @property
-    def guaranteed(self) -> Mapping[str, str]: ...
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[str]: ...
-    def __getitem__(self, name: str, /) -> Any: ...
-    def outcomes(self, name: str) -> Any: ...
-    def p_values(self, name: str, seed: int = 0) -> Mapping[str, Floats]: ...
-
-
-def draw_curves(record: Drawable, path: Target = None) -> Figure:
+def draw_curves(record: Any, path: Target = None) -> Figure:
     """Draw accuracy, claimed bounds and, where the predicted label is guaranteed, a band about them."""
     curves: dict[str, Any] = {name: record[name] for name in _showing(record, "curves")}
     _drawable(record, curves, "probabilities")
@@ -230,7 +205,7 @@ def draw_curves(record: Drawable, path: Target = None) -> Figure:
     return plot.curves(panels, title=record.title, path=path)
 
 
-def draw_errors(record: Drawable, path: Target = None) -> Figure:
+def draw_errors(record: Any, path: Target = None) -> Figure:
     """Draw how many prediction sets missed the true label."""
     sets: dict[str, Any] = {name: record[name] for name in _showing(record, "errors")}
     _drawable(record, sets, "prediction sets")
@@ -238,7 +213,7 @@ def draw_errors(record: Drawable, path: Target = None) -> Figure:
     return plot.errors(errors, title=record.title, path=path)
 
 
-def draw_martingales(record: Drawable, path: Target = None, level: float = LEVEL, seed: int = 0) -> Figure:
+def draw_martingales(record: Any, path: Target = None, level: float = LEVEL, seed: int = 0) -> Figure:
     """Draw test martingales of all p-values and, for point forecasts, e-processes.
 
     The thresholds and alarms are those of `Ville` and `ForwardEProcess` in a `Monitor` of this level and seed.
@@ -268,14 +243,14 @@ def draw_martingales(record: Drawable, path: Target = None, level: float = LEVEL
     return plot.martingales(paths, thresholds, rung, title=record.title, path=path)
 
 
-def draw_p_values(record: Drawable, path: Target = None, seed: int = 0) -> Figure:
+def draw_p_values(record: Any, path: Target = None, seed: int = 0) -> Figure:
     """Draw histograms of the p-values that a monitor would bet on."""
     panels = _all_p_values(record, seed)
     _drawable(record, panels, "p-values")
     return plot.p_values(panels, title=record.title, path=path)
 
 
-def draw_reliability(record: Drawable, path: Target = None) -> Figure:
+def draw_reliability(record: Any, path: Target = None) -> Figure:
     """Draw the share of correct predicted labels against their probability by the point forecasts."""
     diagrams = {}
     for name in _showing(record, "reliability"):
@@ -288,13 +263,13 @@ def draw_reliability(record: Drawable, path: Target = None) -> Figure:
 
 
 #: By the names that kinds of prediction use for their figures.
-FIGURES: dict[str, Callable[[Drawable, Target], Figure]] = {
+FIGURES: dict[str, Callable[[Any, Target], Figure]] = {
     "curves": draw_curves, "errors": draw_errors, "martingales": draw_martingales, "p_values": draw_p_values,
     "reliability": draw_reliability,
 }  # fmt: skip
 
 
-def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
+def draw_all(record: Any, folder: str | os.PathLike[str]) -> list[Path]:
     """Draw all figures that apply into a folder; return the files. Predictors, and objects, share one level."""
     _drawable(record, True, "")
     wanted = {figure for name in record for figure in record.kind(name).figures}
@@ -311,23 +286,23 @@ def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
     return written
 
 
-def _showing(record: Drawable, figure: str) -> list[str]:
+def _showing(record: Any, figure: str) -> list[str]:
     """Return the predictors that a figure shows, which their kind of prediction decides."""
     return [name for name in record if len(record) and figure in record.kind(name).figures]
 
 
-def _all_p_values(record: Drawable, seed: int) -> dict[str, Floats]:
+def _all_p_values(record: Any, seed: int) -> dict[str, Floats]:
     """Return the p-values of all predictors, by name; where one has several sources, by name and source."""
     return {full: p for name in record for full, p in _by_source(record, name, seed).items()}
 
 
-def _by_source(record: Drawable, name: str, seed: int) -> dict[str, Floats]:
+def _by_source(record: Any, name: str, seed: int) -> dict[str, Floats]:
     """Return the p-values of one predictor, by its name; where it has several sources, by name and source."""
     found = record.p_values(name, seed)
     return {f"{name}: {source}" if len(found) > 1 else name: p for source, p in found.items()}
 
 
-def _drawable(record: Drawable, found: Any, wanted: str) -> None:
+def _drawable(record: Any, found: Any, wanted: str) -> None:
     if not len(record):
         raise ValueError("a record without steps has nothing to draw")
     if not found:

@@ -321,8 +321,7 @@ class Forecaster(Panel):
     def __new__(cls, classes: Any = None, *, scorer: Any = None, **chosen: Any) -> Self:
         """Return a forecaster of classes, or of numbers."""
         kind: Any = NumberForecaster if cls is Forecaster and of_numbers(classes, scorer) else cls
-        made: Self = super().__new__(kind)
-        return made
+        return super().__new__(kind)
 
     def __init__(
         self,

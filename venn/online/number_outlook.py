@@ -53,14 +53,12 @@ class NumberOutlook(Parts):
     @property
     def mean(self) -> float:
         """The mean of the forecast."""
-        found: float = self[FORECAST].mean
-        return found
+        return self[FORECAST].mean
 
     @property
     def median(self) -> float:
         """The median of the forecast."""
-        found: float = self[FORECAST].label
-        return found
+        return self[FORECAST].label
 
     @property
     def label(self) -> float:
@@ -69,28 +67,23 @@ class NumberOutlook(Parts):
 
     def interval(self, epsilon: float) -> tuple[float, float]:
         """Return the interval that misses the label with probability at most `epsilon`; its ends may be infinite."""
-        ends: tuple[float, float] = self[DISTRIBUTION].interval(epsilon)
-        return ends
+        return self[DISTRIBUTION].interval(epsilon)
 
     def quantile(self, q: float) -> float:
         """Return the number that the label exceeds with probability 1 - q by the forecast."""
-        found: float = self[FORECAST].quantile(q)
-        return found
+        return self[FORECAST].quantile(q)
 
     def cdf(self, y: float) -> float:
         """Return the probability of labels up to `y`."""
-        found: float = self[FORECAST].cdf(y)
-        return found
+        return self[FORECAST].cdf(y)
 
     def p_value(self, y: float) -> float:
         """Return a number that is uniform on [0, 1] at the true label; small where that is below what was expected."""
-        found: float = self[DISTRIBUTION].p_value(y)
-        return found
+        return self[DISTRIBUTION].p_value(y)
 
     def crps(self, y: float) -> float:
         """Return the continuous ranked probability score of the forecast at the true label: smaller is better."""
-        found: float = self[FORECAST].crps(y)
-        return found
+        return self[FORECAST].crps(y)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that is said as plain numbers, for JSON: None for an infinite end of an interval."""
@@ -154,8 +147,7 @@ class NumberOutlooks(Parts):
     @property
     def labels(self) -> list[float]:
         """The medians."""
-        found: list[float] = self.median.tolist()
-        return found
+        return self.median.tolist()
 
     def interval(self, epsilon: float) -> Floats:
         """Return the (n, 2) ends of the intervals that miss with probability at most `epsilon`."""

@@ -79,15 +79,13 @@ class Many(Says[Floats]):
         return self.of_rows(lambda name: getattr(self, name)[which])
 
     def _first(self, values: Floats) -> Integers:
-        first: Integers = values.argmax(axis=-1)
-        return first
+        return values.argmax(axis=-1)
 
     def _number(self, values: Any) -> Floats:
         return values
 
     def _own(self, values: Floats) -> Floats:
-        own: Floats = values[np.arange(len(self)), self.index]
-        return own
+        return values[np.arange(len(self)), self.index]
 
     def _labels_at(self, codes: Integers) -> list[Label]:
         return [self.classes[k] for k in codes.tolist()]

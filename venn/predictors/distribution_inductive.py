@@ -93,8 +93,7 @@ class _Block:
 def _on(grids: Floats, labels: Floats) -> Floats:
     """Return (n, k) labels as the nearest numbers of their grids; without a grid all are 0."""
     on_grid = np.where(grids > 0, grids, 1.0)[:, None]
-    rounded: Floats = np.rint(labels / on_grid) * on_grid
-    return rounded
+    return np.rint(labels / on_grid) * on_grid
 
 
 class ManyDistributions(_Block):
@@ -141,8 +140,7 @@ class ManyDistributions(_Block):
     def quantile(self, q: float) -> Floats:
         """Return the (n,) quantiles at q in [0, 1], each as its prediction says it."""
         at = share("q", q)
-        quantiles: Floats = self._at(lambda n: (quantile_rank(at, n),), (1.0,))[:, 0]
-        return quantiles
+        return self._at(lambda n: (quantile_rank(at, n),), (1.0,))[:, 0]
 
     def _points(self, rows: Integers, known: Floats, ranks: Any) -> tuple[Floats, Floats]:
         """Return the critical points of some objects at some ranks, counted from 0, and the grid of each object."""

@@ -39,10 +39,6 @@ def _held_ridge(name: str, ridge: Any, n: int) -> KernelRidge:
     return ridge
 
 
-def _checked_scale(name: str, scale: Any) -> Any:
-    return checked_scale("scale", scale)
-
-
 def first_ridge(scale: Any) -> KernelRidge:
     """Return the machine before the first training."""
     return KernelRidge(MultiscaleLaplacian(), C, scale=scale)
@@ -97,7 +93,7 @@ class StackedDistribution(Predictor):
     """
 
     schedule: Schedule = param(checked_schedule, default=Prefix(0.6, first=125))
-    scale: ScaleLike = param(_checked_scale, default=Scale(teach=True))
+    scale: ScaleLike = param(checked_scale, default=Scale(teach=True))
     seed: int = param(integer, 0, default=0)
 
     n: int = state(held_int, start=0)
@@ -197,13 +193,13 @@ class StackedDistribution(Predictor):
                     self._history = None
             elif self._known is not None and self.n >= self._known and not busy():
                 X, labels, _ = self._history.examples
-                self._fits.begin(NumberFit.of, dense(X[: self._known]), labels[: self._known], LANDMARKS)
+                self._fits.begin(NumberFit.of_all, dense(X[: self._known]), labels[: self._known], LANDMARKS)
                 self._known = None
 
     def _train(self, X: Any, labels: Any, calibrates: Any) -> None:
         """Fit to the examples that the schedule chooses, which must come first, and teach all to a new machine."""
         m = int(np.count_nonzero(~self.schedule.split(calibrates, np.random.default_rng(0))))
-        fit, offsets, spreads = self._fits.to(NumberFit.of, dense(X[:m]), labels[:m], LANDMARKS)
+        fit, offsets, spreads = self._fits.to(NumberFit.of_all, dense(X[:m]), labels[:m], LANDMARKS)
         placed = fit.place(X)
         later = fit.around(placed[m:])
         offsets, spreads = (np.concatenate(both) for both in zip((offsets, spreads), later, strict=True))

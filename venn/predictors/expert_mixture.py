@@ -324,8 +324,7 @@ class Weighing(Predictor):
 
     def compared(self, predictions: Sequence[Any]) -> tuple[Any, Floats]:
         """Return what is to be compared with the label: the forecast, and what each expert says."""
-        found: tuple[Any, Floats] = self.owner.heard(predictions)
-        return found
+        return self.owner.heard(predictions)
 
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Weigh the experts by what was noted."""
@@ -338,8 +337,7 @@ def moved(weights: Floats, lost: Floats, prior: Floats, share: float) -> Floats:
     """Return the logarithms of weights after these losses, and after a share of all is dealt out as at the start."""
     weights = weights - lost
     weights -= np.logaddexp.reduce(weights)
-    found: Floats = np.logaddexp(weights + np.log1p(-share), np.log(share * prior))
-    return found
+    return np.logaddexp(weights + np.log1p(-share), np.log(share * prior))
 
 
 def next_fit(n: int) -> int:

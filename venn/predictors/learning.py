@@ -131,8 +131,7 @@ def said_by(predictor: Any) -> type | None:
     """
     said = get_type_hints(type(predictor).combined if isinstance(predictor, Combined) else type(predictor).predict_one)
     if isinstance(said.get("return"), type) and said["return"] is not Any:
-        found: type = said["return"]
-        return found
+        return said["return"]
     told = getattr(predictor, "nothing", None)  # of an inductive one, before it is trained
     if told is not None:
         return type(told)

@@ -327,8 +327,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
             For class k, if x is not of it and if it is: the value of any example of the bag is its score plus
             g . coefficients. The constant comes first.
         """
-        coefficients: Floats = self._reader.coefficients(self.scores_of(self._row(x)))
-        return coefficients
+        return self._reader.coefficients(self.scores_of(self._row(x)))
 
     def merge(self, other: Any) -> NoReturn:
         """Raise: sums in floating point depend on the order of the parts in their last bits."""

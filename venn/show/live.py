@@ -13,7 +13,7 @@ from rich.live import Live as RichLive
 from rich.text import Text
 
 from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
-from venn.show.notify import Crier, Telling, bursts, plain
+from venn.show.notify import Crier, bursts, plain
 from venn.show.terminal import FIRST_STEPS, aligned
 from venn.show.view import Snapshot, Standing, overall, standing
 
@@ -109,7 +109,7 @@ class Live:
                 self._console.print(self)
         elif self._snapshots:
             self._say(f"{self._title}: {self._progress()}")
-            for line in lines(self._snapshots, self._crier.telling):
+            for line in lines(self._snapshots, self._crier):
                 self._say(line)
 
     def due(self) -> bool:
@@ -240,10 +240,10 @@ class Live:
             yield Text("no alarm", "dim")
             return
         yield Text(f"{count} alarm{'s' * (count > 1)}", ALARM)
-        telling = Telling()
+        crier = Crier()
         for one in reversed(bursts(self._alarms)):
             more = f" {one.more}." if one.more else ""
-            text = self._plain(f"{one.name}: {telling.tell(one.first)}{more}")
+            text = self._plain(f"{one.name}: {crier.sentence(one.first)}{more}")
             for row in wrap(text, max(width - 2, 10), subsequent_indent="  "):
                 yield Text(f"  {row}")
 
@@ -267,15 +267,15 @@ def _claimed(claim: tuple[float, float] | None) -> str:
     return f"[{lower}, {upper}]" if claim[0] != claim[1] else lower
 
 
-def lines(snapshots: Mapping[str, Snapshot], telling: Telling | None = None) -> list[str]:
+def lines(snapshots: Mapping[str, Snapshot], crier: Crier | None = None) -> list[str]:
     """Return one line of plain words for each predictor.
 
     Parameters
     ----------
     snapshots : mapping of name to dict
         Results of `Monitor.snapshot`.
-    telling : Telling, optional
-        Knows which alarms were told before.
+    crier : Crier, optional
+        Knows which theorems were stated before.
 
     Examples
     --------
@@ -284,11 +284,11 @@ def lines(snapshots: Mapping[str, Snapshot], telling: Telling | None = None) -> 
     >>> print(*lines({"platt": {"step": 40, "curves": curves, "evidence": evidence}}))
     platt: accuracy 0.900, claimed 0.900; log loss 0.250; evidence 10^0.30 (ForwardEProcess), alarm at 10^2.00; no alarm
     """
-    telling = telling or Telling()
-    return [f"{name}: {'; '.join(_words(standing(snapshot), telling))}" for name, snapshot in snapshots.items()]
+    crier = crier or Crier()
+    return [f"{name}: {'; '.join(_words(standing(snapshot), crier))}" for name, snapshot in snapshots.items()]
 
 
-def _words(one: Standing, telling: Telling) -> list[str]:
+def _words(one: Standing, crier: Crier) -> list[str]:
     means, width = one.means, one.by_level("width_").get(LEVEL)
     words = [] if one.verdict is None else [one.verdict.sentence]
     if "accuracy" in means and width is None:  # of numbers it would be 1 - the errors that follow
@@ -309,5 +309,5 @@ def _words(one: Standing, telling: Telling) -> list[str]:
         words.append(f"evidence 10^{near.log10:.2f} ({near.detector}), alarm at 10^{near.threshold:.2f}")
     if one.alarms:
         rang = "1 alarm" if one.alarms == 1 else f"{one.alarms} alarms, the last"
-        return [*words, f"{rang}: {telling.tell(one.rang[-1])}"]
+        return [*words, f"{rang}: {crier.sentence(one.rang[-1])}"]
     return [*words, "no alarm"]

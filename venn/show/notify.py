@@ -97,38 +97,6 @@ APART = 1000  # steps: alarms of one detector that are less apart belong togethe
 THEOREM = " Theorem"  # from here on the sentence is the same for every alarm of a detector
 
 
-class Telling:
-    """Tells alarms one after the other: the first alarm with a theorem states it, later ones are short.
-
-    Sentences without a theorem, such as those of a user's own detectors, are always told in full.
-
-    Examples
-    --------
-    >>> telling = Telling()
-    >>> alarm = {"step": 7, "detector": "Ville", "about": "realised row", "log_evidence": 6.9,
-    ...          "sentence": "At step 7 the odds are 992 to 1. Theorem: this is seldom."}
-    >>> telling.tell(alarm)
-    'At step 7 the odds are 992 to 1. Theorem: this is seldom.'
-    >>> telling.tell(alarm | {"step": 9})
-    'At step 9 Ville rang against the realised row, evidence 10^3.00.'
-    """
-
-    def __init__(self) -> None:
-        self._told: set[str] = set()
-
-    def tell(self, alarm: Snapshot) -> str:
-        """Return the sentence of an alarm, in full or, if its theorem has been told, in short."""
-        sentence = str(alarm["sentence"])
-        _, found, theorem = sentence.partition(THEOREM)
-        if not found or theorem not in self._told:
-            self._told.add(theorem)
-            return sentence
-        about = f" against the {alarm['about']}" if alarm["about"] else ""
-        evidence = f"10^{alarm['log_evidence'] / PER_DECADE:.2f}"
-        counted = "question" if alarm["about"] == ABOUT else "step"
-        return f"At {counted} {alarm['step']} {alarm['detector']} rang{about}, evidence {evidence}."
-
-
 @dataclass
 class Burst:
     """Alarms that belong together, such as those of one detector about one predictor, each soon after the one before.
@@ -140,28 +108,104 @@ class Burst:
     first, last : mapping
         Alarms, with "step", "detector", "about", "log_evidence" and "sentence".
     count : int
+    untold : bool
+        Whether the last ones were only counted.
     """
 
     name: str
     first: Snapshot
     last: Snapshot
     count: int = 1
-
-    def takes(self, alarm: Snapshot) -> bool:
-        """Take in an alarm of the same kind if it is soon after the last one; return whether it is."""
-        if alarm["step"] - self.last["step"] >= APART:
-            return False
-        self.last, self.count = alarm, self.count + 1
-        return True
+    untold: bool = False
 
     @property
     def more(self) -> str:
         """How many alarms followed the first, and until when; empty if none did."""
-        counted = "question" if self.last["about"] == ABOUT else "step"
-        return f"{self.count - 1:,} more until {counted} {self.last['step']:,}" if self.count > 1 else ""
+        return f"{self.count - 1:,} more until {_counted(self.last)} {self.last['step']:,}" if self.count > 1 else ""
 
 
-def bursts(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
+def _counted(alarm: Snapshot) -> str:
+    return "question" if alarm["about"] == ABOUT else "step"
+
+
+def _against(alarm: Snapshot) -> str:
+    return f" against the {alarm['about']}" if alarm["about"] else ""
+
+
+def _by_detector(name: str, alarm: Snapshot) -> Any:
+    return name, alarm["detector"], alarm["about"]
+
+
+class Crier:
+    """Tells alarms as they come: the first of a burst, then at the 10th, 100th, ... how many followed it.
+
+    A theorem is stated once. Those without a theorem, as of a user's own detector, are all told, in full.
+
+    Parameters
+    ----------
+    key : callable
+        Of a predictor's name and an alarm: alarms for which it is the same belong together, if they are not far apart.
+
+    Examples
+    --------
+    >>> crier = Crier()
+    >>> alarm = {"detector": "Ville", "about": "", "log_evidence": 6.9, "sentence": "It rang. Theorem: seldom."}
+    >>> for step in range(5, 10):
+    ...     for line in crier.tell("abers", alarm | {"step": step}):
+    ...         print(line)
+    abers: It rang. Theorem: seldom.
+    >>> crier.rest()
+    ['abers: Ville rang again, 4 more until step 9']
+    >>> crier.sentence(alarm | {"step": 9})
+    'At step 9 Ville rang, evidence 10^3.00.'
+    """
+
+    def __init__(self, key: Callable[[str, Snapshot], Any] = _by_detector) -> None:
+        self._key = key
+        self._now: dict[Any, Burst] = {}
+        self._stated: set[str] = set()
+
+    def sentence(self, alarm: Snapshot) -> str:
+        """Return the sentence of an alarm, in full or, if its theorem has been stated, in short."""
+        sentence = str(alarm["sentence"])
+        _, found, theorem = sentence.partition(THEOREM)
+        if not found or theorem not in self._stated:
+            self._stated.add(theorem)
+            return sentence
+        evidence = f"10^{alarm['log_evidence'] / PER_DECADE:.2f}"
+        return f"At {_counted(alarm)} {alarm['step']} {alarm['detector']} rang{_against(alarm)}, evidence {evidence}."
+
+    def take(self, name: str, alarm: Snapshot) -> Burst:
+        """Count an alarm; return its burst, a new one with it alone if it is not soon after the last one."""
+        burst = self._now.get(key := self._key(name, alarm))
+        if burst is None or alarm["step"] - burst.last["step"] >= APART:
+            burst = self._now[key] = Burst(name, alarm, alarm)
+        else:
+            burst.last, burst.count = alarm, burst.count + 1
+        return burst
+
+    def tell(self, name: str, alarm: Snapshot) -> list[str]:
+        """Return the lines to say of an alarm; none if it is only counted."""
+        if THEOREM not in alarm["sentence"]:
+            return [f"{name}: {alarm['sentence']}"]
+        before, burst = self._now.get(self._key(name, alarm)), self.take(name, alarm)
+        if burst.count == 1:
+            return [*self._again(before), f"{name}: {self.sentence(alarm)}"]
+        burst.untold = True
+        return self._again(burst) if burst.count == 10 ** (len(str(burst.count)) - 1) else []
+
+    def rest(self) -> list[str]:
+        """Return a line for each burst of which some were only counted since they were last told."""
+        return [line for burst in self._now.values() for line in self._again(burst)]
+
+    def _again(self, burst: Burst | None) -> list[str]:
+        if burst is None or not burst.untold:
+            return []
+        burst.untold = False
+        return [f"{burst.name}: {burst.last['detector']} rang again{_against(burst.last)}, {burst.more}"]
+
+
+def bursts(alarms: Iterable[tuple[str, Snapshot]], key: Callable[[str, Snapshot], Any] = _by_detector) -> list[Burst]:
     """Return the bursts of alarms, each with the name of its predictor, in the order in which they came.
 
     Examples
@@ -170,21 +214,12 @@ def bursts(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
     >>> [(one.first["step"], one.more) for one in bursts(("abers", alarm | {"step": n}) for n in (7, 9, 30, 5000))]
     [(7, '2 more until step 30'), (5000, '')]
     """
-    return _together(alarms, lambda name, alarm: (name, alarm["detector"], alarm["about"]))
+    crier = Crier(key)
+    return [burst for burst in (crier.take(*alarm) for alarm in alarms) if burst.count == 1]
 
 
-def _of(alarm: Snapshot) -> tuple[bool, bool]:
+def _about(alarm: Snapshot) -> tuple[bool, bool]:
     return alarm["about"] == ABOUT, str(alarm["about"]).startswith("floor, ")
-
-
-def _together(alarms: Iterable[tuple[str, Snapshot]], key: Callable[[str, Snapshot], Any]) -> list[Burst]:
-    found, latest = [], dict[Any, Burst]()
-    for name, alarm in alarms:
-        of = key(name, alarm)
-        if of not in latest or not latest[of].takes(alarm):
-            latest[of] = Burst(name, alarm, alarm)
-            found.append(latest[of])
-    return found
 
 
 def storms(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
@@ -199,54 +234,7 @@ def storms(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
     >>> [(one.name, one.first["step"], one.more) for one in storms(rung)]
     [('sets', 7, '1 more until step 9'), ('abers', 5000, '')]
     """
-    return _together(sorted(alarms, key=lambda one: int(one[1]["step"])), lambda name, alarm: _of(alarm))
-
-
-class Crier:
-    """Tells alarms as they come: the first of a burst, then at the 10th, 100th, ... how many followed it.
-
-    Those without a theorem, as of a user's own detector, are all told.
-
-    Examples
-    --------
-    >>> crier = Crier()
-    >>> alarm = {"detector": "Ville", "about": "", "log_evidence": 6.9, "sentence": "It rang. Theorem: seldom."}
-    >>> for step in range(5, 10):
-    ...     for line in crier.tell("abers", alarm | {"step": step}):
-    ...         print(line)
-    abers: It rang. Theorem: seldom.
-    >>> crier.rest()
-    ['abers: Ville rang again, 4 more until step 9']
-    """
-
-    def __init__(self) -> None:
-        self.telling = Telling()
-        self._now: dict[tuple[str, str, str], Burst] = {}
-        self._untold: set[tuple[str, str, str]] = set()
-
-    def tell(self, name: str, alarm: Snapshot) -> list[str]:
-        """Return the lines to say of an alarm; none if it is only counted."""
-        if THEOREM not in alarm["sentence"]:
-            return [f"{name}: {alarm['sentence']}"]
-        key = name, str(alarm["detector"]), str(alarm["about"])
-        burst = self._now.get(key)
-        if burst is None or not burst.takes(alarm):
-            before = self._again(key)
-            self._now[key] = Burst(name, alarm, alarm)
-            return [*before, f"{name}: {self.telling.tell(alarm)}"]
-        self._untold.add(key)
-        return self._again(key) if burst.count == 10 ** (len(str(burst.count)) - 1) else []
-
-    def rest(self) -> list[str]:
-        """Return a line for each burst of which some were only counted since they were last told."""
-        return [line for key in list(self._now) for line in self._again(key)]
-
-    def _again(self, key: tuple[str, str, str]) -> list[str]:
-        if key not in self._untold:
-            return []
-        self._untold.remove(key)
-        about = f" against the {key[2]}" if key[2] else ""
-        return [f"{key[0]}: {key[1]} rang again{about}, {self._now[key].more}"]
+    return bursts(sorted(alarms, key=lambda one: int(one[1]["step"])), lambda name, alarm: _about(alarm))
 
 
 # --------------------------------------------------------------------------------------------------------------- notify

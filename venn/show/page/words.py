@@ -23,7 +23,7 @@ from venn.prediction import (
     PREDICTED_LABEL,
     REALISED_ROW,
 )
-from venn.show.notify import Burst, Telling, bursts, plain
+from venn.show.notify import Burst, Crier, bursts, plain
 from venn.show.page.feed import LATEST, FollowedRun
 from venn.show.view import Picture, SeenCounts, floors, pictures, standing
 
@@ -236,10 +236,10 @@ def alarms(run: FollowedRun, most: int = 20) -> str:
     count, found = alarm_count(run), rung(run)[:most]
     if not found:
         return "<p>No alarm." + ("" if run.monitors else " No predictor has a monitor.") + "</p>"
-    telling = Telling()
+    crier = Crier()
     items = "".join(
         f"<li><b>{text(one.name)}</b>{_at(one.first['time'])}: "
-        f"{text(telling.tell(one.first), 1000)}{f' <b>{one.more}.</b>' if one.more else ''}</li>"
+        f"{text(crier.sentence(one.first), 1000)}{f' <b>{one.more}.</b>' if one.more else ''}</li>"
         for one in found
     )
     shown = sum(one.count for one in found)
