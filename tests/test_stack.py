@@ -81,7 +81,7 @@ def test_one_class_only_and_classes_that_are_missing():
     stack.fit_rows(X, y)
     assert (stack.score_rows(X)[:, 3] < stack.score_rows(X)[:, :3].max(axis=1)).all()
     learners = Learners.fitted(X, y, 4)
-    said = learners.probas(X)
+    said = learners.answers(X)
     np.testing.assert_allclose(said.sum(axis=2), 1)
     assert (said[:, :, 3] == 0).all()
 
@@ -90,8 +90,8 @@ def test_learners_are_scikit_learns_on_the_scale_of_the_examples():
     X, y = examples(80, c=2)
     learners = Learners.fitted(X, y, 2)
     linear = LogisticRegression(max_iter=300).fit(learners.place(X), y)
-    np.testing.assert_allclose(learners.probas(X)[2], linear.predict_proba(learners.place(X)), atol=1e-12)
-    np.testing.assert_array_equal(Learners.fitted(X[::-1], y[::-1], 2).probas(X)[2].shape, (80, 2))
+    np.testing.assert_allclose(learners.answers(X)[2], linear.predict_proba(learners.place(X)), atol=1e-12)
+    np.testing.assert_array_equal(Learners.fitted(X[::-1], y[::-1], 2).answers(X)[2].shape, (80, 2))
 
 
 @pytest.mark.parametrize("how", BACK)
@@ -109,7 +109,7 @@ def test_refits_go_on_to_the_last_bit(how):
     np.testing.assert_array_equal(model.predict_many(X[:5])[:, 2], model.predict_one(X[2]))
     assert model.state["history"] is None
     by_hand = Learners.fitted(X[:60], y[:60], 3)
-    np.testing.assert_array_equal(model.predict_one(X[3]), by_hand.probas(X[3:4])[:, 0])
+    np.testing.assert_array_equal(model.predict_one(X[3]), by_hand.answers(X[3:4])[:, 0])
 
 
 def test_a_scorers_own_say():
