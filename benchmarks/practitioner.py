@@ -1,15 +1,18 @@
 """Against what a practitioner refits every 150 examples: forest, boosted trees, logistic regression, SVC, calibrated.
 
     python benchmarks/practitioner.py [--shuffles 1] [--steps 1500] [--every 150] [--sets car pima ...] [--out FILE]
+    python benchmarks/practitioner.py --steps 8000 --first 2000 --every 1000 --rivals trees --sets adult elec2 ...
 
 Each rival is fitted anew after every 50 examples up to 300, then after every so many, to all examples so far, as it
 is and inside scikit-learn's `CalibratedClassifierCV`, by sigmoid, by temperature (scikit-learn 1.8 or newer) and by
 isotonic regression, with five folds, or as many as the rarest class has examples; classes with a single example are
 left out of that fit. A fit that fails leaves the one before it at work. Logistic regression and SVC scale their
-columns. The forecaster learns each example. Everybody predicts each example before its label comes; the first 100 do
-not count (on sets of fewer than 300 examples, the first third). Probabilities below 1e-15 count as 1e-15. Seconds are
-processor time for all steps, fits included, one thread. Each finished set and shuffle is a line of the file, and is
-not repeated. Prints the tables of docs/which_predictor.md, and one JSON line.
+columns. The forecaster learns each example. Everybody predicts each example before its label comes; the first 100, or
+`--first`, do not count (on sets of fewer than three times as many examples, the first third). `--rivals trees`: forest
+and boosted trees only, as they are and with a temperature. Probabilities below 1e-15 count as 1e-15. Seconds are
+processor time for all steps, fits included, one thread. Each finished set and shuffle is a line of the file, with log
+losses of everybody in blocks of 500 steps, and is not repeated. Prints the tables of docs/which_predictor.md, and one
+JSON line.
 """
 
 from __future__ import annotations
@@ -48,6 +51,8 @@ RIVALS = {
 AS_IT_IS, WAYS = "as it is", ("as it is", "sigmoid", "temperature", "isotonic")
 OURS = "Forecaster"
 NAMES = (OURS, *(f"{name}, {way}" for name in RIVALS for way in WAYS if (name, way) != ("SVC", AS_IT_IS)))
+TREES = (OURS, *(f"{name}, {way}" for name in ("random forest", "boosted trees") for way in (AS_IT_IS, "temperature")))
+BLOCK = 500
 
 
 def refitted(make, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -> np.ndarray:
@@ -76,14 +81,14 @@ def refitted(make, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -
     return said
 
 
-def measured(data: str, seed: int, steps: int, every: int) -> dict[str, list[float]]:
-    """Return log loss, accuracy and seconds of everybody on one shuffle of a set."""
+def measured(data: str, seed: int, steps: int, every: int, first: int, names) -> dict[str, dict[str, list[float]]]:
+    """Return log loss, accuracy and seconds of everybody on one shuffle of a set, and log losses in blocks."""
     stream = streams.load(data, shuffle=seed)
     n = min(len(stream), steps)
     X, y = zip(*[(np.asarray(x, float), stream.classes.index(label)) for x, label in stream.take(n)], strict=True)
     X, y, c = np.array(X), np.array(y), len(stream.classes)
-    first, found = min(100, n // 3), {}
-    for name in NAMES:
+    first, found, blocks = min(first, n // 3), {}, {}
+    for name in names:
         begun = time.process_time()
         if name == OURS:
             model, said = venn.Forecaster(stream.classes), np.empty((n, c))
@@ -94,10 +99,10 @@ def measured(data: str, seed: int, steps: int, every: int) -> dict[str, list[flo
             rival, _, way = name.rpartition(", ")
             said = refitted(RIVALS[rival], way, X, y, c, every)
         seconds = time.process_time() - begun
-        counted, told = slice(first, n), said[np.arange(n), y]
-        lost = -np.log(np.maximum(told[counted], LEAST))
-        found[name] = [float(lost.mean()), float((said.argmax(axis=1) == y)[counted].mean()), seconds]
-    return found
+        lost, right = -np.log(np.maximum(said[np.arange(n), y], LEAST)), said.argmax(axis=1) == y
+        found[name] = [float(lost[first:].mean()), float(right[first:].mean()), seconds]
+        blocks[name] = [round(float(lost[at : at + BLOCK].mean()), 5) for at in range(0, n, BLOCK)]
+    return {"found": found, "blocks": blocks}
 
 
 def table(lines: list[dict]) -> tuple[str, dict[str, float]]:
@@ -105,14 +110,14 @@ def table(lines: list[dict]) -> tuple[str, dict[str, float]]:
 
     Means over shuffles, then over sets, and on how many sets the forecaster loses less.
     """
-    sets = sorted({line["data"] for line in lines}, key=SETS.index)
-    mean = {d: {name: np.mean([line["found"][name] for line in lines if line["data"] == d], axis=0) for name in NAMES}
+    sets, names = sorted({line["data"] for line in lines}, key=SETS.index), list(lines[0]["found"])
+    mean = {d: {name: np.mean([line["found"][name] for line in lines if line["data"] == d], axis=0) for name in names}
             for d in sets}  # fmt: skip
     rows = [
         "| | log loss | over the forecaster's | forecaster ahead | accuracy | seconds |",
         "|---|---|---|---|---|---|",
     ]
-    for name in NAMES:
+    for name in names:
         loss, right, seconds = np.mean([mean[d][name] for d in sets], axis=0)
         ratios = [mean[d][name][0] / mean[d][OURS][0] for d in sets]
         ahead = "" if name == OURS else f"{sum(ratio > 1 for ratio in ratios)} of {len(sets)}"
@@ -127,7 +132,7 @@ def table(lines: list[dict]) -> tuple[str, dict[str, float]]:
     ]
     over = {}
     for d in sets:
-        best = min(NAMES[1:], key=lambda name: mean[d][name][0])
+        best = min(names[1:], key=lambda name: mean[d][name][0])
         ours, theirs = mean[d][OURS][0], mean[d][best][0]
         over[d] = ours / theirs
         rows.append(f"| {d} | {ours:.3f} | {theirs:.3f} | {best} | {ours / theirs:.2f} |")
@@ -139,31 +144,32 @@ def main() -> None:
     parser.add_argument("--shuffles", type=int, default=1)
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--every", type=int, default=150)
+    parser.add_argument("--first", type=int, default=100)
+    parser.add_argument("--rivals", choices=("all", "trees"), default="all")
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--out", type=Path, default=Path("runs/practitioner.jsonl"))
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    kind = {name: getattr(options, name) for name in ("steps", "every", "first", "rivals")}
     asked = [(seed, data) for seed in range(options.shuffles) for data in options.sets]
     for seed, data in asked:
-        how = {"seed": seed, "data": data, "steps": options.steps, "every": options.every}
+        how = {"seed": seed, "data": data} | kind
         if any(how.items() <= line.items() for line in lines):
             continue
-        line = how | {"found": measured(data, seed, options.steps, options.every)}
+        names = NAMES if options.rivals == "all" else TREES
+        line = how | measured(data, seed, options.steps, options.every, options.first, names)
         lines.append(line)
         with options.out.open("a") as file:
             file.write(json.dumps(line) + "\n")
-    wanted = {"steps": options.steps, "every": options.every}
-    lines = [line for line in lines if (line["seed"], line["data"]) in asked and wanted.items() <= line.items()]
+    lines = [line for line in lines if (line["seed"], line["data"]) in asked and kind.items() <= line.items()]
     tables, over = table(lines)
     print(tables)
     ratios = {
         "mean_ratio_to_the_best_rival": float(np.exp(np.mean(np.log([*over.values()])))),
         "worst": max(over.values()),
     }
-    print(
-        json.dumps({"benchmark": "practitioner", "shuffles": options.shuffles, **wanted, "sets": len(over), **ratios})
-    )
+    print(json.dumps({"benchmark": "practitioner", "shuffles": options.shuffles, **kind, "sets": len(over), **ratios}))
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def test_a_stack_is_fitted_as_defined(jump, seed):
     y += jump * (X[:, 0] > 5.0003) * (X[:, 1] > 0)
     fit, offsets, spreads = NumberFit.of_all(X[:45], y[:45], 2000)
     expected = naive.fitted(fit.place(X[:45]), y[:45], number_stack.TREES, number_stack.ROUNDS)(fit.place(X))
-    assert fit.scores(X) == pytest.approx(expected, abs=1e-8)
+    assert fit.answers(X) == pytest.approx(expected, abs=1e-8)
     assert len(offsets) == len(spreads) == 45
     assert fit.weights.any() == (jump > 0)
     assert fit.blend < 1

@@ -84,7 +84,7 @@ def test_one_class_only_and_classes_that_are_missing():
     stack.fit_rows(X, y)
     assert (stack.score_rows(X)[:, 3] < stack.score_rows(X)[:, :3].max(axis=1)).all()
     learners = Learners.fitted(X, y, 4)
-    said = learners.probas(X)
+    said = learners.answers(X)
     np.testing.assert_allclose(said.sum(axis=2), 1)
     assert (said[:, :, 3] == 0).all()
 
@@ -93,8 +93,8 @@ def test_learners_are_scikit_learns_on_the_scale_of_the_examples():
     X, y = examples(80, c=2)
     learners = Learners.fitted(X, y, 2)
     linear = LogisticRegression(max_iter=300).fit(learners.place(X), y)
-    np.testing.assert_allclose(learners.probas(X)[2], linear.predict_proba(learners.place(X)), atol=1e-12)
-    np.testing.assert_array_equal(Learners.fitted(X[::-1], y[::-1], 2).probas(X)[2].shape, (80, 2))
+    np.testing.assert_allclose(learners.answers(X)[2], linear.predict_proba(learners.place(X)), atol=1e-12)
+    np.testing.assert_array_equal(Learners.fitted(X[::-1], y[::-1], 2).answers(X)[2].shape, (80, 2))
 
 
 def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples_not_seen(monkeypatch):
@@ -108,7 +108,7 @@ def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples
         warnings.simplefilter("ignore")  # some examples are in no tree's rest
         forest = RandomForestClassifier(stack.TREES, oob_score=True, random_state=0).fit(Z, y)
     said = np.concatenate([forest.oob_decision_function_[None, part],
-                           Learners.fitted(X[others], y[others], 3).probas(X[part])[1:]])  # fmt: skip
+                           Learners.fitted(X[others], y[others], 3).answers(X[part])[1:]])  # fmt: skip
     far = np.abs(Z[:, None] - Z[:40]).sum(axis=2) / 3
     K = 0.94 * np.mean([np.exp(-w * far) for w in (0.25, 1, 4)], axis=0) + 0.06 * Z @ Z[:40].T / 3
     machines = [ridge(K[:40], np.where(y[:40, None] == np.arange(3), 1.0, -1.0), 1 / C) for C in (0.3, 3, 30)]
@@ -118,8 +118,8 @@ def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples
 
     tried = logs(said, [left_out[part] for _, _, left_out in machines])
     powers, biases = fitted_pool(tried, y[part], np.array([0.3, 0.3, 0.1, 0.0, 1.0, 0.0]), 1.0)
-    each = logs(fit.learners.probas(X), [K @ a + b for a, b, _ in machines])
-    np.testing.assert_allclose(fit.scores(X), odds(biases + np.tensordot(each, powers, (1, 0))), atol=1e-6)
+    each = logs(fit.learners.answers(X), [K @ a + b for a, b, _ in machines])
+    np.testing.assert_allclose(fit.answers(X), odds(biases + np.tensordot(each, powers, (1, 0))), atol=1e-6)
 
 
 @pytest.mark.parametrize("how", BACK)
@@ -137,7 +137,7 @@ def test_refits_go_on_to_the_last_bit(how):
     np.testing.assert_array_equal(model.predict_many(X[:5])[:, 2], model.predict_one(X[2]))
     assert model.state["history"] is None
     by_hand = Learners.fitted(X[:60], y[:60], 3)
-    np.testing.assert_array_equal(model.predict_one(X[3]), by_hand.probas(X[3:4])[:, 0])
+    np.testing.assert_array_equal(model.predict_one(X[3]), by_hand.answers(X[3:4])[:, 0])
 
 
 def test_a_scorers_own_say():

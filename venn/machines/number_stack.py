@@ -15,11 +15,11 @@ from venn.labels import Real
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
-from venn.machines.stack import FARTHEST, BaseStack, dense, kernel_rows
+from venn.machines.stack import FARTHEST, BaseStack, RowByRow, dense, kernel_rows
 from venn.machines.trees import FlatTrees
 from venn.parameters import integer
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_finite, held_float, held_positive, own, param
+from venn.saved import component, held_finite, held_float, held_positive, own, param
 
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.1, 1.0, 10.0, 100.0)  # of the kernel machine
@@ -42,7 +42,7 @@ def _held_trees(name: str, trees: Any, d: int) -> Any:
 
 
 @component
-class NumberFit(Saved):
+class NumberFit(RowByRow):
     """What a stack of numbers has fitted: `NumberFit.of_all` makes one.
 
     Parameters
@@ -86,6 +86,7 @@ class NumberFit(Saved):
 
     def derive(self) -> None:
         """Take the scale apart."""
+        super().derive()
         self._scale: ColumnScale = held_scale(self.scale)
 
     @property
@@ -179,7 +180,7 @@ class NumberFit(Saved):
         )  # fmt: skip
         return out[:, 0]
 
-    def scores(self, rows: Any) -> Floats:
+    def answers(self, rows: Floats) -> Floats:
         """Return the (n, 2) forecasts and spreads for n objects."""
         placed = self.place(rows)
         said, spreads = self.around(placed)

@@ -14,7 +14,7 @@ from venn._compiled.rows import landmark_scores
 from venn._compiled.scorecard import linear_scores
 from venn.labels import checked_labels, label_space
 from venn.machines.ahead import Fits
-from venn.machines.frozen import clean_row
+from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
@@ -28,6 +28,44 @@ TREES = 100  # of the forest
 LEAVES = 400  # rounds of boosting times classes: with many classes there are fewer rounds
 FARTHEST = 10.0  # deviations from the centre, for the logistic regression
 KINDS = 3
+
+
+@base
+class RowByRow(Saved):
+    """Base of what answers rows of numbers, each in a block as if it were alone: those that arrived, in one call."""
+
+    def derive(self) -> None:
+        """Remember nothing."""
+        self._ahead: dict[bytes, Floats] = {}  # rows that have arrived, and the answers
+        self._last: tuple[bytes, Floats] = b"", np.empty(0)  # the last other one
+
+    def answers(self, rows: Floats) -> Floats:
+        """Return the (.., n, c) answers to n rows."""
+        raise NotImplementedError
+
+    def answer(self, rows: Any) -> Floats:
+        """Return the same; those to rows that were expected, and to the last single one, are known."""
+        X = dense(rows)
+        if len(X) != 1:
+            return self.answers(X)
+        key = X.tobytes()
+        known = self._ahead.get(key)
+        if known is None:
+            if self._last[0] != key:
+                self._last = key, self.answers(X)
+            known = self._last[1]
+        return known.copy()
+
+    def expect(self, objects: Any, features: int | None) -> None:
+        """Answer objects that have arrived in one call, unless one of them is refused, which is said in its turn."""
+        try:
+            rows = dense(clean_rows(objects, features)) + 0.0
+        except (TypeError, ValueError):
+            return
+        keys = [row.tobytes() for row in rows]
+        if not self._ahead.keys() >= set(keys):
+            found = self.answers(rows)
+            self._ahead = {key: found[..., i : i + 1, :] for i, key in enumerate(keys)}
 
 
 K = own(lambda learners: len(learners.present))  # classes among the examples
@@ -48,7 +86,7 @@ def _held_trees(name: str, trees: Any, k: int) -> Any:
 
 
 @component
-class Learners(Saved):
+class Learners(RowByRow):
     """A random forest, boosted trees and a logistic regression, fitted to the same examples with nothing to choose.
 
     They are scikit-learn's; what is kept are plain arrays, so that one object takes microseconds, and files need no
@@ -72,7 +110,7 @@ class Learners(Saved):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 2))
     >>> learners = Learners.fitted(X, (X[:, 0] > 0).astype(int), 2)
-    >>> learners.probas(np.array([[2.0, 0.0]])).argmax(axis=2).ravel().tolist()
+    >>> learners.answers(np.array([[2.0, 0.0]])).argmax(axis=2).ravel().tolist()
     [1, 1, 1]
     """
 
@@ -85,6 +123,7 @@ class Learners(Saved):
 
     def derive(self) -> None:
         """Take the arrays apart."""
+        super().derive()
         self._scale: ColumnScale = held_scale(self.scale)
         self._weights = np.ascontiguousarray(self.coefficients[:, :-1])
         self._constants = self.coefficients[:, -1].copy()
@@ -116,7 +155,7 @@ class Learners(Saved):
         others = np.ones(len(codes), np.bool_)
         others[tried] = False
         if len(np.unique(codes[others])) > 1:
-            said[1:] = cls._fitted(X[others], codes[others], c, forest=False)[0].probas(X[tried])[1:]
+            said[1:] = cls._fitted(X[others], codes[others], c, forest=False)[0].answers(X[tried])[1:]
         return learners, said
 
     @classmethod
@@ -156,7 +195,7 @@ class Learners(Saved):
         full[:, self.present] = shares
         return full
 
-    def probas(self, rows: Any) -> Floats:
+    def answers(self, rows: Floats) -> Floats:
         """Return the (3, n, c) probabilities of n objects by the forest, the boosted trees and the regression."""
         return self.probas_of(self.place(rows))
 
@@ -289,11 +328,16 @@ class BaseStack(Saved):
 
     def score_rows(self, rows: Any) -> Floats:
         """Return the scores of n objects: (n, c) of classes, or (n, 2) forecasts and spreads."""
-        return np.tile(self.before, (len(rows), 1)) if self.fit is None else self.fit.scores(rows)
+        return np.tile(self.before, (len(rows), 1)) if self.fit is None else self.fit.answer(rows)
+
+    def expect(self, objects: Any) -> None:
+        """Score objects that have arrived in one call, before their turns come; no score changes by that."""
+        if self.fit is not None:
+            self.fit.expect(objects, self.features)
 
 
 @component
-class Fit(Saved):
+class Fit(RowByRow):
     """What a stack has fitted: its parts, and how they are put together.
 
     Parameters
@@ -315,9 +359,9 @@ class Fit(Saved):
     biases: Floats = param(held_finite, own(lambda fit: (fit.learners.c,)))
 
     def derive(self) -> None:
-        """Remember nothing."""
+        """Take the learners apart."""
+        super().derive()
         self.c, self.features = self.learners.c, len(self.learners.scale[0])
-        self._asked: tuple[bytes, Floats] | None = None
 
     @classmethod
     def of(cls, X: Floats, codes: Integers, c: int, landmarks: int) -> Self:
@@ -334,19 +378,10 @@ class Fit(Saved):
         arrays = np.array(coefficients).swapaxes(1, 2), np.array(bases)
         return cls(learners, columns, np.ascontiguousarray(arrays[0]), arrays[1], powers, biases)
 
-    def scores(self, rows: Any) -> Floats:
-        """Return the (n, c) logarithms of odds for n objects; those of the last single one are kept."""
-        X = dense(rows)
-        if len(X) != 1:
-            return self._scores(X)
-        key = X.tobytes()
-        if self._asked is None or self._asked[0] != key:
-            self._asked = key, self._scores(X)
-        return self._asked[1].copy()
-
-    def _scores(self, X: Floats) -> Floats:
-        placed = np.ascontiguousarray(self.learners.place(X))
-        total = np.tile(self.biases, (len(X), 1))
+    def answers(self, rows: Floats) -> Floats:
+        """Return the (n, c) logarithms of odds for n objects."""
+        placed = np.ascontiguousarray(self.learners.place(rows))
+        total = np.tile(self.biases, (len(rows), 1))
         for power, logs in zip(self.powers, logarithms(self.learners.probas_of(placed)), strict=False):
             total += power * logs
         rate = rate_of(KERNEL.gamma, placed.shape[1])

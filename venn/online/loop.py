@@ -204,7 +204,7 @@ class Online(TakesTurns):
     # ------------------------------------------------------------------- asking
 
     def expect(self, events: Iterable[Any]) -> None:
-        """Let predictors take notice of events that have arrived: given scorers score their objects in one call.
+        """Let predictors take notice of events that have arrived: scorers score their objects in one call, if they can.
 
         No answer depends on it, and nothing is asked, answered or refused.
 

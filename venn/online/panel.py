@@ -258,7 +258,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
             return {name: _both(name, predictor, other[name], merged) for name, predictor in self._predictors.items()}
 
     def expect(self, objects: Sequence[Any]) -> None:
-        """Let predictors take notice of objects that have arrived: given scorers score them in one call.
+        """Let predictors take notice of objects that have arrived: scorers score them in one call, where they can.
 
         No answer depends on it, and nothing is refused: what is wrong with an object is said in its turn.
         """

@@ -12,7 +12,7 @@ from venn.distribution import PredictiveDistribution
 from venn.labels import Real
 from venn.parameters import fraction, real_array
 from venn.prediction import CRPS, Floats
-from venn.predictors.expert_mixture import OfExperts, Weighing, held_experts, moved
+from venn.predictors.expert_mixture import OfExperts, Weighing, held_experts
 from venn.predictors.refits import LEVELS
 from venn.saved import Given, component, held_finite, held_float, held_int, own, param, state
 
@@ -168,8 +168,8 @@ class DistributionMixture(OfExperts):
         rate = 2 / self.span if self.span > 0 else 0.0
         self.loss += own_loss
         self.losses = self.losses + lost
-        self._weights = moved(self._weights, rate * (lost - lost.min()), self._prior, self.share)
-        self.allowance = self.allowance - 0.5 * self.span * np.log1p(-self.share * (1 - self._prior))
+        self._weights = self.moved(rate * (lost - lost.min()))
+        self.allowance = self.allowance - 0.5 * self.span * self.dealt[2]
         self._seen += 1
 
 

@@ -60,7 +60,10 @@ class OfExperts(HasLabels, Combined[Any]):
     """Base of mixtures."""
 
     experts: tuple[Any, ...]
+    share: float
     _seen: int
+    _prior: Floats
+    _weights: Floats
 
     @cached_property
     def m(self) -> int:
@@ -81,6 +84,19 @@ class OfExperts(HasLabels, Combined[Any]):
     def asked(self) -> tuple[Any, ...]:
         """The experts."""
         return self.experts
+
+    @cached_property
+    def dealt(self) -> tuple[Any, Floats, Floats]:
+        """Logarithms of what is not dealt out anew, of each one's share of what is, and of what each keeps at least."""
+        return np.log1p(-self.share), np.log(self.share * self._prior), np.log1p(-self.share * (1 - self._prior))
+
+    def moved(self, lost: Floats) -> Floats:
+        """Return the logarithms of weights after these losses, and after a share is dealt out as at the start."""
+        kept, dealt, _ = self.dealt
+        weights = self._weights - lost
+        weights -= np.logaddexp.reduce(weights)
+        found: Floats = np.logaddexp(weights + kept, dealt)
+        return found
 
 
 EACH = own(lambda model: (model.m + 1,))  # the experts, and the pool
@@ -176,6 +192,7 @@ class ExpertMixture(OfExperts):
         """No forecast is kept yet."""
         self.space = label_space(tuple(self.experts[0].classes))
         self._first, self._prior = _powers(self), _prior(self)
+        self._asked: tuple[Any, tuple[Floats, Floats]] | None = None  # what was said last, and what `merged` returns
         m, c = self.m, len(self.classes)
         self._logs, self._codes = np.zeros((0, m, c)), np.zeros(0, np.int64)  # a ring, and its labels
         self.predictors = (*self.experts, Weighing(self))  # what learns; the last compares forecasts with labels
@@ -245,22 +262,29 @@ class ExpertMixture(OfExperts):
         """Return the (c,) forecast, and what each expert and the pool (M + 1, c) say, as it counts."""
         m, c = self.m, len(self.classes)
         said = np.empty((m + 1, c))
-        np.concatenate(rows, out=said[:m])
-        asleep = np.isnan(said[:m, 0])
-        said *= 1 - FLOOR
-        said += FLOOR / c
+        each, pool = said[:m], said[m]
+        np.concatenate(rows, out=each)
+        key = self._seen, each.tobytes()
+        if self._asked is not None and self._asked[0] == key:
+            return self._asked[1]
+        asleep = np.isnan(each[:, 0])
+        some = asleep.any()
+        each *= 1 - FLOOR
+        each += FLOOR / c
         powers, weights = self._powers, np.exp(self._weights)
-        if asleep.any():
+        if some:
             powers, weights = np.where(asleep, 0.0, powers), np.where(np.append(asleep, False), 0.0, weights)
             if not powers.any():  # nobody who is awake was in the pool
-                powers = np.full(m, 1 / max(1, (~asleep).sum()))
-            said[:m][asleep] = 1.0  # whatever to the power 0
-        pooled(np.log(said[:m]), powers, self._biases, said[m])
-        said[m] *= 1 - FLOOR
-        said[m] += FLOOR / c
+                powers = np.where(asleep, 0.0, 1 / max(1, (~asleep).sum()))
+            each[asleep] = 1.0  # whatever to the power 0
+        pooled(np.log(each), powers, self._biases, pool)
+        pool *= 1 - FLOOR
+        pool += FLOOR / c
         merged = weights @ said
         merged /= merged.sum()
-        said[:m][asleep] = merged
+        if some:
+            each[asleep] = merged
+        self._asked = key, (merged, said)
         return merged, said
 
     # ----------------------------------------------------------------- learning
@@ -277,15 +301,16 @@ class ExpertMixture(OfExperts):
         """
         m, c = self.m, len(self.classes)
         code = integer("code", code, 0, c - 1)
-        for name, found, shape in (("merged", merged, (c,)), ("said", said, (m + 1, c))):
-            requirement = f"{name} must be {shape} probabilities > 0, as the method merged returns them"
-            if real_array(found, requirement).shape != shape or not (found > 0).all():
-                raise ValueError(f"{requirement}, got {found!r}")
+        if self._asked is None or said is not self._asked[1][1] or merged is not self._asked[1][0]:
+            for name, found, shape in (("merged", merged, (c,)), ("said", said, (m + 1, c))):
+                requirement = f"{name} must be {shape} probabilities > 0, as the method merged returns them"
+                if real_array(found, requirement).shape != shape or not (found > 0).all():
+                    raise ValueError(f"{requirement}, got {found!r}")
         lost = -np.log(said[:, code])
         self.loss -= float(np.log(merged[code]))
         self.losses = self.losses + lost
-        self._weights = moved(self._weights, lost, self._prior, self.share)
-        self.allowance = self.allowance - np.log1p(-self.share * (1 - self._prior))
+        self._weights = self.moved(lost)
+        self.allowance = self.allowance - self.dealt[2]
         place = self._seen % KEPT
         if place >= len(self._codes):
             room = min(KEPT, max(64, 2 * place))
@@ -301,6 +326,7 @@ class ExpertMixture(OfExperts):
 
     def fit_pool(self) -> None:
         """Fit the pool to the latest forecasts, from its last solution."""
+        self._asked = None
         self._due, kept = next_fit(self._seen), min(self._seen, KEPT)
         self._powers, self._biases = fitted_pool(
             self._logs[:kept], self._codes[:kept], self._first, RIDGE * self.m, (self._powers, self._biases)
@@ -331,13 +357,6 @@ class Weighing(Predictor):
         if noted is None:
             raise ValueError("noted must be what note(x, y) returned, got None")
         self.owner.weigh(self.owner.space.encode(y), *noted)
-
-
-def moved(weights: Floats, lost: Floats, prior: Floats, share: float) -> Floats:
-    """Return the logarithms of weights after these losses, and after a share of all is dealt out as at the start."""
-    weights = weights - lost
-    weights -= np.logaddexp.reduce(weights)
-    return np.logaddexp(weights + np.log1p(-share), np.log(share * prior))
 
 
 def next_fit(n: int) -> int:

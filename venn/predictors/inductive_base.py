@@ -214,8 +214,8 @@ class Inductive(OnScores, Generic[Many]):
     # --------------------------------------------------------------- predicting
 
     def expect(self, objects: Sequence[Any]) -> None:
-        """Let a given scorer score objects that have arrived in one call; no answer depends on it."""
-        if self._history is None and has_methods(self._machine, "expect"):
+        """Let a scorer score objects that have arrived in one call, if it can; no answer depends on it."""
+        if has_methods(self._machine, "expect"):
             self._machine.expect(objects)
 
     def predict_block(self, x: Any) -> Many:

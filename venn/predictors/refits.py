@@ -377,7 +377,12 @@ class Refits(FittedAhead):
     def _said(self, rows: Any) -> Floats:
         if self.learners is None:
             return np.full((KINDS, len(rows), len(self.classes)), np.nan)
-        return self.learners.probas(rows)
+        return self.learners.answer(rows)
+
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Ask about objects that have arrived in one call; no answer depends on it."""
+        if self.learners is not None:
+            self.learners.expect(objects, self._features)
 
     def note(self, x: Any, y: Label) -> tuple[Any, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
