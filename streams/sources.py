@@ -198,7 +198,8 @@ def from_csv(
     -----
     UserWarning
         Labels, or values of a Nominal, are the same written differently; one of them is NA; a feature looks like an
-        identifier of its row; a first column without a name is left out.
+        identifier of its row; a number is so far from the others that it hides them; a first column without a name is
+        left out.
 
     Examples
     --------

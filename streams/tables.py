@@ -32,6 +32,7 @@ from streams.schema import (
 )
 
 SHOWN = 8  # bad columns that a message describes
+CRUSHED = 0.01  # deviations of a column: if its middle half lies within so few, the extremes hide it
 FEWEST = 10  # rows of a column that may be called an identifier
 SEPARATORS = (",", ";", "\t", "|")  # or else a blank
 UNNAMED = ""  # a column of a file that has no name
@@ -164,6 +165,7 @@ def read_csv(
             codes, of_label = numbers, column.kind
             continue
         _doubt_identifier(path, column, numbers)
+        _doubt_extreme(path, column, numbers, delimiter)
         try:
             blocks.append(column.kind.encode(numbers))
         except ValueError as error:
@@ -324,6 +326,25 @@ def _doubt_identifier(path: Path, column: Column, values: Floats) -> None:
     if what:
         said = f"{path}, column {column.name!r} has {what} in each row, as an identifier has: it is used as a feature"
         warn(Doubtful(said, "; declare Skip() to leave it out", "identifier", column.name))
+
+
+def _doubt_extreme(path: Path, column: Column, values: Floats, delimiter: str) -> None:
+    """Warn of a number so far from the others that they are as good as equal once the column has deviation 1."""
+    known = values[np.isfinite(values)]
+    if not isinstance(column.kind, Numeric) or len(known) < FEWEST:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):  # of 1e308; what overflows is refused by whoever scales
+        deviation, away = float(known.std()), np.abs(known - np.median(known))
+        low, high = np.percentile(known, (25, 75))
+    if 0 < high - low < CRUSHED * deviation:
+        extreme, texts = known[away.argmax()], column_texts(path, column.name, delimiter)
+        value = next(text.strip() for text in texts if column.kind.read(text) == extreme)
+        said = (
+            f"{path}, column {column.name!r}: {value} is so far from the other values that these are as good as equal "
+            f"where the column is standardised: half of them lie within {(high - low) / deviation:.2g} deviations"
+        )
+        remedy = f"; mend it, or, if it means a missing value, declare Numeric(missing={value!r}, fill='median')"
+        warn(Doubtful(said, remedy, "missing", value))
 
 
 def _header(path: Path, rows: TableLines, delimiter: str) -> list[str]:

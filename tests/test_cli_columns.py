@@ -284,6 +284,8 @@ MESSY = {
     "a delimiter at the ends, and a gap": "a,b,y,\n" + GOOD.replace("\n", ",\n").replace("3,", "-,", 1),
     "tabs": GOOD.replace(",", "\t").join(["a\tb\ty\n", ""]).replace("yes", " ", 1),
     "blanks": 'a "b c" y\n' + "".join(f'"r{n}" {n % 5} x{n % 2} {"uv"[n % 3 == 0]}\n' for n in range(12)),
+    "a text for a gap among numbers": "a,b,y\n"
+    + "".join(f"{n * 7 % 5},{n / 2 if n % 9 else '-'},{'uv'[n % 2]}\n" for n in range(120)),
     "a number as label, with gaps": "a,y\n"
     + "".join(f"{n * 7 % 5},{n / 2 if n % 9 else 'null'}\n" for n in range(120)),
 }
@@ -536,6 +538,16 @@ def test_a_column_that_looks_like_an_identifier_is_named_with_the_option(run, va
         "--skip key leaves it out\n" in result.stderr
     )
     assert "warning" not in run("replay", "orders.csv", "--label", "y", "--skip", "key").stderr
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+@pytest.mark.parametrize("code", ["-9999.0", "1e308", "20"])
+def test_a_number_that_hides_all_others_of_its_column_is_named(run, code):
+    Path("heat.csv").write_text(rows_of({"heat": [*range(9), code] * 5, "b": range(50), "y": ["yes", "no"] * 25}))
+    words = ["replay", "heat.csv", "--label", "y", "--skip", "b", "--steps", "3"]
+    said = f"column 'heat': {code} is so far from the other values that these are as good as equal where the"
+    assert (said in (told := run(*words).stderr)) == (f"--missing-texts {code} takes" in told) == (code != "20")
+    assert "so far" not in run(*words, "--missing-texts", code, "--fill", "heat=median").stderr
 
 
 @pytest.mark.parametrize("values", [[n / 2 for n in range(14)], [3, 1, *range(4, 16)], [1, *range(13)]])

@@ -397,6 +397,9 @@ def test_an_outlook_is_read_by_class_as_a_dict_and_in_a_notebook(classes):
     for label in ("maybe", 1.5, None):
         with pytest.raises(KeyError, match=r"it has forecast, intervals, sets, and the classes \["):
             outlook[label]
+    many = model.predict_many([[0.1]])
+    with pytest.raises(KeyError, match=r"it has forecast, intervals, sets; of object i it has \.one\(i\), got 0"):
+        many[0]
     assert json.loads(json.dumps(told))["label"] == outlook.label
 
 

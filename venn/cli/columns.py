@@ -229,6 +229,10 @@ class Columns:
                         return None, commas
                     else:
                         again = trouble.column in columns
+                        if not again and (gap := trial._gap(trouble, error.rows)):
+                            added["missing_texts"] = (*added.get("missing_texts", given.missing_texts or ()), gap)
+                            columns[trouble.column] = "fill", "median"
+                            continue
                         columns[trouble.column] = ("skip", None) if again else trial._option(trouble, error.rows)
                 continue
             except click.UsageError:
@@ -250,6 +254,12 @@ class Columns:
         words = trouble.values <= min(MANY, rows // 2) and not self._almost_numbers(trouble)
         said = [text for text in strange if not self._is_missing(text)]
         return ("nominal" if words and "=" not in column and not _no_words(said) else "skip", None)
+
+    def _gap(self, trouble: Trouble, rows: int) -> str:
+        """Return the one text in a column of numbers that is none, if it is a sign for a missing value, such as -."""
+        said = [text.strip() for text in trouble.strange if not self._is_missing(text)]
+        numbers = trouble.values > max(len(trouble.strange), min(MANY, rows // 2))
+        return said[0] if numbers and len(said) == 1 and not any(map(str.isalnum, said[0])) else ""
 
     def _is_missing(self, text: str) -> bool:
         return means_missing(text) or text.strip() in (self.config.source.missing_texts or ())
@@ -287,6 +297,7 @@ class Needed:
         for key, value in self.added.items():
             words.append(f"--{key.replace('_', '-')}")
             if value is not True:
+                value = value if isinstance(value, str) else _listed(value)
                 words.append("tab" if value == "\t" else in_shell(value))
         for column, (key, value) in self.columns.items():
             words += [f"--{key}", in_shell(column if value is None else f"{column}={value}")]

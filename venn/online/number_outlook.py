@@ -16,6 +16,10 @@ SHOWN = (0.01, 0.05, 0.1, 0.2)  # levels of intervals in tables
 class Parts(dict[Any, Any]):  # Any: an outlook of classes is asked for these, too
     """Predictions by the name of their predictor."""
 
+    def __missing__(self, name: Any) -> Any:
+        more = "; of object i it has .one(i)" if hasattr(self, "one") else ""
+        raise KeyError(f"it has {', '.join(self)}{more}, got {name!r}")
+
     @property
     def guaranteed(self) -> dict[str, str]:
         """What is proved of each part."""
