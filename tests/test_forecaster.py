@@ -190,7 +190,7 @@ def test_after_a_change_it_begins_anew_and_is_soon_as_good_as_before(scorer, tmp
             assert 170 < found.since < 230
             assert str(found).endswith(f"; began anew after {i + 1}")
             assert len(model.machines) == (scorer is None)
-            assert model["forecast"].experts[-1].n == (i + 1 if scorer is None else 0)
+            assert model["forecast"].experts[-1].n == i + 1
             venn.save(tmp_path / "model", model)
             model = venn.load(tmp_path / "model", models=[] if scorer is None else [scorer])
     assert model.n == 560
@@ -198,6 +198,37 @@ def test_after_a_change_it_begins_anew_and_is_soon_as_good_as_before(scorer, tmp
     if scorer is None:  # else what a given scorer says is upside down now, and its order is all there is
         assert np.mean(right[-150:]) > np.mean(right[100:200]) - 0.06
     assert model.verdict().since == found.since
+
+
+def losses(model, X, y):
+    """Return the log loss of the forecast at each step."""
+    found = []
+    for x, label in zip(X, y, strict=True):
+        found.append(-np.log(model.predict_one(x)["forecast"].proba[CLASSES.index(label)]))
+        model.learn_one(x, label)
+    return np.array(found)
+
+
+def test_a_false_alarm_does_not_cost_the_calibration_of_a_given_scorer_and_a_change_is_learned():
+    X, y = stream(700)
+    X = np.tile(X, 4)  # naive Bayes counts each column: it is far too sure
+    scorer = GaussianNB().fit(X[:100], y[:100])
+    never, rang = (learned(Forecaster(scorer=scorer), X[100:400], y[100:400]) for _ in range(2))
+    rang._begin_anew()  # noqa: SLF001
+    forgot = Forecaster(scorer=scorer)
+    at_rest, kept, anew = (losses(one, X[400:500], y[400:500]).mean() for one in (never, rang, forgot))
+    assert at_rest < kept < anew - 0.02
+    other = [CLASSES[1 - CLASSES.index(label)] for label in y[500:]]
+    rang._begin_anew()  # noqa: SLF001
+    assert rang["forecast"].experts[-1].n == 400
+    late = slice(100, None)
+    assert (
+        abs(losses(rang, X[500:], other)[late].mean() - losses(Forecaster(scorer=scorer), X[500:], other)[late].mean())
+        < 0.02
+    )
+    merged = rang.merge(learned(Forecaster(scorer=scorer), X[:50], y[:50]))  # which has fewer experts
+    assert merged["intervals"].n == 250
+    assert len(merged["forecast"].experts) == 2
 
 
 def test_the_verdict_finds_exchanged_labels_and_stands_through_a_hand_over():

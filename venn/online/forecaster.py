@@ -15,7 +15,7 @@ from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberStack
 from venn.machines.scale import Scale, checked_ranges
-from venn.machines.stack import KINDS, Stack
+from venn.machines.stack import Stack
 from venn.monitors.floor import Floor, floor_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import together, trainings
@@ -28,7 +28,7 @@ from venn.predictors.blocks import block_of
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.distribution_mixture import DistributionMixture
 from venn.predictors.distribution_stacked import StackedDistribution
-from venn.predictors.expert_mixture import ExpertMixture
+from venn.predictors.expert_mixture import ExpertMixture, experts_in
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor, elementary, names_among
@@ -535,6 +535,18 @@ class Forecaster(Panel):
                 )
         return type(self).made_of(self.parameters | {"predictors": predictors})
 
+    def _merged(self, other: Any) -> dict[str, Any]:
+        """Return the merged predictors; of a forecast that began anew, only the experts that the other has, too."""
+        if type(other) is not type(self) or list(other) != list(self):
+            return super()._merged(other)  # it says what is wrong
+        forecasts: list[Any] = [one[FORECAST] for one in (self, other)]
+        least = min(len(one.experts) for one in forecasts)
+        if all(len(one.experts) == least for one in forecasts):
+            return super()._merged(other)
+        panels = zip((self, other), forecasts, strict=True)
+        one, two = (Panel(**{**each, FORECAST: forecast.first_experts(least)}) for each, forecast in panels)
+        return dict(one.merge(two))
+
     def _told(self, x: Any) -> dict[int, Any]:
         """Return what has been said of this object since the last example; the last object alone is remembered."""
         key = content_of(x)
@@ -568,8 +580,8 @@ class Forecaster(Panel):
             parts = self._calibrating(main.given)
         else:
             parts = self._learning(self.classes, self.first, self.ranges)
-            if self.classes:
-                parts[FORECAST] = with_further(parts[FORECAST], self[FORECAST])
+        if self.classes:
+            parts[FORECAST] = with_further(parts[FORECAST], self[FORECAST])
         before = self.n
         self._predictors.update(parts)
         self._learners = elementary(self._predictors.values())
@@ -687,11 +699,14 @@ def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
 
 
 def with_further(anew: Any, before: Any) -> ExpertMixture:
-    """Return a mixture that begins anew, in which what was fitted anew in the last one goes on with all examples.
+    """Return a mixture that begins anew, in which the last expert that learns goes on with all examples.
 
-    So a false alarm costs little; after a true one these experts soon weigh nothing.
+    It is what was fitted anew, or the calibration of a given scorer. So a false alarm costs little; after a true one it
+    soon weighs nothing.
     """
-    return ExpertMixture([*anew.experts, before.experts[-1]], (*EXPONENTS, *(0.0,) * KINDS))
+    further = [expert for expert in before.experts if not isinstance(expert, ScorerForecast)][-1]
+    exponents = anew.exponents or (1.0,)  # of one expert alone
+    return ExpertMixture([*anew.experts, further], (*exponents, *(0.0,) * experts_in(further)))
 
 
 def own_scale(first: Any, ranges: Any) -> Scale | Literal[False]:

@@ -229,6 +229,12 @@ class ExpertMixture(OfExperts):
         """Return a mixture of other experts, which has weighed nothing."""
         return type(self)(parts, self.exponents, self.share)
 
+    def first_experts(self, count: int) -> Self:
+        """Return a mixture of the first experts, which has weighed nothing."""
+        experts = self.experts[:count]
+        exponents = None if self.exponents is None else self.exponents[: sum(map(experts_in, experts))]
+        return type(self)(experts, exponents, self.share)
+
     def joined(self, other: Self, parts: Sequence[Any]) -> Self:
         """Return a mixture of these experts that has weighed all that two mixtures have: losses and evidence add up."""
         made, one, two = self.of(parts), self.state, other.state
