@@ -272,7 +272,7 @@ def state(
     check : function, optional
         As in `param`, for values that come from a file: types, shapes, and for indices what they point into.
     arguments
-        Of the check, as in `param`.
+        Of the check, as in `param`. Those that compare with a pattern compare with the start, if none is given.
     start
         The value before anything is learned; `own(...)` for one that a function of the object makes, such as an array.
     foreign : bool
@@ -281,6 +281,8 @@ def state(
         It is something that learns and is in no file by itself, or a list of such: their `state` is a part of the
         object's, and `restore` of each takes it back. The check is of that state. Where that is None, it is gone.
     """
+    if check in (held_like, held_twin) and not arguments:
+        arguments = (start,)
     about = Field("", "", check, arguments, start, True, foreign, within=within)
     return dataclasses.field(init=init, default=None, metadata={"declared": about})
 

@@ -148,9 +148,7 @@ class Detector(Saved, ABC):
     count: int = state(held_int, start=0)
     log: float = state(_held_log, start=own(lambda one: one.beginning))
     last: Alarm | None = state(optional, held_alarm, start=None)
-    bets: Martingale = state(
-        held_like, own(lambda one: one.martingale.fresh()), start=own(lambda one: one.martingale.fresh())
-    )
+    bets: Martingale = state(held_like, start=own(lambda one: one.martingale.fresh()))
 
     @abstractmethod
     def derive(self) -> None:

@@ -110,7 +110,6 @@ def _held_changes(name: str, value: Any) -> list[ChangePoint | None]:
 
 
 LABELS_OWN, WITHIN_OWN = own(lambda drift: _evidence(LABELS, drift)), own(lambda drift: _evidence(WITHIN, drift))
-NAMING = own(lambda drift: Naming(len(drift.classes), drift.share))
 CLASSES = own(lambda drift: len(drift.classes))
 SHAPE = own(lambda drift: (len(drift.classes),))
 
@@ -203,12 +202,10 @@ class ClassDrift(TakesTurns, Saved):
         held_codes, SHAPE, 0, FAR, start=own(lambda drift: np.zeros(len(drift.classes), np.int64))
     )  # of each class
     _rankings: tuple[Ranking, ...] = state(_held_rankings, own(_rankings), start=own(_rankings))
-    _of_labels: Exchangeability = state(held_twin, LABELS_OWN, start=LABELS_OWN)
-    _within: Exchangeability = state(held_twin, WITHIN_OWN, start=WITHIN_OWN)
-    _naming: Naming = state(held_twin, NAMING, start=NAMING)
-    _ruler: ObjectRuler = state(
-        held_twin, own(lambda drift: ObjectRuler(drift.first)), start=own(lambda drift: ObjectRuler(drift.first))
-    )
+    _of_labels: Exchangeability = state(held_twin, start=LABELS_OWN)
+    _within: Exchangeability = state(held_twin, start=WITHIN_OWN)
+    _naming: Naming = state(held_twin, start=own(lambda drift: Naming(len(drift.classes), drift.share)))
+    _ruler: ObjectRuler = state(held_twin, start=own(lambda drift: ObjectRuler(drift.first)))
     _latest: deque[int] = state(_held_codes, CLASSES, start=own(lambda _: deque(maxlen=MEMORY)))  # codes
     _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
     _last: list[int] = state(_held_steps, start=own(lambda _: [0, 0]))  # the latest alarm of the labels, and within

@@ -93,25 +93,9 @@ class ObjectRuler(Saved):
         return None
 
 
-def _ranks(drift: Drift) -> Ranking:
-    return drift.ranking.fresh()
-
-
-def _ville(drift: Drift) -> Ville:
-    return Ville(drift.ranking.martingale, drift.share - drift.ranking.risk)
-
-
 def _column_drift(drift: Drift) -> ColumnDrift | None:
     names = None if isinstance(drift.columns, bool) else drift.columns
     return ColumnDrift(drift.share, names, seed=drift.seed) if drift.columns else None
-
-
-def _repeated(drift: Drift) -> ShiryaevRoberts:
-    return ShiryaevRoberts(drift.ranking.martingale, drift.run_length)
-
-
-def _trace(drift: Drift) -> Trace:
-    return Trace(False, MEMORY)
 
 
 @component
@@ -186,19 +170,21 @@ class Drift(TakesTurns, Saved):
     first: int = param(none_or_two, default=0, kw_only=True)
     columns: bool | Sequence[str] = param(_columns, own(lambda drift: drift), default=False, kw_only=True)
 
-    _ranks: Ranking = state(held_like, own(_ranks), start=own(_ranks))
-    _ville: Ville = state(held_like, own(_ville), start=own(_ville))
-    _repeated: ShiryaevRoberts = state(held_like, own(_repeated), start=own(_repeated))
+    _ranks: Ranking = state(held_like, start=own(lambda drift: drift.ranking.fresh()))
+    _ville: Ville = state(
+        held_like, start=own(lambda drift: Ville(drift.ranking.martingale, drift.share - drift.ranking.risk))
+    )
+    _repeated: ShiryaevRoberts = state(
+        held_like, start=own(lambda drift: ShiryaevRoberts(drift.ranking.martingale, drift.run_length))
+    )
     p_value: float | None = state(optional, held_float, start=None)
     count: int = state(held_int, start=0)
     _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
-    _trace: Trace = state(held_like, own(_trace), start=own(_trace))
+    _trace: Trace = state(held_like, start=own(lambda drift: Trace(False, MEMORY)))
     _change: ChangePoint | None = state(optional, held_like, ChangePoint(1, 1, 1), start=None)  # the latest
     _reason: str = state(held_text, start="")  # what its first alarm rested on, in numbers
-    _ruler: ObjectRuler = state(
-        held_twin, own(lambda drift: ObjectRuler(drift.first)), start=own(lambda drift: ObjectRuler(drift.first))
-    )
-    _column_drift: ColumnDrift | None = state(held_twin, own(_column_drift), start=own(_column_drift))
+    _ruler: ObjectRuler = state(held_twin, start=own(lambda drift: ObjectRuler(drift.first)))
+    _column_drift: ColumnDrift | None = state(held_twin, start=own(_column_drift))
 
     def derive(self) -> None:
         """Draw nothing yet to break ties."""

@@ -141,15 +141,11 @@ class Exchangeability(Evidence):
     memory: int = param(integer, 1, default=MEMORY)
 
     p_value: float | None = state(optional, held_float, start=None)  # the last one
-    ville: Ville = state(held_like, own(lambda one: one.ville), start=own(_ville))
-    repeated: ShiryaevRoberts = state(
-        held_like, own(lambda one: one.repeated), start=own(lambda one: ShiryaevRoberts(one.martingale, one.run_length))
-    )
-    band: DeviationBand | None = state(held_like, own(lambda one: one.band), start=own(_band))
+    ville: Ville = state(held_like, start=own(_ville))
+    repeated: ShiryaevRoberts = state(held_like, start=own(lambda one: ShiryaevRoberts(one.martingale, one.run_length)))
+    band: DeviationBand | None = state(held_like, start=own(_band))
     _left: bool = state(held_bool, start=False)  # the band, ever
-    trace: Trace = state(
-        held_like, own(lambda one: one.trace), start=own(lambda one: Trace(one.source.of_event, one.memory))
-    )
+    trace: Trace = state(held_like, start=own(lambda one: Trace(one.source.of_event, one.memory)))
 
     def derive(self) -> None:
         """Find the words."""
@@ -277,9 +273,9 @@ class PointForecasts(Evidence):
     level: float = param(fraction)
     memory: int = param(integer, 1, default=MEMORY)
 
-    process: ForwardEProcess = state(held_like, own(lambda one: one.process), start=own(lambda _: ForwardEProcess()))
+    process: ForwardEProcess = state(held_like, start=own(lambda _: ForwardEProcess()))
     _rung: bool = state(held_bool, start=False)
-    trace: Trace = state(held_like, own(lambda one: one.trace), start=own(lambda one: Trace(True, one.memory)))
+    trace: Trace = state(held_like, start=own(lambda one: Trace(True, one.memory)))
 
     def derive(self) -> None:
         """Find the words, and the logarithm of the threshold."""

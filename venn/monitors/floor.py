@@ -385,11 +385,6 @@ def _bets(watch: FloorWatch) -> FloorBets:
     return FloorBets(floor.risk, floor.chance, floor.chance <= GUESSING and hasattr(floor.of, "guess"))
 
 
-BETTING = own(_bets)
-BOUND = own(lambda watch: StitchedBound(2 * min(watch.floor.level, 0.49), empirical=True))
-TRACE = own(lambda watch: Trace(True, watch.memory))
-
-
 @component
 class FloorWatch(Saved):
     """Watches one floor: losses come in, and it rings when the mean loss is larger than the floor allows.
@@ -437,9 +432,11 @@ class FloorWatch(Saved):
     floor: Floor = param(floor_of)
     memory: int = param(integer, 1, default=MEMORY)
 
-    bets: FloorBets = state(held_twin, BETTING, start=BETTING)
-    bound: StitchedBound = state(held_like, BOUND, start=BOUND)
-    trace: Trace = state(held_like, TRACE, start=TRACE)
+    bets: FloorBets = state(held_twin, start=own(_bets))
+    bound: StitchedBound = state(
+        held_like, start=own(lambda watch: StitchedBound(2 * min(watch.floor.level, 0.49), empirical=True))
+    )
+    trace: Trace = state(held_like, start=own(lambda watch: Trace(True, watch.memory)))
     first: int = state(held_int, start=0)  # step at which K rang
     rung: int = state(held_int, start=0)  # how often R did
     last: int = state(held_int, start=0)  # step of the last alarm

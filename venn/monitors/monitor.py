@@ -91,9 +91,6 @@ def _held_floor(name: str, value: Any, wanted: FloorWatch | None) -> FloorWatch 
 
 
 SPACE = own(lambda monitor: label_space(monitor.classes))
-ACCURACY = own(lambda _: StitchedBound(0.05, empirical=True))  # of the mean conditional accuracy
-BINS = own(lambda _: CalibrationBins())
-JUDGE = own(lambda monitor: Judge(monitor.level, monitor.window))
 FLOOR = own(lambda one: None if one.floor is None else FloorWatch(one.floor, min(one.window, MEMORY)))
 
 
@@ -200,14 +197,15 @@ class Monitor(TakesTurns, Saved):
 
     _predictions: str | None = state(optional, _held_kind, start=None)  # the name of their kind
     _guaranteed: str | None = state(optional, held_text, start=None)
-    _means: Means = state(held_twin, own(_new_means), start=own(_new_means))
+    _means: Means = state(held_twin, start=own(_new_means))
     count: int = state(held_int, start=0)
     _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
     _truths: deque[int] | None = state(_held_truths, own(_no_truths), SPACE, start=own(_no_truths))  # codes
     _evidence: tuple[Evidence, ...] = state(_held_evidence, SPACE, start=())
-    _accuracy: StitchedBound = state(held_like, ACCURACY, start=ACCURACY)
-    _calibration: CalibrationBins = state(held_like, BINS, start=BINS)
-    _judge: Judge = state(held_like, JUDGE, start=JUDGE)
+    #: Of the mean conditional accuracy.
+    _accuracy: StitchedBound = state(held_like, start=own(lambda _: StitchedBound(0.05, empirical=True)))
+    _calibration: CalibrationBins = state(held_like, start=own(lambda _: CalibrationBins()))
+    _judge: Judge = state(held_like, start=own(lambda monitor: Judge(monitor.level, monitor.window)))
     #: Steps after which bets have begun or will begin anew, see `begin_anew`.
     _begins: tuple[int, ...] = state(ascending, start=own(lambda one: one.restarts))
     _anew: int = state(held_int, start=0)  # the step after which everything began anew

@@ -467,7 +467,7 @@ class AmongAll(ByDistance):
     size: int | None = param(optional, integer, own(lambda one: one.neighbours + 1), default=None)
 
     _before: int = state(held_int, start=0)  # objects in earlier bags
-    _crowd: Crowd = state(held_like, own(_crowd_of), start=own(_crowd_of))
+    _crowd: Crowd = state(held_like, start=own(_crowd_of))
 
     @property
     def martingale(self) -> Martingale:
@@ -550,7 +550,7 @@ class AgainstFirst(ByDistance):
 
     n: int = state(held_int, start=0)
     _values: Floats = state(held_finite, own(_of_second_half), start=own(lambda one: np.zeros(_of_second_half(one))))
-    _crowd: Crowd = state(held_like, own(_crowd_of), start=own(_crowd_of))
+    _crowd: Crowd = state(held_like, start=own(_crowd_of))
 
     def derive(self) -> None:
         """Compute what the sample may err by."""

@@ -384,7 +384,7 @@ class Adaptive(LongRun):
     groups: Any = param(optional, checked_groups, default=None)
     seed: int = param(integer, 0, default=0)
 
-    _watching: Watcher | None = state(held_like, WATCHING, start=WATCHING)
+    _watching: Watcher | None = state(held_like, start=WATCHING)
     _rung: list[tuple[int, tuple[Any, ...]]] = state(held_starts, start=own(lambda _: []))
 
     def derive(self) -> None:

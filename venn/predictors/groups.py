@@ -405,9 +405,6 @@ def _shares(name: str, keep: Any, classes: Any) -> tuple[float, ...]:
     return tuple(float(share) for share in keep)
 
 
-LEARNER = own(lambda model: model.predictor.under(PriorShift.of_keeping(model.keep)))
-
-
 @component
 class Balanced(HasLabels, Predictor):
     """A predictor that learns each example with a probability given by its class, and weighs what it learned by that.
@@ -472,7 +469,7 @@ class Balanced(HasLabels, Predictor):
     seed: int = param(integer, 0, default=0)
 
     n: int = state(held_int, start=0)
-    learner: Any = state(held_like, LEARNER, start=LEARNER)
+    learner: Any = state(held_like, start=own(lambda model: model.predictor.under(PriorShift.of_keeping(model.keep))))
 
     def derive(self) -> None:
         """Toss no coin yet."""

@@ -43,9 +43,6 @@ def held_starts(name: str, starts: Any) -> list[tuple[int, tuple[Any, ...]]]:
     return starts
 
 
-WATCHING = own(lambda model: model.monitor.fresh(seed=model.seed))
-
-
 @component
 class Restarting(HasLabels, AroundPredictor):
     """A predictor on a sliding window that starts anew when its monitor rings.
@@ -123,7 +120,7 @@ class Restarting(HasLabels, AroundPredictor):
     seed: int = param(integer, 0, default=0)
 
     n: int = state(held_int, start=0)
-    watching: Watcher = state(held_like, WATCHING, start=WATCHING)
+    watching: Watcher = state(held_like, start=own(lambda model: model.monitor.fresh(seed=model.seed)))
     _restarts: list[tuple[int, tuple[Any, ...]]] = state(held_starts, start=own(lambda _: []))
 
     def derive(self) -> None:
