@@ -206,6 +206,8 @@ def test_each_group_has_a_certificate(by):
             moved = (model.thresholds[0, i] - (level if i == 0 else 0)) / step
             assert one.n * level - one.errors == pytest.approx(moved, abs=1e-8)
             assert abs(one.errors - one.n * level) <= one.bound
+            grown = (t + 1) * (2 * step * level + 3 * step**2)  # there are three groups with that of all
+            assert one.bound == pytest.approx((level + np.sqrt(level**2 + grown)) / step)
     assert abs(errors[1] / counts[1] - level) < 0.03
 
 

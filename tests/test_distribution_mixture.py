@@ -164,6 +164,7 @@ def test_a_forest_says_the_labels_of_the_leaves_that_an_object_comes_to():
             below = [weights[labels < u - 0.5].sum() for u in range(5)]
             expected = max(u for u in range(5) if below[u] < level)
             assert forest.quantiles([row], np.array([level]))[0, 0] == expected
+    assert forest.quantiles(X[7:8], np.array([0.0, 1.0]))[0].tolist() == [0, 4]
     ends = forest.ends.copy()
     ends[0] = ends[1]
     for name, value in (("ends", ends), ("ends", forest.ends[:-1]), ("members", forest.members[1:]), ("trees", None)):

@@ -410,6 +410,11 @@ def test_labels_and_objects_ring_apart_last_so_long_and_the_first_change_counts(
         one = at(1000, [1000, 0], [change, None])
         one.restore(one.state | parts)
         assert one.kinds == (f"the classes come in other shares{told}",)
+    # Of four classes, two at most are told that have moved most; one that never came before has moved far.
+    one, four = ClassDrift(["a", "b", "c", "d"]), np.repeat([0, 1, 2, 3], [20, 34, 26, 20])
+    parts = {"counts": np.array([1000, 0, 0, 0]), "last": [1000, 0], "changes": [change, None]}
+    one.restore(one.state | parts | {"latest": deque(four.tolist()), "before": np.array([0.4, 0.3, 0.3, 0.0])})
+    assert one.kinds == ("the classes come in other shares ('d' .00 to .20, 'a' .40 to .20)",)
 
 
 def test_what_rings_within_classes_names_none_as_long_as_each_may_be_as_before():

@@ -124,6 +124,9 @@ def test_far_columns_are_scaled_without_overflow():
     machine = MACHINES["squares"](scale=2)
     learned(machine, [[1e300, 1e-300], [-1e300, 2e-300]], "ab")
     assert np.allclose(machine.fixed.spread * 1.349, [1e300, 5e-301])
+    rows = [sp.csr_array([row]) for row in ([1e300, 1e-300], [1e300, 0.0])]
+    machine = learned(MACHINES["squares"](scale=2), rows, "ab")
+    assert np.allclose(machine.fixed.spread / [1e300, 1e-300], [1, 0.5**0.5])
     machine = learned(MACHINES["squares"](scale=3), [[1.7e308, 0.0], [1.7e308, 0.5]], "ab")
     with pytest.raises(ValueError, match="near enough to scale, got feature 0"):
         machine.learn_one([-1.7e308, 1.0], "c")

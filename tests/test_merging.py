@@ -308,6 +308,7 @@ def test_a_scorecard_says_what_the_definitions_say(make):
     said = naive.scorecard(rows, block.index.tolist(), y.tolist(), 0.2, 5)
     assert (card.n, card.errors, card.log_loss.clipped) == (60, said["errors"], said["clipped"])
     assert said["clipped"] > 0
+    assert card.accuracy == pytest.approx(1 - said["errors"] / 60)
     assert card.log_loss.value == pytest.approx(said["log_loss"], rel=1e-14)
     assert card.brier == pytest.approx(said["brier"], rel=1e-14)
     assert (card.lower, card.upper) == (said["lower"], said["upper"])

@@ -74,6 +74,8 @@ def test_it_equals_the_exact_definition_at_every_step(name, c):
         assert np.array_equal(block.values[i], said.values)
         model.learn_one(X[i], int(y[i]))
     assert np.array_equal(model.predict_many(X)[5].values, model.predict_one(X[5]).values)
+    untrained = InductiveMulticalibration(venn.machines.Stack(range(c)), groups)
+    assert (untrained.predict_many(X).values == [0, 1]).all()
 
 
 FAR = {

@@ -120,6 +120,13 @@ def test_no_shift_and_shifts_that_change_nothing_give_the_same_bits(name):
             model.learn_one(x, label)
 
 
+@pytest.mark.parametrize("name", ["conformal", "conditional", "inductive conditional"])
+def test_a_class_that_does_not_come_in_use_has_p_value_0(name):
+    X, y = examples(1, 30)
+    model = learned(MODELS[name](PriorShift((0.2, 0.3, 0.5), (0.0, 0.4, 0.6))), X, y.tolist())
+    assert all((model.predict_one(x).p_values > 0).tolist() == [False, True, True] for x in X)
+
+
 @pytest.mark.parametrize("kind", SHIFTS)
 @pytest.mark.parametrize("deleted", [False, True])
 def test_transductive_venn_is_the_definition(kind, deleted):

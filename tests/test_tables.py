@@ -311,3 +311,8 @@ def test_a_row_of_the_table_that_a_scorer_was_fitted_to_is_an_object():
     model.learn_one(row, "no")
     with pytest.raises(ValueError, match="x must have the features"):
         model.learn_one(row[["weight", "age"]], "no")
+
+
+def test_a_column_with_a_gap_stays_one_of_numbers_and_gaps_alone_are_nothing_known():
+    cells = np.array([[1.0, None, "x", 1.0], [None, None, None, 2.0]], object)
+    assert TableRows(cells, ("a", "b", "c", "d")).frame().dtypes.tolist() == [np.float64, object, object, np.float64]

@@ -143,7 +143,7 @@ class QuantileForest(Saved):
             weights = np.bincount(
                 np.concatenate(inside), np.repeat(1 / (ends - begins), ends - begins), len(self.labels)
             ).cumsum()
-            found[i] = self.labels[np.minimum(weights.searchsorted(levels * weights[-1]), len(self.labels) - 1)]
+            found[i] = self.labels[weights.searchsorted(levels * weights[-1])]
         return found
 
 
