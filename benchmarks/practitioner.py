@@ -38,7 +38,8 @@ import venn
 
 SETS = (
     "car", "wine_red", "pima", "german", "breast_cancer", "ionosphere", "heart", "banknote", "adult", "elec2",
-    "covtype", "mushroom", "optdigits", "liver", "cervical", "digits", "promoters", "divorce",
+    "covtype", "mushroom", "optdigits", "liver", "cervical", "digits", "promoters", "divorce", "colon", "srbct",
+    "leukemia",
 )  # fmt: skip
 LEAST, FOLDS = 1e-15, 5
 SOON, OFTEN = 50, 300  # refits after every so many examples, up to so many

@@ -1,5 +1,6 @@
 """The forecaster: what it is made of, what it says, and what is left of it when it is saved, stopped or goes on."""
 
+import copy
 import json
 import pickle
 
@@ -480,3 +481,23 @@ def test_without_a_scale_first_is_0_and_damaged_parts_are_refused(classes):
         model.restore(model.state | {"monitors": {}})
     with pytest.raises(ValueError, match="predictors must begin with"):
         type(model).made_of(model.parameters | {"predictors": {}})
+
+
+def test_examples_for_later_trainings_are_held_once_and_who_learns_others_goes_on_alone(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 3)), rng.integers(0, 2, 90).tolist()
+    model = venn.Forecaster([0, 1], transductive=50, last=5000)
+    model.learn_many(X[:70], y[:70])
+    venn.save(tmp_path / "model.venn", model)
+    for one in (model, copy.deepcopy(model), venn.load(tmp_path / "model.venn")):
+        kept = [vars(part).get("_history") for part in vars(one)["_learners"]]
+        histories = [history for history in kept if history is not None]
+        assert len(histories) == 3
+        assert len({id(vars(history)["_held"]) for history in histories}) == 1
+        one["intervals"].learn_one(X[70], y[70])
+        one["sets"].learn_one(X[71], y[71])
+        one["intervals"].learn_one(X[72], y[72])
+        for history, places in zip(histories, ([70, 72], [], [71]), strict=True):
+            kept = [*range(70), *places]
+            assert np.array_equal(history.examples[0], X[kept])
+            assert history.examples[1].tolist() == [y[i] for i in kept]

@@ -50,7 +50,8 @@ class ColumnScale(NamedTuple):
             raise ValueError(f"x must stay finite when scaled, got {given} at feature {feature}, which has not")
         if self.stretch is not None:
             values = np.arcsinh(values) / self.stretch
-        values = np.clip(values, -farthest, farthest)
+        if farthest < math.inf:
+            values = np.minimum(np.maximum(values, -farthest), farthest)
         if not sparse:
             return values
         made = SparseRows(Rows(starts, stops, indices, values), row.features)

@@ -381,7 +381,8 @@ class Fit(RowByRow):
     def answers(self, rows: Floats) -> Floats:
         """Return the (n, c) logarithms of odds for n objects."""
         placed = np.ascontiguousarray(self.learners.place(rows))
-        total = np.tile(self.biases, (len(rows), 1))
+        total = np.empty((len(rows), len(self.biases)))
+        total[:] = self.biases
         for power, logs in zip(self.powers, logarithms(self.learners.probas_of(placed)), strict=False):
             total += power * logs
         rate = rate_of(KERNEL.gamma, placed.shape[1])

@@ -31,7 +31,7 @@ from venn.predictors.distribution_stacked import StackedDistribution
 from venn.predictors.expert_mixture import ExpertMixture, experts_in
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.learning import Predictor, elementary, names_among
+from venn.predictors.learning import Predictor, elementary, names_among, share_histories
 from venn.predictors.refits import NumberRefits, Refits, ScorerForecast, log_odds
 from venn.predictors.restarting import HandOver
 from venn.predictors.transductive import Conformal, TransductiveVennAbers
@@ -383,6 +383,7 @@ class Forecaster(Panel):
 
     def watch(self) -> None:
         """Begin to watch, having seen nothing."""
+        share_histories(self._learners)
         self._before = 0  # examples learned before it began anew
         self._asked: tuple[Any, dict[int, Any]] | None = None  # the last object, and what was said of it
         watched = {name: self[name] for name in self.claiming}
@@ -464,7 +465,7 @@ class Forecaster(Panel):
         return self.outlooks(super().predict_many(X))
 
     def learn_many(self, X: Any, y: Iterable[Label]) -> None:
-        """Learn many examples, as `learn_one` would one after the other; a given scorer scores them in one call.
+        """Learn many examples, as `learn_one` would one after the other; scorers score them in one call.
 
         Parameters
         ----------
@@ -499,7 +500,7 @@ class Forecaster(Panel):
         return self.outlooks({name: block_of([one[name] for one in said]) for name in self})
 
     def _in_turn(self, X: Any, y: Iterable[Label]) -> list[tuple[Any, Label]]:
-        """Return examples in turn, checked, of which given scorers have taken notice."""
+        """Return examples in turn, checked, of which scorers have taken notice."""
         labels = members("y", y, "labels")
         rows = clean_rows(X, None, names_among(self.values()), missing=True)
         if len(labels) != len(rows) or not labels:
@@ -585,6 +586,7 @@ class Forecaster(Panel):
         before = self.n
         self._predictors.update(parts)
         self._learners = elementary(self._predictors.values())
+        share_histories(self._learners)
         self._before = before
         for name, monitor in self.monitors.items():
             monitor.begin_anew(trainings(self[name]))

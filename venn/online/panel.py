@@ -285,20 +285,21 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         """
         if told is not None and not isinstance(told, Mapping):
             raise TypeError(f"told must be what was said by each predictor, by its name, got {told!r}")
-        noted = self._noted(x, y)
+        machines = self.machines
+        noted = self._noted(x, y, machines)
         if late and told is not None:
             noted.told = told
             for name, predictor in self.items():
                 if isinstance(predictor, Predictor) and not isinstance(predictor, Combined):
                     place = next(i for i, one in enumerate(self._learners) if one is predictor)
                     noted[place] = predictor.note_late(noted[place], told[name], late)
-        for machine in self.machines:
+        for machine in machines:
             machine.hypotheses(x)
         return noted
 
-    def _noted(self, x: Any, y: Label) -> Noted:
+    def _noted(self, x: Any, y: Label, machines: Sequence[Any]) -> Noted:
         self.space.check(y)
-        for machine in self.machines:
+        for machine in machines:
             machine.check(x, y)
         said = self._told(x)
         return Noted([
@@ -330,10 +331,11 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
             other predictors have learned the example.
         """
         # Only solving can still fail: several machines solve before any learns; a single one solves as it learns.
+        machines = self.machines
         if noted is None:
-            noted = self.note(x, y) if len(self.machines) > 1 else self._noted(x, y)
+            noted = self.note(x, y) if len(machines) > 1 else self._noted(x, y, machines)
         self._check_noted(noted)
-        for machine in self.machines:
+        for machine in machines:
             machine.learn_one(x, y)
         try:
             teach_all(self._learners, x, y, noted)

@@ -332,8 +332,8 @@ def expect_all(predictors: Iterable[Any], objects: Sequence[Any]) -> None:
 # Keeps the examples so far, for later trainings.
 
 
-class History:
-    """The examples so far, for later trainings. The first example's objects decide whether all are kept sparse."""
+class Examples:
+    """Objects and codes in the order in which they came. The first one decides whether all are kept sparse."""
 
     def __init__(self, space: LabelSpace) -> None:
         self.space = space
@@ -341,6 +341,45 @@ class History:
         self._X = np.zeros((0, 0))
         self._sparse: SparsePool | None = None
         self._codes = np.zeros(0, space.kept)
+
+    def put(self, X: frozen.ObjectRows, codes: Integers) -> None:
+        """Keep further examples."""
+        n = self.n + len(X)
+        if isinstance(X, TableRows):
+            raise TypeError(f"X must be rows of numbers for a machine that is trained, got {X!r}")
+        if n > len(self._codes):
+            self._codes = grown(self._codes, 2 * n)
+        if self.n == 0 and isinstance(X, SparseRows):
+            self._sparse = SparsePool(X.features)
+        if self._sparse is not None:
+            self._sparse.put(self.n, X if isinstance(X, SparseRows) else rows_of(X))
+            self._sparse.keep(n - 1)
+        else:
+            if n > len(self._X):
+                self._X = grown(self._X.reshape(-1, X.shape[1]), 2 * n, X.shape[1])
+            self._X[self.n : n] = X.toarray() if isinstance(X, SparseRows) else X
+        self._codes[self.n : n] = codes
+        self.n = n
+
+    def first(self, n: int) -> tuple[Any, Integers]:
+        """Return the first n objects, `SparseRows` where they are sparse, and codes."""
+        return self._X[:n] if self._sparse is None else self._sparse.held(n), self._codes[:n]
+
+    def hold(self, n: int, X: Any, codes: Integers) -> bool:
+        """Whether these are the examples after the first n, to the last bit; of sparse ones that is not looked at."""
+        if self._sparse is not None or not isinstance(X, np.ndarray) or n + len(X) > self.n:
+            return False
+        part = slice(n, n + len(X))
+        return self._X[part].tobytes() == X.tobytes() and self._codes[part].tobytes() == codes.tobytes()
+
+
+class History:
+    """The examples so far, for later trainings. Histories of one stream may share what they hold."""
+
+    def __init__(self, space: LabelSpace) -> None:
+        self.space = space
+        self.n = 0
+        self._held = Examples(space)
         self._calibrates = np.zeros(0, np.bool_)
 
     @property
@@ -369,27 +408,34 @@ class History:
         n = self.n + len(X)
         if n == self.n:
             return
-        if isinstance(X, TableRows):
-            raise TypeError(f"X must be rows of numbers for a machine that is trained, got {X!r}")
-        if n > len(self._codes):
-            self._codes, self._calibrates = grown(self._codes, 2 * n), grown(self._calibrates, 2 * n)
-        if self.n == 0 and isinstance(X, SparseRows):
-            self._sparse = SparsePool(X.features)
-        if self._sparse is not None:
-            self._sparse.put(self.n, X if isinstance(X, SparseRows) else rows_of(X))
-            self._sparse.keep(n - 1)
-        else:
-            if n > len(self._X):
-                self._X = grown(self._X.reshape(-1, X.shape[1]), 2 * n, X.shape[1])
-            self._X[self.n : n] = X.toarray() if isinstance(X, SparseRows) else X
-        self._codes[self.n : n], self._calibrates[self.n : n] = codes, calibrates
+        if self._held.n > self.n and not self._held.hold(self.n, X, codes):  # from here on they differ
+            before, self._held = self._held.first(self.n), Examples(self.space)
+            if self.n:
+                self._held.put(*before)
+        if self._held.n == self.n:
+            self._held.put(X, codes)
+        if n > len(self._calibrates):
+            self._calibrates = grown(self._calibrates, 2 * n)
+        self._calibrates[self.n : n] = calibrates
         self.n = n
+
+    def share(self, other: History) -> None:
+        """Hold examples together with another history, if both have the same ones."""
+        if self.n == other.n and self.space == other.space and other._held.hold(0, *self._held.first(self.n)):
+            self._held = other._held
 
     @property
     def examples(self) -> tuple[Any, Integers, Bools]:
         """(n, d) objects, `SparseRows` where they are sparse, (n,) class codes, (n,) whether they calibrated."""
-        X = self._X[: self.n] if self._sparse is None else self._sparse.held(self.n)
-        return X, self._codes[: self.n], self._calibrates[: self.n]
+        X, codes = self._held.first(self.n)
+        return X, codes, self._calibrates[: self.n]
+
+
+def share_histories(predictors: Iterable[Any]) -> None:
+    """Let predictors that keep the same examples keep them once; whoever learns others later goes on by itself."""
+    found = [one for predictor in predictors if isinstance(one := getattr(predictor, "_history", None), History)]
+    for one in found[1:]:
+        one.share(found[0])
 
 
 def held_history(name: str, state: Any, n: int) -> Any:
