@@ -437,6 +437,8 @@ def test_a_spread_that_has_changed_is_no_middle_that_has():
 def test_of_a_column_that_is_nearly_constant_the_value_is_told_that_comes_more_often():
     before, after = np.repeat([5.0, 1.0], [90, 10]), np.repeat([5.0, 1.0], [40, 10])
     assert column_drift.difference(before, after, None) == "1 in .20, .10 before"
+    texts = (before == 1).astype(float), (after == 1).astype(float)
+    assert column_drift.difference(*texts, ["five", "one"]) == "'one' in .20, .10 before"
 
 
 @pytest.mark.parametrize("x", [5, None, {1, 2}, np.array([[1.0, "a"]], object)])
