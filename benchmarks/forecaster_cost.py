@@ -33,7 +33,7 @@ import venn
 SIZES = (100, 1000, 1900, 2100, 10_000, 30_000, 100_000)
 OFTEN = 150
 BLOCKS, ROWS = 8, 64
-FEW = 2100  # from here on rows also come in blocks
+FEW = 2100  # from here on rows also come in blocks, where there are enough to the next size
 GIVEN = 2000  # examples that a given forest is fitted to
 
 
@@ -107,16 +107,16 @@ def measured(name: str, n: int, given: bool) -> dict[str, object]:
     gc.freeze()
     model, before = forecaster(classes, scorer), resident()
     taken, done, row, memory = [], 0, {}, {}
-    for m in sorted({m for m in SIZES if m < n} | {n}):
+    at = [m for m in SIZES if m < n] + [n]
+    for m, following in zip(at, [*at[1:], np.inf], strict=True):
         taken.append(steps(model, X[done:m], y[done:m]))
         memory[str(m)] = round(resident() - before)
-        done = m + BLOCKS * ROWS if m >= FEW else m
+        done = m + BLOCKS * ROWS if m >= FEW and m + BLOCKS * ROWS + 100 <= following else m
         if done > m:
             row[str(m)] = round(1e6 * blocks(model, X[m:done], y[m:done]))
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before
     first, clock = np.concatenate(taken[: SIZES.index(FEW) + 1])[:2000, 0], np.concatenate(taken)[:, 1]
     beside = {} if given else {"forest_seconds_2000": round(refitted(make, ask, X[:2000], y[:2000]), 1)}
-    at = [m for m in SIZES if m < n] + [n]
     return {
         "benchmark": "forecaster_cost",
         "table": name,
