@@ -348,13 +348,13 @@ def test_the_card_of_changes_shows_the_floor_the_kinds_and_some_columns_and_coun
     kinds = [{"words": "the classes", "since": "about 5 (4 to 6)", "bars": [{"to": "no", "before": 0.1, "after": 0.4}]}]
     floor = {"step": 9, "below": True, "sentence": "below the <floor>"}
     drifts = {"objects": seen(columns=columns), "classes": seen(kinds=kinds)}
-    shown = changes(SimpleNamespace(drifts=drifts, snapshots={"a": seen(floor=floor)}, names=("a",)))
+    shown = changes(SimpleNamespace(drifts=drifts, snapshots={"a": seen(floor=floor)}, names=("a",), verdict=None))
     assert "<p class=alarm>below the &lt;floor&gt;</p>" in shown
     assert "<b>the classes</b>, since about answer 5 (4 to 6)" in shown
     assert "<b>column &#x27;c4&#x27;</b>, since about question 7" in shown
     assert "<b>column &#x27;c5&#x27;</b>" not in shown
     assert "And 4 more: column &#x27;c5&#x27;; " in shown
-    assert changes(SimpleNamespace(drifts={}, snapshots={}, names=())) == ""
+    assert changes(SimpleNamespace(drifts={}, snapshots={}, names=(), verdict=None)) == ""
 
 
 def test_the_worst_verdict_says_what_the_labels_do_not_tell():

@@ -121,9 +121,9 @@ def test_a_damaged_fit_is_refused():
     ):  # fmt: skip
         with pytest.raises((TypeError, ValueError), match=f"{name}.* must"):
             NumberFit.made_of(fit.parameters | {name: value})
-    few = NumberFit.of(X[:9], y[:9], 2000)[0]  # too few to tell spreads apart
-    assert np.array_equal(NumberFit.made_of(few.parameters).scores(X), few.scores(X))
-    assert np.ptp(few.scores(X)[:, 1]) == 0
+    few = NumberFit.of(X[:9], y[:9], 2000)  # too few to tell spreads apart
+    assert np.array_equal(NumberFit.made_of(few.parameters).answers(X), few.answers(X))
+    assert np.ptp(few.answers(X)[:, 1]) == 0
 
 
 def p_values(seed):

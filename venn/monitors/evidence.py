@@ -335,7 +335,7 @@ class PointForecasts(Evidence):
         return [_shown(self.name, "ForwardEProcess", numbers, self._rung)]
 
 
-class Together:
+class AllEvidence:
     """Pieces of evidence that go on together: in one compiled loop if it knows all of them, else one by one.
 
     The loop updates the memories of their bets in place. What else they keep of a step they get by `settle`: whoever
@@ -352,7 +352,7 @@ class Together:
         self._gather()
 
     def __reduce__(self) -> Any:
-        return Together, (self._pieces,)  # the memories of copies are arrays of their own
+        return AllEvidence, (self._pieces,)  # the memories of copies are arrays of their own
 
     def _gather(self) -> None:
         """Put what the loop needs of all pieces into one array."""

@@ -14,7 +14,7 @@ from venn.labels import Classes, LabelSpace, label_space
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms
 from venn.monitors.bounds import StitchedBound
 from venn.monitors.curves import Outcomes, outcome
-from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts, Together
+from venn.monitors.evidence import AllEvidence, Evidence, Exchangeability, PointForecasts
 from venn.monitors.floor import Floor, FloorWatch, floor_of
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
@@ -218,7 +218,7 @@ class Monitor(TakesTurns, Saved):
         self._scorer = Scorer("the predictor", self.space)
         self._last: tuple[Prediction, Label, Outcomes] | None = None  # whose scores are held now
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
-        self._together = Together(self._evidence)
+        self._together = AllEvidence(self._evidence)
         if self._predictions is not None:
             self._score(KINDS[self._predictions])
 
@@ -427,7 +427,7 @@ class Monitor(TakesTurns, Saved):
             )
         elif self.sources is None:
             self._evidence = kind.evidence(self.level, memory, self.space.labels)
-        self._together = Together(self._evidence)
+        self._together = AllEvidence(self._evidence)
         self._predictions, self._guaranteed = kind.name, guaranteed
         self._score(kind)
         self._means = self._new_means()

@@ -332,7 +332,7 @@ def expect_all(predictors: Iterable[Any], objects: Sequence[Any]) -> None:
 # Keeps the examples so far, for later trainings.
 
 
-class Examples:
+class KeptExamples:
     """Objects and codes in the order in which they came. The first one decides whether all are kept sparse."""
 
     def __init__(self, space: LabelSpace) -> None:
@@ -379,7 +379,7 @@ class History:
     def __init__(self, space: LabelSpace) -> None:
         self.space = space
         self.n = 0
-        self._held = Examples(space)
+        self._held = KeptExamples(space)
         self._calibrates = np.zeros(0, np.bool_)
 
     @property
@@ -409,7 +409,7 @@ class History:
         if n == self.n:
             return
         if self._held.n > self.n and not self._held.hold(self.n, X, codes):  # from here on they differ
-            before, self._held = self._held.first(self.n), Examples(self.space)
+            before, self._held = self._held.first(self.n), KeptExamples(self.space)
             if self.n:
                 self._held.put(*before)
         if self._held.n == self.n:
