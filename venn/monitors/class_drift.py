@@ -347,7 +347,8 @@ class ClassDrift(TakesTurns, Saved):
         if place == 0:
             return f"the classes come in other shares{self._moved(change.step)}"
         named = [repr(self.classes[one]) for one in self._naming.known[:SHOWN]]
-        which = f"class{'es' * (len(named) > 1)} {' and '.join(named)}" if named else "some class"
+        all_ = ", ".join([*named[:-2], " and ".join(named[-2:])])
+        which = f"class{'es' * (len(named) > 1)} {all_}" if named else "some class"
         return f"objects of {which} look different, or their labels mean something else"
 
     def _moved(self, step: int) -> str:

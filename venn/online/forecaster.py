@@ -68,6 +68,11 @@ class Said(Parts):
         """(c, 2) or (n, c, 2) lower and upper probability of each class."""
         return np.moveaxis(self[INTERVALS].bounds, 0, -1)
 
+    @property
+    def p_values(self) -> Floats:
+        """(c,) or (n, c) p-values of each class."""
+        return self[SETS].p_values
+
 
 class Outlook(Said):
     """What a `Forecaster` says of one object: each of its predictors' predictions by name, and all of them in one.
@@ -83,6 +88,8 @@ class Outlook(Said):
         sharper of the two, while only the interval is guaranteed. `repr` says so where it happens.
     intervals : (c, 2) float64
         Lower and upper probability of each class.
+    p_values : (c,) float64
+        Of each class: the smallest chance of an error at which the set leaves it out.
     label : label
         The most probable class.
     best : label
@@ -135,7 +142,7 @@ class Outlook(Said):
             "label": self.label,
             "probabilities": of_classes(self.proba),
             "intervals": of_classes(self.intervals),
-            "p_values": of_classes(self[SETS].p_values),
+            "p_values": of_classes(self.p_values),
             "guaranteed": self.guaranteed,
         }
 
@@ -185,11 +192,6 @@ class Outlooks(Said):
     >>> outlooks.one(1).label
     'yes'
     """
-
-    @property
-    def p_values(self) -> Floats:
-        """(n, c) p-values of each class."""
-        return self[SETS].p_values
 
     @property
     def labels(self) -> list[Label]:
