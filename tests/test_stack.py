@@ -263,5 +263,5 @@ def test_threads_that_share_a_fit_get_each_its_own_answer():
             return tuple.__getitem__(self, i)
 
     learners.answer(one)
-    learners._last = Last(learners._last)
+    learners._last = Last(learners._last)  # noqa: SLF001
     assert learners.answer(one).tobytes() == expected
