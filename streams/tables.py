@@ -338,7 +338,7 @@ def _doubt_extreme(path: Path, column: Column, values: Floats, delimiter: str) -
         low, high = np.percentile(known, (25, 75))
     if 0 < high - low < CRUSHED * deviation:
         extreme, texts = known[away.argmax()], column_texts(path, column.name, delimiter)
-        value = next(text.strip() for text in texts if column.kind.read(text) == extreme)
+        value = next(text.strip() for text in texts if column.read(text) == extreme)
         said = (
             f"{path}, column {column.name!r}: {value} is so far from the other values that these are as good as equal "
             f"where the column is standardised: half of them lie within {(high - low) / deviation:.2g} deviations"

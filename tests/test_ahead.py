@@ -195,3 +195,9 @@ def alive(pid):
         return False
     status = Path(f"/proc/{pid}/stat")
     return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+
+
+def test_whoever_looks_while_another_thread_takes_the_answer_finds_none():
+    one = Ahead(int, 3)
+    vars(one)["_came"].close()
+    assert not one.begun

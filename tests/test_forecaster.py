@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from conftest import goes_on, learned
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -481,6 +482,12 @@ def test_without_a_scale_first_is_0_and_damaged_parts_are_refused(classes):
         model.restore(model.state | {"monitors": {}})
     with pytest.raises(ValueError, match="predictors must begin with"):
         type(model).made_of(model.parameters | {"predictors": {}})
+
+
+def test_who_has_learned_nothing_is_copied_beside_one_with_sparse_examples():
+    model = venn.Forecaster([0, 1])
+    model["intervals"].late.learn_one(sp.csr_array([[0.0, 1.0]]), 0)
+    assert copy.deepcopy(model["sets"].late).n == 0
 
 
 def test_examples_for_later_trainings_are_held_once_and_who_learns_others_goes_on_alone(tmp_path):

@@ -42,6 +42,23 @@ def test_a_monitor_goes_on_from_its_state(kind):
         assert monitor.snapshot() == whole.snapshot()
 
 
+@pytest.mark.parametrize("kind", ["Multiprobability", "PredictionSet"])
+def test_a_monitor_goes_on_after_a_step_of_a_record_that_it_refuses(kind):
+    monitor, record = run(kind, 20)
+    last, steps = run(kind, 20)[0].state["evidence"][-1].p_value, record.outcomes("it")
+    with pytest.raises(ValueError, match=r"p-value of .* must lie in \[0, 1\]"):
+        monitor.follow(
+            steps._replace(probability=steps.probability * np.nan, row=steps.row * np.nan),
+            record.kinds["it"],
+            record.guaranteed["it"],
+        )
+    assert monitor.state["evidence"][-1].p_value == last
+    other = copy.deepcopy(monitor)
+    for prediction in predictions(kind, np.random.default_rng(1), 30):
+        assert monitor.update(prediction, CLASSES[0]) == other.update(prediction, CLASSES[0])
+    assert pack(monitor) == pack(other)
+
+
 def test_damaged_states_are_refused():
     monitor, _ = run("Multiprobability", 20)
     good, other = monitor.state, venn.Monitor(CLASSES)

@@ -235,3 +235,33 @@ def test_a_stack_that_has_seen_the_calibration_set_errs_more_often():
     own = stack.score_rows(X)[np.arange(100), y]
     ranks = (own[:60, None] <= own[60:]).mean(axis=0)
     assert stats.binomtest(int((ranks <= 0.2).sum()), 40, 0.2, alternative="greater").pvalue < 0.001
+
+
+def test_an_object_that_overflows_is_refused_in_its_turn():
+    X, y = examples(60, 2)
+    X[:, 1] *= 1e-200
+    model = venn.InductiveVennAbers(Stack([0, 1]), schedule=Prefix(0.7, first=40, last=40))
+    model.learn_many(X, y)
+    block = np.array([X[0], X[1], [0.5, 1e200, 0.0]])
+    model.expect(block)
+    for ask in (lambda: model.predict_one(block[2]), lambda: model.predict_many(block)):
+        with pytest.raises(ValueError, match=r"x must stay finite when scaled, got 1e\+200 at feature 1"):
+            ask()
+
+
+def test_threads_that_share_a_fit_get_each_its_own_answer():
+    learners = Learners.fitted(*examples(60), 3)
+    one, other = (row[None] for row in examples(2)[0])
+    expected, asked = learners.answers(one).tobytes(), []
+
+    class Last(tuple):
+        """What was answered last, while another thread asks."""
+
+        def __getitem__(self, i):
+            if not asked:
+                asked.append(learners.answer(other))
+            return tuple.__getitem__(self, i)
+
+    learners.answer(one)
+    learners._last = Last(learners._last)  # noqa: SLF001
+    assert learners.answer(one).tobytes() == expected

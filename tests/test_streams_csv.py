@@ -389,3 +389,13 @@ def test_a_file_that_is_no_text_says_what_to_do_with_it(content, said, tmp_path)
     path.write_bytes(content)
     with pytest.raises(ValueError, match=said):
         streams.from_csv(path, label="y")
+
+
+@pytest.mark.parametrize(
+    ("gap", "how"), [("-", {"missing": ["-"], "schema": {"a": Numeric(fill=0)}}), ("0,5", {"decimal": ","})]
+)
+def test_a_number_that_hides_the_others_is_found_however_cells_are_written(write, gap, how):
+    cells = [gap, *range(20), "-9999"]
+    path = write("a;y\n" + "".join(f"{cell};{'pq'[i % 2]}\n" for i, cell in enumerate(cells)))
+    with pytest.warns(UserWarning, match="column 'a': -9999 is so far from the other values"):
+        assert len(streams.from_csv(path, "y", delimiter=";", **how)) == 22

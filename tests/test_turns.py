@@ -377,6 +377,18 @@ def held_by_another(model):
         thread.join(60)
 
 
+@pytest.mark.parametrize("name", ["figures", "begin_anew", "snapshot", "__getstate__"])
+def test_what_settles_the_evidence_of_a_monitor_waits_for_its_steps(name):
+    monitor = venn.Monitor(CLASSES)
+    thread = threading.Thread(target=getattr(monitor, name), daemon=True)
+    with held_by_another(monitor):
+        thread.start()
+        thread.join(0.05)
+        assert thread.is_alive()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
 @pytest.mark.parametrize("name", ["Panel", "Scaler", "Adaptive", "OneVsAllSVM", "Member", "own"])
 def test_a_copy_has_a_turn_of_its_own(name):
     model = Around(Scratch()) if name == "own" else MODELS[name]()

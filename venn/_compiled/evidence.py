@@ -52,8 +52,10 @@ def read_all(rows, latest, place, truth, predicted, numbers, row, tau):  # type:
     for i in range(rows.shape[0]):
         p, deviation = read(rows[i, EVENT], rows[i, CODE], truth, predicted, numbers, row, tau)
         fine = fine and 0.0 <= p <= 1.0 and not abs(deviation) > 1.0
-        rows[i, P] = p
+        rows[i, WRITTEN] = p
         latest[place, i] = p if deviation != deviation else deviation
+    for i in range(rows.shape[0] if fine else 0):  # else the last p-value stays
+        rows[i, P] = rows[i, WRITTEN]
     return fine
 
 

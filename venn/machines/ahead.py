@@ -57,7 +57,10 @@ class Ahead:
     def begun(self) -> bool:
         """Whether it has come to the call, with all loaded that it needs."""
         came = vars(self).get("_came")
-        return came is not None and os.fstat(came.fileno()).st_size > 0
+        try:
+            return came is not None and os.fstat(came.fileno()).st_size > 0
+        except ValueError:  # closed: another thread has just taken the answer
+            return False
 
     def result(self) -> Any:
         """Wait for the answer and return it, once; None if there is none, as when the call failed."""

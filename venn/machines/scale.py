@@ -46,7 +46,10 @@ class ColumnScale(NamedTuple):
                 values = (row - self.center) / self.spread
         if not np.isfinite(values).all():
             where = int(np.flatnonzero(~np.isfinite(values))[0])
-            feature, given = (indices[where], row.packed().arrays.values[where]) if sparse else (where, row[where])
+            if sparse:
+                feature, given = indices[where], row.packed().arrays.values[where]
+            else:  # of one object, or of rows
+                feature, given = where % values.shape[-1], row.flat[where]
             raise ValueError(f"x must stay finite when scaled, got {given} at feature {feature}, which has not")
         if self.stretch is not None:
             values = np.arcsinh(values) / self.stretch

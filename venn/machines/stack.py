@@ -51,21 +51,22 @@ class RowByRow(Saved):
         key = X.tobytes()
         known = self._ahead.get(key)
         if known is None:
-            if self._last[0] != key:
-                self._last = key, self.answers(X)
-            known = self._last[1]
+            asked, known = self._last  # in one step: threads may share a fit
+            if asked != key:
+                known = self.answers(X)
+                self._last = key, known
         return known.copy()
 
     def expect(self, objects: Any, features: int | None) -> None:
         """Answer objects that have arrived in one call, unless one of them is refused, which is said in its turn."""
         try:
             rows = dense(clean_rows(objects, features)) + 0.0
+            keys = [row.tobytes() for row in rows]
+            if not self._ahead.keys() >= set(keys):
+                found = self.answers(rows)
+                self._ahead = {key: found[..., i : i + 1, :] for i, key in enumerate(keys)}
         except (TypeError, ValueError):
             return
-        keys = [row.tobytes() for row in rows]
-        if not self._ahead.keys() >= set(keys):
-            found = self.answers(rows)
-            self._ahead = {key: found[..., i : i + 1, :] for i, key in enumerate(keys)}
 
 
 K = own(lambda learners: len(learners.present))  # classes among the examples

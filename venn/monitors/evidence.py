@@ -395,10 +395,12 @@ class AllEvidence:
             if found == compiled.CALM and self._waiting < WAITING:
                 return []
             self.settle()
-        if found == compiled.REFUSED:  # without a loop; or else a number that the piece refuses in words
-            rung = [(piece, piece.update(step, tau)) for piece in self._pieces]
-        else:
-            rung = [(piece, piece.alarms()) for piece in self._pieces]
-        if self._loop is not None and found != compiled.CALM:
-            self._gather()
+        try:
+            if found == compiled.REFUSED:  # without a loop; or else a number that the piece refuses in words
+                rung = [(piece, piece.update(step, tau)) for piece in self._pieces]
+            else:
+                rung = [(piece, piece.alarms()) for piece in self._pieces]
+        finally:
+            if self._loop is not None and found != compiled.CALM:
+                self._gather()
         return [one for one in rung if one[1]]

@@ -176,6 +176,7 @@ class Monitor(TakesTurns, Saved):
     """
 
     sees = "predictions"  # and labels: what `update` takes
+    _calls = frozenset({"__getstate__", "begin_anew", "figures", "follow"})  # the evidence settles in them, too
 
     classes: Any = param(_labels)
     level: float = param(fraction, default=0.01, kw_only=True)

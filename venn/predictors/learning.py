@@ -363,7 +363,7 @@ class KeptExamples:
 
     def first(self, n: int) -> tuple[Any, Integers]:
         """Return the first n objects, `SparseRows` where they are sparse, and codes."""
-        return self._X[:n] if self._sparse is None else self._sparse.held(n), self._codes[:n]
+        return self._sparse.held(n) if n and self._sparse is not None else self._X[:n], self._codes[:n]
 
     def hold(self, n: int, X: Any, codes: Integers) -> bool:
         """Whether these are the examples after the first n, to the last bit; of sparse ones that is not looked at."""
