@@ -65,7 +65,9 @@ def test_a_row_has_the_same_scores_in_a_block_as_alone_and_copies_share_what_is_
     assert one.learned == 90
     assert one.fit.columns.shape == (3, 50)
     block = one.score_rows(X)
-    assert all(np.array_equal(block[i], one.scores(X[i])) for i in range(90))
+    for arrived in (X[:0], X[20:50], X[:30]):
+        one.expect(arrived)
+        assert all(np.array_equal(block[i], one.scores(X[i])) for i in range(90))
     assert (block.argmax(axis=1) == y).mean() > 0.8
     np.testing.assert_array_equal(one.score_rows(venn.machines.sparse.clean_sparse("X", sp.csr_array(X), None)), block)
     other.fit_rows(X[:60], y[:60])
@@ -130,6 +132,7 @@ def test_refits_go_on_to_the_last_bit(how):
         if i in (0, 29, 45, 70):
             kept = BACK[how](kept)
         if i in (10, 30, 59, 74):
+            kept.expect(X[i - 10 : i + 1])
             np.testing.assert_array_equal(model.predict_one(x), kept.predict_one(x))
             assert np.isnan(model.predict_one(x)).all() == (i < 30)
         model.learn_one(x, label)
