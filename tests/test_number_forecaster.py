@@ -106,6 +106,8 @@ def test_a_stack_is_fitted_as_defined(jump, seed):
     fit, offsets, spreads = NumberFit.of_all(X[:45], y[:45], 2000)
     expected = naive.fitted(fit.place(X[:45]), y[:45], number_stack.TREES, number_stack.ROUNDS)(fit.place(X))
     assert fit.answers(X) == pytest.approx(expected, abs=1e-8)
+    fit.expect(X[20:40], X.shape[1])
+    assert np.array_equal(np.concatenate([fit.answer(x[None]) for x in X]), fit.answers(X))
     assert len(offsets) == len(spreads) == 45
     assert fit.weights.any() == (jump > 0)
     assert fit.blend < 1
