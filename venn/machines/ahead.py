@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from hashlib import blake2b
 from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO, Any, TypeVar
 from weakref import finalize, ref
-from zlib import crc32
 
 from venn.prediction import Floats
 
@@ -130,7 +130,7 @@ class Fits:
 
     def __init__(self) -> None:
         # Which examples, and the fit to them or what makes it. Set in one step: threads may share it.
-        self._latest: tuple[int | None, Any] = None, None
+        self._latest: tuple[bytes, Any] = b"", None
 
     @property
     def found(self) -> Any:
@@ -168,6 +168,9 @@ class Fits:
         return made
 
 
-def _key(X: Floats, labels: Any) -> int:
+def _key(X: Floats, labels: Any) -> bytes:
     """Return what tells examples from others."""
-    return crc32(labels.tobytes(), crc32(X.tobytes()))
+    digest = blake2b(f"{X.shape} {labels.dtype}".encode(), digest_size=16)
+    digest.update(X.tobytes())
+    digest.update(labels.tobytes())
+    return digest.digest()
