@@ -228,7 +228,7 @@ class NumberStack(BaseStack):
 
     classes = ()
     space = Real()
-    fits_by = NumberFit
+    _fits_by = NumberFit
 
     landmarks: int = param(integer, 1, default=2000)
 

@@ -272,7 +272,7 @@ TRIED = 3  # every third of the landmarks is left out once, to weigh the parts
 
 
 def _held_fit(name: str, fit: Any, stack: Any) -> Any:
-    if not isinstance(fit, stack.fits_by | None) or (fit is None) != (stack.learned == 0):
+    if not isinstance(fit, stack._fits_by | None) or (fit is None) != (stack.learned == 0):  # noqa: SLF001
         raise ValueError(f"{name} must be what {stack.learned} examples are fitted by, got {fit!r}")
     if fit is not None and (fit.c, fit.features) != (len(stack.classes), stack.features):
         raise ValueError(f"{name} must be of {len(stack.classes)} classes and {stack.features} features")
@@ -283,7 +283,7 @@ def _held_fit(name: str, fit: Any, stack: Any) -> Any:
 class BaseStack(Saved):
     """Base of scorers that are fitted to many examples at once, by an inductive predictor."""
 
-    fits_by: ClassVar[type[Any]]  #: class of what it fits, whose `of` makes one
+    _fits_by: ClassVar[type[Any]]  #: class of what it fits, whose `of` makes one
 
     learned: int = state(held_int, start=0)
     features: int | None = state(optional, held_int, 1, start=None)
@@ -314,14 +314,14 @@ class BaseStack(Saved):
         """
         X = dense(X)
         try:
-            self.fit = self.fits.to(self.fits_by.of, *self._given(X, labels))
+            self.fit = self.fits.to(self._fits_by.of, *self._given(X, labels))
         except (ValueError, np.linalg.LinAlgError) as error:
             raise NotConverged(f"the stack must be fitted to {len(X)} examples: {error}") from error
         self.learned, self.features = len(X), X.shape[1]
 
     def expect_rows(self, X: Any, labels: Any) -> None:
         """Let the fit to these examples begin, in another process: no answer depends on it."""
-        self.fits.begin(self.fits_by.of, *self._given(dense(X), labels))
+        self.fits.begin(self._fits_by.of, *self._given(dense(X), labels))
 
     def scores(self, x: Any) -> Floats:
         """Return the scores of one object, as in a row of `score_rows`."""
@@ -434,7 +434,7 @@ class Stack(BaseStack):
     """
 
     log_odds = True  #: what scores are
-    fits_by = Fit
+    _fits_by = Fit
 
     classes: Any = param(checked_labels, 2)
     landmarks: int = param(integer, 1, default=2000)
