@@ -518,7 +518,8 @@ class Forecaster(Panel):
 
         Its intervals and sets are, to the last bit, those of one that has learned all the examples. The weights of its
         forecast add up the evidence of both, gathered in the order of each; so they may differ a little from those of
-        one stream. It watches anew, and the verdicts of the parts stay with them.
+        one stream. If only one of the two has begun anew, the forecast has no evidence: its experts are those that both
+        have, and are weighed from the start. It watches anew, and the verdicts of the parts stay with them.
 
         Parameters
         ----------
