@@ -172,6 +172,9 @@ def test_a_refused_example_leaves_everything_as_it_was():
     for x, label in ((X[0], "maybe"), ([np.nan, 0.0], "no"), ([1.0], "yes")):
         with pytest.raises(ValueError, match="must"):
             model.learn_one(x, label)
+    for learn in (model.learn_many, model.replay_many):
+        with pytest.raises(ValueError, match="X must"):
+            learn([[0.0, 1.0], [np.nan, 0.0]], ["no", "yes"])
     with pytest.raises(ValueError, match=r"noted must be what note\(x, y\) returned, got 'noted'"):
         model.learn_one(X[0], y[0], "noted")
     assert pickle.dumps(model) == before

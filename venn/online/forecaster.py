@@ -504,7 +504,8 @@ class Forecaster(Panel):
     def _in_turn(self, X: Any, y: Iterable[Label]) -> list[tuple[Any, Label]]:
         """Return examples in turn, checked, of which scorers have taken notice."""
         labels = members("y", y, "labels")
-        rows = clean_rows(X, None, names_among(self.values()), missing=True)
+        gaps = getattr(getattr(self[self.main], "given", None), "missing", False)  # of a given scorer: its own concern
+        rows = clean_rows(X, None, names_among(self.values()), gaps)
         if len(labels) != len(rows) or not labels:
             raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, at least one, got {len(labels)}")
         for label in labels:
