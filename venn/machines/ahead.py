@@ -116,6 +116,30 @@ def busy() -> bool:
     return running is not None and running.runs
 
 
+class Awaited:
+    """The next fit of a predictor: when it is due, and whether its examples are known before that.
+
+    Parameters
+    ----------
+    due : int or None
+        After how many examples; None: no fit follows.
+    settled : callable, optional
+        After how many examples those are known that a fit at a time is made of; without it they are not known before.
+    """
+
+    def __init__(self, due: int | None, settled: Callable[[int], int] | None) -> None:
+        self.due = due
+        self._known = None if due is None or settled is None else settled(due)
+
+    def known(self, n: int) -> int | None:
+        """Return of how many examples the fit may begin now, after n of them, in another process; once, else None."""
+        known = self._known
+        if known is None or not known <= n < (self.due or 0) or busy():
+            return None
+        self._known = None
+        return known
+
+
 class Fits:
     """The latest fit of a learner, shared by its copies: the second that is fitted to the same examples has it at once.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from venn.distribution import PredictiveDistribution
 from venn.labels import Real
-from venn.machines.ahead import Fits, busy
+from venn.machines.ahead import Awaited, Fits
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows, clean_row
 from venn.machines.kernel_ridge import KernelRidge, Lines
@@ -112,13 +112,9 @@ class StackedDistribution(Predictor):
         self.space = Real()
         self._smoothing = Smoothing(self.seed)
         self._fits = Fits()
-        self._await(None if self._history is None else self.schedule.next_training(self.n))
+        following = None if self._history is None else self.schedule.next_training(self.n)
+        self._next = Awaited(following, self.schedule.settled)
         self._asked: tuple[bytes, tuple[Any, float, float]] | None = None  # the last object, as the machine takes it
-
-    def _await(self, time: int | None) -> None:
-        """Look forward to the next training, and after how many examples those are known that it fits to."""
-        known = None if time is None else self.schedule.settled(time)
-        self._next, self._known = time, known if known != time else None
 
     # --------------------------------------------------------------- predicting
 
@@ -185,16 +181,14 @@ class StackedDistribution(Predictor):
         self.n += 1
         if self._history is not None:
             self._history.append(row, np.array([label]), np.ones(1, np.bool_))
-            if self.n == self._next:
-                following = self.schedule.next_training(self.n)
-                self._await(following)
+            if self.n == self._next.due:
+                self._next = Awaited(self.schedule.next_training(self.n), self.schedule.settled)
                 self._train(*self._history.examples)
-                if following is None:
+                if self._next.due is None:
                     self._history = None
-            elif self._known is not None and self.n >= self._known and not busy():
+            elif known := self._next.known(self.n):
                 X, labels, _ = self._history.examples
-                self._fits.begin(NumberFit.of_all, dense(X[: self._known]), labels[: self._known], LANDMARKS)
-                self._known = None
+                self._fits.begin(NumberFit.of_all, dense(X[:known]), labels[:known], LANDMARKS)
 
     def _train(self, X: Any, labels: Any, calibrates: Any) -> None:
         """Fit to the examples that the schedule chooses, which must come first, and teach all to a new machine."""

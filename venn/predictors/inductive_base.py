@@ -12,7 +12,7 @@ from numpy.random import default_rng
 
 from venn.labels import HasLabels, space_of
 from venn.machines import frozen
-from venn.machines.ahead import busy
+from venn.machines.ahead import Awaited
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import check_names
 from venn.parameters import has_methods
@@ -188,8 +188,6 @@ class Inductive(OnScores, Generic[Many]):
         self.feature_names: tuple[str, ...] | None = getattr(self.given, "feature_names", None)
         self._missing: bool = getattr(self.given, "missing", False)  # whether NaN is the scorer's to take or to refuse
         self._machine = self.given if self._trained is None else self._trained
-        self._next: int | None = None  # when the next training is
-        self._known: int | None = None  # after how many examples, before that, its examples are known
         self._await(None if self._history is None else self.schedule.next_training(self.n))
         self.scorer = self._machine if self._trained is None or len(self._trained_on) else None
         self._asked: tuple[bytes, Floats] | None = None  # the last object and its scores by `_machine`
@@ -417,7 +415,7 @@ class Inductive(OnScores, Generic[Many]):
         scores = self.scores_of(rows)
         start, trained = 0, False
         while start < len(rows):
-            stop = len(rows) if self._next is None else min(len(rows), start + self._next - self.n)
+            stop = len(rows) if self._next.due is None else min(len(rows), start + self._next.due - self.n)
             part = slice(start, stop)
             if trained:
                 scores[part] = self._read(rows[part])
@@ -433,20 +431,19 @@ class Inductive(OnScores, Generic[Many]):
             start = stop
             if self._history is not None:
                 self._history.append(rows[part], codes[part], calibrates)
-                if self.n == self._next:
+                if self.n == self._next.due:
                     self._train(*self._history.examples)
                     trained = True
-                elif self._known is not None and self.n >= self._known and not busy():
+                elif known := self._next.known(self.n):
                     X, labels, _ = self._history.examples
-                    self._machine.expect_rows(X[: self._known], labels[: self._known])
-                    self._known = None
+                    self._machine.expect_rows(X[:known], labels[:known])
         return blocks
 
     def _train(self, X: frozen.ObjectRows, codes: Integers, calibrated: Bools) -> None:
         """Train the scorer and calibrate it, each on the examples that the schedule chooses."""
         calibrates = self.schedule.split(calibrated, self._draws)
         self._await(self.schedule.next_training(self.n))
-        if self._next is None:
+        if self._next.due is None:
             self._history = None
         self.scorer = None
         self._asked = None
@@ -472,9 +469,7 @@ class Inductive(OnScores, Generic[Many]):
 
     def _await(self, time: int | None) -> None:
         """Look forward to the next training; its examples may be known before, and so what is fitted to them."""
-        self._next = time
-        known = None if time is None else self.schedule.settled(time)
-        self._known = known if known != time and has_methods(self._machine, "expect_rows") else None
+        self._next = Awaited(time, self.schedule.settled if has_methods(self._machine, "expect_rows") else None)
 
     def _forget(self) -> None:
         self._trained = self._machine = to_train(self.given)

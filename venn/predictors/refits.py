@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from venn.labels import HasLabels, Real, checked_labels, space_of
-from venn.machines.ahead import Fits, busy
+from venn.machines.ahead import Awaited, Fits
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
@@ -43,13 +43,7 @@ class FittedAnew(Predictor):
     def derive(self) -> None:
         """Look at when it fits next."""
         self.space = space_of(self)
-        self._next: int | None = None  # when it fits next
-        self._known: int | None = None  # after how many examples, before that, those are known that it is fitted to
-        self._await(None if self._history is None else self.times.next_training(self.n))
-
-    def _await(self, time: int | None) -> None:
-        known = None if time is None else self.settled(time)
-        self._next, self._known = time, known if known != time else None
+        self._next = Awaited(None if self._history is None else self.times.next_training(self.n), self.settled)
 
     def settled(self, time: int) -> int:
         """Return to how many examples, the first ones, it is fitted at a time."""
@@ -70,17 +64,15 @@ class FittedAnew(Predictor):
         if self._history is None:
             return
         self._history.append(rows, codes, np.zeros(1, np.bool_))
-        if self.n == self._next:
-            X, codes, _ = self._history.examples
-            following, fitted_to = self.times.next_training(self.n), self.settled(self.n)
-            self._await(following)
-            if following is None:
+        if self.n == self._next.due:
+            (X, codes, _), fitted_to = self._history.examples, self.settled(self.n)
+            self._next = Awaited(self.times.next_training(self.n), self.settled)
+            if self._next.due is None:
                 self._history = None
             self._fit(X[:fitted_to], codes[:fitted_to])
-        elif self._known is not None and self.n >= self._known and not busy():
+        elif known := self._next.known(self.n):
             X, codes, _ = self._history.examples
-            self._expect(X[: self._known], codes[: self._known])
-            self._known = None
+            self._expect(X[:known], codes[:known])
 
     def _fit(self, X: Any, codes: Integers) -> None:
         """Fit to (n, d) objects and (n,) class codes."""
