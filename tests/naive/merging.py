@@ -3,6 +3,8 @@
 import math
 from fractions import Fraction
 
+import numpy as np
+
 
 def rounded_sum(values, divisor=1):
     """Return the number nearest to the sum of the values over a divisor."""
@@ -42,3 +44,17 @@ def scorecard(rows, predicted, codes, clip, bins):
             for _, cell in sorted(cells.items())
         ],
     }
+
+
+CLOSE = 1e-12  # sums of parts differ from those of the whole by rounding
+
+
+def alike(one, other):
+    """Whether two say the same: numbers to CLOSE, all else exactly."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, float | np.ndarray):
+        return np.allclose(one, other, rtol=CLOSE, atol=CLOSE)
+    return one == other

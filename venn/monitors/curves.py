@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.monitors.sums import class_codes, p_value_rows, rounded, total
+from venn.monitors.sums import class_codes, p_value_rows
 from venn.prediction import LEVELS, Floats, Integers, significance
 
 # ------------------------------------------------------------------------------------------------------------- outcomes
@@ -134,7 +134,7 @@ class Efficiency:
         """
         if not len(self):
             raise ValueError("means are of at least one step, got 0")
-        return {name: rounded(total(getattr(self, name)), len(self)) for name in CRITERIA}
+        return {name: float(getattr(self, name).mean()) for name in CRITERIA}
 
     def __repr__(self) -> str:
         return f"Efficiency({len(self)} steps, epsilon {self.epsilon:g})"

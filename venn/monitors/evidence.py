@@ -16,10 +16,12 @@ from venn.monitors.bounds import BETS, DeviationBand, ForwardEProcess
 from venn.monitors.curves import Outcomes
 from venn.monitors.martingales import CompositeJumper, Martingale, pattern
 from venn.monitors.sources import Source
-from venn.monitors.sums import WAITING, number
+from venn.monitors.sums import number
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
 from venn.saved import Saved, component, held_bool, held_float, held_like, own, param, state
+
+WAITING = 512  # steps that wait until a trace is asked for
 
 
 class Packed(NamedTuple):

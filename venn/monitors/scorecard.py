@@ -1,4 +1,4 @@
-"""Scorecards: the losses and errors of a collection's predictions, in sums that merge exactly."""
+"""Scorecards: the losses and errors of a collection's predictions, in sums that merge."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import numpy as np
 from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
 from venn.monitors.calibration import CLIP, MeanLogLoss
 from venn.monitors.curves import CRITERIA, efficiency
-from venn.monitors.sums import ExactSums, WidthBins, class_codes, rounded, total, totals, units
+from venn.monitors.sums import Tallies, WidthBins, class_codes
 from venn.parameters import LARGEST, fraction, integer, is_number, share
 from venn.parameters import class_codes as codes_of
-from venn.prediction import LEVELS, Integers, Label
+from venn.prediction import LEVELS, Floats, Label
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
 from venn.saved import component, param
 
 BY_BIN = {"confidence": CONFIDENCE, "variance": VARIANCE, "lower": LOWER, "upper": UPPER}
+IN_BINS = "forecasts", "hits", *BY_BIN
+ROUNDING = 1e-12  # of means: a rate that is no farther outside a band lies in it
 
 
 def plain_labels(name: str, classes: Sequence[Label]) -> tuple[Label, ...]:
@@ -27,7 +29,7 @@ def plain_labels(name: str, classes: Sequence[Label]) -> tuple[Label, ...]:
 
 
 @component
-class Card(ExactSums):
+class Card(Tallies):
     """Base of scorecards: of predictions of the same classes."""
 
     classes: Sequence[Label] = param(plain_labels)
@@ -45,9 +47,9 @@ class Card(ExactSums):
 class Scorecard(Card):
     """Scores many probability predictions: losses, and whether frequencies lie in the claimed bands.
 
-    Everything is a sum over the predictions, kept without rounding and rounded once when it is read. So scorecards
-    of parts of a collection merge exactly to that of the whole. Results that depend on the order of a stream, such as
-    martingales and alarms, cannot be merged and are not here.
+    Everything is a sum over the predictions. So scorecards of parts of a collection merge to that of the whole, but for
+    rounding. Results that depend on the order of a stream, such as martingales and alarms, cannot be merged and are not
+    here.
 
     `venn.save` keeps one in a file, and it goes on when loaded.
 
@@ -101,9 +103,7 @@ class Scorecard(Card):
             dict.fromkeys(("n", "clipped", "log_loss", "brier"), 1),
             ("labels", "class_lower", "class_upper"),
         )
-        return (
-            once | dict.fromkeys(by_class, len(self.classes)) | dict.fromkeys(("forecasts", "hits", *BY_BIN), self.bins)
-        )
+        return once | dict.fromkeys(by_class, len(self.classes)) | dict.fromkeys(IN_BINS, self.bins)
 
     def update_many(
         self, block: ManyMultiprobabilities | ManyClassIntervals | ManyForecasts, codes: Any, times: Any = None
@@ -127,45 +127,40 @@ class Scorecard(Card):
         self._belongs(block, ManyMultiprobabilities, ManyClassIntervals, ManyForecasts)
         n, c = len(block), len(self.classes)
         truth = class_codes("codes", codes, n, c)
-        often = None if times is None else self._times(times, n)
+        weights = np.ones(n) if times is None else self._times(times, n)
         predicted, scored = np.asarray(block.index, np.int64), np.empty((WIDTH, n))
         proba, (lower, upper) = np.ascontiguousarray(block.proba), block.bounds
         score_rows(proba, lower, upper, predicted, truth, self.clip, scored)
         places, right = np.searchsorted(self._cuts, scored[CONFIDENCE], side="right"), predicted == truth
         clipped = proba[np.arange(n), truth] < self.clip
 
-        def tally(which: Integers, groups: int, of: Any = slice(None)) -> list[int]:
-            counted = np.zeros(groups, np.int64)
-            np.add.at(counted, which[of], 1 if often is None else often[of])
-            return counted.tolist()
-
         self.add(
             {
-                "n": [n if often is None else int(often.sum())],
-                "clipped": tally(np.zeros(n, np.int64), 1, clipped),
-                "labels": tally(truth, c),
-                "forecasts": tally(places, self.bins),
-                "hits": tally(places, self.bins, right),
-                "log_loss": totals(scored[LOG_LOSS], times=often),
-                "brier": totals(scored[BRIER], times=often),
-                "class_lower": [totals(column, times=often)[0] for column in lower.T],
-                "class_upper": [totals(column, times=often)[0] for column in upper.T],
-                **{name: totals(scored[column], places, self.bins, often) for name, column in BY_BIN.items()},
+                "n": weights.sum(),
+                "clipped": weights[clipped].sum(),
+                "labels": np.bincount(truth, weights, c),
+                "forecasts": np.bincount(places, weights, self.bins),
+                "hits": np.bincount(places, weights * right, self.bins),
+                "log_loss": scored[LOG_LOSS] @ weights,
+                "brier": scored[BRIER] @ weights,
+                "class_lower": weights @ lower,
+                "class_upper": weights @ upper,
+                **{name: np.bincount(places, scored[column] * weights, self.bins) for name, column in BY_BIN.items()},
             }
         )
 
-    def _times(self, times: Any, n: int) -> Integers:
+    def _times(self, times: Any, n: int) -> Floats:
         clean = np.asarray(times)
         if clean.dtype.kind not in "iu" or clean.shape != (n,) or (n and int(clean.min()) < 0):
             raise ValueError(f"times must be ({n},) integers >= 0, got {times!r}")
-        return clean.astype(np.int64)
+        return clean.astype(np.float64)
 
     # ------------------------------------------------------------------ reading
 
     @property
     def errors(self) -> int:
         """Number of wrong predicted labels."""
-        return self.n - sum(self._table["hits"])
+        return self.n - int(self._table["hits"].sum())
 
     @property
     def accuracy(self) -> float:
@@ -175,7 +170,7 @@ class Scorecard(Card):
     @property
     def log_loss(self) -> MeanLogLoss:
         """Mean log loss of the point forecasts, in nats, its clip and how many were clipped."""
-        return MeanLogLoss(self._mean(self._table["log_loss"][0]), self._table["clipped"][0], self.clip)
+        return MeanLogLoss(self._mean(self._table["log_loss"][0]), int(self._table["clipped"][0]), self.clip)
 
     @property
     def brier(self) -> float:
@@ -185,17 +180,17 @@ class Scorecard(Card):
     @property
     def lower(self) -> float:
         """Mean lower bound of the predicted labels."""
-        return self._mean(sum(self._table["lower"]))
+        return self._mean(self._table["lower"].sum())
 
     @property
     def upper(self) -> float:
         """Mean upper bound of the predicted labels."""
-        return self._mean(sum(self._table["upper"]))
+        return self._mean(self._table["upper"].sum())
 
     @property
     def width(self) -> float:
         """Mean width of the intervals of the predicted labels."""
-        return self._mean(sum(self._table["upper"]) - sum(self._table["lower"]))
+        return self._mean((self._table["upper"] - self._table["lower"]).sum())
 
     @property
     def deviation(self) -> float:
@@ -208,9 +203,7 @@ class Scorecard(Card):
     @property
     def ece(self) -> float:
         """Expected calibration error of the predicted labels over the bins."""
-        hits, claimed = self._table["hits"], self._table["confidence"]
-        gaps = (abs(units(float(hit)) - sum_) for hit, sum_ in zip(hits, claimed, strict=True))
-        return rounded(sum(gaps), self.n) if self.n else 0.0
+        return self._mean(np.abs(self._table["hits"] - self._table["confidence"]).sum()) if self.n else 0.0
 
     @property
     def frequencies(self) -> list[dict[str, Any]]:
@@ -221,7 +214,7 @@ class Scorecard(Card):
         that: frequencies of a valid predictor lie outside by chance, typically by a standard error or two.
         """
         found = []
-        for k, (label, came) in enumerate(zip(self.classes, self._table["labels"], strict=True)):
+        for k, (label, came) in enumerate(zip(self.classes, self._table["labels"].tolist(), strict=True)):
             low, high = (self._mean(self._table[name][k]) for name in ("class_lower", "class_upper"))
             rate = came / self.n
             gap = _outside(rate, low, high)
@@ -229,7 +222,7 @@ class Scorecard(Card):
             found.append(
                 {
                     "label": label,
-                    "count": came,
+                    "count": int(came),
                     "frequency": rate,
                     "lower": low,
                     "upper": high,
@@ -254,18 +247,15 @@ class Scorecard(Card):
         """
         ends = [0.0, *self._cuts.tolist(), 1.0]
         found = []
-        for i, number in enumerate(self._table["forecasts"]):
+        for i, (number, hits, *sums) in enumerate(np.array([self._table[name] for name in IN_BINS]).T.tolist()):
             if number:
-                claimed, spread, low, high = (
-                    rounded(self._table[name][i], number) for name in ("confidence", "variance", "lower", "upper")
-                )
-                rate = self._table["hits"][i] / number
-                gap = self._table["hits"][i] - number * claimed
+                claimed, spread, low, high = (sum_ / number for sum_ in sums)
+                rate, gap = hits / number, hits - sums[0]
                 found.append(
                     {
                         "from_": ends[i],
                         "to": ends[i + 1],
-                        "count": number,
+                        "count": int(number),
                         "confidence": claimed,
                         "accuracy": rate,
                         "lower": low,
@@ -294,14 +284,15 @@ def _in_units(gap: float, unit: float) -> float:
 
 
 def _outside(rate: float, lower: float, upper: float) -> float:
-    return min(rate - lower, 0.0) + max(rate - upper, 0.0)
+    gap = min(rate - lower, 0.0) + max(rate - upper, 0.0)
+    return gap if abs(gap) > ROUNDING else 0.0
 
 
 @component
 class SetScorecard(Card):
     """Scores many prediction sets: errors and sizes at several levels, the criteria of efficiency, p-values.
 
-    Like `Scorecard`, it keeps sums that merge exactly. Objects of a block are compared with
+    Like `Scorecard`, it keeps sums that merge. Objects of a block are compared with
     the same examples: each p-value is uniform, but those of one block are not independent. Ties are broken by a random
     number for each object; equal objects share theirs.
 
@@ -358,32 +349,32 @@ class SetScorecard(Card):
         found = efficiency(p, truth, self.epsilon)
         self.add(
             {
-                "n": [n],
-                "hits": [int((block.index == truth).sum())],
-                "errors": [int((own <= level).sum()) for level in LEVELS],
-                "sizes": [int((p > level).sum()) for level in LEVELS],
-                "histogram": np.bincount(places, minlength=self.bins).tolist(),
-                **{name: [total(getattr(found, name))] for name in CRITERIA},
+                "n": n,
+                "hits": (block.index == truth).sum(),
+                "errors": np.array([(own <= level).sum() for level in LEVELS]),
+                "sizes": np.array([(p > level).sum() for level in LEVELS]),
+                "histogram": np.bincount(places, minlength=self.bins),
+                **{name: getattr(found, name).sum() for name in CRITERIA},
             }
         )
 
     @property
     def accuracy(self) -> float:
         """Share of labels of largest p-value that were right."""
-        return self._table["hits"][0] / self.n if self.n else math.nan
+        return float(self._table["hits"][0]) / self.n if self.n else math.nan
 
     def errors(self, epsilon: float) -> int:
         """Return how many sets missed their label at a level among 0.01, 0.05, 0.1 and 0.2."""
-        return self._table["errors"][_place(epsilon)]
+        return int(self._table["errors"][_place(epsilon)])
 
     def sizes(self, epsilon: float) -> int:
         """Return how many labels the sets hold together at one of those levels."""
-        return self._table["sizes"][_place(epsilon)]
+        return int(self._table["sizes"][_place(epsilon)])
 
     @property
     def histogram(self) -> list[int]:
         """Numbers of p-values of true labels in each bin of [0, 1]: about equal if predictions are valid."""
-        return list(self._table["histogram"])
+        return [int(count) for count in self._table["histogram"]]
 
     @property
     def efficiency(self) -> dict[str, float]:

@@ -1,17 +1,12 @@
-"""What monitors share: checks, exact sums and tables of them, forecasts in bins, means, what compiled loops update.
-
-Counts and exact sums by name are a table. Whatever counts and adds up predictions keeps one, and is an `ExactSums`."""
+"""What monitors share: checks, tables of sums, forecasts in bins, means, what compiled loops update."""
 
 from __future__ import annotations
 
-import sys
-from itertools import zip_longest
+from bisect import bisect_right
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from venn._compiled.scorecard import LIMB, ROOM, SMALLEST, add_to_limbs, no_limbs
 from venn.machines.machine import grown
 from venn.parameters import LARGEST, TRUTH, Parameters, array_of, integer, is_number, several_names, with_methods
 from venn.prediction import SUM, Floats, Integers, sum_may_miss
@@ -130,130 +125,20 @@ def class_codes(name: str, values: Any, n: int, c: int, wanted: str = "", kinds:
 
 
 # ----------------------------------------------------------------------------------------------------------------- sums
-# Sums without rounding, so that sums of parts add up exactly to the sum of the whole.
-#
-# Addition of floating-point numbers is not associative: in another order or grouping the last bits differ, and then
-# results cannot be compared exactly. Every floating-point number is a whole number of units of 2^-1074. So a sum is
-# kept as that whole number, a Python integer; sums merge by `+`, and 0 is the empty sum. It is rounded once, when it
-# is read.
-#
-# Counts and such sums by name are a table. Whatever counts and adds up predictions keeps one, and is an `ExactSums`.
+# Counts and sums by name, which of parts add up to those of the whole.
 
-Table = dict[str, list[int]]
-
-MOST = int(sys.float_info.max) << SMALLEST  # the largest finite number in units
-TOGETHER = 50  # numbers that count equally often: adding them up together takes as long as one by one
-
-
-def units(value: float) -> int:
-    """Return a finite number in units of 2^-1074.
-
-    Examples
-    --------
-    >>> rounded(units(0.1) + units(0.2) - units(0.3))
-    2.7755575615628914e-17
-    """
-    numerator, denominator = value.as_integer_ratio()
-    return numerator << (SMALLEST + 1 - denominator.bit_length())
-
-
-def totals(values: Any, places: Integers | None = None, groups: int = 1, times: Integers | None = None) -> list[int]:
-    """Return the sums of groups of numbers in units of 2^-1074: some 3 ns a number.
-
-    Parameters
-    ----------
-    values : (n,) finite float64
-    places : (n,) int64 from 0 to groups - 1, optional
-        The group of each; all are in group 0 by default.
-    groups : int >= 1
-    times : (n,) int64 >= 0, optional
-        How often each number counts; once by default.
-
-    Raises
-    ------
-    ValueError
-        A number is not finite.
-
-    Examples
-    --------
-    >>> [rounded(total) for total in totals([1e100, 1.0, -1e100], np.array([0, 0, 0]))]
-    [1.0]
-    """
-    numbers = np.ascontiguousarray(values, np.float64)
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"values must be finite, got {numbers[~np.isfinite(numbers)][0]}")
-    places = np.zeros(len(numbers), np.int64) if places is None else np.ascontiguousarray(places, np.int64)
-    if times is None:
-        return _totals(numbers, places, groups)
-    sums = [0] * groups
-    each = np.unique(times).tolist()
-    if len(numbers) < TOGETHER * len(each):
-        for value, group, often in zip(numbers.tolist(), places.tolist(), times.tolist(), strict=True):
-            sums[group] += often * units(value)
-        return sums
-    for often in each:
-        part = times == often
-        for group, sum_ in enumerate(_totals(numbers[part], places[part], groups)):
-            sums[group] += often * sum_
-    return sums
-
-
-def _totals(numbers: Floats, places: Integers, groups: int) -> list[int]:
-    sums = [0] * groups
-    for start in range(0, len(numbers), ROOM):
-        limbs = no_limbs(groups)
-        part = slice(start, start + ROOM)
-        add_to_limbs(numbers[part].view(np.int64), places[part], limbs)
-        for group, k in np.argwhere(limbs).tolist():
-            sums[group] += int(limbs[group, k]) << (LIMB * k)
-    return sums
-
-
-def total(values: Any) -> int:
-    """Return the sum of (n,) finite numbers in units of 2^-1074."""
-    return totals(values)[0]
-
-
-def rounded(sum_: int, count: int = 1) -> float:
-    """Return a sum in units of 2^-1074, divided by a count >= 1 and rounded to the nearest floating-point number."""
-    return sum_ / (count << SMALLEST)
-
-
-def means(sums: list[int], counts: Any) -> Floats:
-    """Return (g,) the means of groups from their sums in units of 2^-1074 and (g,) counts >= 1, or one for all."""
-    each: NDArray[Any] = np.broadcast_to(counts, len(sums))
-    return np.array([rounded(s, int(n)) for s, n in zip(sums, each.tolist(), strict=True)], np.float64)
-
-
-def added(one: Table, other: Table) -> Table:
-    """Return the sums of two tables, name by name; what one of them lacks counts as 0.
-
-    Examples
-    --------
-    >>> added({"n": [2], "hits": [1, 0]}, {"hits": [1, 1, 1]})
-    {'n': [2], 'hits': [2, 1, 1]}
-    """
-    return {
-        name: [a + b for a, b in zip_longest(one.get(name, ()), other.get(name, ()), fillvalue=0)]
-        for name in one | other
-    }
+Table = dict[str, Floats]
 
 
 def _held_table(name: str, table: Any, columns: dict[str, int]) -> Table:
     """Return the table of a state, or say what it must be."""
     checked_keys(name, table, columns)
-    for one, size in columns.items():
-        values = table[one]
-        if type(values) is not list or len(values) != size or any(type(value) is not int for value in values):
-            raise ValueError(f"{one} of {name} must be a list of {size} integers, got {values!r}")
-        if values and not -MOST <= min(values) <= max(values) <= MOST:
-            raise ValueError(f"{one} of {name} must be counts, or sums of finite numbers, got {values!r}")
-    return {one: list(table[one]) for one in columns}
+    return {one: held_finite(f"{one} of {name}", table[one], (size,)).copy() for one, size in columns.items()}
 
 
 @component
-class ExactSums(Saved):
-    """Base of what counts and adds up predictions in one table, and so merges exactly.
+class Tallies(Saved):
+    """Base of what counts and adds up predictions in one table, and so merges.
 
     A subclass says how long the columns of its table are, and gives what some predictions add to them.
     """
@@ -262,7 +147,7 @@ class ExactSums(Saved):
 
     _table: Table = state(
         _held_table, own(lambda one: one.columns),
-        start=own(lambda one: {name: [0] * size for name, size in one.columns.items()}),
+        start=own(lambda one: {name: np.zeros(size) for name, size in one.columns.items()}),
     )  # fmt: skip
 
     @property
@@ -271,24 +156,28 @@ class ExactSums(Saved):
         raise NotImplementedError
 
     @property
+    def state(self) -> dict[str, Any]:
+        """Counts and sums."""
+        return {"table": self.table}
+
+    @property
     def table(self) -> Table:
-        """Counts, and sums in units of 2^-1074, by name."""
-        return self._table
+        """Counts and sums by name."""
+        return {name: column.copy() for name, column in self._table.items()}
 
     @property
     def n(self) -> int:
         """Number of predictions."""
-        return self._table["n"][0]
+        return int(self._table["n"][0])
 
-    def add(self, table: Table) -> None:
+    def add(self, table: dict[str, Any]) -> None:
         """Add counts and sums."""
-        self._table = added(self._table, table)
+        self._table = {name: column + table[name] for name, column in self._table.items()}
 
     def merge(self, other: Self) -> Self:
         """Return one of the predictions of both, which do not change.
 
-        Merging is exact: parts give what the whole gives, to the last bit, whatever their order and grouping, and a
-        fresh one changes nothing.
+        Counts add up exactly, sums but for rounding: parts in another order or grouping may differ in their last bits.
 
         Parameters
         ----------
@@ -311,16 +200,14 @@ class ExactSums(Saved):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _mean(self, sum_: int) -> float:
+    def _mean(self, sum_: float) -> float:
         if not self.n:
             raise ValueError("means are of at least one prediction, got 0")
-        return rounded(sum_, self.n)
+        return float(sum_ / self.n)
 
 
 # ----------------------------------------------------------------------------------------------------------------- bins
 # Forecasts in bins: the cuts between bins, and the contents of each bin.
-
-WAITING = 512  # forecasts put into bins at once: one by one each takes a microsecond more
 
 
 class Bins(Protocol):
@@ -396,21 +283,19 @@ def place(p: Floats, cuts: Floats) -> Integers:
 def count_bins(places: Integers, p: Floats, y: Integers) -> tuple[Integers, Floats, Integers]:
     """Return the numbers of forecasts, the sums of their probabilities and the numbers of events, by bin."""
     counts: Integers = np.bincount(places)
-    sums = means(totals(p, places, len(counts)), 1)  # rounded once: the order of the forecasts does not matter
+    sums = np.bincount(places, p).astype(np.float64)
     events: Integers = np.bincount(places[y == 1], minlength=len(counts))
     return counts, sums, events
 
 
-def calibration_error(counts: Integers, sums: Floats, events: Integers) -> float:
+def calibration_error(counts: Any, sums: Floats, events: Any) -> float:
     """Return the mean over the forecasts of |share of events - mean probability| in their bin."""
     return float(np.abs(events - sums).sum() / counts.sum())
 
 
 @component
-class CalibrationBins(ExactSums):
+class CalibrationBins(Tallies):
     """The bins of a reliability diagram, of equal width, filled one forecast at a time in constant memory.
-
-    Probabilities are added up without rounding: merged bins of parts are the bins of all forecasts, to the last bit.
 
     Parameters
     ----------
@@ -421,7 +306,7 @@ class CalibrationBins(ExactSums):
     n : int
         Number of forecasts.
     ece : float
-        Expected calibration error: equal to the function `ece` of the same forecasts, to the last bit.
+        Expected calibration error: equal to the function `ece` of the same forecasts, but for rounding.
 
     Raises
     ------
@@ -446,8 +331,6 @@ class CalibrationBins(ExactSums):
     def derive(self) -> None:
         """Find the cuts."""
         self._cuts: list[float] = WidthBins(self.bins).cuts(np.empty(0)).tolist()
-        self._waiting: list[float] = []  # forecasts not yet in their bins
-        self._came: list[bool] = []  # whether their events happened
 
     @property
     def columns(self) -> dict[str, int]:
@@ -455,21 +338,9 @@ class CalibrationBins(ExactSums):
         return dict.fromkeys(("counts", "sums", "hits"), self.bins)
 
     @property
-    def state(self) -> dict[str, Any]:
-        """What is in the bins, when those that wait have been put there."""
-        self._settle()
-        return super().state
-
-    @property
-    def table(self) -> Table:
-        """The same, by name."""
-        self._settle()
-        return self._table
-
-    @property
     def n(self) -> int:
         """Number of forecasts."""
-        return sum(self._table["counts"]) + len(self._waiting)
+        return int(self._table["counts"].sum())
 
     def update(self, confidence: float, hit: Any) -> None:
         """Add one forecast: a probability in [0, 1], and whether the event happened (True, 1, False or 0)."""
@@ -479,22 +350,10 @@ class CalibrationBins(ExactSums):
             if not isinstance(hit, np.bool_ | int | np.integer) or hit not in (0, 1):
                 raise TypeError(f"hit must be True or False, got {hit!r}")
             hit = bool(hit)
-        self._waiting.append(confidence)
-        self._came.append(hit)
-        if len(self._waiting) == WAITING:
-            self._settle()
-
-    def _settle(self) -> None:
-        """Put the waiting forecasts into bins."""
-        if self._waiting:
-            self._put(np.array(self._waiting), np.array(self._came))
-            self._waiting.clear()
-            self._came.clear()
-
-    def _put(self, p: Floats, y: Any) -> None:
-        places = place(p, np.array(self._cuts))
-        counts, hits = (np.bincount(which, minlength=self.bins).tolist() for which in (places, places[y == 1]))
-        self.add({"counts": counts, "sums": totals(p, places, self.bins), "hits": hits})
+        place_, table = bisect_right(self._cuts, confidence), self._table
+        table["counts"][place_] += 1.0
+        table["sums"][place_] += confidence
+        table["hits"][place_] += hit
 
     def update_many(self, confidence: Any, hit: Any) -> None:
         """Add (n,) forecasts, with the same result as one after another."""
@@ -503,15 +362,16 @@ class CalibrationBins(ExactSums):
         p, y = forecasts(confidence, hit, ("confidence", "hit"))
         if p.ndim != 1:
             raise ValueError(f"confidence must have shape (n,), got {p.shape}")
-        self._put(p, y)
+        places = place(p, np.array(self._cuts))
+        for name, added in (("counts", 1.0), ("sums", p), ("hits", y)):
+            np.add.at(self._table[name], places, added)  # in their order, as one by one
 
     @property
     def ece(self) -> float:
         """Expected calibration error; 0.0 before the first forecast."""
         if not self.n:
             return 0.0
-        counts, sums, hits = self.table.values()
-        return calibration_error(np.array(counts), means(sums, 1), np.array(hits))
+        return calibration_error(*self._table.values())
 
     @property
     def reliability(self) -> list[dict[str, float]]:
@@ -521,11 +381,11 @@ class CalibrationBins(ExactSums):
             {
                 "lower": ends[i],
                 "upper": ends[i + 1],
-                "count": count,
-                "confidence": rounded(sum_) / count,
+                "count": int(count),
+                "confidence": sum_ / count,
                 "accuracy": hits / count,
             }
-            for i, (count, sum_, hits) in enumerate(zip(*self.table.values(), strict=True))
+            for i, (count, sum_, hits) in enumerate(zip(*(c.tolist() for c in self._table.values()), strict=True))
             if count
         ]
 

@@ -6,7 +6,6 @@ import csv
 import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from venn.monitors.calibration import reliability
 from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.sources import level_shares, usual_sources
-from venn.monitors.sums import Table, added, rounded, units
+from venn.monitors.sums import Table
 from venn.online.chain import JournalError, QuestionRow, decode, decode_object, open_to_read, read_header, whole
 from venn.online.forecaster import watched
 from venn.parameters import fraction, path_of
@@ -310,7 +309,7 @@ def _drawable(record: Any, found: Any, wanted: str) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- pooled
-# Cumulative curves of several runs together: sums over the runs, kept without rounding.
+# Cumulative curves of several runs together: sums over the runs.
 
 COUNTS = ""  # first column of the table
 
@@ -318,9 +317,9 @@ COUNTS = ""  # first column of the table
 class PooledCurves:
     """Cumulative curves over the steps of several runs: the mean learning curve of many shuffles of a data set.
 
-    Entry N - 1 of a mean is the mean over the first N steps of all runs; shorter runs count as far as they go. Sums are
-    kept without rounding: pooled curves merge to the same result whatever the order and grouping of the runs. Merging
-    with `PooledCurves()`, of no run, changes nothing.
+    Entry N - 1 of a mean is the mean over the first N steps of all runs; shorter runs count as far as they go. Pooled
+    curves merge to the same result, but for rounding, whatever the order and grouping of the runs. Merging with
+    `PooledCurves()`, of no run, changes nothing.
 
     Only curves are pooled. Martingales, alarms and bounds that hold at every step have no sum over runs: they are
     statements about one order of one stream.
@@ -363,27 +362,32 @@ class PooledCurves:
 
     def __init__(self, *runs: Curves | SetCurves) -> None:
         self.runs = 0
-        self.table: Table = {COUNTS: []}  # of each step the number of runs, and the sums over them
+        self.table: Table = {COUNTS: np.empty(0)}  # of each step the number of runs, and the sums over them
         for run in runs:
             if not isinstance(run, Curves | SetCurves):
                 raise TypeError(f"runs must be Curves or SetCurves, as a record gives them, got {run!r}")
-            steps: Table = {COUNTS: [1] * len(run)}
+            steps: Table = {COUNTS: np.ones(len(run))}
             for name, column in run.columns.items():
                 if not np.isfinite(column).all():
                     raise ValueError(f"runs must have finite steps, got {name} infinite: clip the loss above 0")
-                steps[name] = [units(float(value)) for value in column.tolist()]
+                steps[name] = column.astype(np.float64)
             self._add(1, steps)
 
     def _add(self, runs: int, table: Table) -> None:
         names = tuple(table)[1:]
         if self.runs and runs and self.names != names:
             raise ValueError(f"other must be curves of {self.names}, to be merged with them, got {names}")
-        self.runs, self.table = self.runs + runs, added(self.table, table)
+        longest = max(len(self), len(table[COUNTS]))
+        both = {name: np.zeros(longest) for name in self.table | table}
+        for one in (self.table, table):
+            for name, column in one.items():
+                both[name][: len(column)] += column
+        self.runs, self.table = self.runs + runs, both
 
     @property
     def counts(self) -> Integers:
         """(n,) number of runs that have each step."""
-        return np.array(self.table[COUNTS], np.int64)
+        return self.table[COUNTS].astype(np.int64)
 
     def merge(self, other: PooledCurves) -> PooledCurves:
         """Return the curves of the runs of both; neither changes.
@@ -415,8 +419,7 @@ class PooledCurves:
         """
         if name not in self.names:
             raise KeyError(f"no curve {name!r}; there are {', '.join(self.names) or 'none, for want of a run'}")
-        so_far = zip(*(accumulate(self.table[one]) for one in (name, COUNTS)), strict=True)
-        return np.array([rounded(sum_, count) for sum_, count in so_far], np.float64)
+        return np.cumsum(self.table[name]) / np.cumsum(self.table[COUNTS])
 
     def __len__(self) -> int:
         return len(self.table[COUNTS])

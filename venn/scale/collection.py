@@ -117,8 +117,8 @@ def score(
 ) -> Scorecard | SetScorecard:
     """Return a scorecard of a predictor's predictions over a collection, all from its present state; it learns nothing.
 
-    The result is the same, to the last bit, as by `score_block` of the whole; see `calibrate` for what this assumes and
-    for the parameters. A worker that dies costs the time of its blocks and changes nothing.
+    The result is the same, but for rounding, as by `score_block` of the whole. See `calibrate` for what this assumes
+    and for the parameters. A worker that dies costs the time of its blocks and changes nothing.
 
     Parameters
     ----------
