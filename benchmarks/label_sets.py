@@ -1,6 +1,6 @@
 """How many labels do sets hold, beside those of the measures LAC and APS around models that are refitted or given?
 
-    python benchmarks/label_sets.py [--rows 600] [--sets car digits ...] [--seeds 1] [--out FILE]
+    python benchmarks/label_sets.py [--rows 600] [--sets car digits ...] [--seeds 1] [--kind own] [--out FILE]
     python benchmarks/label_sets.py --rows 4000 --sets covtype optdigits made10 ... --out runs/label_sets.jsonl
 
 Sets of 3 to 26 classes: files of `streams`, those that come with scikit-learn, and made ones, in a random order.
@@ -133,26 +133,28 @@ def line(kind, name, seed, values, y, begin, end):
     return about | {"from": begin, "to": min(end, len(y)), "ratio": [round(r, 4) for r in ratios], "found": found}
 
 
-def measured(name, rows, seed):
+def measured(name, rows, seed, kind):
     """Yield the lines of one set."""
     X, y = examples(name, rows, seed)
     c = int(y.max()) + 1
-    begin = min(FIRST, len(X) // 3)
-    values = {OURS: own(X, y, c)}
-    for model, make in REFITS.items():
-        values |= {f"{model}, {measure}": p for measure, p in refitted(make, X, y, c).items()}
-    yield line("own", name, seed, values, y, begin, MANY)
-    if len(X) > MANY:
-        yield line("own, late", name, seed, values, y, MANY, len(X))
+    if kind != "given":
+        begin = min(FIRST, len(X) // 3)
+        values = {OURS: own(X, y, c)}
+        for model, make in REFITS.items():
+            values |= {f"{model}, {measure}": p for measure, p in refitted(make, X, y, c).items()}
+        yield line("own", name, seed, values, y, begin, MANY)
+        if len(X) > MANY:
+            yield line("own, late", name, seed, values, y, MANY, len(X))
+    if kind == "own":
+        return
     fit = min(len(X) // 3, FITTED)
     for model, make in GIVEN.items():
         scorer = make().fit(X[:fit], y[:fit])
         X_, y_ = X[fit:], y[fit:].tolist()
-        parts = {OURS: venn.InductiveConformal(venn.FrozenScorer(scorer, range(c)))}  # as in Forecaster(scorer=)
-        values = {OURS: parts[OURS].replay_many(X_, y_).p_values}
-        said = by_all_classes(scorer, X_, c)
-        for measure, kind in MEASURES.items():
-            values[measure] = venn.InductiveConformal(AsGiven(c), kind()).replay_many(said, y_).p_values
+        given = {OURS: venn.InductiveConformal(venn.FrozenScorer(scorer, range(c)))}  # as in Forecaster(scorer=)
+        read = venn.FrozenScorer(scorer, range(c), method="predict_proba")
+        given |= {which: venn.InductiveConformal(read, measure()) for which, measure in MEASURES.items()}
+        values = {who: one.replay_many(X_, y_).p_values for who, one in given.items()}
         yield line(f"given {model}", name, seed, values, y[fit:], min(FIRST, len(X_) // 3), len(X_))
 
 
@@ -160,13 +162,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--kind", choices=("own", "given", "both"), default="both")
     parser.add_argument("--sets", nargs="+", default=DATA, choices=DATA)
     parser.add_argument("--out", type=Path, help="file to which lines are added")
     args = parser.parse_args()
     ratios: dict[str, list[list[float]]] = {}
     for name in args.sets:
         for seed in range(args.seeds):
-            for one in measured(name, args.rows, seed):
+            for one in measured(name, args.rows, seed, args.kind):
                 ratios.setdefault(one["kind"], []).append(one["ratio"])
                 print(json.dumps(one), flush=True)
                 if args.out is not None:
