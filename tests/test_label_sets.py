@@ -1,4 +1,4 @@
-"""Sets of labels by default: what they are made of, the definition where most examples tie, validity in every period."""
+"""Sets of labels by default: what they are made of, the definition where most tie, validity in every period."""
 
 from __future__ import annotations
 
