@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from conftest import KERNELS, LABELS, OBJECTS, halved, labels, learned, objects
 from naive import conformal as naive
+from naive import mixture as naive_mixture
 from naive.coins import coin
 
 import venn
 from venn.machines.machine import ScoreTable
-from venn.nonconformity import DistanceRatio, Margin, Multiplier, ScoreMeasure
+from venn.nonconformity import DistanceRatio, Margin, Multiplier, OwnScore, ScoreMeasure, Share
 from venn.nonconformity.scores import _of_hinge_loss
 from venn.prediction import PredictionSet
 from venn.predictors.transductive import Conformal, p_values
@@ -28,6 +29,10 @@ def squares(c=3, C=1.0):
 
 def centroids(c=3, C=1.0):
     return venn.machines.NearestCentroid(range(c))
+
+
+def mixture(c=3, C=1.0):
+    return venn.machines.Mixture(venn.machines.Bank(RBF, range(c), (C, 10 * C)))
 
 
 class Denied(ScoreMeasure):
@@ -61,6 +66,16 @@ def naive_from_median(bag, y, c, kernel, C):
     return [abs(value - np.median(own)) for value in own]
 
 
+def naive_own(bag, y, c, kernel, C):
+    scores = naive.least_squares.deleted(kernel(bag, bag), y, c, C)
+    return [-row[label] for row, label in zip(scores, y, strict=True)]
+
+
+def naive_shares(bag, y, c, kernel, C):
+    said = naive_mixture.forecasts([kernel(bag, bag)], (C, 10 * C), y, c, 1.0)
+    return [-np.log(row[label] / row.sum()) for row, label in zip(said, y, strict=True)]
+
+
 CASES = {  # machine, measure, its definition, steps
     "margin": (hinge, Margin(deleted=False), naive.margin, 9),
     "span-deleted margin": (hinge, Margin(), naive.span_margin, 9),
@@ -71,6 +86,8 @@ CASES = {  # machine, measure, its definition, steps
     "centroids, ratio": (centroids, DistanceRatio(), naive.centroid_ratio, 12),
     "squares, softmax": (squares, Denied(), naive_denied, 8),
     "squares, median": (squares, FromMedian(), naive_from_median, 9),
+    "squares, own score": (squares, OwnScore(), naive_own, 9),
+    "mixture, shares": (mixture, Share(), naive_shares, 9),
 }
 
 
@@ -99,16 +116,22 @@ def test_p_values_equal_the_definition_at_every_step(name, kind):
         models[0].learn_one(X[i], int(y[i]))
 
 
+DEFINITIONS = {Margin: naive.margins, DistanceRatio: naive.ratios, OwnScore: naive.own, Share: naive.shares}
+
+
 @pytest.mark.parametrize("c", [2, 3, 4, 5, 9, 12])
 @pytest.mark.parametrize("m", [1, 40, 2049])
-@pytest.mark.parametrize("measure", [Margin(), DistanceRatio()], ids=["margin", "ratio"])
+@pytest.mark.parametrize(
+    "measure", [Margin(), DistanceRatio(), OwnScore(), Share()], ids=["margin", "ratio", "own", "share"]
+)
 def test_the_compiled_path_equals_the_definition_on_any_table(measure, m, c):
     """Chunks of four classes, tiles of 2048 examples, ties everywhere, several examples at a column or none."""
 
     class Plainly(ScoreMeasure):
         pointwise = True
         values = type(measure).values
-        _check = DistanceRatio._check
+        _check = getattr(measure, "_check", None)
+        _totals, _of = (getattr(measure, name, None) for name in ("_totals", "_of"))
 
     class Repeated(Plainly):
         pointwise = False
@@ -119,6 +142,9 @@ def test_the_compiled_path_equals_the_definition_on_any_table(measure, m, c):
         values = np.array([-1e9, -3.0, -1.0, -0.5, -0.0, 0.0])
         negative, positive = rng.choice(values, size=(2, c, m + 3))
         negative[:, m:] = positive[:, m:] = 7.0  # room that means nothing
+    if isinstance(measure, Share):  # all of them 0, one alone, and what was rounded
+        negative, positive = rng.choice([-1e-4, 0.0, 0.1, 0.2, 0.5], size=(2, c, m + 3))
+        negative[:, m:] = positive[:, m:] = -7.0
     weights = rng.integers(0, 3, m)
     for test in {0, m // 2, m - 1}:
         table = ScoreTable(negative, positive, rng.integers(0, c, m), weights, test)
@@ -126,7 +152,7 @@ def test_the_compiled_path_equals_the_definition_on_any_table(measure, m, c):
         for slow in (Plainly(), Repeated()):
             assert all(np.array_equal(a, b) for a, b in zip(fast, slow.rank_table(table), strict=True))
         for j in range(c) if m <= 40 else ():
-            definition = naive.ratios if isinstance(measure, DistanceRatio) else naive.margins
+            definition = DEFINITIONS[type(measure)]
             values = definition(table.scores(j).tolist(), table.codes(j).tolist())
             steps = [naive.on_grid(value) for value in values]
             for y in range(c):

@@ -17,7 +17,7 @@ from naive.coins import coins
 from scipy import stats
 
 import venn
-from venn.nonconformity import DistanceRatio, Margin, Multiplier, ScoreMeasure
+from venn.nonconformity import DistanceRatio, Margin, Multiplier, OwnScore, ScoreMeasure, Share
 from venn.predictors.transductive import Conformal, p_values
 from venn.smoothing import Smoothing
 
@@ -47,6 +47,10 @@ def centroids(c):
     return venn.machines.NearestCentroid(range(c))
 
 
+def mixture(c):
+    return venn.machines.Mixture(venn.machines.Bank(RBF, range(c), (1.0, 10.0)))
+
+
 CASES = {  # machine, measure, objects, labels, classes, streams, steps
     "multipliers, heavy ties": (hinge, Multiplier(), "grid", "noise", 3, 180, 20),
     "training margins, four objects": (hinge, Margin(deleted=False), "few", "signal", 2, 60, 16),
@@ -55,6 +59,8 @@ CASES = {  # machine, measure, objects, labels, classes, streams, steps
     "deleted margins, repeats": (squares, Margin(), "repeats", "noise", 3, 60, 16),
     "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 60, 16),
     "distance ratios": (centroids, DistanceRatio(), "grid", "signal", 3, 60, 16),
+    "own scores": (squares, OwnScore(), "repeats", "signal", 3, 60, 16),
+    "shares of a mixture": (mixture, Share(), "grid", "signal", 3, 60, 16),
     "from the median": (squares, FromMedian(), "normal", "noise", 2, 60, 16),
 }
 TIED = "multipliers, heavy ties"
@@ -153,14 +159,15 @@ def test_p_values_are_exactly_uniform_over_the_choice_of_the_last_example(name, 
         assert density == pytest.approx(np.ones(size), abs=1e-12)
 
 
-def test_without_the_new_example_they_are_not():
+@pytest.mark.parametrize(("make", "measure"), [(squares, Margin()), (mixture, Share())], ids=["margin", "share"])
+def test_without_the_new_example_they_are_not(make, measure):
     rng = np.random.default_rng(3)
     X, y, n = rng.normal(size=(14, 20)), rng.integers(0, 2, 14), 14
     greater, equal = np.zeros((2, n))
     for i in range(n):
-        machine = learned(squares(2), np.delete(X, i, 0), np.delete(y, i).tolist())
+        machine = learned(make(2), np.delete(X, i, 0), np.delete(y, i).tolist())
         bag, codes = machine.bag.scores.T, np.append(np.delete(y, i), y[i])
-        values = Margin().values(np.vstack([bag, machine.scores(X[i])]), codes)
+        values = measure.values(np.vstack([bag, machine.scores(X[i])]), codes)
         greater[i], equal[i] = (values > values[-1]).sum(), (values == values[-1]).sum()
     assert abs(mean_density(greater, equal, n) - 1).max() > 1
 

@@ -69,6 +69,8 @@ PARAMETERS = {
     "Margin": lambda: [venn.nonconformity.Margin(), venn.nonconformity.Margin(deleted=False)],
     "Multiplier": lambda: [venn.nonconformity.Multiplier()],
     "DistanceRatio": lambda: [venn.nonconformity.DistanceRatio(), venn.nonconformity.DistanceRatio(deleted=False)],
+    "OwnScore": lambda: [venn.nonconformity.OwnScore(), venn.nonconformity.OwnScore(deleted=False)],
+    "Share": lambda: [venn.nonconformity.Share(), venn.nonconformity.Share(deleted=False)],
     "LAC": lambda: [venn.nonconformity.LAC(), venn.nonconformity.LAC(deleted=False, temperature=0.5)],
     "APS": lambda: [
         venn.nonconformity.APS(),

@@ -14,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 import streams
 import venn
 from venn.machines import Bank, Mixture, MultiscaleLaplacian, Stack
+from venn.nonconformity import Share
 from venn.online import Forecaster, checkpoint
 from venn.predictors import ExpertMixture, HandOver, Refits, ScorerForecast
 from venn.schedules import Prefix, PrefixRestart
@@ -65,7 +66,7 @@ def test_its_parts_are_those_of_a_panel_built_by_hand(given):
     intervals = venn.TransductiveVennAbers(Mixture(bank))
     every = HandOver(venn.TransductiveVennAbers(Mixture(bank, whole=True)), late)
     mixed = ExpertMixture([every, ScorerForecast(every), Refits(CLASSES)], (1.2, 0.0, 0.1, 0.0, 0.0))
-    panel = venn.Panel(intervals=intervals, both=mixed, sets=venn.Conformal(bank.members[1]))
+    panel = venn.Panel(intervals=intervals, both=mixed, sets=venn.Conformal(intervals.machine, Share()))
     model = Forecaster(CLASSES, **given)
     for x, label in zip(X, y, strict=True):
         outlook, parts = model.predict_one(x), panel.predict_one(x)

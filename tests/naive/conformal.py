@@ -3,6 +3,8 @@
 Each measure gives the nonconformity A_i of all n examples of a bag with labels; the new example is the last one.
 """
 
+import math
+
 import numpy as np
 
 from naive import least_squares, span, svm
@@ -101,3 +103,18 @@ def bags(measure, X, y, x, c, kernel, C):
     bag = np.vstack([np.asarray(X, float).reshape(len(y), len(x)), x])
     labels = [np.append(np.asarray(y, int), j) for j in range(c)]
     return [(measure(bag, codes, c, kernel, C), codes) for codes in labels]
+
+
+def own(rows, codes):
+    """Return minus the score of the own class, for each row."""
+    return [-row[y] for row, y in zip(rows, codes, strict=True)]
+
+
+def shares(rows, codes):
+    """Return minus the logarithm of the own class's share of each row; what is below 0 by rounding is 0."""
+    answer = []
+    for row, y in zip(rows, codes, strict=True):
+        clean = [max(0.0, score) for score in row]
+        share = clean[y] / sum(clean) if sum(clean) else 1.0
+        answer.append(-math.log(share) if share else math.inf)
+    return answer

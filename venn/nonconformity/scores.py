@@ -77,6 +77,8 @@ class ScoreMeasure(Parameters):
     pointwise : bool, default False
         The value of an example depends on its own scores and label alone. A subclass for which this is
         true may say so: equal examples are then valued once, and the inductive predictor can use it.
+    of_probabilities : bool, default False
+        Scores should be probabilities: of a given classifier of more than two classes those are read, if it has any.
 
     Examples
     --------
@@ -100,6 +102,7 @@ class ScoreMeasure(Parameters):
 
     deleted = True
     pointwise = False
+    of_probabilities = False
 
     def values(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) nonconformity, larger where stranger; may be infinite, not NaN.
@@ -380,6 +383,11 @@ class OnProbabilities(ScoreMeasure):
 
     deleted: bool = param(flag, default=True, kw_only=True)
     temperature: float = param(positive, default=1.0, kw_only=True)
+
+    @property
+    def of_probabilities(self) -> bool:  # type: ignore[override]
+        """Whether probabilities are read where there are any: a temperature is one of decision values."""
+        return self.temperature == 1
 
     def values(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) nonconformity."""

@@ -20,6 +20,8 @@ from venn.monitors.floor import Floor, floor_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import together, trainings
 from venn.monitors.verdict import CHANGED, Verdict, worst
+from venn.nonconformity import Share
+from venn.nonconformity.own import usual_measure
 from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks, Parts
 from venn.online.panel import Noted, Panel
 from venn.parameters import by_name, fraction, integer, members, one_of, optional
@@ -278,6 +280,9 @@ class Forecaster(Panel):
         What must hold of the forecast, an accuracy if it is a number: see `venn.monitors.Floor`. One more monitor,
         "forecast", judges that alone; an alarm of it does not make the forecaster begin anew. Of numbers it is about
         the forecast's own intervals, `outlook["forecast"].interval(0.05)` for an accuracy, of which nothing is proved.
+    measure : nonconformity measure on scores, optional
+        What makes the sets around a given classifier, as in `InductiveConformal`: by default the one of the smallest
+        sets. `venn.nonconformity` has others, such as `APS()`, whose sets grow where an object is hard.
 
     Attributes
     ----------
@@ -338,6 +343,7 @@ class Forecaster(Panel):
         on_change: str = "restart",
         beside: Mapping[str, Predictor] | None = None,
         floor: Floor | float | None = None,
+        measure: Any = None,
     ) -> None:
         self.transductive = integer("transductive", transductive, 2)
         self.last = max(LAST, self.transductive) if last is None else integer("last", last, self.transductive)
@@ -348,7 +354,9 @@ class Forecaster(Panel):
         if scorer is not None:
             if first is not None or ranges is not None:
                 raise TypeError("first and ranges must not be given with a scorer, which has its own scale")
-            parts = self._calibrating(self._frozen(scorer, classes))
+            parts = self._calibrating(self._frozen(scorer, classes), measure)
+        elif measure is not None:
+            raise TypeError(f"measure must be given with a scorer only, around which it makes sets, got {measure!r}")
         else:
             parts = self._learning(classes, first, ranges)
         self.on_change = one_of("on_change", on_change, (RESTART, KEEP))
@@ -362,9 +370,9 @@ class Forecaster(Panel):
         """Return a given scorer, which no longer learns."""
         return FrozenScorer(scorer, classes)
 
-    def _calibrating(self, scorer: Any) -> dict[str, Predictor]:
-        """Return the predictors that calibrate a frozen scorer."""
-        return given_parts(scorer)
+    def _calibrating(self, scorer: Any, measure: Any) -> dict[str, Predictor]:
+        """Return the predictors that calibrate a frozen scorer, with sets by this measure."""
+        return given_parts(scorer, measure)
 
     def _learning(self, classes: Any, first: Any, ranges: Any) -> dict[str, Predictor]:
         """Return the predictors without a scorer, and take over their scale."""
@@ -403,6 +411,9 @@ class Forecaster(Panel):
         chosen = f"transductive={self.transductive}, last={self.last}{scale}, level={self.level}"
         chosen += "" if self.on_change == RESTART else f", on_change={self.on_change!r}"
         chosen += "" if self.floor is None else f", floor={self.floor!r}"
+        sets: Any = self.get(SETS)
+        usual = sets is None or not scorer or repr(sets.measure) == repr(usual_measure(sets.given))
+        chosen += "" if usual else f", measure={sets.measure!r}"
         return f"Forecaster({self.told}{scorer}, {chosen}{beside})"
 
     # -------------------------------------------------------------------- state
@@ -582,7 +593,9 @@ class Forecaster(Panel):
         """Forget all examples, as after a change: a new bag, new bets, and the promises of a new stream."""
         main: Any = self[self.main]
         if self.first is None and self.ranges is None:
-            parts = self._calibrating(main.given)
+            parts = self._calibrating(main.given, None)
+            sets: Any = self.get(SETS)  # of the same measure; of numbers there are none
+            parts |= {} if sets is None else {SETS: sets.calibrated()}
         else:
             parts = self._learning(self.classes, self.first, self.ranges)
         if self.classes:
@@ -627,7 +640,9 @@ class NumberForecaster(Forecaster):
     def _frozen(self, scorer: Any, classes: Any) -> Any:
         return scorer if isinstance(scorer, FrozenRegressor) else FrozenRegressor(scorer)
 
-    def _calibrating(self, scorer: Any) -> dict[str, Predictor]:
+    def _calibrating(self, scorer: Any, measure: Any) -> dict[str, Predictor]:
+        if measure is not None:
+            raise TypeError(f"measure must be given for a classifier only, whose sets it makes, got {measure!r}")
         distribution = InductiveDistribution(scorer)
         return {DISTRIBUTION: distribution, FORECAST: DistributionMixture([distribution])}
 
@@ -694,14 +709,13 @@ def watched(names: Iterable[str]) -> list[str]:
     return [one for one in found if one != FORECAST] if found[:3] in forecasters or found[:2] in forecasters else found
 
 
-def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
+def given_parts(scorer: FrozenScorer, measure: Any) -> dict[str, Predictor]:
     """Return the predictors that calibrate a scorer."""
     intervals = InductiveVennAbers(scorer)
     forecast = ExpertMixture([intervals])
     if getattr(intervals.given, "probabilities", False) or log_odds(intervals.given):
         forecast = ExpertMixture([intervals, ScorerForecast(intervals)], OWN_FIRST)
-    # Sets compare the classes of one object, for which decision values are sharper.
-    return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(scorer)}
+    return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(scorer, measure)}
 
 
 def with_further(anew: Any, before: Any) -> ExpertMixture:
@@ -738,5 +752,5 @@ def own_parts(bank: Bank, transductive: int, last: int) -> dict[str, Predictor]:
     return {
         FORECAST: ExpertMixture(experts, EXPONENTS),
         INTERVALS: HandOver(early, abers),
-        SETS: HandOver(Conformal(bank.members[1]), InductiveConformal(stack, schedule=schedule)),
+        SETS: HandOver(Conformal(early.machine, Share()), InductiveConformal(stack, schedule=schedule)),
     }

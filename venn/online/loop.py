@@ -29,6 +29,7 @@ from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor
 from venn.saved import described
+from venn.show import notebook
 from venn.turns import TakesTurns, turn_of
 
 PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
@@ -200,6 +201,11 @@ class Online(TakesTurns):
             f"Online({', '.join(self.panel)}: {self.asked} asked, {self.answered} answered, "
             f"{len(self.pending)} pending{f', {self.expired} expired' if self.expired else ''})"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the verdicts for notebooks, one line for each monitor."""
+        rows = {name: {"state": one.state, "verdict": str(one)} for name, one in self.verdicts().items()}
+        return notebook.table(repr(self), rows)
 
     # ------------------------------------------------------------------- asking
 

@@ -23,7 +23,7 @@ from venn.online import checkpoint, figures
 from venn.parameters import ascending, by_name, integer, is_number, several_names
 from venn.prediction import NOTHING, Floats, Label, Prediction
 from venn.saved import checked_keys, held_array, held_float, held_rows, held_text
-from venn.show import terminal
+from venn.show import notebook, terminal
 from venn.smoothing import Smoothing
 
 if TYPE_CHECKING:
@@ -283,6 +283,10 @@ class Record(HasLabels):
 
     def __repr__(self) -> str:
         return f"Record({self.data or 'unnamed data'}, {self._n} steps: {', '.join(self.names)})"
+
+    def _repr_html_(self) -> str:
+        """Return the table of means for notebooks."""
+        return notebook.table(self.title, self.means() if self._n else {})
 
     def means(self) -> dict[str, dict[str, float]]:
         """Return the means over the whole run.

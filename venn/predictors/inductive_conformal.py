@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, shares_of_one, with_room
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows
-from venn.nonconformity import Margin, ScoreMeasure
+from venn.nonconformity import ScoreMeasure
+from venn.nonconformity.own import usual_measure
 from venn.nonconformity.scores import checked_measure
-from venn.parameters import flag, integer
+from venn.parameters import flag, has_methods, integer
 from venn.prediction import OF_SETS, Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
 from venn.predictors.learning import Mergeable, WeighsClasses
-from venn.saved import component, held_array, held_rows, param
+from venn.saved import component, held_array, held_rows, own, param
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, PriorShift, checked_ratios
 from venn.smoothing import Smoothing
@@ -252,9 +253,16 @@ class ByObject(SortedValues):
         return self._rank(self._with_each_label(scores[:, :-1]), scores[:, -1])
 
 
+def _read_for(name: str, machine: Any, measure: Any) -> Any:
+    """Return the machine, a scorer that has probabilities as the scorer by these, if no measure says otherwise."""
+    scorer_of_classes(name, machine)
+    by_these = measure is None or getattr(measure, "of_probabilities", False)
+    return machine.by_probabilities() if by_these and has_methods(machine, "by_probabilities") else machine
+
+
 def pointwise_measure(name: str, measure: Any, machine: Any) -> ScoreMeasure:
-    """Return the measure, by default the margin, or say what is wrong with it for a scorer."""
-    measure = Margin(deleted=False) if measure is None else measure
+    """Return the measure, by default the one of the smallest sets, or say what is wrong with it for a scorer."""
+    measure = usual_measure(machine) if measure is None else measure
     checked_measure(measure)
     if not (isinstance(measure, ScoreMeasure) and measure.pointwise):
         raise ValueError(
@@ -310,7 +318,10 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
         A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
     measure : nonconformity measure on scores, optional
         One that is `pointwise`: it depends on an example's own scores and label alone. Its `deleted` does not matter
-        here, as no score is by a machine that has learned the example. By default `Margin(deleted=False)`.
+        here, as no score is by a machine that has learned the example. By default the one of the smallest sets: of more
+        than two classes `Share()` of probabilities, `OwnScore()` of log odds, as of a `Stack`; else `Margin()`. By
+        default, and for measures of probabilities, those of a `FrozenScorer` are read where it has `predict_proba` and
+        was given no `method`: `given` is then the scorer by probabilities.
     schedule : Schedule, optional
         By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on all
         examples each time: set its `last` where the machine's memory grows as the square of their number.
@@ -362,7 +373,7 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
 
     unnamed = 2
 
-    machine: Any = param(scorer_of_classes, kept_as="given")
+    machine: Any = param(_read_for, own(lambda m: m.measure), kept_as="given")
     measure: ScoreMeasure = param(pointwise_measure, GIVEN, default=None)
     schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
     label_conditional: bool = param(flag, default=False, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from math import ceil, sqrt
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.monitors.bounds import binomial_limits
+from venn.show.notebook import png
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -43,8 +45,10 @@ def blank(width: float, height: float) -> Figure:
         from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
         raise ImportError("figures need matplotlib: pip install matplotlib") from error
-    # Figure itself, not pyplot: no window system and no global state.
-    return Figure(figsize=(width, height), dpi=150, layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
+    # Figure itself, not pyplot: no window system and no global state. A notebook then needs to be told how to show it.
+    figure = Figure(figsize=(width, height), dpi=150, layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
+    figure._repr_png_ = partial(png, figure)  # type: ignore[attr-defined]
+    return figure
 
 
 def grid(n_panels: int) -> tuple[Figure, list[Axes], int]:
