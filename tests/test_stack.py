@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import venn
-from venn.machines import Bank, Mixture, MultiscaleLaplacian, NotConverged, Stack, stack
+from venn.machines import Bank, Mixture, MultiscaleLaplacian, NotConverged, Stack, stack, trees
 from venn.machines.stack import Fit, Learners, fitted_pool, kernel_rows, odds, ridge
 from venn.machines.trees import FlatTrees
 from venn.online import checkpoint
@@ -141,11 +141,29 @@ def test_a_class_of_few_examples_is_not_boosted_and_has_what_the_forest_says(mon
     y[[7, 40, 41]] = 2
     learners = all_heard(Learners.fitted(X, y, 4))
     said, Z, common = learners.answers(X), learners.place(X), y < 2
-    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(Z[common], y[common])
+    boosted = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(Z[common], y[common])
     np.testing.assert_array_equal(said[1, :, 2:], said[0, :, 2:])
-    np.testing.assert_allclose(said[1, :, :2], trees.predict_proba(Z) * (1 - said[0, :, 2:3]))
+    np.testing.assert_allclose(said[1, :, :2], boosted.predict_proba(Z) * (1 - said[0, :, 2:3]))
     np.testing.assert_allclose(said.sum(axis=2), 1)
     assert said[1, 7, 2] > 0.1  # it has learned what the class looks like
+
+
+def test_where_trees_cannot_be_read_scikit_learn_is_asked_and_one_warning_says_so(monkeypatch):
+    """Learners say the same, in blocks, alone, and from files; also of classes before the first that came."""
+    monkeypatch.setattr(stack, "TREES", 20)
+    monkeypatch.setattr(stack, "LEAVES", 20)
+    monkeypatch.setattr(trees, "_warned", False)
+    X, y = examples(60)
+    read = all_heard(Learners.fitted(X, y + 1, 4))
+    monkeypatch.setattr(FlatTrees, "of", lambda estimator: None)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        asked = all_heard(Learners.fitted(X, y + 1, 4))
+        others = [back(asked) for back in BACK.values()]
+    assert ["keeps its trees otherwise" in str(one.message) for one in told] == [True]
+    np.testing.assert_allclose(asked.answers(X), read.answers(X), atol=1e-12)
+    for one in (asked, *others):
+        np.testing.assert_array_equal(one.answers(X)[:, 5], asked.answers(X[5:6])[:, 0])
 
 
 def spoiled(monkeypatch):
@@ -153,8 +171,8 @@ def spoiled(monkeypatch):
     right = FlatTrees.of
 
     def wrong(estimator):
-        trees = right(estimator)
-        return FlatTrees.made_of(trees.parameters | {"start": np.array([40.0])}) if trees.link == "logistic" else trees
+        found = right(estimator)
+        return FlatTrees.made_of(found.parameters | {"start": np.array([40.0])}) if found.link == "logistic" else found
 
     monkeypatch.setattr(stack, "TREES", 20)
     monkeypatch.setattr(stack, "LEAVES", 20)

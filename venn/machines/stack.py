@@ -20,7 +20,7 @@ from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.sparse import SparseRows
-from venn.machines.trees import FlatTrees
+from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance, integer, optional
 from venn.prediction import Floats, Integers
 from venn.saved import (
@@ -107,7 +107,7 @@ def _held_often(name: str, often: Any, present: Any) -> Any:
 
 def _held_trees(name: str, trees: Any, classes: int) -> Any:
     # Where only the others are tried there is no forest.
-    if not isinstance(trees, FlatTrees | None) or (trees is not None and classes < 2):
+    if not isinstance(trees, FlatTrees | AskedTrees | None) or (trees is not None and classes < 2):
         raise ValueError(f"{name} must be trees, or None where there is one class, got {trees!r}")
     return trees
 
@@ -131,7 +131,7 @@ class Learners(RowByRow):
         Codes of those among the examples, ascending; the others have probability 0.
     often : (j,) int64
         Places in `present` of the classes that are boosted, ascending.
-    forest, boosted : FlatTrees or None
+    forest, boosted : FlatTrees or AskedTrees, or None
         None where there is one class.
     scale : (3, d) float64
         See `ColumnScale.state`.
@@ -152,8 +152,8 @@ class Learners(RowByRow):
     c: int = param(held_int, 1)
     present: Integers = param(_held_present, own(lambda learners: learners.c))
     often: Integers = param(_held_often, own(lambda learners: learners.present))
-    forest: FlatTrees | None = param(_held_trees, K)
-    boosted: FlatTrees | None = param(_held_trees, own(lambda learners: len(learners.often)))
+    forest: FlatTrees | AskedTrees | None = param(_held_trees, K)
+    boosted: FlatTrees | AskedTrees | None = param(_held_trees, own(lambda learners: len(learners.often)))
     scale: Floats = param()
     coefficients: Floats = param(held_finite, own(lambda m: (1 if K.of(m) == 2 else K.of(m), m.scale.shape[-1] + 1)))
     heard: Any = param(held_array, (KINDS,), np.bool_)
@@ -227,8 +227,10 @@ class Learners(RowByRow):
                 boosting.fit(placed[kept], codes[kept])
             linear.fit(placed, codes)
         weights = np.column_stack([linear.coef_, linear.intercept_])
-        trees, unseen = (FlatTrees.of(woods), woods.oob_decision_function_) if forest else (None, np.empty(0))
-        boosted = FlatTrees.of(boosting) if j > 1 else None
+        boosted = trees_of(boosting, placed[kept], codes[kept]) if j > 1 else None
+        trees, unseen = (
+            (trees_of(woods, placed, codes), woods.oob_decision_function_) if forest else (None, np.empty(0))
+        )
         return cls(c, present, often, trees, boosted, scale.state, weights, heard), unseen
 
     def tell(self, whose: str, n: int) -> None:
