@@ -12,8 +12,8 @@ and SVC scale their columns. The forecaster learns each example. Everybody predi
 the first 100, or `--first`, do not count (on sets of fewer than three times as many examples, the first third).
 `--rivals trees`: forest and boosted trees only, as they are and with a temperature. Probabilities below 1e-15 count as
 1e-15. Seconds are processor time for all steps, fits included, one thread. Each finished set and shuffle is a line of
-the file, with log losses of everybody in blocks of 500 steps, and is not repeated. Prints the tables of docs/which_predictor.md, and one
-JSON line.
+the file, with log losses of everybody in blocks of 500 steps, and is not repeated. Prints the tables of
+docs/which_predictor.md, and one JSON line.
 """
 
 from __future__ import annotations
