@@ -32,8 +32,8 @@ def examples(n, c=3, seed=0):
 
 
 def all_heard(learners):
-    """Return the same learners, none of whom is left out."""
-    return Learners.made_of(learners.parameters | {"heard": np.ones(3, bool)})
+    """Return the same learners as they were fitted, none of whom is left out."""
+    return Learners.made_of(learners.parameters | {"powers": np.ones(3)})
 
 
 def test_scores_of_kernel_machines_left_out_are_those_of_refits():
@@ -116,7 +116,7 @@ def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples
         forest = RandomForestClassifier(stack.TREES, oob_score=True, random_state=0).fit(Z, y)
     said = np.concatenate([forest.oob_decision_function_[None, part],
                            all_heard(Learners.fitted(X[others], y[others], 3)).answers(X[part])[1:]])  # fmt: skip
-    heard = fit.learners.heard
+    heard = fit.learners.powers > 0
     assert heard[0]
     assert not heard[2]  # a product of columns is nothing for a regression
     far = np.abs(Z[:, None] - Z[:40]).sum(axis=2) / 3
@@ -126,11 +126,15 @@ def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples
     def logs(probabilities, scores):
         return np.array([*np.log(0.9999 * probabilities + 1e-4 / 3), *scores]).swapaxes(0, 1)
 
-    said[~heard] = 1 / 3
+    to_power = fit.learners.powers[:, None, None]
+    said = (0.9999 * said + 1e-4 / 3) ** to_power
+    said /= said.sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(said[~heard], 1 / 3)
     tried = logs(said, [left_out[part] for _, _, left_out in machines])
     powers, biases = fitted_pool(tried, y[part], np.array([0.3, 0.3, 0.1, 0.0, 1.0, 0.0]), 1.0)
     powers[:3] *= heard
-    each = logs(all_heard(fit.learners).answers(X), [K @ a + b for a, b, _ in machines])
+    whole = (0.9999 * all_heard(fit.learners).answers(X) + 1e-4 / 3) ** to_power
+    each = logs(whole / whole.sum(axis=2, keepdims=True), [K @ a + b for a, b, _ in machines])
     np.testing.assert_allclose(fit.answers(X), odds(biases + np.tensordot(each, powers, (1, 0))), atol=1e-6)
 
 

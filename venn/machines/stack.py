@@ -27,7 +27,6 @@ from venn.saved import (
     Saved,
     base,
     component,
-    held_array,
     held_codes,
     held_finite,
     held_int,
@@ -44,7 +43,8 @@ PARTS = ("random forest", "boosted trees", "logistic regression")
 KINDS = len(PARTS)
 OFTEN = 5  # examples of a class, or it is not boosted: one example may spoil what is said of all others
 TRIED = 3  # every third example is left out once, to try the parts
-POWERS = np.geomspace(0.1, 3.0, 18)  # of what a part says, when it is tried
+RIDGE = 1.0  # to how many examples what is preferred without any counts as much
+POWERS = np.geomspace(0.1, 3.0, 35)  # of what a part says: one is found when it is tried
 
 log = logging.getLogger("venn")
 
@@ -105,6 +105,12 @@ def _held_often(name: str, often: Any, present: Any) -> Any:
     return often
 
 
+def _held_powers(name: str, powers: Any) -> Any:
+    if (held_finite(name, powers, (KINDS,)) < 0).any():
+        raise ValueError(f"{name} must be at least 0, got {powers!r}")
+    return powers
+
+
 def _held_trees(name: str, trees: Any, classes: int) -> Any:
     # Where only the others are tried there is no forest.
     if not isinstance(trees, FlatTrees | AskedTrees | None) or (trees is not None and classes < 2):
@@ -120,8 +126,8 @@ class Learners(RowByRow):
     pickle. `Learners.fitted` makes them.
 
     Classes of fewer than 5 examples are not boosted: what boosted trees say of them is what the forest says.
-    Each part is tried on examples that such a part has not seen. One that says less than the frequencies of the
-    classes, to whatever power, says nothing from then on.
+    Each part is tried on examples that such a part has not seen. They say to what power its probabilities count, which
+    mends one that is too bold or too timid. One that then says less than the frequencies of the classes says nothing.
 
     Parameters
     ----------
@@ -137,8 +143,8 @@ class Learners(RowByRow):
         See `ColumnScale.state`.
     coefficients : (1 or k, d + 1) float64
         Of the logistic regression on scaled columns, the constant last.
-    heard : (3,) bool
-        Whether the forest, the boosted trees and the regression say something.
+    powers : (3,) float64, >= 0
+        Of what the forest, the boosted trees and the regression say; 0: it says nothing.
 
     Examples
     --------
@@ -156,7 +162,7 @@ class Learners(RowByRow):
     boosted: FlatTrees | AskedTrees | None = param(_held_trees, own(lambda learners: len(learners.often)))
     scale: Floats = param()
     coefficients: Floats = param(held_finite, own(lambda m: (1 if K.of(m) == 2 else K.of(m), m.scale.shape[-1] + 1)))
-    heard: Any = param(held_array, (KINDS,), np.bool_)
+    powers: Floats = param(_held_powers)
 
     def derive(self) -> None:
         """Take the arrays apart."""
@@ -196,10 +202,10 @@ class Learners(RowByRow):
             fewer = cls._fitted(X[others], codes[others], c, counts, forest=False)[0]
             said[1:] = fewer.probas_of(fewer.place(X[tried]), said[0])[1:]
         worst = -np.log((counts[codes[tried]] + 1 / c) / (counts.sum() + 1)).sum()
-        learners.heard = np.array([least_loss(logs, codes[tried]) <= worst for logs in logarithms(said)])
-        learners.heard &= ~np.isnan(said).all(axis=(1, 2))
-        said[~learners.heard] = np.nan
-        return learners, said
+        for i, logs in enumerate(logarithms(said)):
+            power, loss = best_power(logs, codes[tried])
+            learners.powers[i] = power if loss <= worst and not np.isnan(said[i]).all() else 0.0
+        return learners, learners.to_powers(said)
 
     @classmethod
     def _fitted(cls, X: Any, codes: Integers, c: int, counts: Integers, forest: bool = True) -> tuple[Self, Floats]:
@@ -208,10 +214,10 @@ class Learners(RowByRow):
         from sklearn.linear_model import LogisticRegression
 
         present = np.unique(codes)
-        k, scale, heard = len(present), middle(X), np.ones(KINDS, np.bool_)
+        k, scale, powers = len(present), middle(X), np.ones(KINDS)
         if k == 1:
             nothing = np.zeros((1, X.shape[1] + 1))
-            return cls(c, present, np.arange(1), None, None, scale.state, nothing, heard), np.ones((len(X), 1))
+            return cls(c, present, np.arange(1), None, None, scale.state, nothing, powers), np.ones((len(X), 1))
         often = np.flatnonzero(counts[present] >= OFTEN)
         j, kept = len(often), np.isin(codes, present[often])
         rounds = int(np.clip(LEAVES // (j if j > 2 else 1), 20, 100))
@@ -231,12 +237,12 @@ class Learners(RowByRow):
         trees, unseen = (
             (trees_of(woods, placed, codes), woods.oob_decision_function_) if forest else (None, np.empty(0))
         )
-        return cls(c, present, often, trees, boosted, scale.state, weights, heard), unseen
+        return cls(c, present, often, trees, boosted, scale.state, weights, powers), unseen
 
     def tell(self, whose: str, n: int) -> None:
         """Write into the log which parts are left out of what is fitted to n examples."""
-        if not self.heard.all():
-            parts = ", ".join(name for name, heard in zip(PARTS, self.heard, strict=True) if not heard)
+        if not self.powers.all():
+            parts = ", ".join(name for name, power in zip(PARTS, self.powers, strict=True) if not power)
             log.info("%s fitted to %d examples goes without %s: how often each class came says more", whose, n, parts)
 
     def place(self, rows: Any) -> Floats:
@@ -278,7 +284,17 @@ class Learners(RowByRow):
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=1, keepdims=True)
         said[2] = self.of_all(scores)
-        said[~self.heard] = np.nan
+        return self.to_powers(said)
+
+    def to_powers(self, said: Floats) -> Floats:
+        """Return what parts say (3, n, c) as it counts; NaN of one that says nothing."""
+        for one, power in zip(said, self.powers.tolist(), strict=True):
+            if power == 0:
+                one[:] = np.nan
+            elif power != 1:
+                logs = power * logarithms(one)
+                np.exp(logs - logs.max(axis=1, keepdims=True), out=logs)
+                one[:] = np.where(np.isnan(one), np.nan, logs / logs.sum(axis=1, keepdims=True))
         return said
 
     def _with_rare(self, shares: Floats, by_forest: Floats) -> Floats:
@@ -291,11 +307,15 @@ class Learners(RowByRow):
         return full
 
 
-def least_loss(logs: Floats, codes: Integers) -> float:
-    """Return the log loss of (n, c) logarithms of probabilities on n labels, to the power that makes it least."""
+def best_power(logs: Floats, codes: Integers) -> tuple[float, float]:
+    """Return to what power probabilities should count, by their (n, c) logarithms and n labels, and their loss then.
+
+    It is preferred as near to 1 as by `RIDGE` examples.
+    """
     each = POWERS[:, None, None] * logs
-    norms = np.logaddexp.reduce(each, axis=2).sum(axis=1)
-    return float((norms - each[:, np.arange(len(codes)), codes].sum(axis=1)).min())
+    lost = (np.logaddexp.reduce(each, axis=2) - each[:, np.arange(len(codes)), codes]).sum(axis=1)
+    best = int((lost + RIDGE * np.log(POWERS) ** 2).argmin())
+    return float(POWERS[best]), float(lost[best])
 
 
 def dense(rows: Any) -> Floats:
@@ -348,7 +368,6 @@ def fitted_pool(
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.3, 3.0, 30.0)  # of the kernel machines
 START = (0.3, 0.3, 0.1, 0.0, 1.0, 0.0)  # exponents of learners, and weights of kernel machines, before any evidence
-RIDGE = 1.0
 FLOOR = 1e-4
 TINY = 1e-300
 
@@ -458,7 +477,7 @@ class Fit(RowByRow):
         coefficients, bases, left_out = zip(*[ridge(gram, targets, 1 / C) for C in PENALTIES], strict=True)
         logs = np.concatenate([logarithms(said), np.array(left_out)[:, part]]).swapaxes(0, 1)
         powers, biases = fitted_pool(np.ascontiguousarray(logs), codes[part], np.array(START), RIDGE)
-        powers[:KINDS][np.isnan(said).all(axis=(1, 2))] = 0.0
+        powers[:KINDS][learners.powers == 0] = 0.0
         arrays = np.array(coefficients).swapaxes(1, 2), np.array(bases)
         return cls(learners, columns, np.ascontiguousarray(arrays[0]), arrays[1], powers, biases)
 
