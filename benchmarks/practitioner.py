@@ -6,13 +6,14 @@
 Each rival is fitted anew after every 50 examples up to 300, then after every so many, to all examples so far, as it
 is and inside scikit-learn's `CalibratedClassifierCV`, by sigmoid, by temperature (scikit-learn 1.8 or newer) and by
 isotonic regression, with five folds, or as many as the rarest class has examples; classes with a single example are
-left out of that fit. A fit that fails leaves the one before it at work. Logistic regression and SVC scale their
-columns. The forecaster learns each example. Everybody predicts each example before its label comes; the first 100, or
-`--first`, do not count (on sets of fewer than three times as many examples, the first third). `--rivals trees`: forest
-and boosted trees only, as they are and with a temperature. Probabilities below 1e-15 count as 1e-15. Seconds are
-processor time for all steps, fits included, one thread. Each finished set and shuffle is a line of the file, with log
-losses of everybody in blocks of 500 steps, and is not repeated. Prints the tables of docs/which_predictor.md, and one
-JSON line.
+left out of that fit, and of boosted trees those with fewer than five, which would spoil the others. They get the
+probability that is their share of the examples. A fit that fails leaves the one before it at work. Logistic regression
+and SVC scale their columns. The forecaster learns each example. Everybody predicts each example before its label comes;
+the first 100, or `--first`, do not count (on sets of fewer than three times as many examples, the first third).
+`--rivals trees`: forest and boosted trees only, as they are and with a temperature. Probabilities below 1e-15 count as
+1e-15. Seconds are processor time for all steps, fits included, one thread. Each finished set and shuffle is a line of
+the file, with log losses of everybody in blocks of 500 steps, and is not repeated. Prints the tables of
+docs/which_predictor.md, and one JSON line.
 """
 
 from __future__ import annotations
@@ -42,33 +43,35 @@ SETS = (
     "leukemia",
 )  # fmt: skip
 LEAST, FOLDS = 1e-15, 5
-SOON, OFTEN = 50, 300  # refits after every so many examples, up to so many
+BOOSTED, OFTEN = "boosted trees", 5  # classes with fewer examples are not boosted
+SOON, LATER = 50, 300  # refits after every so many examples, up to so many
 RIVALS = {
     "random forest": lambda: RandomForestClassifier(random_state=0),
-    "boosted trees": lambda: HistGradientBoostingClassifier(random_state=0),
+    BOOSTED: lambda: HistGradientBoostingClassifier(random_state=0),
     "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
     "SVC": lambda: make_pipeline(StandardScaler(), SVC()),
 }
 AS_IT_IS, WAYS = "as it is", ("as it is", "sigmoid", "temperature", "isotonic")
 OURS = "Forecaster"
 NAMES = (OURS, *(f"{name}, {way}" for name in RIVALS for way in WAYS if (name, way) != ("SVC", AS_IT_IS)))
-TREES = (OURS, *(f"{name}, {way}" for name in ("random forest", "boosted trees") for way in (AS_IT_IS, "temperature")))
+TREES = (OURS, *(f"{name}, {way}" for name in ("random forest", BOOSTED) for way in (AS_IT_IS, "temperature")))
 BLOCK = 500
 
 
-def refitted(make, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -> np.ndarray:
+def refitted(name: str, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -> np.ndarray:
     """Return (n, c) probabilities by a classifier that is fitted anew again and again, to all examples so far."""
     said = np.full((len(y), c), 1 / c)
     before = None
-    times = [*range(SOON, min(OFTEN, len(y) - 1) + 1, SOON), *range(OFTEN + every, len(y), every)]
+    times = [*range(SOON, min(LATER, len(y) - 1) + 1, SOON), *range(LATER + every, len(y), every)]
     for n, until in pairwise([*times, len(y)]):
         counts = np.bincount(y[:n], minlength=c)
-        keep = (counts >= (1 if way == AS_IT_IS else 2))[y[:n]]
+        least = OFTEN if name == BOOSTED else 1 if way == AS_IT_IS else 2
+        keep = (counts >= least)[y[:n]]
         if len(np.unique(y[:n][keep])) < 2:
             continue
-        model = make()
+        model = RIVALS[name]()
         if way != AS_IT_IS:
-            model = CalibratedClassifierCV(model, method=way, cv=min(FOLDS, counts[counts >= 2].min()))
+            model = CalibratedClassifierCV(model, method=way, cv=min(FOLDS, counts[counts >= least].min()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -76,8 +79,10 @@ def refitted(make, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -
             except RuntimeError:  # temperature scaling of probabilities that are 0 may come to NaN
                 if before is None:
                     continue
-            block = np.zeros((until - n, c))
-            block[:, before.classes_] = before.predict_proba(X[n:until])
+            block = np.tile((counts + 1 / c) / (n + 1), (until - n, 1))
+            block[:, before.classes_] = 0
+            rest = 1 - block.sum(axis=1, keepdims=True)
+            block[:, before.classes_] = rest * before.predict_proba(X[n:until])
         said[n:until] = block
     return said
 
@@ -98,7 +103,7 @@ def measured(data: str, seed: int, steps: int, every: int, first: int, names) ->
                 model.learn_one(X[i], stream.classes[y[i]])
         else:
             rival, _, way = name.rpartition(", ")
-            said = refitted(RIVALS[rival], way, X, y, c, every)
+            said = refitted(rival, way, X, y, c, every)
         seconds = time.process_time() - begun
         lost, right = -np.log(np.maximum(said[np.arange(n), y], LEAST)), said.argmax(axis=1) == y
         found[name] = [float(lost[first:].mean()), float(right[first:].mean()), seconds]

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy import stats
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import venn
-from venn.machines import Bank, Mixture, MultiscaleLaplacian, NotConverged, Stack, stack
+from venn.machines import Bank, Mixture, MultiscaleLaplacian, NotConverged, Stack, stack, trees
 from venn.machines.stack import Fit, Learners, fitted_pool, kernel_rows, odds, ridge
+from venn.machines.trees import FlatTrees
 from venn.online import checkpoint
 from venn.predictors import HandOver, Refits, ScorerForecast
 from venn.schedules import Prefix
@@ -28,6 +29,11 @@ def examples(n, c=3, seed=0):
     X = rng.normal(size=(n, 3)) * [1.0, 1e5, 1e-3]
     y = (X[:, 0] * X[:, 1] > 0).astype(int) + (rng.random(n) < 0.2) * (c > 2)
     return X, y
+
+
+def all_heard(learners):
+    """Return the same learners as they were fitted, none of whom is left out."""
+    return Learners.made_of(learners.parameters | {"powers": np.ones(3)})
 
 
 def test_scores_of_kernel_machines_left_out_are_those_of_refits():
@@ -85,15 +91,14 @@ def test_one_class_only_and_classes_that_are_missing():
     assert (stack.score_rows(X).argmax(axis=1) == 0).all()
     stack.fit_rows(X, y)
     assert (stack.score_rows(X)[:, 3] < stack.score_rows(X)[:, :3].max(axis=1)).all()
-    learners = Learners.fitted(X, y, 4)
-    said = learners.answers(X)
+    said = all_heard(Learners.fitted(X, y, 4)).answers(X)
     np.testing.assert_allclose(said.sum(axis=2), 1)
     assert (said[:, :, 3] == 0).all()
 
 
 def test_learners_are_scikit_learns_on_the_scale_of_the_examples():
     X, y = examples(80, c=2)
-    learners = Learners.fitted(X, y, 2)
+    learners = all_heard(Learners.fitted(X, y, 2))
     linear = LogisticRegression(max_iter=300).fit(learners.place(X), y)
     np.testing.assert_allclose(learners.answers(X)[2], linear.predict_proba(learners.place(X)), atol=1e-12)
     np.testing.assert_array_equal(Learners.fitted(X[::-1], y[::-1], 2).answers(X)[2].shape, (80, 2))
@@ -110,7 +115,10 @@ def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples
         warnings.simplefilter("ignore")  # some examples are in no tree's rest
         forest = RandomForestClassifier(stack.TREES, oob_score=True, random_state=0).fit(Z, y)
     said = np.concatenate([forest.oob_decision_function_[None, part],
-                           Learners.fitted(X[others], y[others], 3).answers(X[part])[1:]])  # fmt: skip
+                           all_heard(Learners.fitted(X[others], y[others], 3)).answers(X[part])[1:]])  # fmt: skip
+    heard = fit.learners.powers > 0
+    assert heard[0]
+    assert not heard[2]  # a product of columns is nothing for a regression
     far = np.abs(Z[:, None] - Z[:40]).sum(axis=2) / 3
     K = 0.94 * np.mean([np.exp(-w * far) for w in (0.25, 1, 4)], axis=0) + 0.06 * Z @ Z[:40].T / 3
     machines = [ridge(K[:40], np.where(y[:40, None] == np.arange(3), 1.0, -1.0), 1 / C) for C in (0.3, 3, 30)]
@@ -118,10 +126,79 @@ def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples
     def logs(probabilities, scores):
         return np.array([*np.log(0.9999 * probabilities + 1e-4 / 3), *scores]).swapaxes(0, 1)
 
+    to_power = fit.learners.powers[:, None, None]
+    said = (0.9999 * said + 1e-4 / 3) ** to_power
+    said /= said.sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(said[~heard], 1 / 3)
     tried = logs(said, [left_out[part] for _, _, left_out in machines])
     powers, biases = fitted_pool(tried, y[part], np.array([0.3, 0.3, 0.1, 0.0, 1.0, 0.0]), 1.0)
-    each = logs(fit.learners.answers(X), [K @ a + b for a, b, _ in machines])
+    powers[:3] *= heard
+    whole = (0.9999 * all_heard(fit.learners).answers(X) + 1e-4 / 3) ** to_power
+    each = logs(whole / whole.sum(axis=2, keepdims=True), [K @ a + b for a, b, _ in machines])
     np.testing.assert_allclose(fit.answers(X), odds(biases + np.tensordot(each, powers, (1, 0))), atol=1e-6)
+
+
+def test_a_class_of_few_examples_is_not_boosted_and_has_what_the_forest_says(monkeypatch):
+    monkeypatch.setattr(stack, "TREES", 20)
+    monkeypatch.setattr(stack, "LEAVES", 20)
+    X, y = examples(90, c=2)
+    y[[7, 40, 41]] = 2
+    learners = all_heard(Learners.fitted(X, y, 4))
+    said, Z, common = learners.answers(X), learners.place(X), y < 2
+    boosted = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(Z[common], y[common])
+    np.testing.assert_array_equal(said[1, :, 2:], said[0, :, 2:])
+    np.testing.assert_allclose(said[1, :, :2], boosted.predict_proba(Z) * (1 - said[0, :, 2:3]))
+    np.testing.assert_allclose(said.sum(axis=2), 1)
+    assert said[1, 7, 2] > 0.1  # it has learned what the class looks like
+
+
+def test_where_trees_cannot_be_read_scikit_learn_is_asked_and_one_warning_says_so(monkeypatch):
+    """Learners say the same, in blocks, alone, and from files; also of classes before the first that came."""
+    monkeypatch.setattr(stack, "TREES", 20)
+    monkeypatch.setattr(stack, "LEAVES", 20)
+    monkeypatch.setattr(trees, "_warned", False)
+    X, y = examples(60)
+    read = all_heard(Learners.fitted(X, y + 1, 4))
+    monkeypatch.setattr(FlatTrees, "of", lambda estimator: None)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        asked = all_heard(Learners.fitted(X, y + 1, 4))
+        others = [back(asked) for back in BACK.values()]
+    assert ["keeps its trees otherwise" in str(one.message) for one in told] == [True]
+    np.testing.assert_allclose(asked.answers(X), read.answers(X), atol=1e-12)
+    for one in (asked, *others):
+        np.testing.assert_array_equal(one.answers(X)[:, 5], asked.answers(X[5:6])[:, 0])
+
+
+def spoiled(monkeypatch):
+    """Let boosted trees be sure of the second class, whatever they are asked."""
+    right = FlatTrees.of
+
+    def wrong(estimator):
+        found = right(estimator)
+        return FlatTrees.made_of(found.parameters | {"start": np.array([40.0])}) if found.link == "logistic" else found
+
+    monkeypatch.setattr(stack, "TREES", 20)
+    monkeypatch.setattr(stack, "LEAVES", 20)
+    monkeypatch.setattr(FlatTrees, "of", wrong)
+
+
+def test_a_part_that_says_less_than_frequencies_is_left_out_and_the_log_names_it(monkeypatch, caplog):
+    X, y = examples(90, c=2)
+    refits, boosted = Refits([0, 1], first=90), Stack([0, 1])
+    with monkeypatch.context() as patch, caplog.at_level("INFO", "venn"):
+        spoiled(patch)
+        for x, label in zip(X, y.tolist(), strict=True):
+            refits.learn_one(x, label)
+        boosted.fit_rows(X, y)
+    goes = "fitted to 90 examples goes without boosted trees: how often each class came says more"
+    assert caplog.messages == [f"an expert of the forecast {goes}", f"a stack {goes}"]
+    assert np.isnan(refits.predict_one(X[0])).any(axis=1).tolist() == [False, True, False]
+    assert boosted.fit.powers[0] > 0
+    assert boosted.fit.powers[1] == 0
+    assert (boosted.score_rows(X).argmax(axis=1) == y).mean() > 0.8
+    for back in BACK.values():
+        np.testing.assert_array_equal(back(refits).predict_one(X[0]), refits.predict_one(X[0]))
 
 
 @pytest.mark.parametrize("how", BACK)
@@ -207,6 +284,9 @@ def test_a_damaged_stack_is_refused(name, value):
         Learners.made_of(stack.fit.learners.parameters | {"present": np.array([1, 0])})
     with pytest.raises(ValueError, match="present must be ascending"):
         Learners.made_of(stack.fit.learners.parameters | {"present": np.array([0, 0])})
+    for often in ([1, 0], [2]):
+        with pytest.raises(ValueError, match="often"):
+            Learners.made_of(stack.fit.learners.parameters | {"often": np.array(often)})
 
 
 # Validity ------------------------------------------------------------------------------------------------------------

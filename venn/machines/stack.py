@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import Any, ClassVar, Self
 
@@ -19,15 +20,33 @@ from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.sparse import SparseRows
-from venn.machines.trees import FlatTrees
+from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance, integer, optional
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, base, component, held_codes, held_finite, held_int, held_rows, own, param, state
+from venn.saved import (
+    Saved,
+    base,
+    component,
+    held_codes,
+    held_finite,
+    held_int,
+    held_rows,
+    own,
+    param,
+    state,
+)
 
 TREES = 100  # of the forest
 LEAVES = 400  # rounds of boosting times classes: with many classes there are fewer rounds
 FARTHEST = 10.0  # deviations from the centre, for the logistic regression
-KINDS = 3
+PARTS = ("random forest", "boosted trees", "logistic regression")
+KINDS = len(PARTS)
+OFTEN = 5  # examples of a class, or it is not boosted: one example may spoil what is said of all others
+TRIED = 3  # every third example is left out once, to try the parts
+RIDGE = 1.0  # to how many examples what is preferred without any counts as much
+POWERS = np.geomspace(0.1, 3.0, 35)  # of what a part says: one is found when it is tried
+
+log = logging.getLogger("venn")
 
 
 @base
@@ -79,9 +98,22 @@ def _held_present(name: str, present: Any, c: int) -> Any:
     return present
 
 
-def _held_trees(name: str, trees: Any, k: int) -> Any:
+def _held_often(name: str, often: Any, present: Any) -> Any:
+    held_codes(name, often, (held_rows(name, often),), 0, len(present))
+    if not (np.diff(often) > 0).all():
+        raise ValueError(f"{name} must be ascending places, got {often!r}")
+    return often
+
+
+def _held_powers(name: str, powers: Any) -> Any:
+    if (held_finite(name, powers, (KINDS,)) < 0).any():
+        raise ValueError(f"{name} must be at least 0, got {powers!r}")
+    return powers
+
+
+def _held_trees(name: str, trees: Any, classes: int) -> Any:
     # Where only the others are tried there is no forest.
-    if not isinstance(trees, FlatTrees | None) or (trees is not None and k == 1):
+    if not isinstance(trees, FlatTrees | AskedTrees | None) or (trees is not None and classes < 2):
         raise ValueError(f"{name} must be trees, or None where there is one class, got {trees!r}")
     return trees
 
@@ -93,18 +125,26 @@ class Learners(RowByRow):
     They are scikit-learn's; what is kept are plain arrays, so that one object takes microseconds, and files need no
     pickle. `Learners.fitted` makes them.
 
+    Classes of fewer than 5 examples are not boosted: what boosted trees say of them is what the forest says.
+    Each part is tried on examples that such a part has not seen. They say to what power its probabilities count, which
+    mends one that is too bold or too timid. One that then says less than the frequencies of the classes says nothing.
+
     Parameters
     ----------
     c : int >= 2
         Number of classes.
     present : (k,) int64
         Codes of those among the examples, ascending; the others have probability 0.
-    forest, boosted : FlatTrees or None
-        None if k is 1.
+    often : (j,) int64
+        Places in `present` of the classes that are boosted, ascending.
+    forest, boosted : FlatTrees or AskedTrees, or None
+        None where there is one class.
     scale : (3, d) float64
         See `ColumnScale.state`.
     coefficients : (1 or k, d + 1) float64
         Of the logistic regression on scaled columns, the constant last.
+    powers : (3,) float64, >= 0
+        Of what the forest, the boosted trees and the regression say; 0: it says nothing.
 
     Examples
     --------
@@ -117,10 +157,12 @@ class Learners(RowByRow):
 
     c: int = param(held_int, 1)
     present: Integers = param(_held_present, own(lambda learners: learners.c))
-    forest: FlatTrees | None = param(_held_trees, K)
-    boosted: FlatTrees | None = param(_held_trees, K)
+    often: Integers = param(_held_often, own(lambda learners: learners.present))
+    forest: FlatTrees | AskedTrees | None = param(_held_trees, K)
+    boosted: FlatTrees | AskedTrees | None = param(_held_trees, own(lambda learners: len(learners.often)))
     scale: Floats = param()
     coefficients: Floats = param(held_finite, own(lambda m: (1 if K.of(m) == 2 else K.of(m), m.scale.shape[-1] + 1)))
+    powers: Floats = param(_held_powers)
 
     def derive(self) -> None:
         """Take the arrays apart."""
@@ -131,8 +173,8 @@ class Learners(RowByRow):
 
     @classmethod
     def fitted(cls, X: Any, codes: Integers, c: int) -> Self:
-        """Return learners fitted to (n, d) objects and (n,) class codes, n >= 1."""
-        return cls._fitted(X, codes, c)[0]
+        """Return learners fitted to (n, d) objects and (n,) class codes, n >= 1, and tried on a third of them."""
+        return cls.fitted_and_tried(X, codes, c, np.arange(0, len(codes), TRIED))[0]
 
     @classmethod
     def fitted_and_tried(cls, X: Any, codes: Integers, c: int, tried: Integers) -> tuple[Self, Floats]:
@@ -148,28 +190,37 @@ class Learners(RowByRow):
         -------
         Learners, (3, m, c) probabilities; NaN where there are none
         """
-        learners, unseen = cls._fitted(X, codes, c)
+        X, others = dense(X), np.ones(len(codes), np.bool_)
+        others[tried] = False
+        counts = np.bincount(codes[others], minlength=c)
+        learners, unseen = cls._fitted(X, codes, c, counts)
         said = np.full((KINDS, len(tried), c), np.nan)
         if learners.forest is None:
             return learners, said
         said[0] = learners.of_all(unseen[tried])
-        others = np.ones(len(codes), np.bool_)
-        others[tried] = False
-        if len(np.unique(codes[others])) > 1:
-            said[1:] = cls._fitted(X[others], codes[others], c, forest=False)[0].answers(X[tried])[1:]
-        return learners, said
+        if (counts > 0).sum() > 1:
+            fewer = cls._fitted(X[others], codes[others], c, counts, forest=False)[0]
+            said[1:] = fewer.probas_of(fewer.place(X[tried]), said[0])[1:]
+        worst = -np.log((counts[codes[tried]] + 1 / c) / (counts.sum() + 1)).sum()
+        for i, logs in enumerate(logarithms(said)):
+            power, loss = best_power(logs, codes[tried])
+            learners.powers[i] = power if loss <= worst and not np.isnan(said[i]).all() else 0.0
+        return learners, learners.to_powers(said)
 
     @classmethod
-    def _fitted(cls, X: Any, codes: Integers, c: int, forest: bool = True) -> tuple[Self, Floats]:
+    def _fitted(cls, X: Any, codes: Integers, c: int, counts: Integers, forest: bool = True) -> tuple[Self, Floats]:
+        """Return learners by which classes are boosted that come often in `counts`, and what the forest says unseen."""
         from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
         from sklearn.linear_model import LogisticRegression
 
-        X, present = dense(X), np.unique(codes)
-        k, scale = len(present), middle(X)
+        present = np.unique(codes)
+        k, scale, powers = len(present), middle(X), np.ones(KINDS)
         if k == 1:
             nothing = np.zeros((1, X.shape[1] + 1))
-            return cls(c, present, None, None, scale.state, nothing), np.ones((len(X), 1))
-        rounds = int(np.clip(LEAVES // (k if k > 2 else 1), 20, 100))
+            return cls(c, present, np.arange(1), None, None, scale.state, nothing, powers), np.ones((len(X), 1))
+        often = np.flatnonzero(counts[present] >= OFTEN)
+        j, kept = len(often), np.isin(codes, present[often])
+        rounds = int(np.clip(LEAVES // (j if j > 2 else 1), 20, 100))
         woods = RandomForestClassifier(TREES, oob_score=True, random_state=0)
         boosting = HistGradientBoostingClassifier(max_iter=rounds, random_state=0)
         linear = LogisticRegression(max_iter=300)
@@ -178,11 +229,21 @@ class Learners(RowByRow):
             warnings.simplefilter("ignore")  # few examples: some in no tree's rest, a search that has not ended
             if forest:
                 woods.fit(placed, codes)
-            boosting.fit(placed, codes)
+            if j > 1:
+                boosting.fit(placed[kept], codes[kept])
             linear.fit(placed, codes)
         weights = np.column_stack([linear.coef_, linear.intercept_])
-        trees, unseen = (FlatTrees.of(woods), woods.oob_decision_function_) if forest else (None, np.empty(0))
-        return cls(c, present, trees, FlatTrees.of(boosting), scale.state, weights), unseen
+        boosted = trees_of(boosting, placed[kept], codes[kept]) if j > 1 else None
+        trees, unseen = (
+            (trees_of(woods, placed, codes), woods.oob_decision_function_) if forest else (None, np.empty(0))
+        )
+        return cls(c, present, often, trees, boosted, scale.state, weights, powers), unseen
+
+    def tell(self, whose: str, n: int) -> None:
+        """Write into the log which parts are left out of what is fitted to n examples."""
+        if not self.powers.all():
+            parts = ", ".join(name for name, power in zip(PARTS, self.powers, strict=True) if not power)
+            log.info("%s fitted to %d examples goes without %s: how often each class came says more", whose, n, parts)
 
     def place(self, rows: Any) -> Floats:
         """Return (n, d) objects on the scale of the examples."""
@@ -200,19 +261,61 @@ class Learners(RowByRow):
         """Return the (3, n, c) probabilities of n objects by the forest, the boosted trees and the regression."""
         return self.probas_of(self.place(rows))
 
-    def probas_of(self, placed: Floats) -> Floats:
-        """Return the same for (n, d) objects on the scale of the examples; of a row as if it were alone."""
+    def probas_of(self, placed: Floats, by_forest: Floats | None = None) -> Floats:
+        """Return the same for (n, d) objects on the scale of the examples; of a row as if it were alone.
+
+        The forest says `by_forest` (n, c), where that is given.
+        """
         n, k = len(placed), len(self.present)
+        said = np.full((KINDS, n, self.c), np.nan)
         if k == 1:
-            return np.tile(np.eye(self.c)[self.present[0]], (KINDS, n, 1))
+            said[:] = np.eye(self.c)[self.present[0]]
+            return said
+        if by_forest is not None:
+            said[0] = by_forest
+        elif self.forest is not None:
+            said[0] = self.of_all(self.forest.proba(placed))
+        if self.boosted is not None:
+            said[1] = self._with_rare(self.boosted.proba(placed), said[0])
         found, scores = np.empty((n, len(self._constants))), np.zeros((n, k))
         linear_scores(np.ascontiguousarray(placed), self._weights, self._constants, found)
         scores[:, k - len(self._constants) :] = found  # of two classes the first has 0
         scores -= scores.max(axis=1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=1, keepdims=True)
-        trees = [np.full((n, k), np.nan) if one is None else one.proba(placed) for one in (self.forest, self.boosted)]
-        return np.array([self.of_all(shares) for shares in (*trees, scores)])
+        said[2] = self.of_all(scores)
+        return self.to_powers(said)
+
+    def to_powers(self, said: Floats) -> Floats:
+        """Return what parts say (3, n, c) as it counts; NaN of one that says nothing."""
+        for one, power in zip(said, self.powers.tolist(), strict=True):
+            if power == 0:
+                one[:] = np.nan
+            elif power != 1:
+                logs = power * logarithms(one)
+                np.exp(logs - logs.max(axis=1, keepdims=True), out=logs)
+                one[:] = np.where(np.isnan(one), np.nan, logs / logs.sum(axis=1, keepdims=True))
+        return said
+
+    def _with_rare(self, shares: Floats, by_forest: Floats) -> Floats:
+        """Return (n, c) probabilities of all classes: those of rare ones as the forest says, the rest as boosted."""
+        if len(self.often) == self.c:
+            return shares
+        boosted = self.present[self.often]
+        full = by_forest.copy()
+        full[:, boosted] = shares * by_forest[:, boosted].sum(axis=1, keepdims=True)
+        return full
+
+
+def best_power(logs: Floats, codes: Integers) -> tuple[float, float]:
+    """Return to what power probabilities should count, by their (n, c) logarithms and n labels, and their loss then.
+
+    It is preferred as near to 1 as by `RIDGE` examples.
+    """
+    each = POWERS[:, None, None] * logs
+    lost = (np.logaddexp.reduce(each, axis=2) - each[:, np.arange(len(codes)), codes]).sum(axis=1)
+    best = int((lost + RIDGE * np.log(POWERS) ** 2).argmin())
+    return float(POWERS[best]), float(lost[best])
 
 
 def dense(rows: Any) -> Floats:
@@ -265,10 +368,8 @@ def fitted_pool(
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.3, 3.0, 30.0)  # of the kernel machines
 START = (0.3, 0.3, 0.1, 0.0, 1.0, 0.0)  # exponents of learners, and weights of kernel machines, before any evidence
-RIDGE = 1.0
 FLOOR = 1e-4
 TINY = 1e-300
-TRIED = 3  # every third of the landmarks is left out once, to weigh the parts
 
 
 def _held_fit(name: str, fit: Any, stack: Any) -> Any:
@@ -376,6 +477,7 @@ class Fit(RowByRow):
         coefficients, bases, left_out = zip(*[ridge(gram, targets, 1 / C) for C in PENALTIES], strict=True)
         logs = np.concatenate([logarithms(said), np.array(left_out)[:, part]]).swapaxes(0, 1)
         powers, biases = fitted_pool(np.ascontiguousarray(logs), codes[part], np.array(START), RIDGE)
+        powers[:KINDS][learners.powers == 0] = 0.0
         arrays = np.array(coefficients).swapaxes(1, 2), np.array(bases)
         return cls(learners, columns, np.ascontiguousarray(arrays[0]), arrays[1], powers, biases)
 
@@ -446,6 +548,11 @@ class Stack(BaseStack):
 
     def _given(self, X: Floats, labels: Any) -> tuple[Any, ...]:
         return X, labels, len(self.classes), self.landmarks
+
+    def fit_rows(self, X: Any, labels: Any) -> None:
+        """Fit as `BaseStack` does, and write into the log what is left out."""
+        super().fit_rows(X, labels)
+        self.fit.learners.tell("a stack", self.learned)
 
 
 def kernel_rows(columns: Floats, objects: Floats) -> Floats:

@@ -18,11 +18,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 from venn._compiled.rows import NODE, tree_sums
 from venn.parameters import flag, one_of
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, component, held_array, held_codes, held_rows, own, param
+from venn.saved import Saved, component, held_array, held_codes, held_finite, held_rows, own, param
 
 Parts: TypeAlias = dict[str, Any]  #: arguments of `FlatTrees`
 
@@ -445,3 +446,76 @@ class FlatTrees(Saved):
             if found.shape != expected.shape or not (abs(found - expected) <= NEAR * (1 + abs(expected))).all():
                 return False
         return True
+
+
+#: Forests and boosted trees of classes, as they are fitted with nothing to choose but these numbers.
+KINDS = "RandomForestClassifier", "ExtraTreesClassifier", "HistGradientBoostingClassifier"
+
+
+@component
+class AskedTrees(Saved):
+    """Fitted trees that `FlatTrees` cannot read: scikit-learn itself is asked, and the first one warns.
+
+    It stands where the program has fitted them itself. Rows cost milliseconds. A file holds the examples, to which they
+    are fitted again. A row has the same answer in a block as alone.
+
+    Parameters
+    ----------
+    kind : str
+        Name of scikit-learn's class, one of `KINDS`.
+    settings : dict
+        What it is made with.
+    X, y : (n, d) float64, (n,) int64
+        What it is fitted to.
+
+    Raises
+    ------
+    ValueError
+        A parameter is not as described.
+    """
+
+    kind: str = param(one_of, KINDS)
+    settings: Any = param()
+    X: Floats = param(held_finite, own(lambda trees: (held_rows("X", trees.X), np.shape(trees.X)[-1])))
+    y: Integers = param(held_codes, own(lambda trees: (len(trees.X),)), 0, 2**31)
+
+    def derive(self) -> None:
+        """Warn, once."""
+        global _warned
+        self._estimator: Any = None
+        if not _warned:
+            _warned = True
+            warnings.warn(
+                "this version of scikit-learn keeps its trees otherwise than they are read here: forests and boosted "
+                "trees are asked through scikit-learn, which takes milliseconds a row instead of microseconds",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    @classmethod
+    def of(cls, estimator: Any, X: Floats, y: Integers) -> AskedTrees:
+        """Return one that asks an estimator which was fitted to these examples."""
+        asked = cls(type(estimator).__name__, estimator.get_params(), X, y)
+        asked._estimator = estimator
+        return asked
+
+    def proba(self, X: Any) -> Floats:
+        """Return the (n, c) probabilities of (n, d) rows."""
+        if self._estimator is None:
+            import sklearn.ensemble
+
+            with threadpool_limits(1), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._estimator = getattr(sklearn.ensemble, self.kind)(**self.settings).fit(self.X, self.y)
+        if len(X) > 1 and self.kind.startswith("Hist"):  # in a block it adds up many classes in another order
+            return np.concatenate([self.proba(row[None]) for row in X])
+        found: Floats = self._estimator.predict_proba(X)
+        return found
+
+
+_warned = False
+
+
+def trees_of(estimator: Any, X: Floats, y: Integers) -> FlatTrees | AskedTrees:
+    """Return the trees of an estimator that was fitted to these examples; itself where they cannot be read."""
+    return FlatTrees.of(estimator) or AskedTrees.of(estimator, X, y)

@@ -311,7 +311,8 @@ def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners 
 class Refits(FittedAhead):
     """A forest, boosted trees and a logistic regression, fitted anew again and again: experts for a mixture.
 
-    For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit. They
+    For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit, and of
+    one that says less of examples that it has not seen than the frequencies of the classes (the log names it). They
     are fitted to all examples so far; where these are 2000 or more, to the first 95 %. Those are known before,
     so that another process makes the fit while the stream goes on.
 
@@ -385,6 +386,7 @@ class Refits(FittedAhead):
 
     def _take(self, fit: Any) -> None:
         self.learners = fit
+        fit.tell("an expert of the forecast", self.settled(self.n))
 
 
 def _held_fit(name: str, fit: Any, kind: Any, d: int | None) -> Any:
