@@ -241,8 +241,10 @@ def same_text(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def python_label(label: Any) -> Any:
-    """Return a numpy scalar as the Python object it holds, anything else as it is."""
-    return label.item() if isinstance(label, np.generic) else label
+    """Return a scalar of numpy or pyarrow as the Python object it holds, anything else as it is."""
+    if isinstance(label, np.generic):
+        return label.item()
+    return label.as_py() if type(label).__module__ == "pyarrow.lib" and hasattr(label, "as_py") else label
 
 
 def distinct_names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ BY_BIN = {"confidence": CONFIDENCE, "variance": VARIANCE, "lower": LOWER, "upper
 
 def plain_labels(name: str, classes: Sequence[Label]) -> tuple[Label, ...]:
     """Return labels as Python objects, with the same repr and JSON wherever they come from; or refuse them."""
-    return tuple(label.item() if isinstance(label, np.generic) else label for label in codes_of(classes))
+    return tuple(codes_of(classes))
 
 
 @component
