@@ -28,6 +28,7 @@ Integers = NDArray[np.int64]
 LONGEST = 1 << 24  # bytes, or characters, of a line that is read
 LARGEST = 2**53  # whole numbers up to here are exact as float64
 MANY = 30  # up to so many distinct labels are classes, whatever the number of rows
+MOST_NAMES = 1000  # up to so many values of a nominal column are advised: a row of them takes 8 kB
 
 
 def is_missing(value: Any) -> bool:
@@ -241,8 +242,10 @@ def same_text(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def python_label(label: Any) -> Any:
-    """Return a numpy scalar as the Python object it holds, anything else as it is."""
-    return label.item() if isinstance(label, np.generic) else label
+    """Return a scalar of numpy or pyarrow as the Python object it holds, anything else as it is."""
+    if isinstance(label, np.generic):
+        return label.item()
+    return label.as_py() if type(label).__module__ == "pyarrow.lib" and hasattr(label, "as_py") else label
 
 
 def distinct_names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -262,7 +265,16 @@ def distinct_names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:
 # What texts mean: which stand for a missing value, and which are one text written in several ways.
 
 #: Texts that stand for a missing value, whatever blanks are around them: in features, in labels, in every source.
-MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "nan", "NaN", "NAN", "NaT", "null", "NULL", "None")
+#: The empty field and a question mark; as R, SQL and Python write it; as C does, by sign and by compiler; as
+#: spreadsheets show errors.
+MISSING = (
+    "", "?", "NA", "N/A", "n/a", "<NA>", "null", "NULL", "Null", "None", "NaT", "\\N",
+    *(sign + nan for nan in ("nan", "NaN", "NAN") for sign in ("", "-", "+")),
+    "nan(ind)", "-nan(ind)", "nan(snan)", "-nan(snan)", "1.#QNAN", "-1.#QNAN", "1.#SNAN", "-1.#SNAN",
+    "1.#IND", "-1.#IND",
+    "#N/A", "#NA", "#N/A N/A", "#NV", "#NUM!", "#VALUE!", "#DIV/0!", "#REF!", "#NAME?", "#NULL!",
+)  # fmt: skip
+MEANINGS = frozenset(MISSING)
 #: Those of them that may as well be a name: Namibia's code, North America, "not applicable".
 NAMES = ("NA",)
 GROUPS = 3  # groups of alike texts that a warning names
@@ -304,7 +316,7 @@ def means_missing(text: str, names: bool = False) -> bool:
     (True, True, False)
     """
     bare = text.strip()
-    return bare in MISSING and not (names and bare in NAMES)
+    return bare in MEANINGS and not (names and bare in NAMES)
 
 
 def lacks_label(label: Any, classes: Collection[Any], names: bool) -> bool:

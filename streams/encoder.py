@@ -29,7 +29,18 @@ from streams.checks import (
     plain,
     shown,
 )
-from streams.schema import DECIMAL_COMMA, PLAIN, ColumnKind, Nominal, Refused, Skip, is_number, kinds_of, with_point
+from streams.schema import (
+    DECIMAL_COMMA,
+    PLAIN,
+    ColumnKind,
+    Nominal,
+    Numeric,
+    Refused,
+    Skip,
+    is_number,
+    kinds_of,
+    written,
+)
 
 #: The place of a cell in words, for messages: of column j and row i; of the whole column where i is None.
 Where = Callable[[int, "int | None"], str]
@@ -54,12 +65,13 @@ class Labels:
     numbers: bool = False
     drop: bool = False
     merge_alike: bool = False
+    written: Numeric = PLAIN  #: how numbers are written, where labels are
 
     @classmethod
-    def of(cls, classes: Any, drop: bool = False, merge_alike: bool = False) -> Labels:
+    def of(cls, classes: Any, drop: bool = False, merge_alike: bool = False, written: Numeric = PLAIN) -> Labels:
         """Return what a parameter `classes` says."""
         numbers = are_numbers(classes)
-        return cls(None if classes is None or numbers else label_set(classes), numbers, drop, merge_alike)
+        return cls(None if classes is None or numbers else label_set(classes), numbers, drop, merge_alike, written)
 
     @property
     def any(self) -> bool:
@@ -81,8 +93,8 @@ class Labels:
             return place
         if self.lacks(text):
             return self._missing(text)
-        if self.numbers and is_number(text):
-            return float(text)
+        if self.numbers and is_number(text, self.written):
+            return self.written.read(text)
         comma = ", or give decimal=',' where it stands before decimals" if DECIMAL_COMMA.fullmatch(text) else ""
         return self._other(text, f"; drop the row{comma}")
 
@@ -91,6 +103,8 @@ class Labels:
         if self.numbers:
             if not isinstance(label, bool) and isinstance(label, Real) and is_finite(label):
                 return float(label)
+            if isinstance(label, str) and is_number(label, self.written):
+                return self.written.read(label)
         elif _hashed(label):
             place = self._places.get(label_key(label))
             if place is not None:
@@ -169,8 +183,6 @@ class Column:
     kind : Numeric, Nominal, Ordinal, Skip or Labels
     textual : bool
         Whether every cell is text, "1.5" as well as "red". False: numbers are numbers; None and NaN are missing.
-    comma : bool
-        Of textual cells: whether decimals stand after a comma.
     gaps : tuple of str
         Of textual cells: further texts that mean a missing value.
     """
@@ -178,23 +190,23 @@ class Column:
     name: str
     kind: Any
     textual: bool = False
-    comma: bool = False
     gaps: tuple[str, ...] = ()
 
     @cached_property
     def read(self) -> Callable[[Any], float]:
         """Returns the number of a cell, NaN for a missing value that is filled; or raises Refused."""
         read: Callable[[Any], float] = self.kind.read if self.textual else self.kind.value
-        return self._written if self.gaps or self.comma else read
+        return self._unless_gap if self.gaps else read
 
-    def _written(self, cell: str) -> float:
+    def _unless_gap(self, cell: str) -> float:
         gap = self.gap(cell)
         try:
-            return self.kind.read("" if gap else with_point(cell, self.kind) if self.comma else cell)
+            number: float = self.kind.read("" if gap else cell)
         except Refused as error:
             if not gap:
                 raise
             raise Refused(f"{error.what.partition(', got ')[0]}, got {cell!r}", error.remedy) from None
+        return number
 
     def numbers(self, cells: Any, where: Where, j: int) -> Floats:
         """Return the numbers (n,) of cells, a sequence or an array of numbers; or raise BadValue."""
@@ -297,9 +309,16 @@ class Encoder:
         return numbers if self.plain else self._encoded([*numbers[:, None]], where)[0]
 
 
-def described(features: Sequence[str], schema: Mapping[str, ColumnKind] | None, **written: Any) -> list[Column]:
-    """Return the columns of features that a schema describes, all written alike: see `Column`."""
-    return [Column(name, kind, **written) for name, kind in kinds_of(features, schema).items()]
+def described(
+    features: Sequence[str],
+    schema: Mapping[str, ColumnKind] | None,
+    textual: bool = False,
+    decimal: str = ".",
+    thousands: str | None = None,
+) -> list[Column]:
+    """Return the columns of features that a schema describes, all written alike: see `Column` and `written`."""
+    kinds = kinds_of(features, schema).items()
+    return [Column(name, written(kind, decimal, thousands), textual) for name, kind in kinds]
 
 
 def encoded(columns: Sequence[Column], cells: Sequence[Any], where: Where) -> tuple[Floats, tuple[str, ...]]:

@@ -33,7 +33,7 @@ from streams.messages import (
     logger,
     utf8,
 )
-from streams.schema import Skip, check_decimal
+from streams.schema import Numeric, Skip
 from streams.tables import check_delimiter, check_one_name
 
 CHUNK = 1 << 16
@@ -429,6 +429,8 @@ class CSVRows(LineReader):
     delimiter : str of one character
     decimal : "." or ",", default "."
         What stands before the decimals of numbers.
+    thousands : str, optional
+        What stands between their groups of digits, see `Numeric`.
     form, follow, bad, lost, wait, name
         As for `JSONLines`. By default the features are all other columns except those that the schema skips;
         columns that a form does not name are ignored.
@@ -459,6 +461,7 @@ class CSVRows(LineReader):
         id: str | None = None,
         delimiter: str = ",",
         decimal: Literal[".", ","] = ".",
+        thousands: str | None = None,
         form: Form | None = None,
         follow: bool = True,
         bad: ErrorHandler | None = None,
@@ -473,8 +476,7 @@ class CSVRows(LineReader):
         if label is not None and label == id:
             raise ValueError(f"id must be another column than label, got {id!r} for both")
         check_delimiter(delimiter)
-        check_decimal(decimal)
-        self._decoder = Decoder(self.form, textual=True, comma=decimal == ",")
+        self._decoder = Decoder(self.form, textual=True, written=Numeric(decimal=decimal, thousands=thousands))
         self.label, self.id, self.delimiter = label, id, delimiter
         self._columns: list[str] = []
 

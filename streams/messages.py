@@ -400,8 +400,8 @@ class Decoder:
     form : Form
     textual : bool, default False
         Whether values of objects are text, "1.5" as well as "red"; without it numbers are numbers.
-    comma : bool, default False
-        Whether numbers that are text have their decimals after a comma.
+    written : Numeric, optional
+        How numbers that are text are written, where the schema does not say.
 
     Examples
     --------
@@ -409,20 +409,22 @@ class Decoder:
     (7, array([1., 2.]), 'no')
     """
 
-    def __init__(self, form: Form, textual: bool = False, comma: bool = False) -> None:
+    def __init__(self, form: Form, textual: bool = False, written: Numeric = PLAIN) -> None:
         self.features: tuple[str, ...] | None = None
         self._form = form
-        self._written: dict[str, Any] = {"textual": textual, "comma": comma}
-        self._labels = Labels.of(form.classes)
-        self._label = Column("y", self._labels, textual=True, comma=comma and self._labels.numbers)
+        self._textual, self._written = textual, written
+        self._labels = Labels.of(form.classes, written=written)
         self._encoder: Encoder | None = None
         if form.features is not None:
             self.name(tuple(form.features))
 
     def name(self, features: tuple[str, ...]) -> None:
         """Fix the names of the object's values."""
-        self._encoder = Encoder(described(features, self._form.schema, **self._written))
+        self._encoder = Encoder(self._described(features, self._form.schema))
         self.features = features
+
+    def _described(self, features: Sequence[str], schema: Mapping[str, ColumnKind] | None) -> list[Column]:
+        return described(features, schema, self._textual, self._written.decimal, self._written.thousands)
 
     def json(self, text: str | bytes) -> Parts:
         """Return id, x and y of a JSON object, each None where absent or null; other keys are ignored."""
@@ -463,7 +465,7 @@ class Decoder:
         if encoder is None:
             if self._form.schema:
                 raise ValueError("features must be named, as the schema names them, got a list of values")
-            encoder = Encoder([Column("", PLAIN, **self._written)] * len(values))
+            encoder = Encoder(self._described([""], None) * len(values))
         if len(values) != len(encoder.columns):
             raise ValueError(f"x must have {len(encoder.columns)} values, got {len(values)}")
         encoded = encoder.row(values, self._where)
@@ -488,7 +490,7 @@ class Decoder:
 
     def text_label(self, text: str) -> Label | None:
         """Return the class whose text is `text`, or the number; None for a missing label."""
-        return None if self._labels.lacks_text(text) else self._decoded(self._label.read, text)
+        return None if self._labels.lacks_text(text) else self._decoded(self._labels.read, text)
 
     def _decoded(self, read: Callable[[Any], float], label: Any) -> Label:
         try:

@@ -11,6 +11,7 @@ from functools import cached_property
 from math import isfinite, nan
 from numbers import Real
 from typing import Any, ClassVar, Literal
+from unicodedata import category
 
 import numpy as np
 
@@ -22,6 +23,16 @@ WITH_COMMA = re.compile(r"\s*[+-]?(\d*,\d+([eE][+-]?\d+)?|\d{1,3}(,\d{3})+(\.\d*
 
 # 3,5 where the comma stands before the decimals.
 DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+# What may stand between groups of digits: each sign, and the characters that are written for it.
+BLANKS = " \u00a0\u2009\u202f"
+THOUSANDS = {",": ",", ".": ".", "'": "'\u2019", "_": "_", " ": BLANKS}
+CURRENCIES = (
+    *("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"),
+    *("RUB", "TRY", "BRL", "ZAR", "MXN", "KRW", "Rs", "Rs.", "Fr", "Fr.", "kr", "kr."),
+)
+MINUS = "\u2212"  # as typesetters write it
+PERCENT = "%"
 
 
 class Refused(ValueError):
@@ -74,25 +85,52 @@ class Numeric(ColumnKind):
     fill : finite float or "median", optional
         What a missing value becomes: a number given beforehand, or the median of the known values of the whole
         stream. Both treat all examples alike (see `Scaling`). Without it a missing value is an error.
+    unit : str, optional
+        What stands before or behind a number that is text, such as "$", "€" or "kg"; it is left out, and so is a blank
+        beside it. A number without it has that unit; but with "%" each has the sign, since .5 might mean 50%. In
+        brackets, ($5.00), a number is negative.
+    thousands : str, optional
+        What stands between groups of digits: ",", ".", "'", "_" or " ", which is any blank.
+    decimal : "." or ",", default "."
+        What stands before decimals.
 
     Raises
     ------
     ValueError
-        When `missing` is given without `fill`, or `fill` is not a finite number.
+        When `missing` is given without `fill`, `fill` is not a finite number, `unit` might be a part of a number, or
+        `thousands` is not one of these, or is `decimal`.
     TypeError
-        When `missing` is not text.
+        When `missing` or `unit` is not text.
 
     Examples
     --------
     >>> Numeric(missing="?", fill="median")
     Numeric(missing='?', fill='median')
+    >>> Numeric(unit="$", thousands=",").read("$1,969.50"), Numeric(unit="%").read("96 %")
+    (1969.5, 96.0)
+    >>> Numeric(unit="€", thousands=".", decimal=",").read("1.241,50 €")
+    1241.5
     """
 
     gaps: ClassVar[str] = ", or declare it in a schema as Numeric(missing='', fill=NUMBER)"
     missing: str | Sequence[str] | None = None
     fill: float | Literal["median"] | None = None
+    unit: str | None = None
+    thousands: str | None = None
+    decimal: str = "."
+
+    def __repr__(self) -> str:
+        known = {"missing": self.missing, "fill": self.fill}  # these two are always said
+        known |= {key: getattr(self, key) for key in WRITTEN if getattr(self, key) != getattr(Numeric, key)}
+        return f"Numeric({', '.join(f'{key}={value!r}' for key, value in known.items())})"
 
     def __post_init__(self) -> None:
+        check_decimal(self.decimal)
+        check_thousands(self.thousands, self.decimal)
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise TypeError(f"unit must be text or None, got {self.unit!r}")
+        if self.unit is not None and (not self.unit.strip(".\t" + BLANKS) or set(self.unit) & set("0123456789,+-()")):
+            raise ValueError(f"unit must be text without digits, commas, signs and brackets, got {self.unit!r}")
         if self.missing is not None and self.fill is None:
             raise ValueError(f"fill must say what becomes of missing={self.missing!r}, got None")
         known = self.fill is None or (isinstance(self.fill, str) and self.fill == "median")
@@ -109,24 +147,71 @@ class Numeric(ColumnKind):
         if means_missing(text):
             own = "" if self.missing is None else f"missing={text!r}, "
             raise Refused(f"is missing, got {text!r}", f": declare Numeric({own}fill='median' or a number), or Skip()")
-        try:
-            # float() also takes 1_000 and digits of other scripts, which numpy's reader refuses.
-            value = float(text) if text.isascii() and "_" not in text else None
-        except ValueError:
-            value = None
-        if value is None and WITH_COMMA.fullmatch(text):
+        value = self._number(text)
+        if value is None and self._pattern is None and WITH_COMMA.fullmatch(text):
             raise Refused(
                 f"must be a number with a decimal point and no comma, got {text!r}",
-                ": mend the file, give decimal=',' where it stands before decimals, or declare Skip()",
+                ": mend the file, give decimal=',' where it stands before decimals, thousands=',' where it stands "
+                "between thousands, or declare Skip()",
+            )
+        if value is None and self.decimal == "," and (WITH_COMMA.fullmatch(text) or ("." in text and is_number(text))):
+            raise Refused(
+                f"must be a number with a decimal comma, as decimal=',' says, and no point, got {text!r}",
+                ": mend the file, give thousands='.' where it stands between thousands, or declare Skip()",
             )
         if value is None:
             raise Refused(
-                f"must be a number, got {text!r}",
+                f"must be a number{self._form}, got {text!r}",
                 f": declare the column as Nominal(), Ordinal(values), Skip() or Numeric(missing={text!r}, fill=...)",
             )
         if not isfinite(value):
             raise Refused(f"must be a finite number, got {text!r}")
         return value
+
+    def _number(self, text: str) -> float | None:
+        """Return the number that a text shows, as it is declared to be written; None if it shows none."""
+        if self._pattern is not None:
+            found = self._pattern.fullmatch(text)
+            if found is None:
+                return None
+            signs, units = found["first"] + found["sign"], [one for one in (found["before"], found["after"]) if one]
+            several = len(signs) + len(found["open"]) > 1 or len(units) > 1 or len(found["open"]) != len(found["close"])
+            if several or (self.unit == PERCENT and not units):
+                return None
+            minus = "-" if found["open"] or signs in ("-", MINUS) else ""
+            digits = found["whole"]
+            for sign in THOUSANDS.get(self.thousands or "", ""):
+                digits = digits.replace(sign, "")
+            text = f"{minus}{digits}.{found['part'] or ''}{found['power']}"
+        try:
+            # float() also takes 1_000 and digits of other scripts, which numpy's reader refuses.
+            return float(text) if text.isascii() and "_" not in text else None
+        except ValueError:
+            return None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        """What a number looks like as it is declared to be written; None where Python writes it so."""
+        if self.unit is None and self.thousands is None and self.decimal == ".":
+            return None
+        whole = r"\d*"
+        if self.thousands is not None:  # India's groups have two digits
+            between = f"[{re.escape(THOUSANDS[self.thousands])}]"
+            whole = rf"[1-9]\d{{0,2}}(?:{between}\d{{2,3}})*{between}\d{{3}}|\d*"
+        unit, sign = "(?!)" if self.unit is None else re.escape(self.unit.strip()), rf"[+\-{MINUS}]?"
+        blank = rf"[\s{BLANKS}]*"
+        return re.compile(
+            rf"{blank}(?P<open>\(?)(?P<first>{sign}){blank}(?P<before>{unit})?{blank}(?P<sign>{sign})(?P<whole>{whole})"
+            rf"(?:{re.escape(self.decimal)}(?P<part>\d*))?(?P<power>(?:[eE][+-]?\d+)?){blank}(?P<after>{unit})?{blank}"
+            rf"(?P<close>\)?){blank}",
+            re.ASCII,
+        )
+
+    @property
+    def _form(self) -> str:
+        """How numbers are declared to be written, in messages."""
+        said = [f"{key}={getattr(self, key)!r}" for key in WRITTEN if getattr(self, key) != getattr(Numeric, key)]
+        return f" written as {', '.join(said)} says" if said else ""
 
     def value(self, cell: Any) -> float:
         """Return a number as it is; NaN for a missing value that is declared."""
@@ -135,6 +220,9 @@ class Numeric(ColumnKind):
         if isinstance(cell, str):
             if cell in missing_texts(self):
                 return nan
+            value = self._number(cell)  # many programs write numbers as text
+            if value is not None and isfinite(value):
+                return value
             raise Refused(
                 f"must be a number, got {shown(cell)}",
                 ": declare it in a schema as Nominal(values), Ordinal(values) or Skip()",
@@ -319,10 +407,10 @@ def _finite_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
 
 
-def is_number(text: str, comma: bool = False) -> bool:
-    """Whether a numeric column takes the text as it is, perhaps one whose decimals stand after a comma."""
+def is_number(text: str, kind: Numeric | None = None) -> bool:
+    """Whether a numeric column takes the text as it is, by default one of plain numbers."""
     try:
-        PLAIN.read(with_point(text) if comma else text)
+        (kind or PLAIN).read(text)
     except ValueError:
         return False
     return True
@@ -334,26 +422,64 @@ def check_decimal(decimal: object) -> None:
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}")
 
 
-def with_point(text: str, kind: object = None) -> str:
-    """Return a number written with a decimal comma as Python writes it; other texts as they are.
+def check_thousands(thousands: object, decimal: str) -> None:
+    """Raise ValueError unless it is None, or a sign that may stand between groups of digits beside this decimal one."""
+    if thousands is not None and (not isinstance(thousands, str) or thousands not in THOUSANDS):
+        raise ValueError(f"thousands must be one of {', '.join(map(repr, THOUSANDS))} or None, got {thousands!r}")
+    if thousands == decimal:
+        raise ValueError(f"thousands must be another sign than decimal, got {decimal!r} for both")
 
-    What a Numeric `kind` takes for a missing value is no number, and stays.
 
-    Raises
-    ------
-    Refused
-        The number has a decimal point, or more than one comma: which of them is meant is not guessed.
+def way_to_write(texts: Sequence[str], decimal: str = ".") -> Numeric | None:
+    """Return the way to write numbers in which all texts are numbers, the plainest; None without any.
+
+    1,234 has thousands where decimals stand after a point, as `decimal` says; else both are tried.
+
+    Examples
+    --------
+    >>> way_to_write(["$1,969.50", "-$3"]), way_to_write(["12 kg", "5 g"])
+    (Numeric(missing=None, fill=None, unit='$', thousands=','), None)
     """
-    if {text, text.strip()} & {*missing_texts(kind)}:
-        return text
-    if DECIMAL_COMMA.fullmatch(text):
-        return text.replace(",", ".")
-    if WITH_COMMA.fullmatch(text) or ("." in text and is_number(text)):
-        raise Refused(
-            f"must be a number with a decimal comma, as decimal=',' says, and no point, got {text!r}",
-            f": mend the file{', or declare Skip()' if isinstance(kind, Numeric) else ''}",
-        )
-    return text
+    units = {unit for text in texts for unit in _units(text)}
+    before = any(text.strip("(+-" + MINUS + BLANKS)[:1].isalpha() for text in texts)
+    if not texts or len(units) > 1 or (before and not any(map(is_money, units))):
+        return None
+    for sign in dict.fromkeys((decimal, ".", ",")):
+        for thousands in (None, *THOUSANDS):
+            if thousands != sign:
+                kind = Numeric(unit=next(iter(units), None), thousands=thousands, decimal=sign)
+                if all(is_number(text, kind) for text in texts):
+                    return kind
+    return None
+
+
+def _units(text: str) -> list[str]:
+    """Return what might be a unit in a text: what stands before its digits, and behind them."""
+    digits = [place for place, one in enumerate(text) if one in "0123456789"]
+    if not digits:
+        return []
+    before, after = text[: digits[0]].strip("+-()\t" + MINUS + BLANKS), text[digits[-1] + 1 :].strip(".,()\t" + BLANKS)
+    before = before if before.strip(".").isalpha() else before.rstrip(".,")
+    return [one for one in (before, after) if one.strip(".") and not set(one) & set(",+-()")]
+
+
+def is_money(unit: str) -> bool:
+    """Whether a unit is that of a currency, which may stand before a number: other words there make a name of it.
+
+    Examples
+    --------
+    >>> is_money("US$"), is_money("CHF"), is_money("shop")
+    (True, True, False)
+    """
+    return any(category(one) == "Sc" for one in unit) or unit in CURRENCIES
+
+
+def written(kind: Any, decimal: str, thousands: str | None) -> Any:
+    """Return a kind whose numbers are written as all of a source are, where it does not say itself."""
+    if not isinstance(kind, Numeric) or (decimal == "." and thousands is None):
+        return kind
+    own = kind.decimal if kind.decimal != "." else decimal
+    return replace(kind, decimal=own, thousands=kind.thousands or (None if thousands == own else thousands))
 
 
 def checked_schema(schema: Any) -> dict[str, ColumnKind]:
@@ -436,4 +562,5 @@ def _check_value(
         raise Refused(f"must be one of the declared values {values!r}, got {text!r}")
 
 
+WRITTEN = "unit", "thousands", "decimal"  #: parameters of `Numeric`: how numbers that are text are written
 PLAIN = Numeric()

@@ -147,6 +147,7 @@ def from_csv(
     missing: Sequence[str] = (),
     drop_unlabelled: bool = False,
     merge_alike: bool = False,
+    thousands: str | None = None,
 ) -> Stream:
     """Return a stream over the rows of a CSV file, whose first row names the columns.
 
@@ -185,6 +186,8 @@ def from_csv(
     merge_alike : bool, default False
         Whether labels that are the same written differently count as one class, as do values of each Nominal. They
         differ in blanks, capitals, a dot at the end, the form of a number or the Unicode form. False: a warning.
+    thousands : str, optional
+        What stands between the groups of digits of numbers, of the label, too: see `Numeric`, which also takes units.
 
     Raises
     ------
@@ -217,7 +220,7 @@ def from_csv(
     path = Path(path)
     table = read_csv(
         path, label, schema, classes, delimiter, decimal, missing,
-        flag("drop_unlabelled", drop_unlabelled), flag("merge_alike", merge_alike),
+        flag("drop_unlabelled", drop_unlabelled), flag("merge_alike", merge_alike), thousands,
     )  # fmt: skip
     bare = path.with_suffix("") if path.suffix in (".gz", ".bz2", ".xz", ".zip") else path
     return finish(table, name or bare.name.removesuffix(".csv"), shuffle, scale)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import isfinite
 from pathlib import Path
@@ -15,7 +16,18 @@ from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from streams.checks import MANY, Doubtful, Floats, Integers, Label, distinct_names, means_missing, warn
+from streams.checks import (
+    MANY,
+    MISSING,
+    MOST_NAMES,
+    Doubtful,
+    Floats,
+    Integers,
+    Label,
+    distinct_names,
+    means_missing,
+    warn,
+)
 from streams.encoder import Column, Labels, also_in
 from streams.files import check_size, opened
 from streams.schema import (
@@ -25,10 +37,11 @@ from streams.schema import (
     Numeric,
     Refused,
     Skip,
-    check_decimal,
     checked_schema,
     is_number,
     merging,
+    way_to_write,
+    written,
 )
 
 SHOWN = 8  # bad columns that a message describes
@@ -36,6 +49,10 @@ CRUSHED = 0.01  # deviations of a column: if its middle half lies within so few,
 FEWEST = 10  # rows of a column that may be called an identifier
 SEPARATORS = (",", ";", "\t", "|")  # or else a blank
 UNNAMED = ""  # a column of a file that has no name
+FEW = 3  # words in a column of numbers that may mean a missing value
+DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]\s*\d{1,2}:\d{2}.*)?\s*", re.ASCII)
+INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
+ONE_GROUP = re.compile(r"\d{1,3}[,.]\d{3}")  # 1,234: thousands, or decimals?
 
 
 class TableLines(Protocol):
@@ -66,18 +83,48 @@ class Trouble:
     what: str
     remedy: str  #: for a program, after `what`; may be empty
     kind: ColumnKind | None  #: None for the label
-    values: int  #: distinct texts, those beyond `MANY` not counted further
+    values: int  #: distinct texts, those beyond `MOST_NAMES` not counted further
     strange: tuple[str, ...]  #: those that are not finite numbers
     unlabelled: bool = False  #: of the label: whether nothing is wrong with it but that it is missing in rows
 
-    def might_be(self, rows: int) -> str:
-        """Return the kind that would read the column of a file of so many rows, as a program writes it."""
+    def reading(self, rows: int, decimal: str = ".") -> tuple[ColumnKind, str]:
+        """Return the kind that would read the column of a file of so many rows, and what to know of it.
+
+        Nothing is left out but where that says why. Numbers are read as they are written, see `way_to_write`.
+        """
+        said = [text for text in self.strange if not means_missing(text)]
         gaps = tuple(text for text in self.strange if means_missing(text))
-        if len(gaps) == len(self.strange):
-            return "streams.Numeric(fill='median')" if self.values > len(gaps) else "streams.Skip()"
-        if self.values > min(MANY, rows // 2):
-            return "streams.Skip()"
-        return f"streams.Nominal({f'missing={gaps!r}' if gaps else ''})"
+        fill: dict[str, Any] = {"fill": "median"} if gaps else {}
+        if not said:
+            return (Numeric(decimal=decimal, **fill), "") if self.values > len(gaps) else (Skip(), "it holds no value")
+        signs = [text for text in said if not any(map(str.isalnum, text))]
+        one_sign, others = len({text.strip() for text in signs}) == 1, [text for text in said if text not in signs]
+        if not signs or one_sign:
+            how = way_to_write(others, decimal)
+            plain = not others and self.values - len(self.strange) > 0
+            if how is not None or plain:
+                if one_sign:
+                    fill = {"missing": (*gaps, signs[0].strip()), "fill": "median"}
+                how = replace(how or Numeric(decimal=decimal), **fill)
+                return how, _ambiguous(how, others)
+        if all(map(INFINITE.fullmatch, said)):
+            return Skip(), "it holds numbers that are not finite"
+        if all(map(DATE.fullmatch, said)):
+            return Skip(), "it holds dates: make a number of them that means something, such as days since a fixed one"
+        if all(way_to_write([text], decimal) for text in said):
+            return Skip(), "its numbers are written in several ways: mend the file"
+        numbers = self.values - len(self.strange)
+        if numbers > MANY and len(said) <= FEW:
+            words = ", ".join(map(repr, said))
+            known = f"it holds numbers but for {words}, taken as missing values there"
+            return Numeric((*gaps, *said), "median", decimal=decimal), known
+        if self.values <= min(MOST_NAMES, rows // 2):
+            many = f"one feature for each of its {self.values} values" if self.values > MANY else ""
+            return Nominal(missing=gaps or None), many
+        if self.values == rows:
+            return Skip(), "it has another text in each row, as an identifier has"
+        number = f"more than {MOST_NAMES}" if self.values > MOST_NAMES else str(self.values)
+        return Skip(), f"it has {number} different texts in {rows} rows, as names and comments have"
 
 
 class BadColumns(ValueError):
@@ -104,10 +151,45 @@ class BadColumns(ValueError):
 
     def __str__(self) -> str:
         lines = self.lines(lambda trouble: trouble.remedy)
-        if all(type(one.kind) is Numeric and one.remedy.startswith(": declare") for one in self.troubles):
-            each = ", ".join(f"{one.column!r}: {one.might_be(self.rows)}" for one in self.troubles)
-            lines.append(f"add to schema: {{{each}}}")
+        if all(type(one.kind) is Numeric and ": declare" in one.remedy.replace(", or", ":") for one in self.troubles):
+            kinds = {one.column: one.reading(self.rows) for one in self.troubles}
+            lines += to_know(kinds)
+            lines.append(schema_to_add({column: kind for column, (kind, _) in kinds.items()}))
         return "\n".join(lines)
+
+
+def to_know(kinds: Mapping[str, tuple[ColumnKind, str]]) -> list[str]:
+    """Return what to know of kinds that are advised, a line for all columns of which it is the same."""
+    of: dict[tuple[bool, str], list[str]] = {}
+    for column, (kind, known) in kinds.items():
+        if known:
+            of.setdefault((isinstance(kind, Skip), known), []).append(column)
+    return [f"{'left out: ' if skip else ''}{some_of(names)}: {known}" for (skip, known), names in of.items()]
+
+
+def schema_to_add(kinds: Mapping[str, ColumnKind]) -> str:
+    """Return the line of an error that says what to add to a schema, as a program writes it."""
+    return f"add to schema: {{{', '.join(f'{column!r}: {_in_program(kind)}' for column, kind in kinds.items())}}}"
+
+
+def _in_program(kind: ColumnKind) -> str:
+    """Return what a program writes for a kind: without what is so by default."""
+    fields = vars(type(kind))["__dataclass_fields__"]
+    given = {key: getattr(kind, key) for key in fields if getattr(kind, key) != fields[key].default}
+    if given.get("missing") == MISSING:  # as it is with `fill`
+        del given["missing"]
+    return f"streams.{type(kind).__name__}({', '.join(f'{key}={value!r}' for key, value in given.items())})"
+
+
+def _ambiguous(how: Numeric, texts: Sequence[str]) -> str:
+    """Return what to know of a way to write numbers in which another sign might be meant."""
+    if how.thousands not in (",", ".") or not all(map(ONE_GROUP.fullmatch, map(_bare, texts))):
+        return ""
+    return f"where {how.thousands!r} stands before decimals, and not between thousands, say decimal={how.thousands!r}"
+
+
+def _bare(text: str) -> str:
+    return "".join(one for one in text if one in "0123456789.,")
 
 
 class OtherDelimiter(Refused):
@@ -132,17 +214,17 @@ def read_csv(
     missing: Sequence[str] = (),
     drop_unlabelled: bool = False,
     merge_alike: bool = False,
+    thousands: str | None = None,
 ) -> CsvTable:
     """Return the encoded table of a CSV file; parameters as in `from_csv`."""
-    check_decimal(decimal)
-    of_label = Labels.of(classes, drop_unlabelled, merge_alike)
+    of_label = Labels.of(classes, drop_unlabelled, merge_alike, Numeric(decimal=decimal, thousands=thousands))
     for k in of_label.classes or ():
         if not isinstance(k, str):
             raise TypeError(f"classes must be str, as a CSV file holds text, got {k!r}")
     gaps = distinct_names("missing", missing)
     kinds = merging(checked_schema(schema), merge_alike)
     delimiter, names = layout(path, delimiter)
-    columns = _columns(path, names, label, kinds, of_label, decimal, gaps)
+    columns = _columns(path, names, label, kinds, of_label, gaps)
     read = _read(path, columns, delimiter, _parse)
     if read is None or read.bad:
         # Numpy's reader is fast but cannot say where in the file it failed.
@@ -395,7 +477,6 @@ def _columns(
     label: str | int,
     schema: Mapping[str, ColumnKind],
     of_label: Labels,
-    decimal: str,
     gaps: tuple[str, ...],
 ) -> list[Column]:
     named = [name for name in names if name != UNNAMED]
@@ -416,10 +497,10 @@ def _columns(
     for j, name in enumerate(names):
         if name == UNNAMED:
             kinds[j] = _Nothing() if j else _RowName()
-    numeric = [isinstance(kind, Numeric) or (kind is of_label and of_label.numbers) for kind in kinds]
+    how = of_label.written
     return [
-        Column(name, kind, True, decimal == "," and number, gaps)
-        for name, kind, number in zip(names, kinds, numeric, strict=True)
+        Column(name, written(kind, how.decimal, how.thousands), True, gaps)
+        for name, kind in zip(names, kinds, strict=True)
     ]
 
 
@@ -494,13 +575,16 @@ def _troubles(path: Path, read: _ReadCells, lines: Integers) -> BadColumns:
     for j, (first, error) in read.bad.items():
         column, texts, codes = read.columns[j], list(read.texts[j] or ()), read.values[:, j]
         kind, row = column.kind, int(lines[np.argmax(codes == first)])
-        strange = tuple(islice((text for text in texts if not is_number(text, column.comma)), MANY + 1))
+        how = kind if isinstance(kind, Numeric) else kind.written if isinstance(kind, Labels) else PLAIN
+        bare = replace(how, missing=None, fill=None)
+        strange = tuple(islice((text for text in texts if not is_number(text, bare)), MOST_NAMES + 1))
         further, unlabelled = "", False
         if isinstance(kind, Labels) and " is missing" in error.what:
             gaps = [k for k, text in enumerate(texts) if column.gap(text) or kind.lacks(text)]
             further = also_in(lines[np.isin(codes, gaps)][1:].tolist())
             unlabelled = not kind.numbers or all(column.gap(text) or kind.lacks(text) for text in strange)
         declared = None if isinstance(kind, Labels) else kind
-        known = min(len(texts), MANY + 1), tuple(sorted(strange))
+        strange = tuple(sorted({"" if column.gap(text) else text for text in strange}))
+        known = min(len(texts), MOST_NAMES + 1), strange
         troubles.append(Trouble(column.name, row, error.what + further, error.remedy, declared, *known, unlabelled))
     return BadColumns(path, len(lines), sorted(troubles, key=lambda trouble: trouble.row))

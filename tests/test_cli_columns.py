@@ -106,6 +106,7 @@ def test_a_stranger_is_led_to_a_table_that_can_be_read(run):
         "orders.csv, row 2, column 'colour' must be a number, got 'red'",
         "orders.csv, row 3, column 'age' is missing, got 'NA'",
         "orders.csv, row 4, column 'paid' is missing, got ''",
+        "left out: 'id', 'name': it has another text in each row, as an identifier has",
         "try: --skip id --skip name --nominal size --nominal colour --fill age=median --fill paid=median",
     ]
     result = run(*words, *pasted(result.stderr), *QUICK)
@@ -227,7 +228,7 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
         ("a,b,y\n" + "inf,1,n\n,2,p\n-inf,3,n\n" * 3, (), ["must be a finite number, got 'inf'", "try: --skip a"]),
         ("a,b,y\n" + "2024-01-30,1,n\n2024-01-31,2,p\n" * 3, (),
          ["must be a number, got '2024-01-30'", "try: --skip a"]),
-        ("a,y\n1 %,n\n3 %,p\n3 %,n\n4 %,n\n", (), ["must be a number, got '1 %': mend the file, or --skip a"]),
+        ("a,y\n1 %,n\n3 %,p\n3 %,n\n4 %,n\n", (), ["must be a number, got '1 %'\n", "try: --unit a=%"]),
         ('a,y\n1,n\n"3,5",p\n"3,5",n\n?,n\n', (),
          ["got '3,5': where the comma stands before decimals, give", "try: --decimal , --fill a=median"]),
         ("a,y\n1,n\n2,\n", (), ["row 3, column 'y' is the label and is missing, got ''", "try: --drop-unlabelled"]),
@@ -252,7 +253,10 @@ def test_what_is_wrong_with_the_file(run, tmp_path, text, words, said):
         assert part in result.stderr
     if said[-1].startswith("try: "):
         assert result.stderr.endswith(f"\n{said[-1]}\n")
-        assert len(result.stderr.splitlines()) == 2
+        # A column that is left out has a line that says why.
+        left_out = result.stderr.splitlines()[1:-1]
+        assert len(left_out) == ("--skip" in said[-1])
+        assert all(line.startswith("left out: 'a") for line in left_out)
     else:
         assert len(result.stderr.splitlines()) == 1
 
@@ -459,7 +463,10 @@ def test_a_point_among_decimal_commas_is_mended_in_the_file(tmp_path):
     path.write_text(COMMAS.replace("1,1", "1.1"))
     with pytest.raises(click.ClickException) as caught:
         told("--label", "kind", "--delimiter", ";", "--skip", "row", "--decimal", ",").open(str(path), None)
-    assert caught.value.message.endswith("and no point, got '1.1': mend the file, or --skip width\ntry: --skip width")
+    assert caught.value.message.endswith(
+        "and no point, got '1.1'\n"
+        "left out: 'width': its numbers are written in several ways: mend the file\ntry: --skip width"
+    )
 
 
 def test_a_number_as_label_with_a_decimal_comma_advises_the_option(tmp_path):

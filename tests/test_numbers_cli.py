@@ -106,7 +106,7 @@ def test_a_live_source_of_numbers(messages):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": 1, "y": "3"}', "y must be a finite number, as labels are declared to be numbers, got '3'"),
+        ('{"id": 1, "y": "three"}', "y must be a finite number, as labels are declared to be numbers, got 'three'"),
         ('{"id": 1, "y": true}', "y must be a finite number"),
         ('{"id": 1, "y": 1e999}', "y must be a finite number"),
         ('{"id": 0, "y": 1e101}', "y must be a finite number of size at most"),

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.parameters import class_codes, is_number
+from venn.parameters import class_codes, is_number, python_value
 from venn.prediction import Floats, Label
 from venn.saved import Saved, saved
 
@@ -104,9 +104,9 @@ class Classes(LabelSpace):
     def encode(self, y: Any) -> int:
         """Return the position of a label, or raise ValueError if there is no such label."""
         try:
-            return self._codes[y]
+            return self._codes[y if type(y) is str else python_value(y)]
         except (KeyError, TypeError):
-            raise ValueError(f"y must be one of the classes {list(self.labels)!r}, got {y!r}") from None
+            raise ValueError(f"y must be one of the classes {list(self.labels)!r}, got {python_value(y)!r}") from None
 
     def encode_many(self, labels: Sequence[Any]) -> NDArray[np.int64]:
         """Return (n,) positions of labels, or say which one is unknown."""
@@ -128,7 +128,7 @@ class Classes(LabelSpace):
     @property
     def header(self) -> dict[str, Any]:
         """The labels as JSON values that read back as the same labels."""
-        return {CLASSES: [_plain(label) for label in self.labels]}
+        return {CLASSES: [_written(label) for label in self.labels]}
 
 
 @saved
@@ -152,7 +152,7 @@ class Real(LabelSpace, Saved):
 
     def encode(self, y: Any) -> float:
         """Return a number as a float, or raise ValueError if it is not a number, not finite, or too large."""
-        number = y.item() if isinstance(y, np.generic) or (isinstance(y, np.ndarray) and y.ndim == 0) else y
+        number = y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else python_value(y)
         # Written so that NaN fails.
         if not is_number(number) or not abs(number) <= LARGEST:
             raise ValueError(f"y must be a finite number of size at most {LARGEST:g}, got {y!r}")
@@ -210,11 +210,10 @@ def read_labels(header: Mapping[str, Any]) -> LabelSpace:
     labels = header.get(CLASSES)
     if not isinstance(labels, list):
         raise ValueError(f"its header has {labels!r} as {CLASSES}")
-    return Classes([_plain(label) for label in labels], least=1)
+    return Classes([_written(label) for label in labels], least=1)
 
 
-def _plain(label: Label) -> str | int | float | bool:
-    plain = label.item() if isinstance(label, np.generic) else label
-    if not isinstance(plain, str | int | float | bool):
+def _written(label: Label) -> str | int | float | bool:
+    if not isinstance(label, str | int | float | bool):
         raise TypeError(f"classes must be str, int, float or bool to be saved, got {label!r}")
-    return plain
+    return label

@@ -43,7 +43,7 @@ def class_codes(classes: Any, least: int = 2) -> dict[Hashable, int]:
     codes: dict[Hashable, int] = {}
     keys: dict[str, Hashable] = {}
     try:
-        labels = list(classes)
+        labels = [python_value(label) for label in classes]
         hash(tuple(labels))
     except TypeError as error:
         raise TypeError(f"classes must be a sequence of hashable labels, got {classes!r}") from error
@@ -73,11 +73,24 @@ def spelled(label: Any) -> str:
     >>> spelled("no"), spelled(1), spelled(True)
     ('no', '1', 'true')
     """
-    return (
-        label
-        if isinstance(label, str)
-        else json.dumps(label.item() if isinstance(label, np.generic) else label, default=str)
-    )
+    return label if isinstance(label, str) else json.dumps(python_value(label), default=str)
+
+
+def python_value(value: Any) -> Any:
+    """Return a scalar of numpy or pyarrow as Python's own value, anything else as it is.
+
+    Two ways to write one label must not make two models, nor two journals. Times of numpy stay: Python has none as
+    fine.
+
+    Examples
+    --------
+    >>> python_value(np.str_("up")), python_value(np.int64(3)), python_value(np.bool_(True)), python_value("up")
+    ('up', 3, True, 'up')
+    """
+    if isinstance(value, np.generic):
+        return value.item() if value.dtype.kind in "biufU" else value
+    # A list of a column of Arrow's holds such scalars.
+    return value.as_py() if type(value).__module__ == "pyarrow.lib" and hasattr(value, "as_py") else value
 
 
 def is_number(value: Any) -> bool:

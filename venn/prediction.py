@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, Se
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.parameters import Parameters, array_of, flag, is_number, members, real_array, spelled, with_methods
+from venn.parameters import (
+    Parameters,
+    array_of,
+    flag,
+    is_number,
+    members,
+    python_value,
+    real_array,
+    spelled,
+    with_methods,
+)
 from venn.saved import component, saved
 
 __all__ = [
@@ -420,7 +430,7 @@ class Forecast(OneOfProbabilities):
     guaranteed, numbers = NOTHING, "proba"
 
     def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:
-        self.classes = members("classes", classes, "labels")
+        self.classes = tuple(map(python_value, members("classes", classes, "labels")))
         self.proba = distributions("proba", proba, (len(self.classes),))
 
     def __repr__(self) -> str:
@@ -506,7 +516,7 @@ class Multiprobability(OneOfProbabilities, SaysRows[float]):
         category_class: int | None = None,
         guaranteed: str | None = None,
     ) -> None:
-        self.classes = members("classes", classes, "labels")
+        self.classes = tuple(map(python_value, members("classes", classes, "labels")))
         self.probabilities = distributions("probabilities", probabilities, (len(self.classes),) * 2)
         self.rule: Rule = RowMean() if rule is None else checked_rule("rule", rule)
         self.category_class = category_class
@@ -578,7 +588,7 @@ class ClassIntervals(OneOfProbabilities, SaysPairs[float]):
     guaranteed, numbers = EACH_CLASS, "pairs"
 
     def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
-        self.classes = members("classes", classes, "labels")
+        self.classes = tuple(map(python_value, members("classes", classes, "labels")))
         clean = _numbers("pairs", pairs, (len(self.classes), 2))
         # Written so that NaN fails.
         if not (clean.min() >= 0 and clean.max() <= 1):
@@ -636,7 +646,7 @@ class GroupIntervals(ClassIntervals):
     guaranteed, numbers = EACH_GROUP, "values"
 
     def __init__(self, values: Floats, classes: Sequence[Label]) -> None:
-        labels = members("classes", classes, "labels")
+        labels = tuple(map(python_value, members("classes", classes, "labels")))
         clean = _numbers("values", values, (len(labels), 2))
         if not np.isfinite(clean).all():
             raise ValueError(f"values must be finite, got {values!r}")
@@ -704,7 +714,7 @@ class PredictionSet(One, SaysSets[float]):
     def __init__(
         self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True, guaranteed: str | None = None
     ) -> None:
-        self.classes = members("classes", classes, "labels")
+        self.classes = tuple(map(python_value, members("classes", classes, "labels")))
         if len(self.classes) < 2:
             raise ValueError(f"classes must hold at least 2 labels, got {classes!r}")
         given = array_of(p_values)

@@ -12,7 +12,7 @@ import numpy as np
 from venn.machines.machine import check_names
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outlook
-from venn.parameters import flag, has_methods, is_number, number
+from venn.parameters import flag, has_methods, is_number, number, python_value
 from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
 from venn.predictors.learning import Predictor, names_among
 from venn.turns import TakesTurns
@@ -476,7 +476,7 @@ def checked_labels(classes: Any) -> tuple[Label, ...]:
 
 def _label(y: Any) -> Label:
     """Return a label as a Python object, or say what is wrong with it."""
-    label: Label = y.item() if isinstance(y, np.generic) else y
+    label: Label = python_value(y)
     if not isinstance(label, Hashable):
         raise TypeError(f"y must be a hashable label, got {y!r}")
     try:

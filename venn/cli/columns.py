@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,22 +13,17 @@ import numpy as np
 from msgspec.structs import replace
 
 import streams
-from streams.checks import MANY, MISSING, means_missing
+from streams.checks import MISSING, means_missing
 from streams.encoder import BadValue
 from streams.messages import Unnamed
-from streams.schema import DECIMAL_COMMA, WITH_COMMA, Refused, is_number
-from streams.tables import BadColumns, OtherDelimiter, Trouble, read_header, some_of
+from streams.schema import Refused, missing_texts, way_to_write
+from streams.tables import DATE, INFINITE, BadColumns, OtherDelimiter, Trouble, read_header, some_of, to_know
 from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.numbers import holds_numbers
 from venn.cli.options import Config, SourceTable
 
-DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]\s*\d{1,2}:\d{2}.*)?\s*", re.ASCII)
-PERCENT = re.compile(r"\s*[+-]?[\d.,]+\s*%\s*", re.ASCII)
-
-# 1,234 and 1,234,567: these are hardly decimals.
-THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+\s*", re.ASCII)
 ROUNDS = 6  # how often the file is read to find the options it needs
-REPEATED = ("nominal", "ordinal", "skip", "fill")
+REPEATED = ("nominal", "ordinal", "skip", "fill", "unit")
 
 
 @dataclass(frozen=True)
@@ -40,11 +34,11 @@ class Columns:
 
     def __post_init__(self) -> None:
         source, kinds = self.config.source, dict[str, str]()
-        for key in ("nominal", "ordinal", "skip", "fill"):
+        for key in REPEATED:
             for column in getattr(source, key) or ():
                 if column == source.label:
                     raise click.UsageError(f"{self.where(key)} must not name {column!r}, which is the label")
-                if column in kinds:
+                if column in kinds and {key, kinds[column]} != {"fill", "unit"}:
                     raise click.UsageError(
                         f"{self.where(key)} must not name {column!r}, which {self.where(kinds[column])} names"
                     )
@@ -75,7 +69,7 @@ class Columns:
         except Refused as error:
             raise click.ClickException(f"{error.what}: give a number with --fill, or use --skip") from None
         except ValueError as error:
-            needed = None if self.config.source.decimal == "," else self._needed(data, ",")[0]
+            needed = self._best(data, True)
             if needed is None:
                 raise
             raise click.ClickException(f"{error}\ntry: {' '.join(needed.written())}") from None
@@ -96,11 +90,12 @@ class Columns:
                     raise click.ClickException(f"{self.where(key)} must name a column of {data}, got {column!r}{near}")
         numbers, gaps = source.numbers, source.missing_texts or ()
         if numbers is None:
-            numbers = holds_numbers(path, source.label, source.delimiter, source.decimal, gaps)
+            how = streams.Numeric(decimal=source.decimal, thousands=source.thousands)
+            numbers = holds_numbers(path, source.label, source.delimiter, how, gaps)
         return streams.from_csv(
             data, source.label, schema=self.schema(), shuffle=shuffle, delimiter=source.delimiter,
             decimal=source.decimal, scale=whole, classes="numbers" if numbers else None, missing=gaps,
-            drop_unlabelled=source.drop_unlabelled, merge_alike=source.merge_alike,
+            drop_unlabelled=source.drop_unlabelled, merge_alike=source.merge_alike, thousands=source.thousands,
         )  # fmt: skip
 
     def schema(self) -> dict[str, Any]:
@@ -110,16 +105,18 @@ class Columns:
             schema[column] = streams.Nominal(missing=MISSING) if values is None else streams.Nominal(values)
         schema |= {column: streams.Ordinal(values or ()) for column, values in (source.ordinal or {}).items()}
         schema |= {column: streams.Skip() for column in source.skip or ()}
-        filled: Mapping[str, Any] = source.fill or {}
-        return schema | {column: streams.Numeric(fill=fill) for column, fill in filled.items()}
+        filled, units = dict[str, Any](source.fill or {}), source.unit or {}
+        for column in (*filled, *units):
+            schema[column] = streams.Numeric(fill=filled.get(column), unit=units.get(column))
+        return schema
 
     def _advice(self, data: str, error: OtherDelimiter | BadColumns) -> str:
         """Return what is wrong with the file and, last, all options that would read it."""
         lines = [error.what] if isinstance(error, OtherDelimiter) else self._lines(error)
         needed = self._best(data)
         if needed is not None:
-            if isinstance(error, OtherDelimiter):  # its columns, which the options name, were not seen until now
-                lines += needed.lines
+            # Its columns, which the options name, were not seen until now.
+            lines += needed.lines if isinstance(error, OtherDelimiter) else needed.known
             lines.append(f"try: {' '.join(needed.written())}")
         return "\n".join(lines)
 
@@ -139,12 +136,10 @@ class Columns:
             return f"add it to {self.where('nominal')}, or name the column without values"
         if column in (source.ordinal or {}):
             return f"add it to {self.where('ordinal')} in its place, or give --nominal {in_shell(column)} instead"
-        option = " ".join(Needed({}, {column: self._option(trouble, rows)}).written())
+        kind, _ = trouble.reading(rows, source.decimal)
         if column in (source.fill or {}):
-            return f"instead of {self.where('fill')} give {option}"
-        if commas:
-            return self._decimals(option)
-        return f"mend the file, or {option}" if self._almost_numbers(trouble) else ""
+            return f"instead of {self.where('fill')} give {' '.join(Needed({}, {column: _options(kind)}).written())}"
+        return self._decimals(f"--skip {in_shell(column)}") if commas else ""
 
     def _decimals(self, instead: str) -> str:
         return f"where the comma stands before decimals, give {self.where('decimal')} ,; else {instead}"
@@ -164,7 +159,7 @@ class Columns:
             needed = one._best(path)
         except (click.ClickException, OSError):
             return []
-        if needed is None:
+        if needed is None or "missing_texts" in needed.added:  # which is of files read whole
             return []
         final = needed.source(one.config.source)
         with warnings.catch_warnings():
@@ -177,10 +172,11 @@ class Columns:
                 gaps = [""] if "" in found and len(found) > 1 else []  # a gap is a value, and the last: as in A,B,
                 found = [text for text in found if text or not gaps] + gaps
                 typed = all(map(_typeable, found[: len(found) - len(gaps)]))
-                columns[column] = ("nominal", _listed(found)) if typed else ("skip", None)
+                columns[column] = {"nominal": _listed(found)} if typed else {"skip": None}
         for column, fill in (final.fill or {}).items():
             if fill == "median":
-                columns[column] = ("fill", f"{np.median(stream.X[:, stream.features.index(column)]):.6g}")
+                known = f"{np.median(stream.X[:, stream.features.index(column)]):.6g}"
+                columns[column] = {**columns.get(column, {}), "fill": known}
         labels: dict[str, Any] = {} if stream.classes else {"numbers": True}
         if stream.classes:
             if not all(map(_typeable, stream.classes)):
@@ -189,10 +185,10 @@ class Columns:
         layout = {key: value for key, value in needed.added.items() if key != "drop_unlabelled"}
         return Needed({**layout, **labels}, columns).written()
 
-    def _best(self, data: str) -> Needed | None:
+    def _best(self, data: str, commas: bool = False) -> Needed | None:
         """Return the options with which the file is read and most columns are kept; None if it needs more."""
-        needed, commas = self._needed(data, self.config.source.decimal)
-        if commas and self.config.source.decimal == ".":
+        needed, found = self._needed(data, self.config.source.decimal)
+        if (found or commas) and self.config.source.decimal == ".":
             other, _ = self._needed(data, ",")
             if other is not None and (needed is None or other.left_out < needed.left_out):
                 return other
@@ -205,7 +201,8 @@ class Columns:
         """
         given = self.config.source
         added: dict[str, Any] = {} if decimal == given.decimal else {"decimal": decimal}
-        columns: dict[str, tuple[str, Any]] = {}
+        columns: dict[str, dict[str, Any]] = {}
+        advised: dict[str, tuple[Any, str]] = {}
         named = {column for key in REPEATED for column in getattr(given, key) or ()}
         commas, lines = False, list[str]()
         for _ in range(ROUNDS):
@@ -218,22 +215,33 @@ class Columns:
                 added["delimiter"] = error.delimiter
                 continue
             except BadColumns as error:
-                commas = commas or any(map(_has_commas, error.troubles))
                 lines += trial._lines(error)
                 for trouble in error.troubles:
+                    column = trouble.column
                     if trouble.kind is None:
-                        if not trouble.unlabelled:
+                        how = None if trouble.unlabelled else way_to_write(trouble.strange, decimal)
+                        commas = commas or _has_commas(trouble)
+                        if trouble.unlabelled:
+                            added["drop_unlabelled"] = True
+                        elif how is None or how.unit is not None or not self._thousands(how, decimal, added):
                             return None, commas
-                        added["drop_unlabelled"] = True
-                    elif trouble.column in named or not trouble.column:
+                        continue
+                    if column in named or not column:
                         return None, commas
-                    else:
-                        again = trouble.column in columns
-                        if not again and (gap := trial._gap(trouble, error.rows)):
-                            added["missing_texts"] = (*added.get("missing_texts", given.missing_texts or ()), gap)
-                            columns[trouble.column] = "fill", "median"
-                            continue
-                        columns[trouble.column] = ("skip", None) if again else trial._option(trouble, error.rows)
+                    kind, known = trouble.reading(error.rows, decimal)
+                    if isinstance(kind, streams.Numeric):
+                        commas = commas or kind.decimal == ","
+                        if column in columns or not self._thousands(kind, decimal, added):
+                            kind, known = streams.Skip(), "its numbers are written in several ways: mend the file"
+                        for text in missing_texts(kind):
+                            if not means_missing(text):
+                                texts = added.get("missing_texts", given.missing_texts or ())
+                                added["missing_texts"] = tuple(dict.fromkeys((*texts, text)))
+                    if "=" in column and isinstance(kind, streams.Nominal):
+                        # It would be taken for a column with values.
+                        kind, known = streams.Skip(), "an option cannot take words of a column with = in its name"
+                    columns[column], advised[column] = _options(kind), (kind, known)
+                columns = {column: options for column, options in columns.items() if options}
                 continue
             except click.UsageError:
                 if given.label is not None:  # else more is asked once it is known
@@ -242,32 +250,30 @@ class Columns:
                 return None, commas
             except ValueError:  # as of a label that is a number with a comma: each text would be a class
                 return None, True
-            return Needed(added, columns, tuple(lines)), commas
+            return Needed(added, columns, tuple(lines), tuple(to_know(advised))), commas
         return None, commas
 
-    def _option(self, trouble: Trouble, rows: int) -> tuple[str, Any]:
-        """Return the key that reads a column that does not hold only numbers, and its value for this column."""
-        column, strange = trouble.column, trouble.strange
-        if all(map(self._is_missing, strange)):
-            return ("fill", "median") if trouble.values > len(strange) else ("skip", None)
-        # A name with = would be taken for a column with values.
-        words = trouble.values <= min(MANY, rows // 2) and not self._almost_numbers(trouble)
-        said = [text for text in strange if not self._is_missing(text)]
-        return ("nominal" if words and "=" not in column and not _no_words(said) else "skip", None)
+    def _thousands(self, how: streams.Numeric, decimal: str, added: dict[str, Any]) -> bool:
+        """Whether numbers are written as those of the other columns; takes over their sign between thousands."""
+        ours = added.get("thousands", self.config.source.thousands)
+        if how.decimal != decimal or (ours is not None and how.thousands not in (None, ours)):
+            return False
+        if how.thousands is not None:
+            added["thousands"] = how.thousands
+        return True
 
-    def _gap(self, trouble: Trouble, rows: int) -> str:
-        """Return the one text in a column of numbers that is none, if it is a sign for a missing value, such as -."""
-        said = [text.strip() for text in trouble.strange if not self._is_missing(text)]
-        numbers = trouble.values > max(len(trouble.strange), min(MANY, rows // 2))
-        return said[0] if numbers and len(said) == 1 and not any(map(str.isalnum, said[0])) else ""
 
-    def _is_missing(self, text: str) -> bool:
-        return means_missing(text) or text.strip() in (self.config.source.missing_texts or ())
+def _of_source(kind: Any) -> dict[str, Any]:
+    """Return the keys that say of all numbers of a source how those of a kind are written."""
+    keys = ("decimal", "thousands") if isinstance(kind, streams.Numeric) else ()
+    return {key: getattr(kind, key) for key in keys if getattr(kind, key) != getattr(streams.Numeric, key)}
 
-    def _almost_numbers(self, trouble: Trouble) -> bool:
-        """Whether a column would hold numbers without its commas, points and signs of percent."""
-        numbers = [text for text in trouble.strange if not self._is_missing(text)]
-        return bool(numbers) and all(map(_almost_number, numbers))
+
+def _options(kind: Any) -> dict[str, Any]:
+    """Return the keys that describe a column of a kind, with their values for it."""
+    if isinstance(kind, streams.Numeric):
+        return {key: getattr(kind, key) for key in ("unit", "fill") if getattr(kind, key) is not None}
+    return {"skip" if isinstance(kind, streams.Skip) else "nominal": None}
 
 
 @dataclass(frozen=True)
@@ -275,20 +281,22 @@ class Needed:
     """Options that a file needs beside those given: keys with their values, and columns with a key and its value."""
 
     added: Mapping[str, Any]
-    columns: Mapping[str, tuple[str, Any]]
+    columns: Mapping[str, Mapping[str, Any]]
     lines: tuple[str, ...] = ()  #: what is wrong with the columns
+    known: tuple[str, ...] = ()  #: what to know of what these options do to them
 
     @property
     def left_out(self) -> int:
         """Number of columns that are left out."""
-        return sum(key == "skip" for key, _ in self.columns.values())
+        return sum("skip" in options for options in self.columns.values())
 
     def source(self, given: SourceTable) -> SourceTable:
         """Return the keys of the source with these beside them."""
         tables: dict[str, Any] = {}
-        for column, (key, value) in self.columns.items():
-            held = tables.get(key, getattr(given, key) or (() if key == "skip" else {}))
-            tables[key] = (*held, column) if key == "skip" else {**held, column: value}
+        for column, options in self.columns.items():
+            for key, value in options.items():
+                held = tables.get(key, getattr(given, key) or (() if key == "skip" else {}))
+                tables[key] = (*held, column) if key == "skip" else {**held, column: value}
         return replace(given, **self.added, **tables)
 
     def written(self) -> list[str]:
@@ -299,8 +307,9 @@ class Needed:
             if value is not True:
                 value = value if isinstance(value, str) else _listed(value)
                 words.append("tab" if value == "\t" else in_shell(value))
-        for column, (key, value) in self.columns.items():
-            words += [f"--{key}", in_shell(column if value is None else f"{column}={value}")]
+        for column, options in self.columns.items():
+            for key, value in options.items():
+                words += [f"--{key}", in_shell(column if value is None else f"{column}={value}")]
         return words
 
 
@@ -315,20 +324,9 @@ def _typeable(text: Any) -> bool:
 
 
 def _has_commas(trouble: Trouble) -> bool:
-    """Whether the numbers of a column seem to have a comma before their decimals, and not one for thousands."""
-    texts = [text for text in trouble.strange if not means_missing(text)]
-    return bool(texts) and all(map(DECIMAL_COMMA.fullmatch, texts)) and not all(map(THOUSANDS.fullmatch, texts))
-
-
-def _no_words(texts: Sequence[str]) -> bool:
-    """Whether texts that are not numbers are no values of a nominal column: infinite, or dates, of which more come."""
-    infinite = all(text.strip().lstrip("+-").lower() in ("inf", "infinity") for text in texts)
-    return infinite or all(map(DATE.fullmatch, texts))
-
-
-def _almost_number(text: str) -> bool:
-    """Whether a text that was refused is a number to a reader; one with a point is refused among decimal commas."""
-    return bool(WITH_COMMA.fullmatch(text) or PERCENT.fullmatch(text)) or is_number(text)
+    """Whether the numbers of a column have a comma before their decimals, and not one for thousands."""
+    how = way_to_write([text for text in trouble.strange if not means_missing(text)])
+    return how is not None and how.decimal == ","
 
 
 def live_advice(error: streams.BadMessage) -> str:
@@ -348,6 +346,9 @@ def live_advice(error: streams.BadMessage) -> str:
     options = [f"--skip {column}"]
     if not isinstance(bad.kind, streams.Numeric):
         options.insert(0, f'--config with a file in which "" is among the values of {bad.feature!r}')
-    elif "=" not in bad.feature and not _almost_number(text) and not _no_words([text]):  # = would begin the values
+    elif (how := way_to_write([text])) is not None:
+        words = Needed(_of_source(how), {bad.feature: _options(how)}).written()
+        options = [" ".join(words), *options] if words else options
+    elif "=" not in bad.feature and not DATE.fullmatch(text) and not INFINITE.fullmatch(text):  # = begins the values
         options.insert(0, f"--fill {column}=NUMBER" if missing else f"--nominal {column}=VALUE,VALUE")
     return f"{str(error).removesuffix(bad.remedy)}: {', or '.join(options)}"

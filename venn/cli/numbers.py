@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from streams.checks import means_missing
-from streams.schema import is_number, with_point
+from streams.schema import PLAIN, Numeric, is_number
 from streams.tables import column_texts
 from venn.cli.predictors import FORECASTER, LAST_TRAINING
 from venn.predictors.adaptive import AdaptiveIntervals
@@ -33,6 +34,7 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
 }
 INDUCTIVE = ("inductive_distribution", "inductive_adaptive_intervals")
 WINDOWED = ("distribution", "intervals")  # what stands on a window: a forecaster does not forget
+ZEROS = re.compile(r"\s*[+-]?0\d", re.ASCII)  # how codes begin
 MOST_CLASSES = 50  # whole numbers: as many are still taken for names of classes
 
 
@@ -49,19 +51,20 @@ def with_adaptive(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*names, beside]))
 
 
-def holds_numbers(path: Path, label: str, delimiter: str, decimal: str = ".", missing: Sequence[str] = ()) -> bool:
-    """Whether a column of a CSV file is one of numbers rather than of classes.
+def holds_numbers(path: Path, label: str, delimiter: str, how: Numeric = PLAIN, missing: Sequence[str] = ()) -> bool:
+    """Whether a column of a CSV file is one of numbers, written in this way, rather than of classes.
 
-    It is if all fields that are not missing are finite numbers, and some are not whole, or more than 50 differ.
+    It is if all fields that are not missing are finite numbers, and some are not whole, or more than 50 differ. 007 is
+    the name of a class.
     """
     seen: set[str] = set()
     whole = True
     for text in column_texts(path, label, delimiter):
         if text in seen or means_missing(text) or text.strip() in missing:
             continue
-        if not is_number(text, decimal == ","):
+        if not is_number(text, how) or ZEROS.match(text):
             return False
-        number = float(with_point(text) if decimal == "," else text)
+        number = how.read(text)
         if len(seen) <= MOST_CLASSES:
             seen.add(text)
         whole = whole and number.is_integer()

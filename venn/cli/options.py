@@ -21,6 +21,7 @@ from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, type_info
 from msgspec.structs import asdict, fields
 
 from streams.checks import MISSING, same_text
+from streams.schema import THOUSANDS, Numeric
 from venn.cli.errors import did_you_mean
 from venn.cli.numbers import MOST_CLASSES
 from venn.cli.numbers import PREDICTORS as OF_NUMBERS
@@ -242,6 +243,12 @@ def _read_fill(text: str) -> tuple[str, float | str]:
     return convert(column, Text), convert(read_number(value), Fill)
 
 
+def _read_unit(text: str) -> tuple[str, str]:
+    column, _, unit = text.rpartition("=")
+    Numeric(unit=convert(unit, Text))
+    return convert(column, Text), unit
+
+
 def _values(found: Any) -> dict[str, tuple[str, ...] | None]:
     """Take a table of columns with their values, of which one may be the empty field, or a list of columns alone."""
     if isinstance(found, tuple):
@@ -259,6 +266,11 @@ def _command(found: str | tuple[str, ...]) -> tuple[str, ...]:
 def _address(url: str) -> str:
     Webhook(url)
     return url
+
+
+def _thousands(sign: str) -> str:
+    require(sign in THOUSANDS)
+    return sign
 
 
 def _delimiter(text: str) -> str:
@@ -318,6 +330,10 @@ Fills = Annotated[Mapping[str, float | str], OptionForm(
     "a table from column to median or a finite number", lambda texts: by_column(texts, _read_fill), None,
     "COLUMN=median|NUMBER", dict[Text, Fill],
     "COLUMN=median or COLUMN=NUMBER, each column once (of words, --nominal COLUMN takes a gap as one more)", True)]
+Units = Annotated[Mapping[str, str], OptionForm(
+    "a table from column to its unit", lambda texts: by_column(texts, _read_unit), None, "COLUMN=UNIT",
+    dict[Text, Text], "COLUMN=UNIT, each column once", True)]
+Thousands = Annotated[Text, OptionForm(f"one of {' '.join(THOUSANDS)} or a blank", str, _thousands, "SIGN")]
 Settings = Annotated[Mapping[str, str | int | float | bool], OptionForm("a table of settings", metavar="")]
 Scale = Annotated[Mapping[str, tuple[float, ...]], OptionForm(
     "a table of mean and deviation, lists of as many numbers, the latter > 0", None, _affine, "", Affine)]
@@ -370,8 +386,11 @@ class SourceTable(OptionTable, frozen=True, kw_only=True):
         "A column of words with an order, from low to high; repeatable.", of=f"{LIVE} file")] = None
     skip: Annotated[Columns | None, Option("A column to leave out, repeatable.", of=f"{LIVE} file")] = None
     fill: Annotated[Fills | None, Option(
-        f"A column of numbers, and what replaces missing ones: empty fields and {', '.join(MISSING[1:])}; the median "
-        "only in a file that is read whole; repeatable.", of=f"{LIVE} file")] = None
+        f"A column of numbers, and what replaces missing ones: empty fields, {', '.join(MISSING[1:7])} and the like; "
+        "the median only in a file that is read whole; repeatable.", of=f"{LIVE} file")] = None
+    unit: Annotated[Units | None, Option(
+        "A column of numbers with a unit, or a currency, before or behind them, or %, which is left out; repeatable.",
+        of=f"{LIVE} file")] = None
     missing_texts: Annotated[Texts | None, Option(
         "Further texts that mean a missing value in a CSV file, as the empty field does.", of="file")] = None
     drop_unlabelled: Annotated[bool, Option("Leave out rows of a CSV file whose label is missing.", of="file")] = False
@@ -380,6 +399,8 @@ class SourceTable(OptionTable, frozen=True, kw_only=True):
         "capitals, a dot at the end, the form of a number or the Unicode form.", of="file")] = False
     delimiter: Annotated[Delimiter, Option("Separator of CSV fields, or tab.", of="csv file")] = ","
     decimal: Annotated[Literal[".", ","], Option("What stands before decimals in CSV.", of="csv file")] = "."
+    thousands: Annotated[Thousands | None, Option(
+        "What stands between groups of digits in CSV; a blank is any.", of="csv file")] = None
     scaling: Annotated[Scale | None, Option("Scale of the encoded features, known beforehand.", RUN, of=LIVE)] = None
     end: Annotated[bool, Option("Stop at the end of the file.", RUN, of="jsonl csv")] = False
     group: Annotated[Text | None, Option(

@@ -104,9 +104,20 @@ def _live(config: Config, kind: str, path: str) -> SourcePlace:
     else:
         source = streams.CSVRows(
             path, given.label, id=given.id, follow=not given.end, delimiter=given.delimiter,
-            decimal=given.decimal, **common,
+            decimal=given.decimal, thousands=given.thousands, **common,
         )  # fmt: skip
-    settings = ("features", "nominal", "ordinal", "skip", "fill", "merge_alike", "decimal", "scaling")
+    settings = (
+        "features",
+        "nominal",
+        "ordinal",
+        "skip",
+        "fill",
+        "merge_alike",
+        "decimal",
+        "thousands",
+        "unit",
+        "scaling",
+    )
     columns = ", ".join(f"{name}={getattr(given, name)!r}" for name in settings if name in config.given("source"))
     return SourcePlace(source, True, given.classes or (), _width(given), _features(given), "", handlers, columns)
 

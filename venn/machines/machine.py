@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from venn._compiled.ranks import all_finite
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
-from venn.parameters import REAL, TRUTH, positive, with_methods
+from venn.parameters import REAL, TRUTH, positive, python_value, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
 
 # --------------------------------------------------------------------------------------------------------------- checks
@@ -26,9 +26,9 @@ ENCODE = "encode text first, or give a fitted pipeline that does so: FrozenScore
 def code_of(y: Any, codes: dict[Label, int]) -> int:
     """Return the class code of label `y`, or say what it must be."""
     try:
-        return codes[y]
+        return codes[y if type(y) is str else python_value(y)]
     except (KeyError, TypeError):
-        raise ValueError(f"y must be one of the classes {list(codes)!r}, got {y!r}") from None
+        raise ValueError(f"y must be one of the classes {list(codes)!r}, got {python_value(y)!r}") from None
 
 
 def check_code(j: Any, c: int) -> None:

@@ -25,7 +25,7 @@ ROUNDING = 1e-12  # of means: a rate that is no farther outside a band lies in i
 
 def plain_labels(name: str, classes: Sequence[Label]) -> tuple[Label, ...]:
     """Return labels as Python objects, with the same repr and JSON wherever they come from; or refuse them."""
-    return tuple(label.item() if isinstance(label, np.generic) else label for label in codes_of(classes))
+    return tuple(codes_of(classes))
 
 
 @component
