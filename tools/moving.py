@@ -84,7 +84,7 @@ def follow(kind: str, scratch: Path, folder: Path, events: list[Any]) -> Iterato
         # No checkpoint after the first: whatever was learned is learned again.
         runs = [venn.Online(predictor, monitors, Journal(folder / "run.db", every=10**9))]
     else:
-        shard = venn.Shards(folder, forecaster, 1, every=10**9).own(0)
+        shard = venn.scale.Shards(folder, forecaster, 1, every=10**9).own(0)
         runs = [shard.online(f"key {k}") for k in range(KEYS)]
     for event in events[sum(one.asked + one.answered for one in runs) :]:
         online = runs[event.id % len(runs)]
