@@ -22,6 +22,7 @@ from test_numbers_contract import SUBJECTS
 
 import venn
 from venn import turns
+from venn.online import checkpoint
 from venn.predictors import Predictor
 from venn.saved import same_content
 from venn.turns import TakesTurns, turn_of
@@ -483,3 +484,81 @@ def test_a_forked_process_waits_for_no_thread_that_it_lacks(work):
     wanted = [lost, lost] if work == "teach" else ["PredictionSet", "JournalError: a run must be asked by the process"]
     assert all(told.startswith(start) for told, start in zip(in_child, wanted, strict=True)), in_child
     assert [said(call) for call in calls] == ["PredictionSet", "dict"]
+
+
+COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda model: pickle.loads(pickle.dumps(model)), "copy": copy.copy}
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_copy_is_made_between_two_steps(how, monkeypatch):
+    """Whoever teaches while the kernel of the first machine is copied must wait: the second one would know more."""
+    machines = [venn.LeastSquaresSVM(venn.RBF(0.5), 10.0, CLASSES) for _ in range(2)]
+    model = taught(venn.Panel(**{f"p{k}": venn.Conformal(one) for k, one in enumerate(machines)}), [(X[0], Y[0])])
+    begun, learned = threading.Event(), threading.Event()
+    taken = venn.RBF.__reduce_ex__
+
+    def slowly(kernel, protocol):
+        begun.set()
+        learned.wait(0.05)
+        return taken(kernel, protocol)
+
+    def teach():
+        begun.wait(60)
+        model.learn_one(X[1], Y[1])
+        learned.set()
+
+    monkeypatch.setattr(venn.RBF, "__reduce_ex__", slowly)
+    thread = threading.Thread(target=teach, daemon=True)
+    thread.start()
+    twin = COPIES[how](model)
+    begun.set()
+    thread.join(60)
+    if how == "copy":
+        assert [twin[name] for name in twin] == [model[name] for name in model]
+    else:
+        assert [one.machine.n for one in twin.values()] == [1, 1]
+    assert model["p0"].machine.n == 2
+
+
+@pytest.mark.parametrize("how", ["deepcopy", "pickle"])
+def test_copies_made_while_another_thread_teaches_are_states_of_one_thread(how):
+    def fresh():
+        machine = squares()
+        return venn.Panel(venn=venn.TransductiveVenn(machine), sets=venn.Conformal(machine))
+
+    alone, states = fresh(), [bytes(checkpoint.pack(fresh()))]
+    for x, y in zip(X, Y, strict=True):
+        alone.learn_one(x, y)
+        states.append(bytes(checkpoint.pack(alone)))
+    model, ended = fresh(), threading.Event()
+
+    def teach():
+        taught(model, zip(X, Y, strict=True))
+        ended.set()
+
+    def take():
+        found = [COPIES[how](model)]
+        while not ended.is_set():
+            found.append(COPIES[how](model))
+        return found
+
+    for one in together(teach, take)[1]:
+        assert bytes(checkpoint.pack(one)) in states
+        assert one["venn"].machine is one["sets"].machine
+
+
+def test_two_predictors_that_are_pickled_together_share_their_machine_beside_other_threads():
+    machine = squares()
+    both = [venn.TransductiveVenn(machine), venn.Conformal(machine)]
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait, args=(60,))
+    thread.start()
+    try:
+        twins = pickle.loads(pickle.dumps(both))
+        both[0].learn_one(X[0], Y[0])
+        later = pickle.loads(pickle.dumps(both))
+    finally:
+        end.set()
+        thread.join()
+    assert twins[0].machine is twins[1].machine
+    assert (twins[0].machine.n, later[0].machine.n, later[1].machine is later[0].machine) == (0, 1, True)

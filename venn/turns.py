@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import cache, update_wrapper
 from inspect import Parameter, getattr_static, signature
-from threading import RLock
+from threading import RLock, active_count
 from types import FunctionType
 from typing import Any, ClassVar, NoReturn
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary, ref
 
 #: Calls that take turns, in all classes below and in their subclasses.
 ASKING = frozenset((
@@ -28,11 +29,12 @@ LEARNING = frozenset((
 class Turn(type(RLock())):  # type: ignore[misc]
     """A lock which the thread that holds it may take again. It is no state: a copy of it is another one, and free."""
 
-    __slots__ = ("changing", "holders", "into")
+    __slots__ = ("changing", "copies", "holders", "into")
 
     def __init__(self) -> None:
         super().__init__()
         self.changing = False  # whether what was learned is being changed
+        self.copies: tuple[tuple[Any, Any], ...] = ()  # what pickles have copied since the last change, and the copies
         self.into: Turn | None = None  # what has taken its place
         self.holders: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by identity
         _turns.add(self)
@@ -106,9 +108,88 @@ class TakesTurns:
         """Return what is read or taught in a call: all of it has one turn."""
         return ()
 
+    # A copy waits for its turn, for whoever teaches meanwhile would tear it in two. A pickler takes an object apart bit
+    # by bit, and says nothing at the end: where there are other threads it gets a copy of its own.
+
+    def __copy__(self) -> Any:
+        with turn_of(self):
+            return _again(self._taken_apart(PROTOCOL), self, None)
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        with turn_of(self):
+            twin = _again(self._taken_apart(PROTOCOL), self, memo)
+        if COPIED in memo:
+            memo[COPIED].append((self, twin))
+        return twin
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if active_count() > 1 and type(getattr(self, "_turn", None)) is not Unshared:
+            return _copied(self)._taken_apart(protocol)
+        return self._taken_apart(protocol)
+
+    def _taken_apart(self, protocol: Any) -> Any:
+        """Return what copies are made of: see `object.__reduce_ex__`."""
+        return super().__reduce_ex__(protocol)
+
     def __getstate__(self) -> Any:
         state = super().__getstate__()
         return {name: v for name, v in state.items() if name != "_turn"} if isinstance(state, dict) else state
+
+
+PROTOCOL = 4
+COPIED = "copied"  # in the memory of a deep copy, whose other keys are numbers: the objects that take turns, and copies
+
+
+class Unshared:
+    """The turn of a copy that a pickler alone has: there is nothing to wait for."""
+
+    into, changing, copies = None, False, ()
+
+    def __init__(self) -> None:
+        self.holders: dict[int, Any] = {}
+
+    def _is_owned(self) -> bool:
+        return True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _copied(thing: Any) -> Any:
+    """Return a copy for a pickler; two objects that share a third one have copies that share one."""
+    with turn_of(thing):
+        turn, made = thing._turn, []
+        memo: dict[Any, Any] = {COPIED: made}
+        for one, twin in turn.copies:
+            if one() is not None and twin() is not None:
+                memo[id(one())] = twin()
+        found = deepcopy(thing, memo)
+        for _, twin in made:
+            object.__setattr__(twin, "_turn", Unshared())
+        turn.copies = (*turn.copies, *((ref(one), ref(twin)) for one, twin in made))
+        return found
+
+
+def _again(parts: Any, thing: Any, memo: dict[Any, Any] | None) -> Any:
+    """Return an object made again of what `__reduce_ex__` returns, or of deep copies of that."""
+    make, given, state = (*parts, None)[:3]
+    if memo is not None:
+        given = deepcopy(given, memo)
+    twin = make(*given)
+    if memo is not None:
+        memo[id(thing)] = twin
+        state = deepcopy(state, memo)
+    if state is not None and hasattr(twin, "__setstate__"):
+        twin.__setstate__(state)
+    elif state is not None:
+        plain, slots = state if isinstance(state, tuple) else (state, None)
+        vars(twin).update(plain or {})
+        for name, value in (slots or {}).items():
+            object.__setattr__(twin, name, value)
+    return twin
 
 
 def in_turn(call: FunctionType, learns: bool) -> Any:
@@ -139,7 +220,7 @@ def _waiting(given: str, thing: str, passed: str, learns: bool) -> Callable[...,
     """Return what makes such methods of calls with these parameters, one of them the object, passed on so."""
     body = f"return call_({passed})"
     if learns:
-        body = f"""before_, turn_.changing = turn_.changing, True
+        body = f"""before_, turn_.changing, turn_.copies = turn_.changing, True, ()
                     try:
                         {body}
                     finally:
@@ -189,10 +270,10 @@ def turn_of(*things: Any) -> Iterator[None]:
 
     Examples
     --------
-    >>> import copy, venn
+    >>> import venn
     >>> model = venn.Forecaster(["no", "yes"])
     >>> with turn_of(model):  # nobody teaches it meanwhile
-    ...     twin = copy.deepcopy(model)
+    ...     said, n = model.predict_one([0.5]), model.n
     """
     sharing = [thing for thing in things if isinstance(thing, TakesTurns)]
     while True:

@@ -223,7 +223,7 @@ class HoldsPredictor(TakesTurns):
             state["_packed"] = checkpoint.pack(predictor), checkpoint.models(predictor)
         return state
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def _taken_apart(self, protocol: Any) -> Any:
         """Return what pickle and copies keep, which takes predictors of your own as well."""
         state = cast(dict[str, Any], super().__getstate__()).copy()
         return object.__new__, (type(self),), state

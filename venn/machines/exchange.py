@@ -15,14 +15,12 @@ Below are a batch solve, where both the path and block pivoting fail, and the ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotri, dpotrs, dpstrf
-from threadpoolctl import ThreadpoolController
 
 from venn._compiled.buffers import Objects, Solved
 from venn._compiled.margin import certify, worst_residual
@@ -31,6 +29,7 @@ from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS, SOLVED
 from venn._compiled.rows import add_rows
 from venn._compiled.solvers import bias_interval, descend, inner_products, judge, resolution, scores_from, send_to_ends
 from venn.machines.machine import NotConverged
+from venn.machines.threads import one_thread
 from venn.prediction import Floats, Integers
 
 ROUNDS = 30
@@ -87,16 +86,6 @@ class Solution(NamedTuple):
     score: Floats
     state: NDArray[np.int8]
     violation: float
-
-
-@cache
-def _controller() -> Any:
-    return ThreadpoolController()
-
-
-def one_thread() -> Any:
-    """Return a context in which linear algebra runs in one thread: with small matrices, more threads only collide."""
-    return _controller().limit(limits=1, user_api="blas")
 
 
 @np.errstate(invalid="ignore")  # an infinite end less a coefficient like it

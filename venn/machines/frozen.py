@@ -7,12 +7,11 @@ import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from venn._compiled.ranks import all_finite
 from venn._compiled.rows import sparse_linear_scores
@@ -29,6 +28,7 @@ from venn.machines.tables import (
     unwrapped,
     with_text,
 )
+from venn.machines.threads import asked, one_thread
 from venn.machines.trees import FlatTrees
 from venn.parameters import class_codes, flag, has_methods, optional
 from venn.prediction import Floats, Integers, Label
@@ -286,7 +286,6 @@ class FrozenScorer(Saved):
         self._linear = self._linear_map()
         self.missing = self._linear is None
         self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
-        self._threads: Any = None  # made when the estimator's libraries are loaded
         self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
 
     @property
@@ -466,9 +465,7 @@ class FrozenScorer(Saved):
         if self._answers.trees is not None or not self.row_by_row or len(block) > FEW:
             return self._values(block)
         # Several threads wait for each other longer than a few rows take, milliseconds where the cores are busy.
-        if self._threads is None:
-            self._threads = ThreadpoolController()
-        with self._threads.limit(limits=1, user_api="openmp"):
+        with one_thread(blas=False):
             return self._values(block)
 
     def _values(self, block: ObjectRows) -> Floats:
@@ -531,7 +528,7 @@ class Answers:
         if isinstance(rows, np.ndarray) and self.trees is not None:
             with suppress(ValueError):
                 return self.trees.answer(method, rows)
-        ask = getattr(self._estimator, method)
+        ask = partial(asked, getattr(self._estimator, method))
         if isinstance(rows, TableRows):
             return np.asarray(self._of_text(ask, rows), np.float64)
         given = rows.tocsr() if isinstance(rows, SparseRows) else rows

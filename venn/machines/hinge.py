@@ -26,13 +26,12 @@ from venn.machines.exchange import (
     margin_from_states,
     move_masses,
     move_one,
-    one_thread,
 )
 from venn.machines.hinge_hypotheses import HingeBuffers, HingeQuestion, Listing, OneVsAllHypotheses, Spans, mirrored
 from venn.machines.kernels import proximities
 from venn.machines.machine import Bag, NotConverged
 from venn.machines.store import Content, ObjectStore, StoreWeighing, all_one
-from venn.machines.threads import side_by_side
+from venn.machines.threads import one_thread, side_by_side
 from venn.parameters import integer
 from venn.prediction import Floats, Integers, Label
 from venn.saved import component, held_float, own, param, state

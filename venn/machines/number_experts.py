@@ -7,12 +7,13 @@ from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from threadpoolctl import threadpool_limits
+from scipy.linalg import cho_factor, cho_solve, cholesky
+from scipy.linalg.lapack import dtrtri
 
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.stack import FARTHEST, dense
+from venn.machines.threads import one_thread
 from venn.machines.trees import FlatTrees
 from venn.prediction import Floats, Integers
 from venn.saved import Saved, component, held_codes, held_finite, held_float, held_rows, own, param
@@ -106,7 +107,7 @@ class QuantileForest(Saved):
             # Trees ask nothing where all differ by little beside 1, as labels far from 0 would in other units.
             apart = labels[order] - np.median(labels)
             unit = float(np.abs(apart).max()) or 1.0
-            with threadpool_limits(1), warnings.catch_warnings():
+            with one_thread(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 woods = RandomForestRegressor(TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=0)
                 woods.fit(placed, apart / unit)
@@ -151,10 +152,11 @@ class QuantileForest(Saved):
 # A Gaussian process with a width for each column, fitted to examples at once.
 
 TRIED, MOST = 250, 1000  # latest examples by which widths are chosen, and that count in forecasts
-STEPS = 25  # of the search for widths: each fit goes on from the last one's
+STEPS = 50  # of the search for widths: each fit goes on from the last one's. With 25 some had not come to an end
 USUAL = 1.6  # usual width, times the root of the number of columns; usual noise is .5
 APART = 1.5, 1.0  # how far around the usual, in logarithms, a width and the two heights lie
 JITTER = 1e-6  # of the height: noise at least
+DIGITS = 3  # of the logarithms that are found: later ones are others on other machines
 
 
 @component
@@ -206,13 +208,14 @@ class Process(Saved):
                 raise ValueError(f"{name} must be > 0, got {getattr(self, name)!r}")
         if not (self.widths > 0).all():
             raise ValueError(f"widths must be > 0, got {self.widths!r}")
-        with threadpool_limits(1):
+        with one_thread():
             try:
-                factor = cho_factor(_covered(_kernel(self.rows, self.height), self.height, self.noise), lower=True)
+                factor = cholesky(_covered(_kernel(self.rows, self.height), self.height, self.noise), lower=True)
             except np.linalg.LinAlgError as error:
                 raise ValueError(f"rows must have a kernel that can be solved for: {error}") from error
-            self._inverse = cho_solve(factor, np.eye(len(self.rows)))
-        self._solution = np.einsum("ij,j->i", self._inverse, self.targets)
+            # Of the factor: with an inverse of the kernel variances near 0 lose half of their digits.
+            self._inverse = np.ascontiguousarray(dtrtri(factor, lower=1)[0])
+        self._solution = np.einsum("ij,i->j", self._inverse, np.einsum("ij,j->i", self._inverse, self.targets))
 
     @property
     def features(self) -> int:
@@ -239,12 +242,12 @@ class Process(Saved):
             usual = np.append(np.full(d, np.log(USUAL * np.sqrt(d))), np.log([1.0, 0.5]))
             apart = np.append(np.full(d, APART[0]), np.full(2, APART[1]))
             start = usual if last is None else np.log(np.append(last.widths, [last.height, last.noise]))
-            with threadpool_limits(1):
+            with one_thread():
                 found = minimize(
                     cost, start, (rows[-TRIED:], targets[-TRIED:], usual, apart), "L-BFGS-B", jac=True,
                     options={"maxiter": STEPS}
                 ).x  # fmt: skip
-            *widths, height, noise = np.exp(found)
+            *widths, height, noise = np.exp(np.round(found, DIGITS))
             widths = np.array(widths)
             kept = slice(-MOST, None)
             return cls(
@@ -258,7 +261,8 @@ class Process(Saved):
         found = np.empty((len(rows), 2))
         for i, one in enumerate(self._scale.place(dense(rows), FARTHEST) / self.widths):
             k = self.height**2 * np.exp(-0.5 * ((self.rows - one) ** 2).sum(axis=1))
-            explained = float(np.einsum("i,i->", k, np.einsum("ij,j->i", self._inverse, k)))
+            parts = np.einsum("ij,j->i", self._inverse, k)
+            explained = float(np.einsum("i,i->", parts, parts))
             left = self.height**2 + self.noise**2 - explained
             mean = float(np.einsum("i,i->", k, self._solution))
             found[i] = mean, np.sqrt(max(left, self.noise**2))

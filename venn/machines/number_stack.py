@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from threadpoolctl import threadpool_limits
 
 from venn._compiled.rows import landmark_scores
 from venn.labels import Real
@@ -16,6 +15,7 @@ from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.stack import FARTHEST, BaseStack, RowByRow, dense, kernel_rows
+from venn.machines.threads import one_thread
 from venn.machines.trees import FlatTrees
 from venn.parameters import integer
 from venn.prediction import Floats
@@ -108,8 +108,11 @@ class NumberFit(RowByRow):
         NumberFit, (n,) offsets, (n,) spreads
             As of the method `around`.
         """
+        import sklearn.ensemble  # noqa: F401  # before its threads are told: they are its trees'
+
         try:
-            return cls._fitted(X, labels, landmarks)
+            with one_thread():
+                return cls._fitted(X, labels, landmarks)
         except (ValueError, np.linalg.LinAlgError) as error:
             raise NotConverged(f"the stack must be fitted to {len(X)} examples: {error}") from error
 
@@ -119,7 +122,7 @@ class NumberFit(RowByRow):
         peak = float(np.abs(labels - center).max()) or 1.0  # squares of shares neither overflow nor vanish
         unit = float(np.sqrt(np.mean(((labels - center) / peak) ** 2)) * peak) or 1.0
         targets, placed = (labels - center) / unit, scale.place(X, FARTHEST)
-        with threadpool_limits(1), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few examples: some in no tree's rest
             forest, boosted, unseen, shares = _trees(placed, targets)
         few, first = slice(0, min(landmarks, TRIED)), slice(0, landmarks)
@@ -132,7 +135,7 @@ class NumberFit(RowByRow):
         )
         if len(X) > landmarks:
             off = np.append(off, left[landmarks:] - made._kernel(placed[landmarks:]))
-        with threadpool_limits(1), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             spreads = made._spread_by(placed, np.abs(off))
         return made, center + unit * (unseen @ weights), unit * spreads

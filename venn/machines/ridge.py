@@ -14,6 +14,7 @@ from venn._compiled import distribution
 from venn._compiled import ridge as compiled
 from venn.machines.machine import NotConverged, doubled, grown
 from venn.machines.store import Content, KernelRows, ObjectStore, check_row, same
+from venn.machines.threads import one_thread
 from venn.prediction import Floats
 from venn.saved import checked_keys, held_finite, held_float, held_int
 
@@ -470,15 +471,17 @@ class RidgeSystem:
         s.sweep = np.zeros((4, self.room))
         weights = WEIGHTS[np.arange(n) % WEIGHTS.size] if self.solution.sweep is None else self.solution.sweep[0, :n]
         lengths = np.sqrt(np.maximum(M.diagonal(), 0.0))
-        s.sweep[:, :n] = weights, M @ weights, lengths, np.maximum.accumulate(lengths)
-        M[np.diag_indices(n)] += ridge[:n]
-        try:
-            lower = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
-        except np.linalg.LinAlgError as error:
-            raise NotConverged(
-                f"kernel must be positive semidefinite with a ridge of {ridge[:n].min():.3g}, got {kernel!r}: {error}"
-            ) from error
-        lower, _ = dtrtri(lower, lower=1, overwrite_c=1)
+        with one_thread():
+            s.sweep[:, :n] = weights, M @ weights, lengths, np.maximum.accumulate(lengths)
+            M[np.diag_indices(n)] += ridge[:n]
+            try:
+                lower = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+            except np.linalg.LinAlgError as error:
+                raise NotConverged(
+                    f"kernel must be positive semidefinite with a ridge of {ridge[:n].min():.3g}, got {kernel!r}: "
+                    f"{error}"
+                ) from error
+            lower, _ = dtrtri(lower, lower=1, overwrite_c=1)
         compiled.packed(lower, s.factor, s.diagonal)
         compiled.one_pass(s.factor, n, np.ones(n), s.sums)
         for target, solution in zip(self.targets, s.solutions, strict=True):

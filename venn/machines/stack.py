@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from threadpoolctl import threadpool_limits
 
 from venn._compiled.mixture import pool_loss
 from venn._compiled.rows import landmark_scores
@@ -20,6 +19,7 @@ from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.sparse import SparseRows
+from venn.machines.threads import one_thread
 from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance, integer, optional
 from venn.prediction import Floats, Integers
@@ -225,7 +225,7 @@ class Learners(RowByRow):
         boosting = HistGradientBoostingClassifier(max_iter=rounds, random_state=0)
         linear = LogisticRegression(max_iter=300)
         placed = scale.place(X, FARTHEST)  # to trees the same, but for numbers that 32 bits do not hold
-        with threadpool_limits(1), warnings.catch_warnings():
+        with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few examples: some in no tree's rest, a search that has not ended
             if forest:
                 woods.fit(placed, codes)
@@ -474,9 +474,10 @@ class Fit(RowByRow):
         columns = np.ascontiguousarray(learners.place(X[first]).T)
         targets = np.where(codes[first, None] == np.arange(c), 1.0, -1.0)
         gram = kernel_rows(columns, columns.T)
-        coefficients, bases, left_out = zip(*[ridge(gram, targets, 1 / C) for C in PENALTIES], strict=True)
-        logs = np.concatenate([logarithms(said), np.array(left_out)[:, part]]).swapaxes(0, 1)
-        powers, biases = fitted_pool(np.ascontiguousarray(logs), codes[part], np.array(START), RIDGE)
+        with one_thread():
+            coefficients, bases, left_out = zip(*[ridge(gram, targets, 1 / C) for C in PENALTIES], strict=True)
+            logs = np.concatenate([logarithms(said), np.array(left_out)[:, part]]).swapaxes(0, 1)
+            powers, biases = fitted_pool(np.ascontiguousarray(logs), codes[part], np.array(START), RIDGE)
         powers[:KINDS][learners.powers == 0] = 0.0
         arrays = np.array(coefficients).swapaxes(1, 2), np.array(bases)
         return cls(learners, columns, np.ascontiguousarray(arrays[0]), arrays[1], powers, biases)

@@ -1,14 +1,18 @@
-"""Work in parallel on threads: for compiled loops, which release Python's global lock."""
+"""Which threads work: several, for compiled loops, which release Python's global lock, or one, in fits."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
-from threading import Condition, Lock
-from typing import Generic, TypeVar
+from threading import Condition, Lock, get_ident
+from typing import Any, Generic, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -124,10 +128,75 @@ def _call(help: Callable[[], None], count: int, threads: int) -> None:
             pass  # the caller does all the work
 
 
+# ----------------------------------------------------------------------------------------------------------- one thread
+# In libraries that begin threads by themselves: OpenBLAS and the like, and OpenMP in scikit-learn and other scorers.
+
+_controllers: dict[int, Any] = {}  # by the number of loaded modules: a new one may have brought a library
+_limiting = Lock()
+_within = 0  # threads in `one_thread`
+_undo: Any = None  # gives the libraries back the threads that they had before the first of these
+
+
+@contextmanager
+def one_thread(blas: bool = True) -> Iterator[None]:
+    """Let linear algebra and OpenMP have one thread, around a fit or a factorization that answers rest on.
+
+    The last bits of sums depend on how many threads share the work. And threads that wait for each other where the
+    cores are busy take seconds for what one does in milliseconds. What a fit needs must be imported before: only
+    libraries that are loaded are told. It takes some 20 microseconds, and milliseconds after an import; without `blas`,
+    where there is no linear algebra, half of that.
+    """
+    global _within, _undo
+    with _limiting:
+        controller = _controllers.get(len(sys.modules))
+        if controller is None:
+            _controllers.clear()
+            controller = _controllers[len(sys.modules)] = ThreadpoolController()
+        _within += blas
+        if blas and _within == 1:
+            _undo = controller.limit(limits=1, user_api="blas")
+    own = controller.limit(limits=1, user_api="openmp")  # these count for the thread that asks
+    try:
+        yield
+    finally:
+        own.restore_original_limits()
+        with _limiting:  # another thread may be in the midst of a fit
+            _within -= blas
+            if blas and _within == 0:
+                _undo.restore_original_limits()
+
+
+_orphan: int | None = None  # the thread that this process was forked by
+_helper: ThreadPoolExecutor | None = None
+
+
+def asked(call: Callable[[Any], Result], given: Any) -> Result:
+    """Return what a foreign estimator's method answers, also in a process that was forked.
+
+    If the thread that forked had begun OpenMP's threads, these are not there any more, and GNU's library waits for them
+    for ever. A thread that is new in this process begins its own, if one is not enough.
+    """
+    global _helper
+    if _orphan is None or get_ident() != _orphan:
+        return call(given)
+    if _helper is None:
+        _helper = ThreadPoolExecutor(1, "venn")
+    return _helper.submit(copy_context().run, _alone, call, given).result()
+
+
+def _alone(call: Callable[[Any], Result], given: Any) -> Result:
+    with one_thread():
+        return call(given)
+
+
 def _forked() -> None:
     """Forget the pools: a forked process has none of their threads."""
-    global _lock
-    _lock = Lock()
+    global _lock, _limiting, _within, _orphan, _helper
+    _lock, _limiting = Lock(), Lock()
+    if _within:  # of threads that are gone
+        _within = 0
+        _undo.restore_original_limits()
+    _orphan, _helper = get_ident(), None
     _pools.clear()
 
 

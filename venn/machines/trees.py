@@ -21,6 +21,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from venn._compiled.rows import NODE, tree_sums
+from venn.machines.threads import one_thread
 from venn.parameters import flag, one_of
 from venn.prediction import Floats, Integers
 from venn.saved import Saved, component, held_array, held_codes, held_finite, held_rows, own, param
@@ -302,7 +303,7 @@ class FlatTrees(Saved):
         try:
             trees = cls(**found)
             rows = trees._rows_to_try()
-            with warnings.catch_warnings():
+            with one_thread(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # rows without names
                 try:
                     near = trees._answers_as(estimator, rows)

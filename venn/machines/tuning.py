@@ -16,6 +16,7 @@ from venn.machines.kernels import RBF, Kernel, checked_kernel, fitted_to
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import clean_object, code_of
 from venn.machines.sparse import clean_sparse, is_sparse
+from venn.machines.threads import one_thread
 from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, component, param
@@ -202,10 +203,11 @@ def tune(
     for done, kernel in enumerate(candidates):
         if progress is not None:
             progress(done, len(candidates))
-        values, vectors = eigh(gram(kernel, X), check_finite=False)
-        for C in tried:
-            scores = leave_one_out(np.maximum(values, 0.0), vectors, y, len(codes), C)
-            trials.append(Trial(kernel, C, *quality(scores, y)))
+        with one_thread():
+            values, vectors = eigh(gram(kernel, X), check_finite=False)
+            for C in tried:
+                scores = leave_one_out(np.maximum(values, 0.0), vectors, y, len(codes), C)
+                trials.append(Trial(kernel, C, *quality(scores, y)))
     if progress is not None:
         progress(len(candidates), len(candidates))
     return Tuning(trials, examples, tuple(codes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from math import log, prod
+from math import inf, log, prod
 from struct import Struct
 from typing import Any, ClassVar, NamedTuple
 
@@ -177,6 +177,36 @@ class Kind(ABC):
     def known(self, prediction: Any) -> tuple[Any, ...]:
         """Return what is kept of a prediction beside its arrays."""
         return ()
+
+    def apart(self, one: Any, other: Any) -> float:
+        """Return how far the numbers of two kept predictions are apart, where the largest is 1.
+
+        It is infinite where they differ in more: in size, or in what they choose.
+        """
+        (chosen, numbers), (chosen_too, others) = map(self._read, (one, other))
+        if chosen != chosen_too:
+            return inf
+        off = ~((numbers == others) | (np.isnan(numbers) & np.isnan(others)))
+        if not off.any():
+            return 0.0
+        if not np.isfinite(numbers[off] - others[off]).all():
+            return inf
+        return float(np.abs(numbers - others)[off].max() / np.abs(numbers[np.isfinite(numbers)]).max())
+
+    def _read(self, prediction: Any) -> tuple[list[Any], Floats]:
+        """Return of a kept prediction what is equal or not, and the numbers that rounding may change."""
+        chosen, numbers = [self.chosen(prediction)], []
+        for value in self.known(prediction):
+            (numbers if isinstance(value, float) else chosen).append(value)
+        for name, kind in self.arrays:
+            array = np.ascontiguousarray(getattr(prediction, name), kind)
+            chosen.append(array.shape if kind == NUMBER else array.tobytes())
+            numbers += array.ravel().tolist() if kind == NUMBER else []
+        return chosen, np.array(numbers, np.float64)
+
+    def chosen(self, prediction: Any) -> Any:
+        """Return what a prediction chooses by its numbers."""
+        return prediction.index
 
     def made(self, *kept: Any) -> Prediction:
         """Return the prediction of its arrays, the labels and what was kept beside them, or raise ValueError."""

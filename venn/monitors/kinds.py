@@ -282,6 +282,10 @@ class SetKind(ErrorKind):
         """Return whether the p-values are smoothed, plus 2 where the error rate is a long-run one."""
         return (int(prediction.smoothed) + 2 * (prediction.guaranteed == LONG_RUN),)
 
+    def chosen(self, prediction: PredictionSet) -> Any:
+        """Return the least strange label, and the sets."""
+        return prediction.index, [prediction.set(level) for level in LEVELS]
+
     def made(self, *kept: Any) -> PredictionSet:
         """Return the prediction of these p-values."""
         p_values, labels, known = kept

@@ -102,6 +102,9 @@ class NumberKind(ErrorKind):
         """All columns."""
         return COLUMNS
 
+    def chosen(self, prediction: Any) -> None:
+        """Return None: all that a number prediction chooses is rounded."""
+
     # ------------------------------------------------------------------ scoring
 
     def breadth(self, space: LabelSpace) -> int:

@@ -632,6 +632,10 @@ class Journal:
             what = f"it ends after event {end.events}, and event {self.events} was written"
             raise chain.damage(self.path, what, end)
 
+    def alarms(self) -> list[tuple[str, int, int]]:
+        """Return what rang, which of its alarms it was, and at which step."""
+        return list(self._run("SELECT predictor, number, step FROM alarms"))
+
     def found(self, id: int | str) -> Found | None:
         """Return the question with this id and its outcome; None if there is none."""
         row = self._run(

@@ -41,8 +41,9 @@ class Online(TakesTurns):
 
     Any number of questions may wait; answers come in any order or never. Examples are learned in the order of the
     answers. With a journal the process may be killed at any moment: made again with the same parameters and the same
-    journal, it continues where it was, to the last bit. If the source of events then starts again from the beginning,
-    `follow(events, again=True)` skips what the journal holds.
+    journal, it continues where it was, to the last bit. On another machine, where numbers are rounded otherwise, it
+    goes on as well, and says so once, if what it predicts agrees to nine digits. If the source of events then starts
+    again from the beginning, `follow(events, again=True)` skips what the journal holds.
 
     What is valid when labels come late. Each single prediction is valid when it is made, on exchangeable data, if
     *which* examples are labelled, and when, does not depend on their objects and labels: the labelled examples and the
@@ -90,6 +91,9 @@ class Online(TakesTurns):
         For each predictor, curves of its predictions as they were made, without evidence.
     asked, answered, expired : int
         Numbers of questions, answers, and questions given up.
+    rounded : int
+        How many questions, among those that a restart asked again, have predictions in the journal that differ from
+        those of this process in the last digits: another machine or another library had made them.
 
     Raises
     ------
@@ -187,6 +191,11 @@ class Online(TakesTurns):
         return self._run.expired
 
     @property
+    def rounded(self) -> int:
+        """Number of questions after the checkpoint whose predictions in the journal are rounded otherwise here."""
+        return self._run.rounded
+
+    @property
     def classes(self) -> tuple[Label, ...]:
         """Labels in class order."""
         return self.panel.classes
@@ -199,7 +208,8 @@ class Online(TakesTurns):
     def __repr__(self) -> str:
         return (
             f"Online({', '.join(self.panel)}: {self.asked} asked, {self.answered} answered, "
-            f"{len(self.pending)} pending{f', {self.expired} expired' if self.expired else ''})"
+            f"{len(self.pending)} pending{f', {self.expired} expired' if self.expired else ''}"
+            f"{f', {self.rounded} rounded otherwise' if self.rounded else ''})"
         )
 
     def _repr_html_(self) -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from venn.monitors.alarms import Alarm
+from venn.monitors.kinds import kind_of
 from venn.online import checkpoint
 from venn.online.chain import AnswerRow, ChainPlace, QuestionRow, decode, decode_object, encode
 from venn.online.journal import Journal, JournalError
 from venn.online.run import REFUSALS, Run, Rung, Waiting
+from venn.prediction import Prediction
 from venn.saved import described
 from venn.show.view import figures_of
 
@@ -54,6 +58,20 @@ class Bulletin:
     def ring(self, step: int, now: float, rung: list[Rung]) -> None:
         """Record the alarms of a step."""
         self._alarms += [(name, number, step, now, alarm) for name, number, alarm in rung]
+
+    def compare(self, journal: Journal) -> None:
+        """Raise unless the alarms so far, not yet written, are those of the journal: they depend on rounded numbers."""
+        rung = [(name, number, step) for name, number, step, _, _ in self._alarms]
+        there = set(journal.alarms())
+        numbers = {(name, number) for name, number, _ in there}
+        other = [one for one in rung if one[:2] in numbers and one not in there]
+        other += [one for one in there if one[1] > self._run.rings.get(one[0], 0)]
+        if other:
+            name, number, step = min(other, key=lambda one: one[2])
+            raise JournalError(
+                f"{journal.path} must hold the alarms that its predictions ring here, which are rounded otherwise, and "
+                f"alarm {number} of {name}, at step {step}, differs"
+            )
 
     def due(self) -> bool:
         """Whether there is something to write."""
@@ -140,6 +158,8 @@ class Trying:
 
 log = logging.getLogger("venn")
 
+NEAR = 1e-9  # how far apart predictions may be, where the largest of their numbers is 1
+
 
 def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
     """Bring a run that has seen nothing to the state that its journal describes.
@@ -164,8 +184,15 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
     ids = {waiting.event: id for id, waiting in run.waiting.items()}
     reached = journal.checksum_at(run.events, run.answered)
     assert reached is not None  # it was compared with that of the checkpoint
+    farthest = 0.0
     for event in journal.after(ChainPlace(run.asked, run.answered, run.expired, reached)):
-        happen_again(run, journal, bulletin, event, ids)
+        farthest = max(farthest, happen_again(run, journal, bulletin, event, ids))
+    if run.rounded:
+        bulletin.compare(journal)
+        log.warning(
+            "%s: %d predictions are rounded otherwise here, by %.1g at most, as another machine, library or number of "
+            "threads does it: the run goes on, and what was said stands", journal.path, run.rounded, farthest
+        )  # fmt: skip
 
 
 def _take(run: Run, journal: Journal, file: Path, models: list[Any]) -> None:
@@ -196,14 +223,21 @@ def _read(run: Run, question: QuestionRow, number: int) -> Waiting:
 
 def happen_again(
     run: Run, journal: Journal, bulletin: Bulletin, event: QuestionRow | AnswerRow, ids: dict[int, int | str]
-) -> None:
-    """Repeat an event of the journal; `ids` are those of the waiting questions, by event."""
+) -> float:
+    """Repeat an event of the journal; `ids` are those of the waiting questions, by event.
+
+    Return how far its predictions are from those that are made here.
+    """
     if event.event != run.events + 1:
         raise JournalError(f"{journal.path} must hold every event, and {run.events + 1} is missing")
     if isinstance(event, QuestionRow):
         waiting = _read(run, event, run.asked + 1)
-        # This proves that nothing has changed: the same question gets the same answer.
-        if encode(run.panel.predict_one(waiting.x)) != event.predictions:
+        # This proves that nothing has changed: the same question gets the same answer, but for rounding. What was said
+        # stands, so that later checksums and the curves of what was said do not depend on where the run goes on.
+        found = encode(run.panel.predict_one(waiting.x))
+        off = 0.0 if found == event.predictions else _apart(run, waiting.predictions, found)
+        run.rounded += off > 0
+        if off > NEAR:
             raise JournalError(
                 f"{journal.path} must hold the predictions of this program with these parameters, and at event "
                 f"{event.event} holds another one. If another version of venn wrote it, go on with that one; or keep "
@@ -211,7 +245,7 @@ def happen_again(
             )
         ids[event.event] = event.id
         bulletin.ring(run.answered + 1, time.time(), run.ask(event.id, waiting, event.time))
-        return
+        return off
     if event.question not in ids:
         raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")
     id = ids.pop(event.question)
@@ -219,8 +253,18 @@ def happen_again(
         before = len(run.rung)
         run.give_up(id, event.time)
         bulletin.ring(run.answered + 1, time.time(), run.rung[before:])
-        return
+        return 0.0
     waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
     noted = run.note(waiting, y)
     rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, noted)
     bulletin.note(time.time(), rung)
+    return 0.0
+
+
+def _apart(run: Run, said: Mapping[str, Prediction], found: bytes) -> float:
+    """Return how far predictions are from the bytes of others, at most over the predictors."""
+    others = decode(found, tuple(run.panel), run.panel.space)
+    kinds = {name: kind_of(one) for name, one in said.items()}
+    if any(kind_of(others[name]) is not kind for name, kind in kinds.items()):
+        return math.inf
+    return max(kind.apart(said[name], others[name]) for name, kind in kinds.items())

@@ -65,6 +65,10 @@ class Run:
         The waiting questions by id, oldest first.
     mark : float
         Time of the last event.
+    rings : dict of str to int
+        By name of what rings, the number of its alarms.
+    rounded : int
+        Predictions of the journal that are rounded otherwise here, found when the run went on.
     """
 
     def __init__(self, panel: Panel, monitor: Any, labels: Lot | None = None) -> None:
@@ -79,8 +83,9 @@ class Run:
         self.asked = self.answered = self.expired = 0
         self.waiting: dict[int | str, Waiting] = {}
         self.mark = 0.0
+        self.rounded = 0
         self.rung: list[Rung] = []
-        self._alarms = dict.fromkeys(self.monitors, 0)
+        self.rings = dict.fromkeys(self.monitors, 0)
 
     @property
     def events(self) -> int:
@@ -141,9 +146,9 @@ class Run:
 
     def _ring(self, name: str, alarms: Sequence[Alarm]) -> None:
         """Take note of alarms. They are numbered here, for a panel may put a new monitor in the place of an old one."""
-        before = self._alarms[name]
+        before = self.rings[name]
         self.rung += [Rung(name, number, alarm) for number, alarm in enumerate(alarms, before + 1)]
-        self._alarms[name] = before + len(alarms)
+        self.rings[name] = before + len(alarms)
 
     def overdue(self, patience: int | None) -> list[tuple[int | str, Waiting]]:
         """Return what is given up when the next question is asked."""
@@ -257,7 +262,7 @@ class Run:
             "waiting": [waiting.event for waiting in self.waiting.values()],
             "numbers": [waiting.number for waiting in self.waiting.values()],
             "panel": self.panel, "monitors": {**self.given, **self.drifts, **self.examples}, "told": self.told,
-            "alarms": self._alarms, "run": token, "chain": chain, "mark": self.mark,
+            "alarms": self.rings, "run": token, "chain": chain, "mark": self.mark,
             **({} if self._settling is None else {"lots": self._settling.state}),
         }  # fmt: skip
 
@@ -266,7 +271,7 @@ class Run:
         self.asked, self.answered, self.expired = state["asked"], state["answered"], state["expired"]
         self.panel, self.told = state["panel"], state["told"]
         self._watch(state["monitors"])
-        self._alarms = state["alarms"]
+        self.rings = state["alarms"]
         self.waiting, self.mark = waiting, state["mark"]
         if self._settling is not None:
             self._settling.restore(state["lots"])

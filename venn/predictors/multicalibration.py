@@ -12,6 +12,7 @@ from venn._compiled.multicalibration import add_many, fit_bag, replay_multicalib
 from venn.labels import LARGEST
 from venn.machines.frozen import FrozenScorer, ObjectRows
 from venn.machines.machine import Machine, NotConverged, only_table
+from venn.machines.threads import one_thread
 from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
@@ -397,9 +398,10 @@ class TransductiveMulticalibration(OnMachine):
         counted = table.weights > 0
         counted[table.test] = True
         each, weights = functions[counted], table.weights[counted].astype(np.float64)
-        R = (each * weights[:, None]).T @ each
         is_class = table.labels[counted] == np.arange(len(self.classes))[:, None]
-        b = ((is_class - s[..., counted]) * weights) @ each
+        with one_thread():
+            R = (each * weights[:, None]).T @ each
+            b = ((is_class - s[..., counted]) * weights) @ each
         return table.test, functions, origin, s, R, b
 
     def coefficients(self, x: Any) -> Floats:

@@ -17,6 +17,7 @@ from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
 from venn.machines.stack import KINDS, Learners, dense
+from venn.machines.threads import asked, one_thread
 from venn.parameters import above_one, integer, optional, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.inductive_base import Inductive
@@ -201,7 +202,7 @@ class Refitted(FittedAnew):
         row = clean_object(x, self._features)
         if self.fitted is None:
             return Forecast(self._proba, self.classes)
-        return Forecast(self._distribution(self.fitted.predict_proba(row[None])), self.classes)
+        return Forecast(self._distribution(asked(self.fitted.predict_proba, row[None])), self.classes)
 
     def note(self, x: Any, y: Label) -> tuple[Floats, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
@@ -214,7 +215,8 @@ class Refitted(FittedAnew):
             self.fits, self.fitted, self.fitted_to = False, None, len(codes)
             return
         estimator = fresh(self.estimator)
-        estimator.fit(X.copy(), label_array(self.classes)[codes])
+        with one_thread():
+            asked(lambda rows: estimator.fit(rows, label_array(self.classes)[codes]), X.copy())
         found = np.asarray(estimator.classes_).tolist()
         if any(label not in self.classes for label in found):
             raise ValueError(f"estimator must have classes_ among {list(self.classes)!r}, got {found!r}")
