@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
 from venn._compiled.rows import NODE, tree_sums
 from venn.machines.threads import one_thread
@@ -505,7 +504,7 @@ class AskedTrees(Saved):
         if self._estimator is None:
             import sklearn.ensemble
 
-            with threadpool_limits(1), warnings.catch_warnings():
+            with one_thread(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._estimator = getattr(sklearn.ensemble, self.kind)(**self.settings).fit(self.X, self.y)
         if len(X) > 1 and self.kind.startswith("Hist"):  # in a block it adds up many classes in another order
