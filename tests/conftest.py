@@ -126,7 +126,7 @@ def few_trees():
     """
     with pytest.MonkeyPatch.context() as patch:
         for room, name, few in (("stack", "TREES", 20), ("stack", "LEAVES", 20), ("number_stack", "TREES", 20),
-                                ("number_stack", "ROUNDS", 20)):  # fmt: skip
+                                ("number_stack", "ROUNDS", 20), ("number_experts", "TREES", 20)):  # fmt: skip
             patch.setattr(f"venn.machines.{room}.{name}", few)
         yield
 

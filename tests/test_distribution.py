@@ -164,6 +164,21 @@ def test_normal_scores_are_their_integrals():
     assert NormalDistribution(1.0, 0.0).crps(3.0) == 2.0
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_distribution_function_counts_the_whole_mass_of_a_tied_label(seed):
+    rng = np.random.default_rng(seed)
+    labels = np.sort(rng.poisson(1.5, 99)).astype(float)
+    prediction = PredictiveDistribution(labels, rng.uniform())
+    for y in np.arange(-1, 8) + np.array([[0.0], [0.5]]):
+        for one in y:
+            assert prediction.cdf(one) == pytest.approx(((labels <= one).sum() + 0.5) / 100)
+            low, high = prediction.cdf_bounds(one)
+            assert low <= prediction.p_value(one) <= high
+            assert low <= prediction.cdf(one) <= high
+    lower, upper = prediction.interval(0.2)
+    assert prediction.cdf(upper) - prediction.cdf(lower - 0.5) >= 0.8  # both ends belong to it, with all their mass
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 39, 200, 1000])
 @pytest.mark.parametrize("tied", [False, True])
 def test_abridged_predictions_say_the_same_at_the_levels_kept(n, tied):
@@ -171,6 +186,17 @@ def test_abridged_predictions_say_the_same_at_the_levels_kept(n, tied):
     levels = (0.01, 0.05, 0.1, 0.2)
     values = np.sort(rng.integers(0, 9, 2 * n) if tied else rng.normal(size=2 * n)).astype(float)
     whole = [PredictiveDistribution(values[:n], 0.4)]
+    if n > 2:  # with ties by their ends, intervals that end elsewhere, and labels that lie where none should
+        ends = {
+            "lows": values[:n] - 0.01,
+            "highs": values[:n] + 0.01,
+            "lower": np.floor(values[:n]),
+            "upper": values[:n],
+        }
+        shaped = PredictiveDistribution(values[:n], 0.4, **ends, strays=2)
+        short = shaped.abridged(levels)
+        assert [short.interval(e) for e in levels] == [shaped.interval(e) for e in levels]
+        assert [short.quantile(k / 20) for k in range(1, 20)] == [shaped.quantile(k / 20) for k in range(1, 20)]
     if n:
         whole.append(NestedIntervals(values, float(values[n - 1 : n + 1].mean()), 0.4))
     for prediction in whole:
@@ -187,6 +213,38 @@ def test_abridged_predictions_say_the_same_at_the_levels_kept(n, tied):
             assert abs(short.p_value(y) - prediction.p_value(y)) <= 0.06
         if n <= 20:
             assert [short.p_value(y) for y in values] == [prediction.p_value(y) for y in values]
+
+
+def test_intervals_end_where_labels_are_and_give_way_to_labels_that_lie_elsewhere():
+    points = np.array([-0.4, 0.3, 0.6, 1.7, 2.2])
+    lower, upper = np.array([0.0, 1.0, 1.0, 2.0, 3.0]), np.array([-1e300, 0.0, 0.0, 1.0, 2.0])
+    ends = {"lows": points, "highs": points, "lower": lower, "upper": upper}
+    plain, shaped = PredictiveDistribution(points), PredictiveDistribution(points, **ends)
+    for y in (0.0, 1.0, 2.0, 0.45, -3.0):
+        assert shaped.p_value(y) == plain.p_value(y)
+        assert shaped.cdf(y) == plain.cdf(y)
+        for epsilon in (0.34, 0.67, 0.99):  # none of 0, 1, 2, 3 is lost
+            (low, high), (a, b) = shaped.interval(epsilon), plain.interval(epsilon)
+            assert y != round(y) or (a <= y <= b) <= (low <= y <= high)
+    assert shaped.interval(0.34) == (0.0, 2.0)
+    assert shaped.interval(0.99) == (0.0, 0.0) or shaped.interval(0.99) == (1.0, 1.0)
+    assert shaped.settled.tolist() == [0.0, 0.0, 1.0, 2.0, 2.0]
+    assert PredictiveDistribution(points, **ends, strays=1).interval(0.67) == (0.0, 2.0)
+    assert PredictiveDistribution(points, **ends, strays=1).interval(0.34) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"lows": [0.0, 1.0]}, "lows must be given with highs"),
+        ({"lower": [0.0]}, "lower must be 2 finite numbers in ascending order"),
+        ({"lows": [1.0, 0.0], "highs": [1.0, 2.0]}, "lows must be 2 finite numbers in ascending order"),
+        ({"strays": 3}, "strays must be"),
+    ],
+)
+def test_ends_that_are_none_are_refused(given, told):
+    with pytest.raises(ValueError, match=told):
+        PredictiveDistribution([0.0, 1.0], **given)
 
 
 def test_values_are_frozen_and_equal_to_their_copies():

@@ -206,6 +206,23 @@ def test_journals_keep_some_points_only():
             kind.decode(damaged, 0, Real())
 
 
+@pytest.mark.parametrize("ends", [(), ("lows", "highs"), ("lows", "highs", "lower", "upper")])
+def test_journals_keep_where_intervals_end(ends):
+    rng = np.random.default_rng(1)
+    points = np.sort(rng.normal(size=300))
+    given = {"lows": points - 0.01, "highs": points + 0.01, "lower": np.round(points), "upper": np.round(points) + 1}
+    big = PredictiveDistribution(points, 0.3, **{name: given[name] for name in ends}, strays=2 * (len(ends) == 4))
+    kind = KINDS["PredictiveDistribution"]
+    content = b"before" + kind.encode(big)
+    again, end = kind.decode(content + b"after", 6, Real())
+    assert end == len(content)
+    assert kind.encode(again) == content[6:]
+    assert [again.interval(level) for level in LEVELS] == [big.interval(level) for level in LEVELS]
+    assert again.strays == big.strays
+    with pytest.raises(Exception, match=r"."):
+        kind.decode(content[:-4], 6, Real())
+
+
 def test_p_values_on_a_coarser_scale_are_uniform():
     rng = np.random.default_rng(3)
     p = []

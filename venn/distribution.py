@@ -18,6 +18,8 @@ __all__ = ["NestedIntervals", "NormalDistribution", "NumberPrediction", "Predict
 
 GUARANTEES = (ERROR_RATE, NOTHING, LONG_RUN, CRPS)  # a new one comes last: journals hold the places
 HAIR = 1e-9  # products of levels and counts are whole numbers up to rounding
+ENDS = "lows", "highs", "lower", "upper"
+NEVER = 1e300  # a label is smaller
 REAL = Real()
 
 
@@ -173,21 +175,27 @@ class _Ranked(NumberPrediction):
 
         Where not all are known, a number between two known points is taken as equal to all unknown ones there.
         """
-        points, places = self.points, self.places
-        first, after = points.searchsorted(y, "left"), points.searchsorted(y, "right")
+        places, (first, after) = self.places, self._tied(y)
         if first < after:
             return int(places[first]) - 1, int(places[after - 1])
         return int(places[first - 1]) if first else 0, int(places[first]) - 1 if first < len(places) else self.n
 
-    def _at_most(self, k: int) -> float:
-        """Return the k-th smallest point, or the last known one before it; minus infinity for none."""
-        place = int(self.places.searchsorted(k, "right")) - 1
-        return float(self.points[place]) if place >= 0 else -math.inf
+    def _tied(self, y: float) -> tuple[int, int]:
+        """Return from which place among the known points on a number ties with them, and from which no longer."""
+        return int(self.points.searchsorted(y, "left")), int(self.points.searchsorted(y, "right"))
 
-    def _at_least(self, k: int) -> float:
-        """Return the k-th smallest point, or the first known one after it; infinity for none."""
+    def _at_most(self, k: int, of: Floats | None = None) -> float:
+        """Return the k-th smallest point, or the last known one before it; minus infinity for none.
+
+        Or what stands in its place in another array.
+        """
+        place = int(self.places.searchsorted(k, "right")) - 1
+        return float((self.points if of is None else of)[place]) if place >= 0 else -math.inf
+
+    def _at_least(self, k: int, of: Floats | None = None) -> float:
+        """Return the k-th smallest point, or the first known one after it; infinity for none; or of another array."""
         place = int(self.places.searchsorted(k, "left"))
-        return float(self.points[place]) if place < len(self.points) else math.inf
+        return float((self.points if of is None else of)[place]) if place < len(self.points) else math.inf
 
     def _lower(self, k: int) -> float:
         """Return a lower end: the k-th smallest point, and a step of the grid less."""
@@ -197,14 +205,13 @@ class _Ranked(NumberPrediction):
         """Return an upper end: the k-th smallest point, and a step of the grid more."""
         return self._at_least(k) + self.grid
 
-    def _with(self, ranks: Any) -> tuple[Floats, Integers]:
-        """Return the points that hold these ranks from 1 to n, each with all that are equal to it, and their places."""
+    def _with(self, ranks: Any) -> Integers:
+        """Return which of the known points hold these ranks from 1 to n, each with all that are equal to it."""
         wanted = np.array(sorted({k for k in ranks if 1 <= k <= self.n}), np.int64)
         at = np.clip(self.places.searchsorted(wanted), 0, max(len(self.places) - 1, 0))
         values = self.points[at]
         both = np.concatenate([self.points.searchsorted(values), self.points.searchsorted(values, "right") - 1])
-        kept = np.unique(both)
-        return self.points[kept], self.places[kept]
+        return np.unique(both)
 
 
 #: Levels of the quantiles that an abridged distribution keeps, beside the ends of the intervals that records score.
@@ -251,6 +258,13 @@ class PredictiveDistribution(_Ranked):
     guaranteed : str, default "error rate"
         "error rate": what is said above; "nothing"; "long-run error rate", by `AdaptiveIntervals`;
         "CRPS", by `DistributionMixture`.
+    lows, highs : (m,) ascending numbers, optional
+        Instead of a grid: of each point the ends of the interval of labels that tie with it.
+    lower, upper : (m,) ascending numbers, optional
+        Where intervals that end at a point have their lower end, or their upper one; by default `lows` and `highs`. No
+        label may lie between these, or they lie further out.
+    strays : int, default 0
+        How many of the points are of labels that lie where none should: intervals end so many ranks further out.
 
     Attributes
     ----------
@@ -274,6 +288,70 @@ class PredictiveDistribution(_Ranked):
     >>> prediction.cdf(2.2), prediction.p_value(2.2), round(prediction.crps(2.2), 3)
     (0.25, 0.25, 0.975)
     """
+
+    def __init__(
+        self,
+        points: Any,
+        tau: float = 0.5,
+        places: Any = None,
+        n: int | None = None,
+        origin: float = 0.0,
+        grid: float = 0.0,
+        guaranteed: str = ERROR_RATE,
+        *,
+        lows: Any = None,
+        highs: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        strays: int = 0,
+    ) -> None:
+        super().__init__(points, tau, places, n, origin, grid, guaranteed)
+        for name, ends in zip(ENDS, (lows, highs, lower, upper), strict=True):
+            setattr(self, name, None if ends is None else self._checked(name, ends))
+        for one, other in ("lows", "highs"), ("lower", "upper"):
+            if (getattr(self, one) is None) != (getattr(self, other) is None):
+                raise ValueError(f"{one} must be given with {other}, and {other} with {one}")
+        self.strays = integer("strays", strays, 0, self.n)
+
+    def _checked(self, name: str, ends: Any) -> Floats:
+        clean = array_of(ends).astype(np.float64)
+        if clean.shape != self.points.shape or not np.isfinite(clean).all() or not (clean[1:] >= clean[:-1]).all():
+            raise ValueError(f"{name} must be {len(self.points)} finite numbers in ascending order, got {ends!r}")
+        clean.setflags(write=False)
+        return clean
+
+    def _tied(self, y: float) -> tuple[int, int]:
+        if self.lows is None or self.highs is None:
+            return super()._tied(y)
+        return int(self.highs.searchsorted(y, "left")), int(self.lows.searchsorted(y, "right"))
+
+    def _lower(self, k: int) -> float:
+        lower, upper = (self.lows, self.highs) if self.lower is None else (self.lower, self.upper)
+        if lower is None:
+            return super()._lower(k)
+        found = self._at_most(k - self.strays, lower)
+        return found if found < NEVER else self._at_most(k - self.strays, upper)
+
+    def _upper(self, k: int) -> float:
+        lower, upper = (self.lows, self.highs) if self.lower is None else (self.lower, self.upper)
+        if upper is None:
+            return super()._upper(k)
+        found = self._at_least(k + self.strays, upper)
+        return found if found > -NEVER else self._at_least(k + self.strays, lower)
+
+    @property
+    def settled(self) -> Floats:
+        """The points, those between two numbers where no labels are at the nearer of these."""
+        if self.lower is None or self.upper is None:
+            return self.points
+        nearer = np.where(self.points - self.upper <= self.lower - self.points, self.upper, self.lower)
+        found: Floats = np.where(self.lower > self.upper, nearer, self.points)
+        return found
+
+    lows: Floats | None
+    highs: Floats | None
+    lower: Floats | None
+    upper: Floats | None
 
     @property
     def label(self) -> float:
@@ -304,8 +382,13 @@ class PredictiveDistribution(_Ranked):
         return self._probability(y, self.tau)
 
     def cdf(self, y: float) -> float:
-        """Return the probability of labels up to `y`, without a random number: with 1/2 in its place."""
-        return self._probability(y, 0.5)
+        """Return the probability of labels up to `y`, that of `y` itself included: (k + 1/2) / (n + 1).
+
+        k of the n points are not above `y`. Where labels are tied, as counts are, cdf(y) less the value just below y is
+        the probability of y itself; a p-value has a random part of it. Without a random number.
+        """
+        _, upto = self._counts(self._on_grid(y))
+        return (upto + 0.5) / (self.n + 1)
 
     def cdf_bounds(self, y: float) -> tuple[float, float]:
         """Return the smallest and the largest value of the distribution function at `y` that a tie-break could give."""
@@ -322,9 +405,16 @@ class PredictiveDistribution(_Ranked):
         return -math.inf if rank < 1 else self._upper(rank)
 
     def interval(self, epsilon: float) -> tuple[float, float]:
-        """Return the interval that misses the label with probability at most `epsilon`, half of that on each side."""
-        lower, upper = central_ranks(significance(epsilon), self.n)
-        return self._lower(lower), self._upper(upper)
+        """Return the interval that misses the label with probability at most `epsilon`, half of that on each side.
+
+        Both ends belong to it. Where points are tied an end may have a probability of its own, all of which is inside:
+        it then misses less often than `epsilon`.
+        """
+        ranks = central_ranks(significance(epsilon), self.n)
+        lower, upper = self._lower(ranks[0]), self._upper(ranks[1])
+        if math.inf > lower > upper > -math.inf:  # between two numbers where no labels are: none is inside
+            lower = upper = upper if 2 * self.label <= lower + upper else lower
+        return lower, upper
 
     def crps(self, y: float) -> float:
         """Return the continuous ranked probability score at `y`: smaller is better, in the unit of labels.
@@ -349,11 +439,16 @@ class PredictiveDistribution(_Ranked):
         label on a coarser scale, which is fixed before the label is known.
         """
         n = self.n
-        ranks = {(n + 1) // 2, (n + 2) // 2, 1, n, *(quantile_rank(q, n) for q in KEPT)}
+        ranks = {(n + 1) // 2, (n + 2) // 2, 1, n, *(quantile_rank(q, n) + self.strays for q in KEPT)}
         for level in levels:
-            ranks.update(central_ranks(level, n))
-        points, places = self._with(ranks) if n else (self.points, self.places)
-        return PredictiveDistribution(points, self.tau, places, n, self.origin, self.grid, self.guaranteed)
+            lower, upper = central_ranks(level, n)
+            ranks |= {lower - self.strays, upper + self.strays}
+        kept = self._with(ranks) if n else slice(None)
+        ends = {name: None if (one := getattr(self, name)) is None else one[kept] for name in ENDS}
+        return PredictiveDistribution(
+            self.points[kept], self.tau, self.places[kept], n, self.origin, self.grid, self.guaranteed, **ends,
+            strays=self.strays,
+        )  # fmt: skip
 
 
 @saved
@@ -442,8 +537,11 @@ class NestedIntervals(_Ranked):
             ranks.add(math.floor(level * (half + 1) + HAIR))
         both = {k for k in ranks if 1 <= k <= inner}
         both |= {self.n + 1 - k for k in both}
-        points, places = self._with(both) if inner else (self.points, self.places)
-        if inner:  # the innermost ones tell how many hold a label, even where both ends tie
+        points, places = self.points, self.places
+        if inner:
+            kept = self._with(both)
+            points, places = points[kept], places[kept]
+            # the innermost ones tell how many hold a label, even where both ends tie
             innermost = np.array([inner, self.n + 1 - inner])
             places = np.union1d(places, innermost[np.isin(innermost, self.places)])
             points = self.points[self.places.searchsorted(places)]

@@ -84,3 +84,30 @@ def fitted(Z, labels, trees=100, rounds=100):
         return np.column_stack([center + unit * f, unit * (blend * mean + (1 - blend) * woods.predict(rows))])
 
     return said
+
+
+def shaped(labels, of, reach):
+    """Return labels as they are taken, one by one, by the labels that fix it."""
+    center = np.median(of)
+    unit = 1.4826 * np.median([abs(y - center) for y in of if y != center])
+    places = []
+    for y in labels:
+        z = (y - center) / unit
+        far = abs(z) - reach
+        places.append(z if far <= 0 else np.sign(z) * (reach + np.log(1 + far)))
+    return np.array(places)
+
+
+def gaps(labels):
+    """Return where no labels are: between neighbours of five and more, and beyond a tenth of them."""
+    numbers = sorted(set(labels))
+    counts = [sum(y == one for y in labels) for one in numbers]
+    found = []
+    if counts[0] >= max(5, len(labels) / 10):
+        found.append((-1e300, numbers[0]))
+    for a, b, m, n in zip(numbers, numbers[1:], counts, counts[1:], strict=False):
+        if min(m, n) >= 5:
+            found.append((a, b))
+    if counts[-1] >= max(5, len(labels) / 10):
+        found.append((numbers[-1], 1e300))
+    return found

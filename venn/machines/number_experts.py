@@ -12,6 +12,7 @@ from scipy.linalg.lapack import dtrtri
 
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
+from venn.machines.shapes import Shape
 from venn.machines.stack import FARTHEST, dense
 from venn.machines.threads import one_thread
 from venn.machines.trees import FlatTrees
@@ -98,6 +99,20 @@ class QuantileForest(Saved):
         NotConverged
             It cannot be fitted.
         """
+        return cls.fitted_unseen(X, labels, None, np.zeros(0))[0]
+
+    @classmethod
+    def fitted_unseen(cls, X: Any, labels: Floats, shape: Shape | None, levels: Floats) -> tuple[Self, Floats]:
+        """Return a forest, and the (n, k) quantiles that trees say of each example that have not seen it.
+
+        Parameters
+        ----------
+        X, labels
+            As for `fitted`.
+        shape : Shape or None
+            In which trees take labels.
+        levels : (k,) floats from 0 to 1
+        """
         from sklearn.ensemble import RandomForestRegressor
 
         X = dense(X)
@@ -105,7 +120,7 @@ class QuantileForest(Saved):
             scale, order = middle(X), np.argsort(labels, kind="stable")
             placed, n = np.ascontiguousarray(scale.place(X[order], FARTHEST)), len(labels)
             # Trees ask nothing where all differ by little beside 1, as labels far from 0 would in other units.
-            apart = labels[order] - np.median(labels)
+            apart = labels[order] - np.median(labels) if shape is None else shape.of(labels[order])
             unit = float(np.abs(apart).max()) or 1.0
             with one_thread(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -127,7 +142,15 @@ class QuantileForest(Saved):
         trees = FlatTrees(**{**parts, **renumbered, **numbered})
         leaves = trees.answer("decision_function", placed).astype(np.int64).T.ravel()
         members = np.tile(np.arange(n, dtype=np.int32), t)[np.argsort(leaves, kind="stable")]
-        return cls(scale.state, trees, labels[order], members, np.cumsum(np.bincount(leaves, minlength=m)))
+        made = cls(scale.state, trees, labels[order], members, np.cumsum(np.bincount(leaves, minlength=m)))
+        unseen = np.empty((n, len(levels)))
+        if len(levels):
+            out = np.ones((t, n), np.bool_)
+            for own, seen in zip(out, woods.estimators_samples_, strict=True):
+                own[seen] = False
+            for i, at in enumerate(leaves.reshape(t, n).T):
+                unseen[order[i]] = made._quantiles(at[out[:, i]], levels, i)
+        return made, unseen
 
     @property
     def features(self) -> int:
@@ -139,12 +162,19 @@ class QuantileForest(Saved):
         found = np.empty((len(rows), len(levels)))
         at = self.trees.answer("decision_function", self._scale.place(dense(rows), FARTHEST)).astype(np.int64)
         for i, leaves in enumerate(at):
-            begins, ends = self._begins[leaves], self.ends[leaves]
-            inside = [self.members[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
-            weights = np.bincount(
-                np.concatenate(inside), np.repeat(1 / (ends - begins), ends - begins), len(self.labels)
-            ).cumsum()
-            found[i] = self.labels[weights.searchsorted(levels * weights[-1])]
+            found[i] = self._quantiles(leaves, levels)
+        return found
+
+    def _quantiles(self, leaves: Integers, levels: Floats, without: int = -1) -> Floats:
+        """Return quantiles of the labels in leaves, each of equal weight, perhaps without one example."""
+        begins, ends = self._begins[leaves], self.ends[leaves]
+        inside = [self.members[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
+        together = np.concatenate([*inside, np.zeros(0, np.int32)])
+        weights = np.bincount(together, np.repeat(1 / (ends - begins), ends - begins), len(self.labels))
+        if without >= 0:
+            weights[without] = 0.0
+        weights = weights.cumsum()
+        found: Floats = self.labels[np.minimum(weights.searchsorted(levels * weights[-1]), len(self.labels) - 1)]
         return found
 
 

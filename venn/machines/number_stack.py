@@ -13,13 +13,16 @@ from venn._compiled.rows import landmark_scores
 from venn.labels import Real
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
+from venn.machines.number_experts import QuantileForest
+from venn.machines.rulers import SHAPED, Ruler
 from venn.machines.scale import ColumnScale, held_scale, middle
+from venn.machines.shapes import PLAIN, STRETCHED, Shape, ends_between, gaps_of
 from venn.machines.stack import FARTHEST, BaseStack, RowByRow, dense, kernel_rows
 from venn.machines.threads import one_thread
 from venn.machines.trees import FlatTrees
-from venn.parameters import integer
+from venn.parameters import instance, integer
 from venn.prediction import Floats
-from venn.saved import component, held_finite, held_float, held_positive, own, param
+from venn.saved import component, held_finite, held_float, held_positive, held_rows, own, param
 
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.1, 1.0, 10.0, 100.0)  # of the kernel machine
@@ -30,6 +33,8 @@ TREES, ROUNDS = 100, 100  # of each forest, and of boosting
 FOLDS = 3  # what boosted trees say of an example is by those fitted without its third
 LEAF = 8  # examples at least in a leaf of the forest of spreads
 BLENDS = np.array([0.1, 0.3, 0.5, 0.7, 1.0])  # shares of the mean in the spread
+LEVEL = 0.1  # of the intervals by which a shape of labels is chosen
+CENTRAL = np.array([LEVEL / 2, 1 - LEVEL / 2])
 
 
 D = own(attrgetter("features"))
@@ -39,6 +44,12 @@ def _held_trees(name: str, trees: Any, d: int) -> Any:
     if not isinstance(trees, FlatTrees | None) or (trees is not None and trees.features != d):
         raise ValueError(f"{name} must be trees of {d} features, or None, got {trees!r}")
     return trees
+
+
+def _held_woods(name: str, woods: Any, d: int) -> Any:
+    if not isinstance(woods, QuantileForest | None) or (woods is not None and woods.features != d):
+        raise ValueError(f"{name} must be a QuantileForest of {d} features, or None, got {woods!r}")
+    return woods
 
 
 @component
@@ -62,9 +73,15 @@ class NumberFit(RowByRow):
         Of forest and boosted trees.
     C : float > 0
     center, unit : float
-        A label is center + unit times what the parts say.
+        A label, as it is shaped, is center + unit times what the parts say.
     spread, blend : float
         Mean spread in units, and its share in each.
+    shape : Shape
+        How labels are taken.
+    gaps : (k, 2) float64
+        Open intervals where no labels are: see `gaps_of`.
+    woods : QuantileForest or None
+        Intervals reach to its quantiles at least.
     """
 
     c = 0  #: number of classes
@@ -83,6 +100,9 @@ class NumberFit(RowByRow):
     unit: float = param(held_positive)
     spread: float = param(held_positive)
     blend: float = param(held_positive)
+    shape: Shape = param(instance, Shape, "a Shape")
+    gaps: Floats = param(held_finite, own(lambda fit: (held_rows("gaps", fit.gaps), 2)))
+    woods: QuantileForest | None = param(_held_woods, D)
 
     def derive(self) -> None:
         """Take the scale apart."""
@@ -96,12 +116,16 @@ class NumberFit(RowByRow):
 
     @classmethod
     def of(cls, X: Floats, labels: Floats, landmarks: int) -> Self:
-        """Return what is fitted to n examples."""
-        return cls.of_all(X, labels, landmarks)[0]
+        """Return what is fitted to n examples, without a forest of quantiles: it answers about one forecast alone."""
+        return cls._best(X, labels, landmarks, False)[0]
 
     @classmethod
     def of_all(cls, X: Floats, labels: Floats, landmarks: int) -> tuple[Self, Floats, Floats]:
         """Return what is fitted to n examples, and what such trees and spreads say of each that they have not seen.
+
+        Labels are taken in two shapes, and intervals end with or without regard to a forest of quantiles. The fit is
+        that whose intervals at .1 are the best ones of these examples, each by parts that have not seen it: so it is a
+        function of them alone.
 
         Returns
         -------
@@ -110,17 +134,34 @@ class NumberFit(RowByRow):
         """
         import sklearn.ensemble  # noqa: F401  # before its threads are told: they are its trees'
 
+        with one_thread():
+            return cls._best(X, labels, landmarks, True)
+
+    @classmethod
+    def _best(cls, X: Floats, labels: Floats, landmarks: int, forest: bool) -> tuple[Self, Floats, Floats]:
         try:
-            with one_thread():
-                return cls._fitted(X, labels, landmarks)
+            found = [cls._fitted(X, labels, landmarks, Shape.fitted(labels, reach)) for reach in (PLAIN, STRETCHED)]
+            gaps = gaps_of(labels)
+            alone = [_score(gaps, *ends.T, labels) for _, ends in found]
+            best = int(np.argmin(alone))
+            (made, *said), ends = found[best]
+            made.gaps = gaps
+            if forest and len(X) >= 4 * LEAF and np.ptp(labels) > 0:
+                woods, unseen = QuantileForest.fitted_unseen(X, labels, found[-1][0][0].shape, CENTRAL)
+                both = _score(gaps, *_further(ends, unseen), labels)
+                made.woods = woods if both < alone[best] else None
+            return made, *said
         except (ValueError, np.linalg.LinAlgError) as error:
             raise NotConverged(f"the stack must be fitted to {len(X)} examples: {error}") from error
 
     @classmethod
-    def _fitted(cls, X: Floats, labels: Floats, landmarks: int) -> tuple[Self, Floats, Floats]:
-        scale, center = middle(X), float(np.median(labels))
-        peak = float(np.abs(labels - center).max()) or 1.0  # squares of shares neither overflow nor vanish
-        unit = float(np.sqrt(np.mean(((labels - center) / peak) ** 2)) * peak) or 1.0
+    def _fitted(
+        cls, X: Floats, given: Floats, landmarks: int, shape: Shape
+    ) -> tuple[tuple[Self, Floats, Floats], Floats]:
+        """Return a fit to labels in a shape, what is said of examples not seen, and the ends of their intervals."""
+        scale, labels = middle(X), shape.of(given)
+        center = float(np.median(labels))
+        unit = float(np.sqrt(np.mean((labels - center) ** 2))) or 1.0
         targets, placed = (labels - center) / unit, scale.place(X, FARTHEST)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few examples: some in no tree's rest
@@ -131,14 +172,16 @@ class NumberFit(RowByRow):
         left = targets - unseen @ weights
         coefficients, base, off = _ridge(_inverse(kernel_rows(columns, columns.T), C), left[first])
         made = cls(
-            scale.state, forest, boosted, None, factors, columns, coefficients, base, weights, C, center, unit, 1.0, 1.0
-        )
+            scale.state, forest, boosted, None, factors, columns, coefficients, base, weights, C, center, unit, 1.0,
+            1.0, shape, np.zeros((0, 2)), None,
+        )  # fmt: skip
         if len(X) > landmarks:
             off = np.append(off, left[landmarks:] - made._kernel(placed[landmarks:]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             spreads = made._spread_by(placed, np.abs(off))
-        return made, center + unit * (unseen @ weights), unit * spreads
+        ends = (labels - unit * off)[:, None] + unit * np.outer(spreads, np.quantile(off / spreads, CENTRAL))
+        return (made, center + unit * (unseen @ weights), unit * spreads), shape.back(ends)
 
     def _spread_by(self, placed: Floats, sizes: Floats) -> Floats:
         """Fit the spread to the sizes of errors; return what it says of each example that it has not seen."""
@@ -161,7 +204,7 @@ class NumberFit(RowByRow):
         return np.ascontiguousarray(self._scale.place(dense(rows), FARTHEST))
 
     def around(self, placed: Floats) -> tuple[Floats, Floats]:
-        """Return for (n, d) scaled objects what the trees say in labels, and the spread."""
+        """Return for (n, d) scaled objects what the trees say of labels in their shape, and the spread."""
         said, spreads = np.zeros(len(placed)), np.full(len(placed), self.spread)
         for weight, trees in zip(self.weights.tolist(), (self.forest, self.boosted), strict=True):
             if trees is not None and weight:
@@ -169,6 +212,22 @@ class NumberFit(RowByRow):
         if self.errors is not None:
             spreads = self.blend * self.spread + (1 - self.blend) * self.errors.predict(placed)
         return self.center + self.unit * said, self.unit * spreads
+
+    def ends(self, row: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats] | tuple[None, None]:
+        """Return where intervals for one object (1, d) end at n points, given (n,) ends at these; None: there.
+
+        They reach to the quantiles of the forest, if there is one: at rank k to that at k / (n + 1). No end is in a
+        gap.
+        """
+        if self.woods is not None:
+            n = len(lows)
+            levels = np.arange(1, n + 1) / (n + 1)
+            quantiles = self.woods.quantiles(row, levels)[0]
+            lows = np.where(levels <= 0.5, np.minimum(lows, quantiles), lows)
+            highs = np.where(levels >= 0.5, np.maximum(highs, quantiles), highs)
+        elif not len(self.gaps):
+            return None, None
+        return ends_between(self.gaps, lows, highs)
 
     def stretched(self, placed: Floats) -> Floats:
         """Return (n, d) scaled objects as the kernel takes them."""
@@ -184,10 +243,11 @@ class NumberFit(RowByRow):
         return out[:, 0]
 
     def answers(self, rows: Floats) -> Floats:
-        """Return the (n, 2) forecasts and spreads for n objects."""
+        """Return (n, 5) scores of n objects: forecasts and spreads in the shape of labels, and that shape."""
         placed = self.place(rows)
         said, spreads = self.around(placed)
-        return np.column_stack([said + self.unit * self._kernel(placed), spreads])
+        shape = np.tile(self.shape.row, (len(placed), 1))
+        return np.column_stack([said + self.unit * self._kernel(placed), spreads, shape])
 
 
 @component
@@ -235,8 +295,35 @@ class NumberStack(BaseStack):
 
     landmarks: int = param(integer, 1, default=2000)
 
+    @property
+    def ruler(self) -> Ruler:
+        """It measures labels by the scores."""
+        return SHAPED
+
+    def derive(self) -> None:
+        """Forget what copies share."""
+        super().derive()
+        self.before = (0.0, 1.0, 0.0, 1.0, 1.0)
+
     def _given(self, X: Floats, labels: Any) -> tuple[Any, ...]:
         return X, labels, self.landmarks
+
+
+def _further(ends: Floats, others: Floats) -> tuple[Floats, Floats]:
+    """Return lower and upper ends of the intervals that hold two others, (n, 2) each."""
+    return np.minimum(ends[:, 0], others[:, 0]), np.maximum(ends[:, 1], others[:, 1])
+
+
+def _score(gaps: Floats, lows: Floats, highs: Floats, labels: Floats) -> float:
+    """Return the mean score of (n,) ends of intervals, moved out of gaps, at (n,) labels, without the worst hundredth.
+
+    A wild label would gain more by intervals that are wider for all than these cost.
+    """
+    lower, upper = ends_between(gaps, lows, highs)
+    lower, upper = np.minimum(lower, np.maximum(upper, lows)), np.maximum(upper, np.minimum(lower, highs))
+    out = np.maximum(np.maximum(lower - labels, labels - upper), 0.0)
+    each = np.sort(upper - lower + 2 / LEVEL * out)
+    return float(each[: max(len(each) - 1 - len(each) // 100, 1)].mean())
 
 
 def _trees(placed: Floats, targets: Floats) -> tuple[Any, Any, Floats, Floats]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from venn.machines.shapes import bent, unbent
 from venn.prediction import Floats
 
 FAR = 30.0  # log odds, a probability of 1e-13: further out a distribution goes on as a straight line
@@ -18,7 +19,12 @@ class Ruler(ABC):
 
     For every object it must be continuous and strictly increasing, from minus infinity to infinity. Then labels and
     their measures have the same ranks, which is all that a conformal predictor reads.
+
+    A ruler may take labels in a shape. It then speaks of labels in that shape, where rounding is alike everywhere, and
+    `bends`; `back` makes labels of them.
     """
+
+    bends = False
 
     @abstractmethod
     def measured(self, scores: Floats, y: Any) -> Floats:
@@ -27,6 +33,10 @@ class Ruler(ABC):
     @abstractmethod
     def labels(self, scores: Floats, measures: Floats) -> Floats:
         """Return the (n, k) labels of n objects that have these (k,) measures."""
+
+    def back(self, scores: Floats, labels: Floats) -> Floats:
+        """Return (n, k) labels of n objects as they are, of those that the ruler speaks of: most take them so."""
+        return labels
 
     def middle(self, scores: Floats) -> Floats:
         """Return the (n,) labels in the middle, those of measure 0."""
@@ -77,6 +87,42 @@ class LocationScale(Ruler):
 
     def __repr__(self) -> str:
         return "LocationScale()"
+
+
+class ShapedScale(Ruler):
+    """Measures labels in a `Shape`, by forecasts and spreads of those: scores (n, 5) of f, s, center, unit and reach.
+
+    Examples
+    --------
+    >>> ruler = ShapedScale()
+    >>> scores = np.array([[0.0, 0.5, 5.0, 2.0, 1.0]])
+    >>> ruler.measured(scores, np.array([6.0])), ruler.back(scores, ruler.labels(scores, np.array([1.0, -2.0])))
+    (array([1.]), array([[6., 3.]]))
+    """
+
+    bends = True
+
+    def measured(self, scores: Floats, y: Any) -> Floats:
+        """Return residuals over spreads, in the shape."""
+        forecasts, spreads, center, unit, reach = scores.T
+        found: Floats = (bent((y - center) / unit, reach) - forecasts) / spreads
+        return found
+
+    def labels(self, scores: Floats, measures: Floats) -> Floats:
+        """Return forecasts moved by so many spreads, in the shape."""
+        return scores[:, :1] + scores[:, 1:2] * measures
+
+    def middle(self, scores: Floats) -> Floats:
+        """Return the forecasts, in the shape."""
+        return scores[:, 0]
+
+    def back(self, scores: Floats, labels: Floats) -> Floats:
+        """Return labels that are in the shape."""
+        found: Floats = unbent(labels, scores[:, 2:3], scores[:, 3:4], scores[:, 4:5])
+        return found
+
+    def __repr__(self) -> str:
+        return "ShapedScale()"
 
 
 def _spreads(scores: Floats) -> Floats:
@@ -226,7 +272,7 @@ def family_name(family: Any) -> str:
     return str(getattr(family, "name", family))
 
 
-LOCATION_SCALE = LocationScale()
+LOCATION_SCALE, SHAPED = LocationScale(), ShapedScale()
 
 
 def ruler_of(scorer: Any) -> Ruler:

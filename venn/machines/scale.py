@@ -44,7 +44,7 @@ class ColumnScale(NamedTuple):
                 values = values / self.spread[indices]
             else:
                 values = (row - self.center) / self.spread
-        if not np.isfinite(values).all():
+        if farthest == math.inf and not np.isfinite(values).all():  # else it counts as farthest, as all far ones do
             where = int(np.flatnonzero(~np.isfinite(values))[0])
             if sparse:
                 feature, given = indices[where], row.packed().arrays.values[where]
@@ -110,7 +110,7 @@ def middle(X: Floats) -> ColumnScale:
         spread[flat] = deviations(columns[:, flat])
         spread[constant] = 1.0
         _check_scale(spread, np.where(np.isfinite(columns).all(axis=0), center, np.nan))
-        stretch = deviations(np.arcsinh(columns / spread))
+        stretch = deviations(np.arcsinh(np.clip(columns / spread, -LARGEST, LARGEST)))
     stretch[~(stretch > 0)] = 1.0
     return ColumnScale(spread, center, stretch)
 
@@ -155,6 +155,7 @@ def _check_scale(scale: Floats, center: Floats) -> None:
 
 
 FIRST = 30  # measured: see the class
+LARGEST = float(np.finfo(np.float64).max)
 FARTHEST = 10.0  # deviations from the centre, where the first examples teach
 
 
@@ -333,15 +334,20 @@ class Placing:
         """Return `x` on the scale as it is now."""
         row = self.in_form(x)
         if self.now is not None:
-            return self.now.place(row, FARTHEST if self.scale.teach else math.inf)
+            return self.now.place(row, self._farthest)
         nothing = np.zeros(row.shape[-1])
         return rows_of(nothing[None]) if isinstance(row, SparseRows) else nothing
+
+    @property
+    def _farthest(self) -> float:
+        """From how many deviations on a value counts as so many."""
+        return FARTHEST if self.scale.teach else math.inf
 
     def check(self, x: Any) -> None:
         """Raise where `x` would spoil the scale that it has a part in."""
         if self.open and (self.scale.teach or len(self.rows) + 1 == self.scale.first):
             row = self.in_form(x)
-            fixed_by([*self.rows, row]).place(row)
+            fixed_by([*self.rows, row]).place(row, self._farthest)
 
     def advance(self, rows: list[Any], labels: list[Label], now: ColumnScale | None) -> None:
         """Go on with these first objects, and this scale: it is fixed if they are enough."""

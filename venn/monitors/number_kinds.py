@@ -26,6 +26,9 @@ ERRORS, FINITE, WIDTHS, INTERVAL_SCORES = (
 )
 COLUMNS = ("absolute_error", "crps", *ERRORS, *FINITE, *WIDTHS, *INTERVAL_SCORES)
 PLACES = np.dtype("<i8")
+OF_TIES, OF_INTERVALS = 64, 128  # beside a guarantee: which ends a journal keeps
+KEPT_ENDS = {OF_TIES: ("lows", "highs"), OF_INTERVALS: ("lower", "upper")}
+STRAYS = Struct("<Q")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,15 +212,45 @@ class PredictiveDistributionKind(NumberKind):
         return (known[2],)
 
     def known(self, prediction: Any) -> tuple[Any, ...]:
-        """Return the guarantee, the numbers of points and of those that are kept, and the other parameters."""
+        """Return the guarantee, the numbers of points and of those that are kept, and the other parameters.
+
+        With the guarantee stands which ends are kept: of ties, and of intervals.
+        """
         p = prediction
-        return GUARANTEES.index(p.guaranteed), p.n, len(p.points), p.tau, p.origin, p.grid, p.label
+        ends = sum(flag for flag, names in KEPT_ENDS.items() if getattr(p, names[0], None) is not None)
+        return GUARANTEES.index(p.guaranteed) + ends, p.n, len(p.points), p.tau, p.origin, p.grid, p.label
+
+    def encode(self, prediction: Any) -> bytes:
+        """Return a prediction as bytes; equal predictions make equal bytes."""
+        kept, found = self.kept(prediction), super().encode(prediction)
+        for flag, names in KEPT_ENDS.items():
+            if found[0] & flag:
+                found += b"".join(np.ascontiguousarray(getattr(kept, name), NUMBER).tobytes() for name in names)
+        return found + STRAYS.pack(kept.strays) if found[0] & OF_INTERVALS else found
+
+    def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Any, int]:
+        """Return the prediction found in `content` from `start` on, bit for bit, and where it ends."""
+        flags, m = (self.beside.unpack_from(content, start)[i] for i in (0, 2))
+        after, more = start + self.beside.size + 2 * m * NUMBER.itemsize, {}
+        for flag, names in KEPT_ENDS.items():
+            for name in names if flags & flag else ():
+                more[name] = np.frombuffer(content, NUMBER, m, after)
+                after += more[name].nbytes
+        if flags & OF_INTERVALS:
+            (more["strays"],) = STRAYS.unpack_from(content, after)
+            after += STRAYS.size
+        made, end = super().decode(content, start, space)
+        if not more:
+            return made, end
+        return self.of(
+            made.points, made.tau, made.places, made.n, made.origin, made.grid, made.guaranteed, **more
+        ), after
 
     def made(self, *kept: Any) -> Any:
         """Return the prediction of these points."""
         points, places, _, guaranteed, n, _, tau, origin, grid, label = kept
         forecast = (label,) if self.centred else ()
-        return self.of(points, *forecast, tau, places, n, origin, grid, GUARANTEES[guaranteed])
+        return self.of(points, *forecast, tau, places, n, origin, grid, GUARANTEES[guaranteed % OF_TIES])
 
 
 class NestedIntervalsKind(PredictiveDistributionKind):

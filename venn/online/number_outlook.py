@@ -70,7 +70,10 @@ class NumberOutlook(Parts):
         return self.median
 
     def interval(self, epsilon: float) -> tuple[float, float]:
-        """Return the interval that misses the label with probability at most `epsilon`; its ends may be infinite."""
+        """Return the interval that misses the label with probability at most `epsilon`; its ends may be infinite.
+
+        Both ends belong to it: where labels are tied it may miss less often.
+        """
         return self[DISTRIBUTION].interval(epsilon)
 
     def quantile(self, q: float) -> float:
@@ -78,7 +81,7 @@ class NumberOutlook(Parts):
         return self[FORECAST].quantile(q)
 
     def cdf(self, y: float) -> float:
-        """Return the probability of labels up to `y`."""
+        """Return the probability of labels up to `y`, that of `y` itself included."""
         return self[FORECAST].cdf(y)
 
     def p_value(self, y: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -126,11 +127,13 @@ class ManyDistributions(_Block):
     def __getitem__(self, i: int) -> PredictiveDistribution:
         i = range(len(self))[i]
         points, grids = self._points(np.array([i]), self._known(self.bag_of[i], self.counts[i]), slice(None))
+        scores, tau = self.scores[i : i + 1], float(self.taus[i])
         if not points.size:
-            return PredictiveDistribution(
-                [], float(self.taus[i]), origin=float(self.ruler.middle(self.scores[i : i + 1])[0])
-            )
-        return PredictiveDistribution(points[0], float(self.taus[i]), grid=float(grids[0]))
+            middle = self.ruler.back(scores, self.ruler.middle(scores)[:, None])
+            return PredictiveDistribution([], tau, origin=float(middle[0, 0]))
+        if self.ruler.bends:
+            return bent_back(points[0], tau, float(grids[0]), lambda places: self.ruler.back(scores, places[None])[0])
+        return PredictiveDistribution(points[0], tau, grid=float(grids[0]))
 
     def interval(self, epsilon: float) -> Floats:
         """Return the (n, 2) ends of the intervals, each as its prediction says it."""
@@ -161,13 +164,20 @@ class ManyDistributions(_Block):
             found[rows] = np.where(wanted < 1, -np.inf, np.inf)
             inside = np.flatnonzero((wanted >= 1) & (wanted <= len(known)))
             points, grids = self._points(rows, known, wanted[inside] - 1)
-            found[np.ix_(rows, inside)] = points + np.outer(grids, np.array(further)[inside])
+            ends = points + np.outer(grids, np.array(further)[inside])
+            found[np.ix_(rows, inside)] = self.ruler.back(self.scores[rows], ends)
         return found
 
     def points(self) -> tuple[Floats, Floats]:
         """Return the (n, m) critical points of objects with the same calibration examples, and the (n,) grids."""
         ((rows, known),) = self._by_count()
         return self._points(rows, known, slice(None))
+
+
+def bent_back(points: Floats, tau: float, grid: float, back: Callable[[Floats], Floats]) -> PredictiveDistribution:
+    """Return the distribution of points that lie on a grid on a bent scale, which `back` makes labels of."""
+    points, lows, highs = (back(one) for one in (points, points - grid, points + grid))
+    return PredictiveDistribution(points, tau, lows=lows, highs=highs)
 
 
 class ManyIntervals(_Block):
@@ -220,7 +230,8 @@ class ManyIntervals(_Block):
     def _nested(self, rows: Integers, known: Floats, ranks: slice) -> tuple[Floats, Floats, Floats, Floats]:
         """Return lower and upper ends of some objects at some ranks, on the grid, the middles, and the grids.
 
-        An interval that holds no label has its lower end above the upper one.
+        An interval that holds no label has its lower end above the upper one. Where the ruler bends labels there is no
+        grid any more: ends lie a step of it further out already.
         """
         scores = self.scores[rows]
         middles = self.ruler.middle(scores)
@@ -234,6 +245,10 @@ class ManyIntervals(_Block):
             np.where(holds, np.minimum(lower, middle), lower),
             np.where(holds, np.maximum(upper, middle), upper),
         )
+        if self.ruler.bends:
+            back, step = partial(self.ruler.back, scores), grids[:, None]
+            ends = (np.where(holds, back(end), end) for end in (lower - step, upper + step))
+            return *ends, back(middles[:, None])[:, 0], np.zeros(len(rows))
         return lower, upper, middles, grids
 
 

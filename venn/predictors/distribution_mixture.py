@@ -165,10 +165,11 @@ class DistributionMixture(OfExperts):
             grown = max(spread - self.span, 0.0)
             self.allowance = self.allowance - 0.5 * grown * self._weights
             self.span += grown
-        rate = 2 / self.span if self.span > 0 else 0.0
         self.loss += own_loss
         self.losses = self.losses + lost
-        self._weights = self.moved(rate * (lost - lost.min()))
+        behind = lost - lost.min()
+        # 2 / span may be infinite, as of labels of 1e-312.
+        self._weights = self.moved(2 * (behind / self.span) if self.span > 0 else np.zeros(self.m))
         self.allowance = self.allowance - 0.5 * self.span * self.dealt[2]
         self._seen += 1
 
@@ -181,7 +182,7 @@ def quantiles_of(prediction: Any) -> Floats:
         if not prediction.n:
             return np.full((1, QUANTILES), np.nan)
         at = prediction.places.searchsorted(LEVELS * prediction.n)
-        return prediction.points[np.minimum(at, len(prediction.points) - 1)][None]
+        return prediction.settled[np.minimum(at, len(prediction.points) - 1)][None]
     if not hasattr(prediction, "crps"):
         raise TypeError(f"predictors must give distributions, got {prediction!r}")
     return np.array([[prediction.quantile(q) for q in LEVELS.tolist()]])

@@ -16,6 +16,7 @@ from venn.machines.kernel_ridge import KernelRidge, Lines
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberFit
 from venn.machines.scale import Scale, ScaleLike, checked_scale
+from venn.machines.shapes import within
 from venn.machines.stack import dense
 from venn.parameters import integer
 from venn.predictors.learning import History, Predictor, held_features, held_history
@@ -103,6 +104,7 @@ class StackedDistribution(Predictor):
     )
     fit: NumberFit | None = state(_held_fit, own(attrgetter("_features")), start=None)
     _fitted: int = state(held_int, 0, own(attrgetter("n")), start=0)
+    _strays: int = state(held_int, 0, own(attrgetter("n")), start=0)  # later labels where the fit knows none
     _ridge: Any = state(_held_ridge, own(lambda m: m.n), start=own(lambda m: first_ridge(m.scale)))
 
     classes = ()
@@ -130,10 +132,16 @@ class StackedDistribution(Predictor):
         tau = self._smoothing.at(self.n, int(digests_of(row)[0]))
         points = np.sort(lines.critical_points(slice(self._spent(lines), None)))
         if not len(points):
-            return PredictiveDistribution([], tau, origin=size * float(lines.test_scores[0]) + offset)
-        # Labels are compared as the machine knows them: less what the trees say, and divided by the spread.
+            origin = size * float(lines.test_scores[0]) + offset
+            return PredictiveDistribution([], tau, origin=origin if self.fit is None else self.fit.shape.back(origin))
+        # Labels are compared as the machine knows them: shaped, less what the trees say, and divided by the spread.
+        points, origin, grid = size * points + offset, size * lines.origin + offset, size * lines.grid
+        if self.fit is None:
+            return PredictiveDistribution(points, tau, origin=origin, grid=grid)
+        ties = [self.fit.shape.back(one) for one in (points, points - grid, points + grid)]
+        lower, upper = self.fit.ends(row, *ties[1:])
         return PredictiveDistribution(
-            size * points + offset, tau, origin=size * lines.origin + offset, grid=size * lines.grid
+            ties[0], tau, lows=ties[1], highs=ties[2], lower=lower, upper=upper, strays=self._strays
         )
 
     def _spent(self, lines: Lines) -> int:
@@ -147,6 +155,15 @@ class StackedDistribution(Predictor):
         placed = self.fit.place(row)
         said, spreads = self.fit.around(placed)
         return self.fit.stretched(placed)[0], float(said[0]), float(spreads[0]) / (self.fit.spread * self.fit.unit)
+
+    @staticmethod
+    def _astray(fit: NumberFit | None, labels: Any) -> int:
+        """Return how many labels are where a fit knows none."""
+        return 0 if fit is None else int(np.count_nonzero(within(fit.gaps, labels)[0]))
+
+    def _shaped(self, labels: Any) -> Any:
+        """Return labels as they are fitted to."""
+        return labels if self.fit is None else self.fit.shape.of(labels)
 
     def _answer(self, row: ObjectRows) -> tuple[float, float, Lines]:
         key = row.tobytes()
@@ -176,9 +193,10 @@ class StackedDistribution(Predictor):
         row, label = noted or self.note(x, y)
         key = row.tobytes()
         placed, offset, size = self._asked[1] if self._asked and self._asked[0] == key else self._placed(row)
-        self._ridge.learn_one(placed, (label - offset) / size)
+        self._ridge.learn_one(placed, (self._shaped(label) - offset) / size)
         self._features = row.shape[1]
         self.n += 1
+        self._strays += self._astray(self.fit, label)
         if self._history is not None:
             self._history.append(row, np.array([label]), np.ones(1, np.bool_))
             if self.n == self._next.due:
@@ -197,8 +215,9 @@ class StackedDistribution(Predictor):
         placed = fit.place(X)
         later = fit.around(placed[m:])
         offsets, spreads = (np.concatenate(both) for both in zip((offsets, spreads), later, strict=True))
-        targets = (labels - offsets) * (fit.spread * fit.unit / spreads)
+        targets = (fit.shape.of(labels) - offsets) * (fit.spread * fit.unit / spreads)
         ridge = KernelRidge(MultiscaleLaplacian(), fit.C, scale=False)
         for row, target in zip(fit.stretched(placed), targets, strict=True):
             ridge.learn_one(row, target)
         self.fit, self._ridge, self._fitted, self._asked = fit, ridge, m, None
+        self._strays = self._astray(fit, labels[m:])

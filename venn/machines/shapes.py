@@ -1,0 +1,116 @@
+"""Shapes of labels: a strictly increasing map that draws near what lies far out, and its inverse."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from venn.prediction import Floats
+from venn.saved import Saved, component, held_float, held_positive, param
+
+STRETCHED, PLAIN = 1.0, 10.0  # units from the centre on which labels are taken as they are
+OFTEN, SHARE = 5, 0.1  # times, and share, of a number among the labels for there to be none beside it, and beyond it
+GAUSSIAN = 1.4826  # the deviation of a Gaussian over its median distance from the centre
+FURTHEST = 600.0  # of an exponent
+LARGEST = 1e300  # of what is mapped back; labels are smaller
+
+
+@component
+class Shape(Saved):
+    """How labels are taken: as they are near their centre, by a logarithm further out.
+
+    With z = (y - center) / unit it is z up to `reach`, and reach + ln(1 + z - reach) beyond; the same on both sides.
+    The map is strictly increasing, so ranks of labels are ranks of what they are mapped to: whatever is proved of
+    ranks holds.
+
+    Parameters
+    ----------
+    center : float
+    unit : float > 0
+    reach : float > 0
+
+    Examples
+    --------
+    >>> shape = Shape(5.0, 2.0, 1.0)
+    >>> shape.of(np.array([3.0, 6.0, 1e6])).round(3), shape.back(np.array([0.5])).tolist()
+    (array([-1.   ,  0.5  , 14.122]), [6.0])
+    """
+
+    center: float = param(held_float)
+    unit: float = param(held_positive)
+    reach: float = param(held_positive)
+
+    @classmethod
+    def fitted(cls, labels: Floats, reach: float) -> Self:
+        """Return the shape with the median of (n,) labels as centre, and as unit their median distance from it.
+
+        Labels that are the centre itself do not count in the unit, so that it is never 0; it is that of a Gaussian's
+        deviation. One label far out moves neither.
+        """
+        center = float(np.median(labels))
+        away = np.abs(labels - center)
+        some = away[away > 0]
+        unit = float(np.median(some)) * GAUSSIAN if len(some) else 1.0
+        return cls(center, unit or 1.0, reach)
+
+    def of(self, labels: Any) -> Any:
+        """Return what labels, one or an array, are mapped to."""
+        return bent((labels - self.center) / self.unit, self.reach)
+
+    def back(self, places: Any) -> Any:
+        """Return the labels that are mapped there, of size at most 1e300."""
+        return unbent(places, self.center, self.unit, self.reach)
+
+    @property
+    def row(self) -> Floats:
+        """The three numbers."""
+        return np.array([self.center, self.unit, self.reach])
+
+
+def gaps_of(labels: Floats) -> Floats:
+    """Return the (k, 2) open intervals where no label lies, between numbers that are labels again and again.
+
+    So between two counts; and below zero where a tenth of the labels are zero and none is less: that interval begins
+    at -1e300.
+
+    Examples
+    --------
+    >>> gaps_of(np.repeat([0.0, 1.0, 2.0], [9, 8, 2])).tolist()
+    [[-1e+300, 0.0], [0.0, 1.0]]
+    """
+    numbers, counts = np.unique(labels, return_counts=True)
+    often, most = counts >= OFTEN, (counts >= OFTEN) & (counts >= SHARE * len(labels))
+    ends = np.concatenate([[-LARGEST], numbers, [LARGEST]])
+    both = np.concatenate([most[:1], often[:-1] & often[1:], most[-1:]])
+    return np.column_stack([ends[:-1], ends[1:]])[both]
+
+
+def within(gaps: Floats, numbers: Any) -> tuple[Any, Any]:
+    """Return which of the numbers lie in a gap, and in which, if so."""
+    if not len(gaps):
+        return np.zeros(np.shape(numbers), np.bool_), None
+    at = np.maximum(gaps[:, 0].searchsorted(numbers, "left") - 1, 0)
+    return (gaps[at, 0] < numbers) & (numbers < gaps[at, 1]), at
+
+
+def ends_between(gaps: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+    """Return lower ends of intervals moved up, and upper ends moved down, out of the gaps: no labels are lost."""
+    if not len(gaps):
+        return lows, highs
+    (low, first), (high, last) = within(gaps, lows), within(gaps, highs)
+    return np.where(low, gaps[first, 1], lows), np.where(high, gaps[last, 0], highs)
+
+
+def bent(z: Any, reach: Any) -> Any:
+    """Return numbers on the scale of a shape."""
+    size = np.abs(z)
+    return np.copysign(np.minimum(size, reach) + np.log1p(np.maximum(size - reach, 0.0)), z)
+
+
+def unbent(places: Any, center: Any, unit: Any, reach: Any) -> Any:
+    """Return the labels that are mapped to these places."""
+    size = np.abs(places)
+    with np.errstate(over="ignore"):
+        z = np.minimum(size, reach) + np.expm1(np.minimum(np.maximum(size - reach, 0.0), FURTHEST))
+        return np.clip(center + unit * np.copysign(z, places), -LARGEST, LARGEST)
