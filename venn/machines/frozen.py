@@ -30,6 +30,7 @@ from venn.machines.tables import (
     with_text,
 )
 from venn.machines.trees import FlatTrees
+from venn.machines.witnesses import MUST, AnotherModel, Witnesses
 from venn.parameters import class_codes, flag, has_methods, optional
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, component, own, param
@@ -288,6 +289,7 @@ class FrozenScorer(Saved):
         self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
         self._threads: Any = None  # made when the estimator's libraries are loaded
         self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
+        self._witnesses = Witnesses()
 
     @property
     def state(self) -> dict[str, Any]:
@@ -298,7 +300,16 @@ class FrozenScorer(Saved):
         """Compare the checksum of a `state`; raise ValueError where this is another estimator."""
         super().restore(state)
         if state != self.state:
-            raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
+            raise AnotherModel(f"{MUST}, got one with other coefficients")
+
+    @property
+    def told(self) -> Any:
+        """What it said of some objects; None where the state says which estimator it is."""
+        return None if self._linear is not None else self._witnesses.told
+
+    def recall(self, told: Any) -> None:
+        """Compare what it says with what was `told`; raise AnotherModel where it says something else."""
+        self._witnesses.recall(told, self._clean_rows, self._score)
 
     def by_probabilities(self) -> FrozenScorer:
         """Return the scorer that gives what `read_alone` says, for predictors that read each class by itself.
@@ -370,15 +381,20 @@ class FrozenScorer(Saved):
         ValueError, TypeError
             X is not as described, or a score is not finite.
         """
-        return self.score_rows(clean_rows(X, self.features, self.feature_names, self.missing))
+        return self.score_rows(self._clean_rows(X))
+
+    def _clean_rows(self, X: Any) -> ObjectRows:
+        return clean_rows(X, self.features, self.feature_names, self.missing)
 
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores of rows that `clean_rows` has checked."""
+        known = None
         if self._ahead and len(rows) == 1 and isinstance(rows, np.ndarray):
             known = self._ahead.get(rows.tobytes())
-            if known is not None:
-                return known.copy()
-        return self._score(rows)
+        scores = self._score(rows) if known is None else known.copy()
+        if self._linear is None:
+            self._witnesses.note(rows, scores)
+        return scores
 
     def expect(self, objects: Sequence[Any]) -> None:
         """Score objects that have arrived in one call, before their turns come; no score changes by that.

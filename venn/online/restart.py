@@ -8,10 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from venn.machines.witnesses import AnotherModel
 from venn.monitors.alarms import Alarm
 from venn.online import checkpoint
 from venn.online.chain import AnswerRow, ChainPlace, QuestionRow, decode, decode_object, encode
-from venn.online.journal import Journal, JournalError
+from venn.online.journal import Anew, Journal, JournalError, state_file
 from venn.online.run import REFUSALS, Run, Rung, Waiting
 from venn.saved import described
 from venn.show.view import figures_of
@@ -141,6 +142,40 @@ class Trying:
 log = logging.getLogger("venn")
 
 
+class OtherPredictions(JournalError):
+    """Raised where the predictors of a run say something else than its journal."""
+
+
+def begin_anew(run: Run, journal: Journal, bulletin: Bulletin, header: dict[str, Any]) -> None:
+    """Bring a run that has seen nothing to the end of a journal whose predictors it does not have: they begin there.
+
+    The questions that wait go on waiting; what watches objects and examples goes on.
+
+    Raises
+    ------
+    JournalError
+        The journal is damaged.
+    """
+    alarms = {name: n for name, n in journal.alarms().items() if name in run.by_predictor}
+    events = journal.events
+    answered = journal.connection.execute("SELECT count(*) FROM answers").fetchone()[0]
+    anew = Anew(events, answered, header, alarms)
+    _go_through(run, journal, bulletin, anew)
+    journal.begin_anew(anew)
+    log.warning("calibration in %s begins anew after %d examples, with another fitted model", journal.path, answered)
+
+
+def _go_through(run: Run, journal: Journal, bulletin: Bulletin, anew: Anew | None) -> None:
+    """Repeat the events of the journal that the run has not seen; what was before `anew` teaches no predictor."""
+    ids = {waiting.event: id for id, waiting in run.waiting.items()}
+    reached = journal.checksum_at(run.events, run.answered)
+    assert reached is not None  # it was compared with that of the checkpoint
+    if anew is not None and run.events == 0:
+        run.begin_alarms(anew.alarms)
+    for event in journal.after(ChainPlace(run.asked, run.answered, run.expired, reached)):
+        happen_again(run, journal, bulletin, event, ids, anew)
+
+
 def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
     """Bring a run that has seen nothing to the state that its journal describes.
 
@@ -150,26 +185,26 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
         The journal does not hold what this run would have done.
     """
     complaint: Exception | None = None
-    models = checkpoint.models(run.panel)
+    models, anew = checkpoint.models(run.panel), journal.anew
     for file in journal.checkpoints.files():
         try:
-            _take(run, journal, file, models)
+            _take(run, journal, file, models, anew)
             break
+        except AnotherModel:
+            raise
         except (OSError, ValueError) as error:
             complaint = complaint or error
     else:
         if complaint is not None:
             log.warning("no checkpoint of %s can be read, and all is learned again: %s", journal.path, complaint)
     journal.checkpoints.kept(run.events)
-    ids = {waiting.event: id for id, waiting in run.waiting.items()}
-    reached = journal.checksum_at(run.events, run.answered)
-    assert reached is not None  # it was compared with that of the checkpoint
-    for event in journal.after(ChainPlace(run.asked, run.answered, run.expired, reached)):
-        happen_again(run, journal, bulletin, event, ids)
+    _go_through(run, journal, bulletin, anew)
 
 
-def _take(run: Run, journal: Journal, file: Path, models: list[Any]) -> None:
+def _take(run: Run, journal: Journal, file: Path, models: list[Any], anew: Anew | None) -> None:
     """Take over a checkpoint, or raise ValueError and change nothing."""
+    if anew is not None and file < state_file(file.with_name(file.name.rpartition("-state-")[0]), anew.events):
+        raise ValueError("it is that of another scorer")
     state = checkpoint.load(file, models)
     if not isinstance(state, dict) or state.keys() != run.state().keys():
         raise ValueError("it is no checkpoint of a run")
@@ -185,26 +220,35 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any]) -> None:
     waiting = {}
     for event, number in zip(state["waiting"], state["numbers"], strict=True):
         question = journal.question(event)
-        waiting[question.id] = _read(run, question, number)
+        waiting[question.id] = _read(run, question, number, anew)
     run.restore(state, waiting)
 
 
-def _read(run: Run, question: QuestionRow, number: int) -> Waiting:
+def _read(run: Run, question: QuestionRow, number: int, anew: Anew | None) -> Waiting:
     predictions = decode(question.predictions, tuple(run.panel), run.panel.space)
-    return Waiting(question.event, number, question.step, decode_object(question.x), predictions)
+    # What was said before predictors began anew is not what they say now, even if no label has come since.
+    before = anew is not None and question.event <= anew.events
+    step = min(question.step, anew.answered - 1) if anew is not None and before else question.step
+    return Waiting(question.event, number, step, decode_object(question.x), predictions)
 
 
 def happen_again(
-    run: Run, journal: Journal, bulletin: Bulletin, event: QuestionRow | AnswerRow, ids: dict[int, int | str]
+    run: Run,
+    journal: Journal,
+    bulletin: Bulletin,
+    event: QuestionRow | AnswerRow,
+    ids: dict[int, int | str],
+    anew: Anew | None = None,
 ) -> None:
     """Repeat an event of the journal; `ids` are those of the waiting questions, by event."""
+    passed = anew is not None and event.event <= anew.events
     if event.event != run.events + 1:
         raise JournalError(f"{journal.path} must hold every event, and {run.events + 1} is missing")
     if isinstance(event, QuestionRow):
-        waiting = _read(run, event, run.asked + 1)
+        waiting = _read(run, event, run.asked + 1, anew)
         # This proves that nothing has changed: the same question gets the same answer.
-        if encode(run.panel.predict_one(waiting.x)) != event.predictions:
-            raise JournalError(
+        if not passed and encode(run.panel.predict_one(waiting.x)) != event.predictions:
+            raise OtherPredictions(
                 f"{journal.path} must hold the predictions of this program with these parameters, and at event "
                 f"{event.event} holds another one. If another version of venn wrote it, go on with that one; or keep "
                 "it, for venn report and venn export read it, and begin a new journal with what venn export writes"
@@ -221,6 +265,9 @@ def happen_again(
         bulletin.ring(run.answered + 1, time.time(), run.rung[before:])
         return
     waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
+    if passed:
+        run.pass_over(id, y, event.time)
+        return
     noted = run.note(waiting, y)
     rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, noted)
     bulletin.note(time.time(), rung)
