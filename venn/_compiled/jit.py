@@ -21,7 +21,7 @@ if TRIED[0] <= numba.version_info.short <= TRIED[1]:
     from venn._compiled.compiler import Part, Whole
 
 
-class Kept(FunctionCache):
+class LoopCache(FunctionCache):
     """Numba's cache of one loop, which does without where its files cannot be read or written."""
 
     def load_overload(self, *about: Any) -> Any:
@@ -44,7 +44,7 @@ def keep(loop: Any) -> Any:
     """Let numba keep a loop in its cache, and return it; without a place for that each process compiles it anew."""
     if os.environ.get("NUMBA_DISABLE_CACHING", "0") in ("", "0") and hasattr(loop, "enable_caching"):
         with suppress(RuntimeError):  # numba finds no folder where it may write
-            loop._cache = Kept(loop.py_func)  # noqa: SLF001 - what its enable_caching() does
+            loop._cache = LoopCache(loop.py_func)  # noqa: SLF001 - what its enable_caching() does
     return loop
 
 

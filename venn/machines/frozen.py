@@ -23,6 +23,7 @@ from venn.machines.tables import (
     TableRows,
     by_name,
     categories_of,
+    codes_of,
     columns_of,
     innermost,
     rows_by_name,
@@ -135,7 +136,26 @@ class KeptEstimator(NamedTuple):
 
 def copied(estimator: Any) -> Any:
     """Return a copy of an estimator, unless it is owned."""
-    return estimator.estimator if isinstance(estimator, KeptEstimator) else copy.deepcopy(estimator)
+    if isinstance(estimator, KeptEstimator):
+        return estimator.estimator
+    try:
+        return copy.deepcopy(estimator)
+    except Exception as error:
+        held = [name for name, part in getattr(estimator, "__dict__", {}).items() if not _copies(part)]
+        where = f"its {', '.join(held)} cannot" if held else "it cannot"
+        raise TypeError(
+            f"estimator must be one that can be copied, so that nobody changes it, got {type(estimator).__name__}: "
+            f"{where} be copied, {error}. If nobody will, give its class a method __deepcopy__(self, memo) that "
+            "returns self"
+        ) from error
+
+
+def _copies(part: Any) -> bool:
+    try:
+        copy.deepcopy(part)
+    except Exception:
+        return False
+    return True
 
 
 def method_of(estimator: Any, wanted: str | None) -> str:
@@ -170,7 +190,7 @@ def _fitted(name: str, given: Any, beside: tuple[Any, Any]) -> Any:
     shape = getattr(innermost(estimator), "decision_function_shape", None)
     if method == "decision_function" and len(own_classes) > 2 and shape == "ovo":
         raise ValueError(f"{name} must have one decision value for each class, got one-against-one {estimator!r}")
-    return estimator if isinstance(given, KeptEstimator) else copy.deepcopy(estimator)
+    return estimator if isinstance(given, KeptEstimator) else copied(estimator)
 
 
 def _held_classes(name: str, classes: Any, estimator: Any) -> tuple[Label, ...]:
@@ -525,7 +545,8 @@ class Answers:
         self._estimator = estimator
         self._names = columns_of(estimator)[1]
         self._categories = {} if self._names is None else categories_of(estimator, self._names)
-        self._by_name = bool(self._categories)
+        self._codes = codes_of(estimator)
+        self._by_name = bool(self._categories or self._codes)
         self._last: tuple[str, bytes, Floats] | None = None
 
     @cached_property
@@ -585,12 +606,19 @@ class Answers:
             return answer
 
     def _table(self, rows: Floats) -> Any:
-        return TableRows(rows, self._names or ()).frame(self._categories)
+        return self._frame(TableRows(rows, self._names or ()))
+
+    def _frame(self, rows: TableRows) -> Any:
+        """Return the data frame that the estimator gets: codes of categories are whole numbers in it."""
+        frame = rows.frame(self._categories)
+        for name in self._codes:
+            frame[name] = [int(one) if isinstance(one, float) and one.is_integer() else one for one in frame[name]]
+        return frame
 
     def _of_text(self, ask: Callable[[Any], Any], rows: TableRows) -> Any:
         """Return what an estimator answers about rows with text; a table is what it was fitted to."""
         try:
-            return ask(rows.frame(self._categories))
+            return ask(self._frame(rows))
         except ImportError as error:
             error.add_note("An object with text is handed on in a table: pip install pandas")
             raise

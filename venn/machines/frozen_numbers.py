@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from venn.labels import Real
 from venn.machines.frozen import Answers, KeptEstimator, ObjectRows, clean_row, clean_rows, copied
 from venn.machines.machine import check_names
 from venn.machines.rulers import FamilyScale, QuantileScale, Ruler, family_name
-from venn.machines.tables import columns_of
+from venn.machines.tables import columns_of, has_classes
 from venn.machines.witnesses import Witnesses
 from venn.parameters import array_of, has_methods, not_negative, optional
 from venn.prediction import Floats
@@ -27,7 +26,7 @@ def _fitted(name: str, given: Any) -> Any:
     one = given.estimator if isinstance(given, KeptEstimator) else given
     if not has_methods(one, "predict"):
         raise TypeError(f"{name} must be a fitted regressor, with a method 'predict', got {one!r}")
-    if hasattr(one, "classes_"):
+    if has_classes(one):
         raise TypeError(f"{name} must be a regressor, got the classifier {one!r}: use FrozenScorer")
     return copied(given)
 
@@ -193,7 +192,7 @@ def _asked_of(name: str, estimator: Any) -> Any:
                 check_names(f"{name} must all have been fitted to the columns", other, names[0])
         return Together(several)
     if has_methods(estimator, "predict"):
-        if hasattr(estimator, "classes_"):
+        if has_classes(estimator):
             raise TypeError(f"{name} must be a regressor, got the classifier {estimator!r}: use FrozenScorer")
         return estimator
     if callable(estimator) and not isinstance(estimator, type):
@@ -212,7 +211,7 @@ class _FrozenNumbers(Witnessed):
     ruler: Ruler  #: how labels are measured by the scores
 
     def _hold(self, estimator: Any) -> None:
-        self._given = copy.deepcopy(estimator)
+        self._given = copied(estimator)
         asked = _asked_of("estimator", self._given)
         self.features, self.feature_names = columns_of(asked)
         self._answers = [Answers(one) for one in getattr(asked, "members", (asked,))]
