@@ -15,6 +15,7 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
@@ -26,6 +27,7 @@ import streams
 import venn
 from venn import cli
 from venn.cli import patience, service
+from venn.cli.journals import guard
 from venn.cli.output import Output, prediction_line
 from venn.cli.predictors import PREDICTORS
 from venn.online.loop import Online
@@ -577,6 +579,15 @@ def test_across_restarts_the_clock_counts_and_never_less_than_nothing(monkeypatc
     assert patience.Patience(None).overdue() == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no such device")
+def test_a_full_place_for_predictions_is_named(run, tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"id": 1, "x": [0, 0]}\n')
+    result = run("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--out", "/dev/full", *OPTIONS)
+    assert result.exit_code == 1
+    assert "--out must be a place that can be written, got /dev/full: No space left on device" in result.stderr
+    assert Path("/dev/full").is_char_device()
+
+
 # Settings ------------------------------------------------------------------------------------------------------------
 
 TOML = """
@@ -599,6 +610,17 @@ drift = false
 [journal]
 path = "run.db"
 """
+
+
+def test_files_of_windows_begin_with_a_mark(run, tmp_path):
+    (tmp_path / "in.jsonl").write_text("")
+    (tmp_path / "run.toml").write_text("\ufeff" + TOML, encoding="utf-8", newline="\r\n")
+    result = run("--config", "run.toml", "--check")
+    assert result.exit_code == 0, result.output
+    (tmp_path / "token").write_text("\ufeffcorrect-horse-battery\r\n", encoding="utf-8", newline="")
+    access = SimpleNamespace(token=None, token_file=str(tmp_path / "token"), no_token=False, allow_host=None)
+    given = SimpleNamespace(access=access, where=lambda *_: "--token-file")
+    assert guard(given)["token"] == "correct-horse-battery"
 
 
 def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):
