@@ -320,6 +320,11 @@ class KafkaTopic(Reader):
         ErrorHandler called when the broker has removed messages before they were read (`MessagesLost`); reading then
         continues with the oldest that are left. By default the error is raised.
 
+    Attributes
+    ----------
+    tombstones : int
+        Number of messages without a value, as a topic has that is compacted: they are passed over.
+
     Raises
     ------
     ImportError
@@ -358,6 +363,7 @@ class KafkaTopic(Reader):
         self._consumer: Any = None
         self._producer: Any = None
         self._away = False
+        self.tombstones = 0
 
     def __repr__(self) -> str:
         return f"KafkaTopic({self.servers!r}, {self.topic!r}, group={self.group!r})"
@@ -459,12 +465,16 @@ class KafkaTopic(Reader):
                 continue  # fetched before the last assignment
             places[partition] = offset + 1
             where = f"topic {self.topic!r}, partition {partition}, offset {offset}"
-            yield self._read(partial(self._value, message.value()), where, _position(places))
+            if message.value() is None:
+                self._pass_over(where)
+                yield None
+                continue
+            yield self._read(partial(self._decoder.json, message.value()), where, _position(places))
 
-    def _value(self, value: bytes | None) -> Parts:
-        if value is None:
-            raise ValueError("must be JSON, got no value")
-        return self._decoder.json(value)
+    def _pass_over(self, where: str) -> None:
+        self.tombstones += 1
+        if self.tombstones == 1:
+            logger.warning("%s has no value, a tombstone, and is passed over, as all others will be", where)
 
     def _partition(self, number: int, offset: int = -1) -> Any:
         return self._kafka.TopicPartition(self.topic, number, offset)

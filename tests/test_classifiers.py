@@ -11,6 +11,9 @@ from estimator_checks import parametrize_with_each
 from naive import conformal, least_squares, svm
 from naive import venn as naive
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import venn
 from venn.adapters.classifiers import ConformalClassifier, VennClassifier
@@ -372,3 +375,21 @@ def test_labels_of_several_kinds_are_refused(labels):
     with pytest.raises(TypeError, match="classes must hold labels of one kind, numbers or strings, got"):
         VennClassifier(**SQUARES).partial_fit(X[:1], y[:1], classes=labels)
     assert model.predictor_.machine.n == 20
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_search_reaches_into_the_kernel_and_leaves_others_theirs(kind):
+    X, y = examples()
+    shared = venn.RBF(0.5)
+    model, other = kind(shared, C=10.0), kind(shared, C=10.0)
+    assert model.set_params(kernel__gamma=2.0, C=1.0) is model
+    assert (model.kernel, model.C, other.kernel, shared) == (venn.RBF(2.0), 1.0, venn.RBF(0.5), venn.RBF(0.5))
+    assert model.set_params(kernel=venn.machines.Polynomial(2), kernel__degree=3).kernel == venn.machines.Polynomial(3)
+    found = GridSearchCV(kind(shared), {"kernel__gamma": [0.1, 1.0]}, cv=2, error_score="raise").fit(X, y)
+    one = GridSearchCV(kind(shared), {"kernel": [venn.RBF(0.1), venn.RBF(1.0)]}, cv=2).fit(X, y)
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], one.cv_results_["mean_test_score"])
+    pipe = make_pipeline(StandardScaler(), kind(shared)).set_params(**{f"{kind.__name__.lower()}__kernel__gamma": 3.0})
+    assert pipe[-1].kernel == venn.RBF(3.0)
+    for wrong in ({"kernel__width": 1.0}, {"kernel__gamma": -1.0}, {"nothing__gamma": 1.0}):
+        with pytest.raises(ValueError, match=r"kernel must have the parameters|gamma must be|Invalid parameter"):
+            kind(shared).set_params(**wrong)

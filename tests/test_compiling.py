@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
+from numba.core import caching
 
 from venn._compiled import jit, rows, solvers
 
@@ -80,3 +82,46 @@ def test_that_loops_are_compiled_is_said_once_and_only_if_it_takes_a_while(monke
         said.on_end(loop)
         said.on_start(one)
     assert caplog.messages == ["compiling loops that are used for the first time: seconds to a minute; kept in cache"]
+
+
+def test_without_a_place_for_what_is_compiled_loops_are_compiled_all_the_same(monkeypatch, caplog):
+    def more(x):
+        return x + 1
+
+    for how in ("nowhere", "not wanted"):
+        with monkeypatch.context() as patch:
+            if how == "nowhere":
+                base = getattr(caching, "CacheImpl", None) or getattr(caching, "_CacheImpl")  # noqa: B009 - by version
+                patch.setattr(base, "_locator_classes", [])
+            else:
+                patch.setenv("NUMBA_DISABLE_CACHING", "1")
+            loop = jit.loops()(more)
+        assert loop(1) == 2
+        assert not getattr(loop, "stats", None) or loop.stats.cache_path is None
+    nowhere = Loop("venn._compiled.path")
+    nowhere.cache_path = None
+    said = jit.Announcement()
+    monkeypatch.setattr(jit, "NOTICEABLE", 0.0)
+    for _ in range(3):
+        said.on_start(nowhere)
+        said.on_end(nowhere)
+    assert len(caplog.messages) == 1
+    assert "NUMBA_CACHE_DIR" in caplog.messages[0]
+
+
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
+def test_a_full_disk_or_files_of_somebody_else_stop_no_loop(monkeypatch, tmp_path, caplog):
+    def more(x):
+        return x + 1
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    loop = jit.loops()(more)
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    monkeypatch.setattr(caching.IndexDataCacheFile, "load", full)
+    assert loop(1) == 2
+    assert loop(1.5) == 2.5
+    assert [message for message in caplog.messages if "No space left" in message] == caplog.messages
+    assert len(caplog.messages) == 1

@@ -222,11 +222,37 @@ def test_no_path_but_those_of_the_page_leads_anywhere(pages):
         answer = asked(made.port, path, host)
         assert answer.status == 404, path
         assert is_closed(answer)
-    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+    for method in ("POST", "PUT", "DELETE", "PATCH", "TRACE"):
         for path in ("/", "/run.json"):
             answer = asked(made.port, path, host, method=method)
             assert answer.status == 405, (method, path)
+            assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
             assert is_guarded(answer)
+
+
+def test_whoever_keeps_it_running_may_ask_whether_it_answers(pages):
+    made = pages(token=TOKEN)
+    for method, text in (("GET", "ok\n"), ("HEAD", "")):
+        answer = asked(made.port, "/healthz", [("Host", "10.0.0.7:8080")], method=method)
+        assert (answer.status, answer.text) == (200, text)
+        assert is_guarded(answer)
+    assert asked(made.port, "/healthz", [("Host", "10.0.0.7:8080")], method="POST").status == 403
+
+
+def test_head_is_answered_as_get_without_a_body_and_options_with_what_there_is(pages):
+    made = pages(token=TOKEN)
+    host = ("Host", f"localhost:{made.port}")
+    known = ("Authorization", f"Bearer {TOKEN}")
+    for path in ("/", "/run.json", "/page.js"):
+        got, head = (asked(made.port, path, [host, known], method=method) for method in ("GET", "HEAD"))
+        assert (head.status, head.text) == (200, "")
+        assert head.headers["Content-Type"] == got.headers["Content-Type"]
+        assert int(head.headers["Content-Length"]) > 0
+        options = asked(made.port, path, [host, known], method="OPTIONS")
+        assert (options.status, options.headers["Allow"]) == (200, "GET, HEAD, OPTIONS")
+    for method in ("HEAD", "OPTIONS"):
+        assert asked(made.port, "/", [host], method=method).status == 401
+        assert asked(made.port, "/", [("Host", "evil.example"), known], method=method).status == 403
 
 
 def test_metrics_are_behind_the_same_door(metrics):
@@ -270,7 +296,7 @@ def test_without_the_token_nothing_is_read_with_it_the_address_forgets_it(pages)
     entered = asked(made.port, f"/?token={TOKEN}", host)
     assert entered.status == 200
     assert is_closed(entered)
-    assert 'content="0; url=/"' in entered.text
+    assert 'content="0; url=./"' in entered.text, "a proxy may serve the page below a path"
     cookie = entered.headers["Set-Cookie"]
     assert {"httponly", "samesite=strict", "path=/"} <= {part.strip().lower() for part in cookie.split(";")}
     assert TOKEN not in cookie

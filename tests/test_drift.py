@@ -293,3 +293,61 @@ def test_a_gap_is_refused_with_what_to_do_and_changes_nothing(first):
     assert drift.n == 3
     with pytest.raises(ValueError, match=r"got inf at feature 0$"):
         drift.update([np.inf, 0.0])
+
+
+def objects_by_name(n=60, seed=3):
+    rng = np.random.default_rng(seed)
+    return [{"weight": float(w), "age": float(a)} for w, a in rng.normal(size=(n, 2))]
+
+
+@pytest.mark.parametrize("columns", [("weight", "age"), ("age", "weight"), True])
+def test_objects_with_names_are_the_same_in_any_order(columns):
+    one, other = (Drift(columns=columns, level=0.2) for _ in range(2))
+    for x in objects_by_name():
+        one.update(x)
+        other.update(dict(sorted(x.items(), key=lambda pair: pair[1])))
+    assert checkpoint.pack(one) == checkpoint.pack(other)
+    for wrong in ({"weight": 1.0, "height": 1.0}, {"weight": 1.0}, {"weight": 1.0, "age": 1.0, "height": 0.0}):
+        before = checkpoint.pack(one)
+        with pytest.raises(ValueError, match="x must have the columns"):
+            one.update(wrong)
+        assert checkpoint.pack(one) == before
+
+
+def test_columns_keep_the_names_that_their_numbers_had():
+    drift = Drift(columns=("weight", "age"), level=0.2)
+    rng = np.random.default_rng(0)
+    for n in range(400):
+        drift.update({"age": float(rng.normal()) + 4 * (n >= 200), "weight": float(rng.normal())})
+    assert [one["name"] for one in drift.snapshot()["columns"]] == ["age"]
+
+
+@pytest.mark.parametrize("columns", [("weight", "age"), True])
+@pytest.mark.parametrize("form", ["dict", "table"])
+def test_a_run_that_watches_named_columns_goes_on_after_a_kill(columns, form, tmp_path):
+    pd = pytest.importorskip("pandas")
+
+    class Fitted:
+        classes_ = ("no", "yes")
+        feature_names_in_, n_features_in_ = ("weight", "age"), 2
+
+        def predict_proba(self, X):
+            return np.tile([0.4, 0.6], (len(X), 1))
+
+    objects = objects_by_name(8)
+    for begin in (0, 4):
+        online = venn.Online(venn.Forecaster(scorer=Fitted()), Drift(columns=columns), journal=tmp_path / "run.db")
+        assert online.asked == begin
+        for x in objects[begin : begin + 4]:
+            online.ask(x if form == "dict" else pd.DataFrame([x]))
+            online.answer(online.asked, "no")
+        online.journal.close()  # as a kill
+
+
+def test_a_table_of_one_row_is_an_object():
+    pd = pytest.importorskip("pandas")
+    one, other = (Drift(columns=("weight", "age"), level=0.2) for _ in range(2))
+    for x in objects_by_name():
+        one.update(pd.DataFrame([x]))
+        other.update(np.array([*x.values()]))
+    assert checkpoint.pack(one) == checkpoint.pack(other)

@@ -134,7 +134,17 @@ def test_bad_messages_say_where(topic):
     bad = Tally(limit=4)
     with source(topic, bad=bad, form=Form(features=["a"])) as reader:
         assert [m.id for m in take(reader.messages(), 3)] == [1, 2, 3]
-    assert bad.count == 4
+    assert (bad.count, reader.tombstones) == (3, 1)
+
+
+def test_tombstones_are_passed_over_counted_and_said_once(topic, caplog):
+    topic(1, None, 2, None, 3, partition=2)
+    with source(topic) as reader:
+        messages = take(reader.messages(), 3)
+        assert [m.id for m in messages] == [1, 2, 3]
+        assert json.loads(messages[1].position)["2"] == 3
+        assert reader.tombstones == 2
+    assert len([one for one in caplog.messages if "tombstone" in one]) == 1
 
 
 @pytest.mark.parametrize("offsets", [{"1": 99}, {"0": 0, "7": 3}])

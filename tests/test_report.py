@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -180,3 +183,40 @@ def test_a_run_without_answers_has_a_report(command, tmp_path):
     with Watch(tmp_path / "run.db") as watch:
         assert FollowedRun(watch).counts.pending == 2
     assert "No prediction has met its label yet." in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_on_any_terminal_a_report_is_utf_8(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    record = recorded(30)
+    record.save("record.npz")
+    given = ["report", "record.npz", "--title", "Größe ≥ 1", "--out", "-"]
+    for charset in ("utf-8", "ascii", "latin-1"):
+        result = CliRunner(charset=charset).invoke(cli.main, given)
+        assert result.exit_code == 0
+        assert "<title>Größe ≥ 1</title>" in result.stdout_bytes.decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_gets_the_report_and_stays_a_pipe(command):
+    recorded(30).save("record.npz")
+    os.mkfifo("pipe")
+    got = []
+    reader = threading.Thread(target=lambda: got.append(Path("pipe").read_text("utf-8")))
+    reader.start()
+    result = command("record.npz", "--out", "pipe")
+    reader.join(60)
+    assert result.exit_code == 0, result.output
+    assert Path("pipe").is_fifo()
+    assert got[0].endswith("</html>\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no such device")
+def test_a_full_device_is_named_and_stays(command):
+    recorded(30).save("record.npz")
+    for to in ("/dev/full", "link"):
+        if to == "link":
+            Path("link").symlink_to("/dev/full")
+        result = command("record.npz", "--out", to)
+        assert result.exit_code == 1
+        assert f"--out must be a place that can be written, got {to}: No space left on device" in result.output
+        assert Path(to).is_char_device()

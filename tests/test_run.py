@@ -15,6 +15,7 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
@@ -25,7 +26,8 @@ from run_cases import CLASSES, OPTIONS, Life, counts, events, left, line, nobody
 import streams
 import venn
 from venn import cli
-from venn.cli import service
+from venn.cli import patience, service
+from venn.cli.journals import guard
 from venn.cli.output import Output, prediction_line
 from venn.cli.predictors import PREDICTORS
 from venn.online.loop import Online
@@ -530,7 +532,7 @@ def test_questions_are_given_up_after_some_seconds(run, tmp_path, monkeypatch):
         now[0] += 1
         return now[0]
 
-    monkeypatch.setattr(service, "time", clock)
+    monkeypatch.setattr(patience, "monotonic", clock)
     wanted = ['{"id": 1, "x": [0, 0]}', '{"id": 2, "x": [0, 1]}', '{"id": 1, "y": "no"}', '{"id": 2, "y": "no"}']
     (tmp_path / "in.jsonl").write_text("\n".join(wanted) + "\n")
     # A transaction a message; the clock is read once for each and once more for each question.
@@ -540,6 +542,50 @@ def test_questions_are_given_up_after_some_seconds(run, tmp_path, monkeypatch):
     assert "refused an answer: file" in result.stderr
     assert left("run.db")["expired"] == [(1, 3, 1)]
     assert left("run.db")["answers"] == [(1, 4, 2, 0)]
+
+
+@pytest.mark.parametrize("step", [1.7e9, -1.7e9])
+def test_a_clock_that_is_set_gives_up_no_question(step, run, tmp_path, monkeypatch):
+    now, ask = [100.0], Online.ask
+
+    def set_between(self, x, id):
+        now[0] = 100.0 + step * (id == "2" or id == 2)
+        return ask(self, x, id)
+
+    monkeypatch.setattr(Online, "ask", set_between)
+    monkeypatch.setattr(time, "time", lambda: now[0])  # of the journal
+    monkeypatch.setattr(patience, "time", time.time)
+    (tmp_path / "in.jsonl").write_text('{"id": 1, "x": [0, 0]}\n{"id": 2, "x": [0, 1]}\n{"id": 1, "y": "no"}\n')
+    given = ("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--set", "run.batch=1", *OPTIONS)
+    result = run(*given, "--set", "journal.patience_seconds=3600")
+    assert result.exit_code == 0, result.output
+    assert (left("run.db")["expired"], len(left("run.db")["answers"])) == ([], 1)
+
+
+def test_across_restarts_the_clock_counts_and_never_less_than_nothing(monkeypatch):
+    now = [5.0]
+    monkeypatch.setattr(patience, "monotonic", lambda: now[0])
+    monkeypatch.setattr(patience, "time", lambda: 1000.0)
+    waits = patience.Patience(60.0)
+    waits.remember([("old", 930.0), ("new", 970.0), ("ahead", 2000.0), ("odd", 0.0)])
+    waits.begin("now")
+    assert waits.overdue() == ["old"]
+    now[0] += 31
+    assert waits.overdue() == ["old", "new"]
+    now[0] += 29
+    assert waits.overdue() == ["old", "new", "ahead", "odd", "now"]
+    waits.end("old")
+    assert waits.overdue() == ["new", "ahead", "odd", "now"]
+    assert patience.Patience(None).overdue() == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no such device")
+def test_a_full_place_for_predictions_is_named(run, tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"id": 1, "x": [0, 0]}\n')
+    result = run("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--out", "/dev/full", *OPTIONS)
+    assert result.exit_code == 1
+    assert "--out must be a place that can be written, got /dev/full: No space left on device" in result.stderr
+    assert Path("/dev/full").is_char_device()
 
 
 # Settings ------------------------------------------------------------------------------------------------------------
@@ -564,6 +610,17 @@ drift = false
 [journal]
 path = "run.db"
 """
+
+
+def test_files_of_windows_begin_with_a_mark(run, tmp_path):
+    (tmp_path / "in.jsonl").write_text("")
+    (tmp_path / "run.toml").write_text("\ufeff" + TOML, encoding="utf-8", newline="\r\n")
+    result = run("--config", "run.toml", "--check")
+    assert result.exit_code == 0, result.output
+    (tmp_path / "token").write_text("\ufeffcorrect-horse-battery\r\n", encoding="utf-8", newline="")
+    access = SimpleNamespace(token=None, token_file=str(tmp_path / "token"), no_token=False, allow_host=None)
+    given = SimpleNamespace(access=access, where=lambda *_: "--token-file")
+    assert guard(given)["token"] == "correct-horse-battery"
 
 
 def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):

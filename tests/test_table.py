@@ -87,3 +87,46 @@ def test_a_record_as_a_frame(backend, run):
     assert columns["y"] == ["yes", "no", "yes", "no"]
     np.testing.assert_array_equal(columns["venn.lower"], record.outcomes("venn").lower)
     np.testing.assert_array_equal(columns["sets.p_values.no"], record.outcomes("sets").row[0])
+
+
+def test_objects_with_names_have_columns_of_these_names(tmp_path):
+    class Any:
+        classes_ = ("no", "yes")
+        feature_names_in_, n_features_in_ = ("age", "city"), 2
+
+        def predict_proba(self, X):
+            return np.tile([0.4, 0.6], (len(X), 1))
+
+    pytest.importorskip("pandas", reason="text is handed on in its tables")
+    objects = [{"city": "Oslo", "age": 31}, {"age": 40, "city": None}, [50, "Rome"]]
+    with venn.Online(venn.Forecaster(scorer=Any()), journal=tmp_path / "run.db") as online:
+        for x in objects:
+            online.ask(x)
+    columns = figures.of_journal(tmp_path / "run.db")
+    assert columns["x.age"] == [31, 40, None]
+    assert columns["x.city"] == ["Oslo", None, None]
+    assert (columns["x.0"], columns["x.1"]) == ([None, None, 50], [None, None, "Rome"])
+    assert export(tmp_path / "run.db", "--out", tmp_path / "t.csv").exit_code == 0
+
+
+@pytest.mark.parametrize("backend", figures.BACKENDS)
+def test_labels_of_two_types_are_a_column_of_text_where_a_column_has_one(backend, tmp_path):
+    pytest.importorskip(backend)
+    classes = [1, "unknown", True]
+    with venn.Online(venn.Forecaster([1, "unknown"]), journal=tmp_path / "run.db") as online:
+        for i in range(4):
+            online.ask([float(i)], id=str(i) if i else 0)
+        for i in range(3):
+            online.answer(str(i) if i else 0, classes[i % 2])
+        record = online.record()
+    y = record.to_frame(backend)["y"]
+    assert (y.tolist() if backend == "pandas" else y.to_pylist() if backend == "pyarrow" else y.to_list()) == (
+        [1, "unknown", 1] if backend == "pandas" else ["1", "unknown", "1"]
+    )
+    if backend == "pyarrow":
+        from pyarrow import parquet
+
+        assert export(tmp_path / "run.db", "--out", tmp_path / "t.parquet").exit_code == 0
+        columns = parquet.read_table(tmp_path / "t.parquet").to_pydict()
+        assert (columns["y"], columns["id"]) == (["1", "unknown", "1", None], ["0", "1", "2", "3"])
+        assert columns["x.0"] == [0.0, 1.0, 2.0, 3.0]

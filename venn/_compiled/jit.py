@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
 import numba
 from numba.core import event, types
+from numba.core.caching import FunctionCache
 
 Part: Any = None
 Whole: Any = None
@@ -16,6 +19,33 @@ NOTICEABLE = 1.0  # seconds of compiling in a process, after which it says so
 TRIED = (0, 60), (0, 68)  # tested numba versions, from and to: see compiler.py
 if TRIED[0] <= numba.version_info.short <= TRIED[1]:
     from venn._compiled.compiler import Part, Whole
+
+
+class LoopCache(FunctionCache):
+    """Numba's cache of one loop, which does without where its files cannot be read or written."""
+
+    def load_overload(self, *about: Any) -> Any:
+        """Return what is kept, if it can be read."""
+        try:
+            return super().load_overload(*about)
+        except OSError:
+            return None
+
+    def save_overload(self, *about: Any) -> None:
+        """Keep what was compiled, if it can be written: the disk may be full."""
+        try:
+            super().save_overload(*about)
+        except OSError as error:
+            self.disable()
+            logging.getLogger("venn").warning("compiled loops cannot be kept in %s: %s", self.cache_path, error)
+
+
+def keep(loop: Any) -> Any:
+    """Let numba keep a loop in its cache, and return it; without a place for that each process compiles it anew."""
+    if os.environ.get("NUMBA_DISABLE_CACHING", "0") in ("", "0") and hasattr(loop, "enable_caching"):
+        with suppress(RuntimeError):  # numba finds no folder where it may write
+            loop._cache = LoopCache(loop.py_func)  # noqa: SLF001 - what its enable_caching() does
+    return loop
 
 
 def loops(**flags: Any) -> Callable[[Any], Any]:
@@ -30,8 +60,8 @@ def loops(**flags: Any) -> Callable[[Any], Any]:
 
     def decorate(function: Any) -> Any:
         if Whole is None or config.DISABLE_JIT:
-            return njit(cache=True, **flags)(function)
-        loop = njit(cache=True, pipeline_class=Whole, **flags)(function)
+            return keep(njit(**flags)(function))
+        loop = keep(njit(pipeline_class=Whole, **flags)(function))
         part = njit(no_cpython_wrapper=True, pipeline_class=Part, **flags)(function)
 
         def get_call_template(args: Any, kws: Any) -> Any:
@@ -82,10 +112,15 @@ class Announcement(event.Listener):
         long = self._spent + now - self._start >= NOTICEABLE
         if long and not self._made and function.py_func.__module__.startswith("venn."):
             self._made = True
+            place = function.stats.cache_path
+            kept = (
+                f"kept in {place}"
+                if place
+                else "not kept for the next process, which needs a folder that it may write: NUMBA_CACHE_DIR names one"
+            )
             # A warning, since lower levels are not shown unless logging is set up.
             logging.getLogger("venn").warning(
-                "compiling loops that are used for the first time: seconds to a minute; kept in %s",
-                function.stats.cache_path,
+                "compiling loops that are used for the first time: seconds to a minute; %s", kept
             )
 
     def on_end(self, event: Any) -> None:

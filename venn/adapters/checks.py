@@ -7,7 +7,7 @@ from copy import deepcopy
 from datetime import date, timedelta
 from functools import wraps
 from numbers import Integral, Number
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -21,6 +21,7 @@ from venn.machines.machine import check_columns
 from venn.online import checkpoint
 from venn.parameters import fraction, share
 from venn.prediction import TIE, Floats, Label
+from venn.saved import Saved
 from venn.turns import TakesTurns, turn_of
 
 # --------------------------------------------------------------------------------------------------------------- checks
@@ -214,6 +215,28 @@ class HoldsPredictor(TakesTurns):
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, and those of a kernel or another part by its name, as kernel__gamma; return this estimator.
+
+        The part itself stays as it is, for others may hold it: a changed one takes its place.
+        """
+        own: dict[str, Any] = {}
+        parts: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            part, nested, inner = name.partition("__")
+            if nested and isinstance(params.get(part, getattr(self, part, None)), Saved):
+                parts.setdefault(part, {})[inner] = value
+            else:
+                own[name] = value
+        super().set_params(**own)  # type: ignore[misc]
+        for part, values in parts.items():
+            thing = getattr(self, part)
+            unknown = sorted(values.keys() - thing.parameters.keys())
+            if unknown:
+                raise ValueError(f"{part} must have the parameters that are set, got {unknown} for {thing!r}")
+            setattr(self, part, type(thing).made_of(thing.parameters | values))
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what skops keeps: bytes and models, for it takes no predictor, whose parts refer to each other."""

@@ -69,7 +69,7 @@ def merge(command: str, file: Mapping[str, Any], path: str, given: Mapping[tuple
 def read_toml(path: str) -> dict[str, Any]:
     """Return the tables of a file; any error in it is one line."""
     try:
-        return tomllib.loads(Path(path).read_bytes().decode())
+        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise click.ClickException(f"{path} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:

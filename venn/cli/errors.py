@@ -90,6 +90,8 @@ def writing(option: str, path: object) -> Iterator[None]:
     """If a place cannot be written, say which option names it."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # nobody reads on
     except OSError as error:
         raise click.ClickException(
             f"{option} must be a place that can be written, got {path}: {error.strerror or error}"

@@ -73,7 +73,7 @@ def guard(config: Config) -> dict[str, Any]:
             raise click.UsageError(f"{config.where('access', 'no_token')} does not go with --token-file")
         where = config.where("access", "token_file")
         try:
-            token = Path(access.token_file).read_text("utf-8").partition("\n")[0].strip()
+            token = Path(access.token_file).read_text("utf-8-sig").partition("\n")[0].strip()
         except (OSError, UnicodeDecodeError) as error:
             raise click.ClickException(f"{where} must be a file that can be read: {error}") from None
     return {
@@ -318,7 +318,9 @@ def _write(watched: Watched, out: Path, title: str, data: str) -> Verdict | None
 
     read = FollowedRun(watched)
     if str(out) == STDOUT:
-        click.echo(render(read, title, data), nl=False)
+        content = render(read, title, data).encode()  # UTF-8, as it says of itself, on any terminal
+        with writing("--out", out):
+            click.echo(content, nl=False)
         return read.verdict
     with writing("--out", out):
         write_report(read, out, title, data)

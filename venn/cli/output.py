@@ -131,8 +131,9 @@ class Output:
         if self.path is None:
             if content:
                 # Not through a text layer: a line is written whole or the run ends.
-                sys.stdout.buffer.write(content)
-                sys.stdout.buffer.flush()
+                with writing("--out", STDOUT):
+                    sys.stdout.buffer.write(content)
+                    sys.stdout.buffer.flush()
             return len(lines)
         # Opened each time: after a renaming, as by logrotate, there is a new file.
         with writing("--out", self.path):
@@ -141,9 +142,10 @@ class Output:
             regular = stat.S_ISREG(os.fstat(handle).st_mode)
             if size is not None and regular:
                 content = _missing(handle, size, content)
-            rest = memoryview(content)
-            while rest:
-                rest = rest[os.write(handle, rest) :]
+            with writing("--out", self.path):
+                rest = memoryview(content)
+                while rest:
+                    rest = rest[os.write(handle, rest) :]
             if self._durable and regular:
                 os.fsync(handle)
             self._size = os.fstat(handle).st_size if regular else None

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import takewhile
 from time import monotonic, time
 from typing import Any
 
@@ -20,9 +19,10 @@ from venn.cli.commands import Ending
 from venn.cli.errors import warned
 from venn.cli.options import Config
 from venn.cli.output import COLUMNS, KEY, Output, prediction_line
+from venn.cli.patience import Patience
 from venn.machines.machine import NotConverged
 from venn.monitors.alarms import Alarm
-from venn.online.journal import Journal
+from venn.online.journal import ANEW, Journal
 from venn.online.loop import Online
 from venn.online.watch import ENDED
 from venn.show.notify import Crier, Notifier, Seldom, hearing, message
@@ -133,13 +133,12 @@ class Service:
         self, config: Config, online: Online, journal: Journal, source: Reader, voice: Voice,
         notifier: Notifier | None = None,
     ) -> None:  # fmt: skip
-        self._settings, self._patience = config.run, config.journal.patience_seconds
+        self._settings, self._patience = config.run, Patience(config.journal.patience_seconds)
         self._output = Output(config.run.out, config.journal.durable)
         self.online, self.source = online, source
         self._journal, self._voice = journal, voice
         self._place: Any = None  # the position up to which the source has been read
         self._reached: Any = None  # the position that has been written
-        self._asked_at: dict[int | str, float] = {}
         self._alarms = sum(monitor.count for monitor in online.monitors.values())
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if hasattr(one, "restarts")}
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
@@ -173,8 +172,7 @@ class Service:
         cut_off = self._output.catch_up(self.online, self._journal)
         if cut_off:
             self._voice.say(f"wrote {cut_off} predictions again that may have been cut off")
-        if self._patience is not None:
-            self._remember()
+        self._remember()
         self._place = self._reached = self.online.position(self.source.name)
         held: list[Message] = []
         since = 0.0
@@ -219,7 +217,7 @@ class Service:
 
     def _transact(self, held: list[Message], start: int, place: Any) -> int:
         """Process messages from `start` on in one transaction, all or nothing, and report; return where it ended."""
-        overdue = self._overdue()
+        overdue = self._patience.overdue()
         if not (held or overdue or place != self._reached):
             return start
         lines: list[str] = []
@@ -263,8 +261,7 @@ class Service:
                 return
             id = online.asked if id is None else id
             self._listen(id, news)  # what watches objects rings now
-            if self._patience is not None:
-                self._asked_at[id] = time()
+            self._patience.begin(id)
         answered = online.answered
         if message.y is not None and id is not None:
             self._answer(message, id, news)
@@ -281,7 +278,7 @@ class Service:
             what = "refused an answer" if online.answered == answered else "learned an answer with an error"
             self._voice.complain(what, f"{self._which(message)}: {error}")
         if online.answered > answered:
-            self._asked_at.pop(id, None)
+            self._patience.end(id)
             self._listen(id, news)
 
     def _which(self, message: Message) -> str:
@@ -320,18 +317,12 @@ class Service:
     def _remember(self) -> None:
         """Look up when the waiting questions were asked."""
         waiting = set(self.online.pending)
-        for id, asked in self._journal.connection.execute("SELECT id, time FROM questions ORDER BY event"):
-            if id in waiting:
-                self._asked_at[id] = asked
-
-    def _overdue(self) -> list[int | str]:
-        if self._patience is None:
-            return []
-        since = time() - self._patience
-        return [id for id, _ in takewhile(lambda one: one[1] <= since, self._asked_at.items())]
+        if waiting:
+            asked = self._journal.connection.execute("SELECT id, time FROM questions ORDER BY event")
+            self._patience.remember((id, when) for id, when in asked if id in waiting)
 
     def _expire(self, id: int | str) -> None:
-        del self._asked_at[id]
+        self._patience.end(id)
         try:
             self.online.expire(id)
         except ValueError:
@@ -379,7 +370,7 @@ END: Any = object()
 def known_sources(journal: Journal) -> list[str]:
     """Return the names of the sources that a journal has read."""
     names = [name for (name,) in journal.connection.execute("SELECT source FROM positions")]
-    return [name for name in names if name not in (KEY, ENDED) and not name.startswith(COLUMNS)]
+    return [name for name in names if name not in (KEY, ENDED, ANEW) and not name.startswith(COLUMNS)]
 
 
 def owns_terminal(out: str) -> bool:

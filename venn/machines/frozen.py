@@ -22,6 +22,7 @@ from venn.machines.tables import (
     TableRows,
     by_name,
     categories_of,
+    codes_of,
     columns_of,
     innermost,
     rows_by_name,
@@ -30,6 +31,7 @@ from venn.machines.tables import (
 )
 from venn.machines.threads import asked, one_thread
 from venn.machines.trees import FlatTrees
+from venn.machines.witnesses import MUST, AnotherModel, Witnesses
 from venn.parameters import class_codes, flag, has_methods, optional
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, component, own, param
@@ -134,7 +136,26 @@ class KeptEstimator(NamedTuple):
 
 def copied(estimator: Any) -> Any:
     """Return a copy of an estimator, unless it is owned."""
-    return estimator.estimator if isinstance(estimator, KeptEstimator) else copy.deepcopy(estimator)
+    if isinstance(estimator, KeptEstimator):
+        return estimator.estimator
+    try:
+        return copy.deepcopy(estimator)
+    except Exception as error:
+        held = [name for name, part in getattr(estimator, "__dict__", {}).items() if not _copies(part)]
+        where = f"its {', '.join(held)} cannot" if held else "it cannot"
+        raise TypeError(
+            f"estimator must be one that can be copied, so that nobody changes it, got {type(estimator).__name__}: "
+            f"{where} be copied, {error}. If nobody will, give its class a method __deepcopy__(self, memo) that "
+            "returns self"
+        ) from error
+
+
+def _copies(part: Any) -> bool:
+    try:
+        copy.deepcopy(part)
+    except Exception:
+        return False
+    return True
 
 
 def method_of(estimator: Any, wanted: str | None) -> str:
@@ -169,7 +190,7 @@ def _fitted(name: str, given: Any, beside: tuple[Any, Any]) -> Any:
     shape = getattr(innermost(estimator), "decision_function_shape", None)
     if method == "decision_function" and len(own_classes) > 2 and shape == "ovo":
         raise ValueError(f"{name} must have one decision value for each class, got one-against-one {estimator!r}")
-    return estimator if isinstance(given, KeptEstimator) else copy.deepcopy(estimator)
+    return estimator if isinstance(given, KeptEstimator) else copied(estimator)
 
 
 def _held_classes(name: str, classes: Any, estimator: Any) -> tuple[Label, ...]:
@@ -287,6 +308,7 @@ class FrozenScorer(Saved):
         self.missing = self._linear is None
         self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
         self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
+        self._witnesses = Witnesses()
 
     @property
     def state(self) -> dict[str, Any]:
@@ -297,7 +319,16 @@ class FrozenScorer(Saved):
         """Compare the checksum of a `state`; raise ValueError where this is another estimator."""
         super().restore(state)
         if state != self.state:
-            raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
+            raise AnotherModel(f"{MUST}, got one with other coefficients")
+
+    @property
+    def told(self) -> Any:
+        """What it said of some objects; None where the state says which estimator it is."""
+        return None if self._linear is not None else self._witnesses.told
+
+    def recall(self, told: Any) -> None:
+        """Compare what it says with what was `told`; raise AnotherModel where it says something else."""
+        self._witnesses.recall(told, self._clean_rows, self._score)
 
     def by_probabilities(self) -> FrozenScorer:
         """Return the scorer that gives what `read_alone` says, for predictors that read each class by itself.
@@ -369,15 +400,20 @@ class FrozenScorer(Saved):
         ValueError, TypeError
             X is not as described, or a score is not finite.
         """
-        return self.score_rows(clean_rows(X, self.features, self.feature_names, self.missing))
+        return self.score_rows(self._clean_rows(X))
+
+    def _clean_rows(self, X: Any) -> ObjectRows:
+        return clean_rows(X, self.features, self.feature_names, self.missing)
 
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores of rows that `clean_rows` has checked."""
+        known = None
         if self._ahead and len(rows) == 1 and isinstance(rows, np.ndarray):
             known = self._ahead.get(rows.tobytes())
-            if known is not None:
-                return known.copy()
-        return self._score(rows)
+        scores = self._score(rows) if known is None else known.copy()
+        if self._linear is None:
+            self._witnesses.note(rows, scores)
+        return scores
 
     def expect(self, objects: Sequence[Any]) -> None:
         """Score objects that have arrived in one call, before their turns come; no score changes by that.
@@ -506,7 +542,8 @@ class Answers:
         self._estimator = estimator
         self._names = columns_of(estimator)[1]
         self._categories = {} if self._names is None else categories_of(estimator, self._names)
-        self._by_name = bool(self._categories)
+        self._codes = codes_of(estimator)
+        self._by_name = bool(self._categories or self._codes)
         self._last: tuple[str, bytes, Floats] | None = None
 
     @cached_property
@@ -566,12 +603,19 @@ class Answers:
             return answer
 
     def _table(self, rows: Floats) -> Any:
-        return TableRows(rows, self._names or ()).frame(self._categories)
+        return self._frame(TableRows(rows, self._names or ()))
+
+    def _frame(self, rows: TableRows) -> Any:
+        """Return the data frame that the estimator gets: codes of categories are whole numbers in it."""
+        frame = rows.frame(self._categories)
+        for name in self._codes:
+            frame[name] = [int(one) if isinstance(one, float) and one.is_integer() else one for one in frame[name]]
+        return frame
 
     def _of_text(self, ask: Callable[[Any], Any], rows: TableRows) -> Any:
         """Return what an estimator answers about rows with text; a table is what it was fitted to."""
         try:
-            return ask(rows.frame(self._categories))
+            return ask(self._frame(rows))
         except ImportError as error:
             error.add_note("An object with text is handed on in a table: pip install pandas")
             raise

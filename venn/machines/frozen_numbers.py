@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -12,7 +11,8 @@ from venn.labels import Real
 from venn.machines.frozen import Answers, KeptEstimator, ObjectRows, clean_row, clean_rows, copied
 from venn.machines.machine import check_names
 from venn.machines.rulers import FamilyScale, QuantileScale, Ruler, family_name
-from venn.machines.tables import columns_of
+from venn.machines.tables import columns_of, has_classes
+from venn.machines.witnesses import Witnesses
 from venn.parameters import array_of, has_methods, not_negative, optional
 from venn.prediction import Floats
 from venn.saved import Saved, component, param, saved
@@ -26,13 +26,59 @@ def _fitted(name: str, given: Any) -> Any:
     one = given.estimator if isinstance(given, KeptEstimator) else given
     if not has_methods(one, "predict"):
         raise TypeError(f"{name} must be a fitted regressor, with a method 'predict', got {one!r}")
-    if hasattr(one, "classes_"):
+    if has_classes(one):
         raise TypeError(f"{name} must be a regressor, got the classifier {one!r}: use FrozenScorer")
     return copied(given)
 
 
+class Witnessed(Saved):
+    """Base of scorers of numbers, which keep what they said of a few objects."""
+
+    features: int | None
+    feature_names: tuple[str, ...] | None
+    missing = True  # NaN in objects is the estimators' to take or to refuse
+    classes = ()
+    space = Real()
+    _witnesses: Any
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (m,) numbers for an object.
+
+        Raises
+        ------
+        ValueError, TypeError
+            x is not a row of numbers that the estimator takes, or what is answered for it is not as described.
+        """
+        return self.score_rows(clean_row(x, self.features, self.feature_names, True))[0]
+
+    def score_many(self, X: Any) -> Floats:
+        """Return the (n, m) numbers for n objects."""
+        return self.score_rows(self._clean_rows(X))
+
+    def _clean_rows(self, X: Any) -> ObjectRows:
+        return clean_rows(X, self.features, self.feature_names, True)
+
+    def score_rows(self, rows: ObjectRows) -> Floats:
+        """Return the (n, m) numbers for rows that `clean_rows` has checked."""
+        scores = self._score(rows)
+        self._witnesses.note(rows, scores)
+        return scores
+
+    def _score(self, rows: ObjectRows) -> Floats:
+        raise NotImplementedError
+
+    @property
+    def told(self) -> Any:
+        """What it said of some objects."""
+        return self._witnesses.told
+
+    def recall(self, told: Any) -> None:
+        """Compare what it says with what was `told`; raise AnotherModel where it says something else."""
+        self._witnesses.recall(told, self._clean_rows, self._score)
+
+
 @component
-class FrozenRegressor(Saved):
+class FrozenRegressor(Witnessed):
     """A fitted scikit-learn regressor whose forecasts a predictor calibrates.
 
     The estimators are copied and never change. The examples they were fitted to must be disjoint from those that will
@@ -69,9 +115,6 @@ class FrozenRegressor(Saved):
     array([9.])
     """
 
-    classes = ()
-    space = Real()
-    missing = True  # NaN in objects is the estimators' to take or to refuse
     __eq__, __hash__ = object.__eq__, object.__hash__  # whatever an estimator says of its own
 
     estimator: Any = param(_fitted, foreign=True)
@@ -89,30 +132,10 @@ class FrozenRegressor(Saved):
         if self.feature_names is not None and names is not None:
             check_names("spread must have been fitted to the columns", names, self.feature_names)
         self._forecasts, self._spreads = Answers(self.estimator), Answers(self.spread)
+        self._witnesses = Witnesses()
 
-    def scores(self, x: Any) -> Floats:
-        """Return the (1,) forecast for an object, or with a spread the (2,) forecast and spread.
-
-        Raises
-        ------
-        ValueError, TypeError
-            x is not a row of numbers that the estimator takes, or what is predicted for it is not finite, or a spread
-            not > 0.
-        """
-        return self.score_rows(clean_row(x, self.features, self.feature_names, True))[0]
-
-    def score_many(self, X: Any) -> Floats:
-        """Return the (n, 1) forecasts, or (n, 2) forecasts and spreads, for n objects."""
-        return self.score_rows(clean_rows(X, self.features, self.feature_names, True))
-
-    def score_rows(self, rows: ObjectRows) -> Floats:
-        """Return the forecasts for rows that `clean_rows` has checked.
-
-        Raises
-        ------
-        ValueError
-            The estimator predicts something that is not finite, or a spread that is not > 0.
-        """
+    def _score(self, rows: ObjectRows) -> Floats:
+        """Return the (n, 1) forecasts, or (n, 2) forecasts and spreads > 0."""
         columns = [self._asked(self._forecasts, rows, "forecasts")]
         if self.spread is not None:
             columns.append(self._asked(self._spreads, rows, "spreads"))
@@ -169,7 +192,7 @@ def _asked_of(name: str, estimator: Any) -> Any:
                 check_names(f"{name} must all have been fitted to the columns", other, names[0])
         return Together(several)
     if has_methods(estimator, "predict"):
-        if hasattr(estimator, "classes_"):
+        if has_classes(estimator):
             raise TypeError(f"{name} must be a regressor, got the classifier {estimator!r}: use FrozenScorer")
         return estimator
     if callable(estimator) and not isinstance(estimator, type):
@@ -180,39 +203,19 @@ def _asked_of(name: str, estimator: Any) -> Any:
     )
 
 
-class _FrozenNumbers(Saved):
+class _FrozenNumbers(Witnessed):
     """Base of scorers that ask fitted estimators for several numbers of each object."""
 
     held_as = (("estimator", "_given"),)
     foreign = frozenset({"estimator"})
-    classes = ()
-    space = Real()
-    missing = True  # NaN in objects is the estimators' to take or to refuse
     ruler: Ruler  #: how labels are measured by the scores
 
     def _hold(self, estimator: Any) -> None:
-        self._given = copy.deepcopy(estimator)
+        self._given = copied(estimator)
         asked = _asked_of("estimator", self._given)
         self.features, self.feature_names = columns_of(asked)
         self._answers = [Answers(one) for one in getattr(asked, "members", (asked,))]
-
-    def scores(self, x: Any) -> Floats:
-        """Return the (m,) numbers for an object.
-
-        Raises
-        ------
-        ValueError, TypeError
-            x is not a row of numbers that the estimator takes, or what is answered for it is not as described.
-        """
-        return self.score_rows(clean_row(x, self.features, self.feature_names, True))[0]
-
-    def score_many(self, X: Any) -> Floats:
-        """Return the (n, m) numbers for n objects."""
-        return self.score_rows(clean_rows(X, self.features, self.feature_names, True))
-
-    def score_rows(self, rows: ObjectRows) -> Floats:
-        """Return the (n, m) numbers for rows that `clean_rows` has checked."""
-        raise NotImplementedError
+        self._witnesses = Witnesses()
 
     def _asked(self, rows: ObjectRows, what: str, m: int | None) -> Floats:
         """Return the (n, m) answers, or say what is wrong with them; any number of columns where m is None."""
@@ -291,14 +294,7 @@ class FrozenQuantiles(_FrozenNumbers):
         self.least = not_negative("least", least)
         self.ruler = QuantileScale(self.levels, self.least)
 
-    def score_rows(self, rows: ObjectRows) -> Floats:
-        """Return the (n, m) sorted quantiles for rows that `clean_rows` has checked.
-
-        Raises
-        ------
-        ValueError
-            The estimator answers something that is not (n, m) finite numbers.
-        """
+    def _score(self, rows: ObjectRows) -> Floats:
         return np.sort(self._asked(rows, "quantiles", len(self.levels)), axis=1)
 
 
@@ -359,14 +355,7 @@ class FrozenDistribution(_FrozenNumbers):
     def __repr__(self) -> str:  # that of scipy's distributions holds an address
         return f"FrozenDistribution({self._given!r}, {family_name(self.family)})"
 
-    def score_rows(self, rows: ObjectRows) -> Floats:
-        """Return the (n, k) parameters for rows that `clean_rows` has checked.
-
-        Raises
-        ------
-        ValueError
-            The estimator answers something that is not (n, k) finite numbers, or the family has no quantiles there.
-        """
+    def _score(self, rows: ObjectRows) -> Floats:
         parameters = self._asked(rows, "parameters", None)
         if len(parameters):
             self.ruler.middle(parameters)

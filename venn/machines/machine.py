@@ -68,6 +68,25 @@ def checked_class_weights(name: str, weights: Any, classes: Sequence[Label]) -> 
     return clean
 
 
+class Underscored(tuple[str, ...]):
+    """Names whose blanks have become underscores, as LightGBM writes them: with their blanks they are the same."""
+
+    __slots__ = ()
+
+
+def as_known(own: Iterable[Any], names: tuple[str, ...]) -> list[Any]:
+    """Return names of columns or features as they are compared with `names`.
+
+    Examples
+    --------
+    >>> as_known(["mean radius"], Underscored(["mean_radius"])), as_known(["mean radius"], ("mean_radius",))
+    (['mean_radius'], ['mean radius'])
+    """
+    if not isinstance(names, Underscored):
+        return list(own)
+    return [one.replace(" ", "_") if isinstance(one, str) else one for one in own]
+
+
 def check_names(required: str, own: Iterable[Any], names: tuple[str, ...]) -> None:
     """Raise unless columns or features have these names, in this order; `required` begins the error.
 
@@ -78,7 +97,7 @@ def check_names(required: str, own: Iterable[Any], names: tuple[str, ...]) -> No
     ValueError: X must have the columns ['weight', 'age'] in this order, got ['age', 'weight']
     """
     found = list(own)
-    if tuple(found) != names:
+    if tuple(as_known(found, names)) != names:
         raise ValueError(f"{required} {list(names)!r} in this order, got {found!r}")
 
 

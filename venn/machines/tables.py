@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.machines.machine import check_names, check_row, is_table
+from venn.machines.machine import Underscored, as_known, check_names, check_row, is_table
 from venn.machines.sparse import VALUE, is_sparse
 from venn.parameters import REAL, TRUTH
 
@@ -123,14 +123,23 @@ def by_name(x: Any, names: tuple[str, ...]) -> Any:
     if type(x) is np.ndarray:
         return x
     if isinstance(x, Mapping):
-        if x.keys() != set(names):
+        known = dict(zip(as_known(x, names), x.values(), strict=True)) if isinstance(names, Underscored) else x
+        if known.keys() != set(names) or len(x) != len(names):
             raise ValueError(f"x must have the features {list(names)!r}, got {list(x)!r}")
-        return [x[name] for name in names]
+        return [known[name] for name in names]
     if is_table(x) and len(x) == 1:
         check_names("x must have the features", x.columns, names)
         return np.asarray(x)[0]
     check_row(x, names)
     return x.to_numpy() if hasattr(x, "to_numpy") and not is_table(x) else x
+
+
+def one_row(x: Any) -> Any:
+    """Return the row of a table of one row as its values, with text by name; any other object as it is."""
+    if not is_table(x) or len(x) != 1:
+        return x
+    named = named_object(x)
+    return np.asarray(x)[0] if named is None else named
 
 
 def rows_by_name(X: Any, names: tuple[str, ...]) -> Any:
@@ -237,8 +246,34 @@ def innermost(estimator: Any) -> Any:
 
 def columns_of(estimator: Any) -> tuple[int | None, tuple[str, ...] | None]:
     """Return the number of features that an estimator was fitted to, and their names, None for what it does not say."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return getattr(estimator, "n_features_in_", None), None if names is None else tuple(np.asarray(names).tolist())
+    found = getattr(estimator, "feature_names_in_", None)
+    number: Any = getattr(estimator, "n_features_in_", None) or None  # a copy of one of CatBoost's says 0
+    package = type(innermost(unwrapped(estimator))).__module__.partition(".")[0]
+    if package == "catboost" and hasattr(estimator, "get_cat_feature_indices"):
+        found = getattr(estimator, "feature_names_", None) or None
+        number = None if found is None else len(found)
+        text = [*estimator.get_cat_feature_indices(), *estimator.get_text_feature_indices()] if found else ()
+        if found is not None and not text and list(found) == [str(i) for i in range(len(found))]:
+            found = None  # of an array
+    if found is None:
+        return number, None
+    names = tuple(np.asarray(found).tolist())
+    blank = package != "lightgbm" or any(isinstance(name, str) and " " in name for name in names)
+    return number, names if blank else Underscored(names)
+
+
+def codes_of(estimator: Any) -> list[str]:
+    """Return the names of columns in which CatBoost takes text or whole numbers, and no others."""
+    inner = innermost(unwrapped(estimator))
+    if type(inner).__module__.partition(".")[0] != "catboost" or not inner.is_fitted():
+        return []
+    return [inner.feature_names_[i] for i in inner.get_cat_feature_indices()]
+
+
+def has_classes(estimator: Any) -> bool:
+    """Whether an estimator says which classes it knows; a regressor of CatBoost's has an empty list of them."""
+    found = getattr(estimator, "classes_", None)
+    return hasattr(estimator, "classes_") and not (isinstance(found, list | np.ndarray) and not len(found))
 
 
 def categories_of(estimator: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:

@@ -135,7 +135,8 @@ class ColumnDrift(Saved):
     ----------
     level : float in (0, 1)
     names : sequence of str, optional
-        Of the columns in order. By default those of the first object, if it is a mapping; else column 1, column 2, ...
+        Of the columns in order; of objects that are mappings, their keys. By default those of the first object, sorted,
+        if it is a mapping; else column 1, column 2, ...
     seed : int >= 0, default 0
         Of the random numbers that break ties.
     size : int >= 2, default 5000
@@ -198,9 +199,10 @@ class ColumnDrift(Saved):
         known = self.texts
         width = None if known is None else len(known)
         if isinstance(x, Mapping):
-            if self._keys is not None and tuple(x) != self._keys:
-                raise ValueError(f"x must have the columns {list(self._keys)!r} in this order, got {list(x)!r}")
-            x = list(x.values())
+            by_name, keys = {str(name): value for name, value in x.items()}, self._keys or self._order(x)
+            if by_name.keys() != set(keys) or len(by_name) != len(x):
+                raise ValueError(f"x must have the columns {list(keys)!r}, got {list(x)!r}")
+            x = [by_name[name] for name in keys]
         texts = isinstance(x, list | tuple) or (array_of(x).dtype.kind in "OU" and np.ndim(x) == 1)
         values = list(x) if texts else None
         if values is None or not any(isinstance(one, str) or one is None for one in values):
@@ -219,6 +221,10 @@ class ColumnDrift(Saved):
             elif not text:
                 numbers[j] = clean_object([value], 1)[0]
         return values, numbers
+
+    def _order(self, x: Mapping[Any, Any]) -> tuple[str, ...]:
+        """Return the names of a first object in an order that is not its own: a journal gives it back in another."""
+        return tuple(sorted(map(str, x))) if self.names is None else tuple(self.names)
 
     def update(self, x: Any) -> tuple[Alarm, ...]:
         """Take notice of an object; return an alarm if columns are named now.
@@ -265,7 +271,7 @@ class ColumnDrift(Saved):
         """Take note of what columns there are."""
         if self.names is not None and len(self.names) != width:
             raise ValueError(f"x must have {len(self.names)} columns, {', '.join(self.names)}, got {width}")
-        self._keys = tuple(map(str, x)) if isinstance(x, Mapping) else None
+        self._keys = self._order(x) if isinstance(x, Mapping) else None
         self.texts = [[] if values is not None and isinstance(values[j], str) else None for j in range(width)]
         self._naming = Naming(width, self.level) if width <= MOST else None
         self._rows = self._earlier = np.empty((0, width))

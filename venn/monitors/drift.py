@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from venn.machines.scale import ColumnScale, fixed_by, held_scale
+from venn.machines.tables import one_row
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, ShiryaevRoberts, Trace, Ville, held_alarms, odds
 from venn.monitors.column_drift import DETECTOR, ColumnDrift, given_names, has_distances
 from venn.monitors.evidence import against
@@ -207,6 +208,7 @@ class Drift(TakesTurns, Saved):
 
     def check(self, x: Any) -> None:
         """Raise what `update(x)` would raise for a bad object, and take no notice of it."""
+        x = one_row(x)
         if self._column_drift is not None:
             self._column_drift.check(x)
             if not has_distances(x):
@@ -229,6 +231,7 @@ class Drift(TakesTurns, Saved):
         TypeError, ValueError
             For a bad object, or one of another length than the first; nothing has changed.
         """
+        x = one_row(x)
         named: tuple[Alarm, ...] = ()
         whole, n = True, self.n
         if self._column_drift is not None:

@@ -29,7 +29,7 @@ import numpy as np
 
 from venn.labels import LabelSpace
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, read_object
-from venn.machines.tables import MARK, named_object, object_bytes, object_of
+from venn.machines.tables import MARK, named_object, object_bytes, object_of, one_row
 from venn.monitors.kinds import ALL, kind_of
 from venn.online import files
 from venn.prediction import Prediction
@@ -177,7 +177,7 @@ def copy_object(x: Any) -> Any:
     if is_sparse(x):
         return clean_sparse("x", x, None).tocsr()
     named = named_object(x)
-    return np.array(x, NUMBER) if named is None else named
+    return np.array(one_row(x), NUMBER) if named is None else named
 
 
 def encode_object(x: Any) -> bytes:

@@ -16,6 +16,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from venn.machines.witnesses import AnotherModel
 from venn.online import files
 from venn.parameters import members, path_of
 from venn.saved import Saved, checked_keys, described, is_saved, kind_named, made_again, saved, taken_apart
@@ -34,8 +35,8 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
     """Write a predictor, machine, monitor or other object to one file, with all that it has learned.
 
     The file is an npz archive without pickled objects: arrays, a JSON header, checksums. It appears whole or not at
-    all, and equal states make equal bytes. What can be recomputed to the last bit is left out: spare room, intermediate
-    values, remembered answers.
+    all, and equal states make equal bytes, but for what given scorers said of a few objects. What can be recomputed to
+    the last bit is left out: spare room, intermediate values, remembered answers.
 
     Parameters
     ----------
@@ -82,7 +83,8 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
     path : str or path
     models : sequence of objects, optional
         The user's own estimators that the saved object held, such as that of a `FrozenScorer`, each once, in the order
-        in which it held them; they are copied. A message says which are missing.
+        in which it held them; they are copied. A message says which are missing. Another model in the place of one is
+        refused, by what both say of a few objects that the file holds (of the first 64 that were asked about).
 
     Raises
     ------
@@ -91,7 +93,7 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
     ValueError
         The file is no checkpoint, is damaged, holds what has not the form of a state, such as an index beyond its
         array, or was written by another version of the format; or `models` are not the ones that it needs. The message
-        names the file.
+        names the file. To calibrate a new model, make the predictor anew with it.
 
     Examples
     --------
@@ -118,7 +120,7 @@ class Snapshot:
     """
 
     def __init__(self, thing: Any) -> None:
-        self._header, self._arrays = _packed(thing)
+        self._header, self._arrays = _packed(thing, told=True)
 
     @property
     def size(self) -> int:
@@ -159,6 +161,8 @@ def _read(file: IO[bytes], models: Sequence[Any], name: str) -> Any:
     # Whatever zipfile, numpy, json or a constructor raises on a damaged or hostile file is one error here.
     try:
         return contents(file, models)
+    except AnotherModel as error:
+        raise AnotherModel(f"{error} ({name})") from error
     except Exception as error:
         raise ValueError(f"{name} is not a readable checkpoint: {error}") from error
 
@@ -169,8 +173,8 @@ def contents(file: IO[bytes], models: Sequence[Any] = ()) -> Any:
     return Unpacker(*_current(header, members), models, file.seek(0, os.SEEK_END)).root()
 
 
-def _packed(thing: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    packer = Packer()
+def _packed(thing: Any, told: bool = False) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    packer = Packer(told)
     try:
         root = packer.value(thing, "thing")
     except RecursionError:
@@ -251,6 +255,11 @@ def _same(first: Any, second: Any) -> bool:
 class Packer:
     """Turns an object into JSON and arrays, children first.
 
+    Parameters
+    ----------
+    told : bool, default False
+        Also what given models said of a few objects, which is no part of a state.
+
     Attributes
     ----------
     objects : list of JSON objects
@@ -259,7 +268,8 @@ class Packer:
     models : list of [class, repr]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, told: bool = False) -> None:
+        self._told = told
         self.objects: list[dict[str, Any]] = []
         self.arrays: dict[str, NDArray[Any]] = {}
         self.models: list[list[str]] = []
@@ -340,6 +350,9 @@ class Packer:
                 name: self._model(one) if name in foreign and one is not None else self.value(one, f"{where}.{name}")
                 for name, one in values.items()
             }
+        told = getattr(thing, "told", None) if foreign and self._told else None
+        if told:
+            described["told"] = self.value(told, f"{where}.told")
         self.objects.append(described)
         return {"object": len(self.objects) - 1}
 
@@ -380,7 +393,7 @@ class Unpacker:
         return root
 
     def _made(self, number: int, described: Any) -> Any:
-        if not isinstance(described, dict) or described.keys() != {"class", "parameters", "state"}:
+        if not isinstance(described, dict) or described.keys() - {"told"} != {"class", "parameters", "state"}:
             raise ValueError(f"object {number} is not described by class, parameters and state")
         name = described["class"]
         kind: Any = kind_named(name) if isinstance(name, str) else None
@@ -400,6 +413,10 @@ class Unpacker:
         try:
             self._check_sizes(kind, parts[0])
             thing = made_again(kind, *parts)
+            if "told" in described:
+                thing.recall(self.value(described["told"]))
+        except AnotherModel:
+            raise
         except Exception as error:
             raise ValueError(f"object {number}, {name}: {error or type(error).__name__}") from error
         return thing.generator if isinstance(thing, Generator) else thing

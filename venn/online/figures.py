@@ -60,9 +60,7 @@ def of_journal(path: Path) -> Columns:
                 first = (event.id, event.event, event.time, None, None, None, False)
                 for column, value in zip(columns.values(), first, strict=False):
                     column.append(value)
-                x = decode_object(event.x)
-                values = (x.toarray() if hasattr(x, "toarray") else x).ravel().tolist()
-                _put(columns, row, "x", {str(place): value for place, value in enumerate(values)})
+                _put(columns, row, "x", _cells(decode_object(event.x)))
                 for name, prediction in decode(event.predictions, names, space).items():
                     _put(columns, row, name, plain(prediction))
             else:
@@ -70,9 +68,25 @@ def of_journal(path: Path) -> Columns:
                 columns["y_event"][row], columns["y_time"][row] = event.event, event.time
                 columns["expired"][row] = event.truth is None
                 columns["y"][row] = None if event.truth is None else space.decode(event.truth)
-    if len({type(one) for one in columns["id"]}) > 1:  # a column has one type
-        columns["id"] = [str(one) for one in columns["id"]]
     return _filled(columns, len(columns["id"]))
+
+
+def _cells(x: Any) -> dict[str, Any]:
+    """Return the values of an object by name, or by place where it has none."""
+    if isinstance(x, dict):
+        return x
+    values = x if isinstance(x, list) else (x.toarray() if hasattr(x, "toarray") else x).ravel().tolist()
+    return {str(place): value for place, value in enumerate(values)}
+
+
+def _typed(columns: Columns) -> Columns:
+    """Return columns of one type each: text where values are numbers and text, as labels and ids may be."""
+    typed = {}
+    for name, column in columns.items():
+        kinds = {type(one) for one in column if one is not None}
+        text = len(kinds) > 1 and not kinds <= {int, float}
+        typed[name] = [None if one is None else str(one) for one in column] if text else column
+    return typed
 
 
 def _put(columns: Columns, row: int, name: str, values: Mapping[str, Any]) -> None:
@@ -93,7 +107,7 @@ def _filled(columns: Columns, n: int) -> Columns:
 
 
 def frame(columns: Columns, backend: str) -> Any:
-    """Return a data frame of a package that is installed.
+    """Return a data frame of a package that is installed; in those of polars and pyarrow mixed labels are text.
 
     Raises
     ------
@@ -107,6 +121,7 @@ def frame(columns: Columns, backend: str) -> Any:
     import narwhals
 
     try:
+        columns = columns if backend == "pandas" else _typed(columns)
         return narwhals.from_dict(columns, backend=backend).to_native()
     except ModuleNotFoundError as error:
         raise ImportError(f"a table of {backend} {MISSING.format(backend)}") from error
@@ -125,15 +140,16 @@ def write(columns: Columns, path: Path) -> None:
         from pyarrow import parquet
     except ImportError as error:
         raise ImportError(f"a .parquet file {MISSING.format('pyarrow')}; a .csv file needs nothing") from error
-    parquet.write_table(pyarrow.table(columns), path)
+    parquet.write_table(pyarrow.table(_typed(columns)), path)
 
 
 def export(journal: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
     """Write a journal's questions, predictions and labels as a table, one row for each question; a run may go on.
 
     Columns: `id`, `event`, `time` (seconds since 1970) of the question; its label `y`, with `y_event` and `y_time`,
-    empty where none has come; `expired`, whether it was given up; `x.0`, `x.1`, ... the object; and all that each
-    predictor said, such as `forecast.label`, `forecast.probabilities.no`, `intervals.intervals.no.lower`.
+    empty where none has come; `expired`, whether it was given up; `x.0`, `x.1`, ... the object, by its names if it has
+    any, as `x.age`; and all that each predictor said, such as `forecast.label`, `forecast.probabilities.no`,
+    `intervals.intervals.no.lower`. In a .parquet file ids and labels of two types are text.
 
     Parameters
     ----------

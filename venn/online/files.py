@@ -106,7 +106,14 @@ def _array(members: zipfile.ZipFile, name: str) -> NDArray[Any]:
 
 @contextmanager
 def written(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing that appears whole at the end, or not at all; a missing folder is made."""
+    """Open a file for writing that appears whole at the end, or not at all; a missing folder is made.
+
+    A device or a pipe is written as it is: nothing may take its place.
+    """
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as file:
+            yield file
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:

@@ -160,7 +160,22 @@ class Keeper:
 
 LARGEST_LOG = 1 << 26  # bytes that the log keeps when no reader needs more
 DESCRIBED = "predictors", "monitors", "start", "packing"  # of a header: in the words of one version
+OF_SCORER = "predictors", "start"  # of a header: what changes with a given scorer
+ANEW = "venn calibrated anew"  # beside the positions of sources
+HOW = (
+    "If the fitted model is another one on purpose, Online(..., new_scorer=True) begins calibration anew with it, "
+    "in the same journal"
+)
 REPLACING = {"latest": "predictor", "positions": "source"}  # tables beside the chain with one row for a key
+
+
+class Anew(NamedTuple):
+    """Where calibration began anew with another scorer."""
+
+    events: int  #: of the run so far
+    answered: int
+    header: dict[str, Any]  #: what describes the predictors since then
+    alarms: dict[str, int]  #: numbers of those before, by name
 
 
 class Found(NamedTuple):
@@ -242,6 +257,7 @@ class Journal:
         self._inode: int | None = None
         self._depth = 0
         self.token = ""  # of the run
+        self.other = False  # whether it was opened for predictors that are not those of its run
         self._seals: dict[str, Seal] = {}  # as of now
         self._written = self._seals  # as of the last transaction
 
@@ -250,8 +266,10 @@ class Journal:
 
     # ------------------------------------------------------------------ opening
 
-    def open(self, header: Mapping[str, Any]) -> bool:
+    def open(self, header: Mapping[str, Any], *, new_scorer: bool | None = None) -> bool:
         """Open the file for a run described by `header`, or make it; return whether there was a run.
+
+        With a given scorer `new_scorer` is a bool: whether predictors may be others than before.
 
         Raises
         ------
@@ -266,7 +284,7 @@ class Journal:
             db = self._db = sqlite3.connect(self._file, isolation_level=None, check_same_thread=False, timeout=30)
             new = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if not new:
-                self._compare(header)  # before anything is written
+                self._compare(header, new_scorer)  # before anything is written
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
             db.execute(f"PRAGMA synchronous = {'FULL' if self.durable else 'NORMAL'}")
@@ -342,13 +360,15 @@ class Journal:
             self._run("INSERT INTO seals VALUES (?, ?, ?)", (name, *seal))
         self._written = self._seals
 
-    def _compare(self, header: Mapping[str, Any]) -> None:
+    def _compare(self, header: Mapping[str, Any], new_scorer: bool | None) -> None:
         found = read_header(self.connection, self.path)
         check_tables(self.connection, self.path)
         self._seals = self._written = chain.read_seals(self.connection, self.path)
         chain.check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
         chain.check_end(self.path, files.last_word(self.path, self.token), self.events)
+        anew = self.anew
+        found |= {} if anew is None else anew.header
         # Another version describes objects in other words. All is learned again then, and the predictions prove that
         # these are the objects of the run.
         # So do those that kept labels as numpy's scalars.
@@ -357,14 +377,30 @@ class Journal:
         for key, value in header.items():
             if key in skipped or found.get(key) == json.loads(json.dumps(value)):
                 continue
+            if key in OF_SCORER and new_scorer:
+                self.other = True
+                continue
+            hint = "" if new_scorer is None or key not in OF_SCORER else f". {HOW}"
             if key == "start":
                 raise JournalError(
                     f"{self.path} must hold a run that started from the same state: give the predictor as the first "
-                    "process made it, with what it had learned then and no more"
+                    f"process made it, with what it had learned then and no more{hint}"
                 )
             raise JournalError(
                 f"{self.path} must hold a run with the same {key}, got {found.get(key)!r} there and {value!r} here"
+                f"{hint}"
             )
+
+    @property
+    def anew(self) -> Anew | None:
+        """Where calibration began anew with another scorer, for the last time; None if it never did."""
+        held = self.position(ANEW)
+        return None if held is None else Anew(**held)
+
+    def begin_anew(self, anew: Anew) -> None:
+        """Write that calibration begins anew, and forget the checkpoints of what was calibrated before."""
+        self.reach(ANEW, anew._asdict())
+        self.checkpoints.forget()
 
     @property
     def connection(self) -> sqlite3.Connection:

@@ -12,17 +12,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from venn.machines.witnesses import AnotherModel
 from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
 from venn.online.chain import QuestionRow, copy_object, encode, encode_object
-from venn.online.journal import Journal, JournalError, checked_id
+from venn.online.journal import HOW, OF_SCORER, Journal, JournalError, checked_id
 from venn.online.lot import Asked, Lot
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.online.replaying import ahead
-from venn.online.restart import CLOSED, INTERRUPTED, UNWRITTEN, Bulletin, Soundness, go_on
+from venn.online.restart import (
+    CLOSED,
+    INTERRUPTED,
+    UNWRITTEN,
+    Bulletin,
+    OtherPredictions,
+    Soundness,
+    begin_anew,
+    go_on,
+)
 from venn.online.run import AnyMonitor, Run, Waiting
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
@@ -75,6 +85,12 @@ class Online(TakesTurns):
     labels : Lot, optional
         Asks for the labels of some questions only, by lot. A question whose label is not drawn is given up at once:
         its prediction is all that is kept.
+
+    new_scorer : bool, default False
+        Take another given scorer than that of the journal, as one that was fitted anew over night. Calibration then
+        begins anew with it, and so do the monitors of predictors; the journal, the questions that wait, and what
+        watches objects and examples go on. With the scorer that the journal knows all goes on, as ever: it may stay
+        True. False: another scorer is refused.
 
     Threads may share it: they take turns, in a transaction until it ends. Only the process that made it may use it. A
     forked child that outlives its parent keeps the journal locked.
@@ -136,7 +152,10 @@ class Online(TakesTurns):
         *,
         patience: int | None = None,
         labels: Lot | None = None,
+        new_scorer: bool = False,
     ) -> None:
+        if flag("new_scorer", new_scorer) and labels is not None:
+            raise ValueError("new_scorer must be False where labels come by lot: begin a new journal")
         if not isinstance(labels, Lot | None):
             raise TypeError(f"labels must be a Lot, or None, got {labels!r}")
         self.labels = labels
@@ -150,7 +169,7 @@ class Online(TakesTurns):
         self.journal = Journal(journal) if isinstance(journal, str | os.PathLike) else journal
         self._sound = Soundness(self.journal)
         if self.journal is not None:
-            self._begin(self.journal)
+            self._begin(self.journal, new_scorer)
 
     def _turns_with(self) -> Iterable[Any]:
         return (self.panel,)
@@ -566,7 +585,7 @@ class Online(TakesTurns):
 
     # -------------------------------------------------- death and restart
 
-    def _begin(self, journal: Journal) -> None:
+    def _begin(self, journal: Journal, new_scorer: bool) -> None:
         state = checkpoint.pack(self._run.state())
         header = {
             **self.panel.space.header,
@@ -579,10 +598,14 @@ class Online(TakesTurns):
             "packing": checkpoint.VERSION,
             "created": time.time(),
         }
-        known = journal.open(header)
+        models = checkpoint.models(self.panel)
+        known = journal.open(header, new_scorer=new_scorer if models else None)
         try:
             if known:
-                go_on(self._run, journal, self._bulletin)
+                if journal.other or not self._went_on(journal, bool(models), new_scorer):
+                    self._run.restore(checkpoint.unpack(state, models), {})
+                    begin_anew(self._run, journal, self._bulletin, {key: header[key] for key in OF_SCORER})
+                    journal.checkpoints.keep(self._run.events, self._state(), last=True)
                 self._publish(journal, time.time())
             else:
                 journal.checkpoints.keep(0, self._state())
@@ -592,6 +615,18 @@ class Online(TakesTurns):
         except BaseException:
             journal.close()
             raise
+
+    def _went_on(self, journal: Journal, given: bool, new_scorer: bool) -> bool:
+        """Go on from the journal; return False where its scorer was another one, which is allowed."""
+        try:
+            go_on(self._run, journal, self._bulletin)
+        except (AnotherModel, OtherPredictions) as error:
+            if not given:
+                raise
+            if not new_scorer:
+                raise JournalError(f"{error}. {HOW}") from error
+            return False
+        return True
 
     def _state(self) -> dict[str, Any]:
         """Return what a checkpoint holds."""

@@ -10,11 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from venn.machines.witnesses import AnotherModel
 from venn.monitors.alarms import Alarm
 from venn.monitors.kinds import kind_of
 from venn.online import checkpoint
 from venn.online.chain import AnswerRow, ChainPlace, QuestionRow, decode, decode_object, encode
-from venn.online.journal import Journal, JournalError
+from venn.online.journal import Anew, Journal, JournalError, state_file
 from venn.online.run import REFUSALS, Run, Rung, Waiting
 from venn.prediction import Prediction
 from venn.saved import described
@@ -161,6 +162,48 @@ log = logging.getLogger("venn")
 NEAR = 1e-9  # how far apart predictions may be, where the largest of their numbers is 1
 
 
+class OtherPredictions(JournalError):
+    """Raised where the predictors of a run say something else than its journal."""
+
+
+def begin_anew(run: Run, journal: Journal, bulletin: Bulletin, header: dict[str, Any]) -> None:
+    """Bring a run that has seen nothing to the end of a journal whose predictors it does not have: they begin there.
+
+    The questions that wait go on waiting; what watches objects and examples goes on.
+
+    Raises
+    ------
+    JournalError
+        The journal is damaged.
+    """
+    alarms: dict[str, int] = {}
+    for name, number, _ in journal.alarms():
+        if name in run.by_predictor:
+            alarms[name] = max(number, alarms.get(name, 0))
+    events = journal.events
+    answered = journal.connection.execute("SELECT count(*) FROM answers").fetchone()[0]
+    anew = Anew(events, answered, header, alarms)
+    _go_through(run, journal, bulletin, anew)
+    journal.begin_anew(anew)
+    log.warning("calibration in %s begins anew after %d examples, with another fitted model", journal.path, answered)
+
+
+def _go_through(run: Run, journal: Journal, bulletin: Bulletin, anew: Anew | None) -> float:
+    """Repeat the events of the journal that the run has not seen; what was before `anew` teaches no predictor.
+
+    Return how far its predictions are at most from those that are made here.
+    """
+    ids = {waiting.event: id for id, waiting in run.waiting.items()}
+    reached = journal.checksum_at(run.events, run.answered)
+    assert reached is not None  # it was compared with that of the checkpoint
+    if anew is not None and run.events == 0:
+        run.begin_alarms(anew.alarms)
+    farthest = 0.0
+    for event in journal.after(ChainPlace(run.asked, run.answered, run.expired, reached)):
+        farthest = max(farthest, happen_again(run, journal, bulletin, event, ids, anew))
+    return farthest
+
+
 def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
     """Bring a run that has seen nothing to the state that its journal describes.
 
@@ -170,23 +213,20 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
         The journal does not hold what this run would have done.
     """
     complaint: Exception | None = None
-    models = checkpoint.models(run.panel)
+    models, anew = checkpoint.models(run.panel), journal.anew
     for file in journal.checkpoints.files():
         try:
-            _take(run, journal, file, models)
+            _take(run, journal, file, models, anew)
             break
+        except AnotherModel:
+            raise
         except (OSError, ValueError) as error:
             complaint = complaint or error
     else:
         if complaint is not None:
             log.warning("no checkpoint of %s can be read, and all is learned again: %s", journal.path, complaint)
     journal.checkpoints.kept(run.events)
-    ids = {waiting.event: id for id, waiting in run.waiting.items()}
-    reached = journal.checksum_at(run.events, run.answered)
-    assert reached is not None  # it was compared with that of the checkpoint
-    farthest = 0.0
-    for event in journal.after(ChainPlace(run.asked, run.answered, run.expired, reached)):
-        farthest = max(farthest, happen_again(run, journal, bulletin, event, ids))
+    farthest = _go_through(run, journal, bulletin, anew)
     if run.rounded:
         bulletin.compare(journal)
         log.warning(
@@ -195,8 +235,10 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
         )  # fmt: skip
 
 
-def _take(run: Run, journal: Journal, file: Path, models: list[Any]) -> None:
+def _take(run: Run, journal: Journal, file: Path, models: list[Any], anew: Anew | None) -> None:
     """Take over a checkpoint, or raise ValueError and change nothing."""
+    if anew is not None and file < state_file(file.with_name(file.name.rpartition("-state-")[0]), anew.events):
+        raise ValueError("it is that of another scorer")
     state = checkpoint.load(file, models)
     if not isinstance(state, dict) or state.keys() != run.state().keys():
         raise ValueError("it is no checkpoint of a run")
@@ -212,33 +254,42 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any]) -> None:
     waiting = {}
     for event, number in zip(state["waiting"], state["numbers"], strict=True):
         question = journal.question(event)
-        waiting[question.id] = _read(run, question, number)
+        waiting[question.id] = _read(run, question, number, anew)
     run.restore(state, waiting)
 
 
-def _read(run: Run, question: QuestionRow, number: int) -> Waiting:
+def _read(run: Run, question: QuestionRow, number: int, anew: Anew | None) -> Waiting:
     predictions = decode(question.predictions, tuple(run.panel), run.panel.space)
-    return Waiting(question.event, number, question.step, decode_object(question.x), predictions)
+    # What was said before predictors began anew is not what they say now, even if no label has come since.
+    before = anew is not None and question.event <= anew.events
+    step = min(question.step, anew.answered - 1) if anew is not None and before else question.step
+    return Waiting(question.event, number, step, decode_object(question.x), predictions)
 
 
 def happen_again(
-    run: Run, journal: Journal, bulletin: Bulletin, event: QuestionRow | AnswerRow, ids: dict[int, int | str]
+    run: Run,
+    journal: Journal,
+    bulletin: Bulletin,
+    event: QuestionRow | AnswerRow,
+    ids: dict[int, int | str],
+    anew: Anew | None = None,
 ) -> float:
     """Repeat an event of the journal; `ids` are those of the waiting questions, by event.
 
     Return how far its predictions are from those that are made here.
     """
+    passed = anew is not None and event.event <= anew.events
     if event.event != run.events + 1:
         raise JournalError(f"{journal.path} must hold every event, and {run.events + 1} is missing")
     if isinstance(event, QuestionRow):
-        waiting = _read(run, event, run.asked + 1)
+        waiting = _read(run, event, run.asked + 1, anew)
         # This proves that nothing has changed: the same question gets the same answer, but for rounding. What was said
         # stands, so that later checksums and the curves of what was said do not depend on where the run goes on.
-        found = encode(run.panel.predict_one(waiting.x))
+        found = event.predictions if passed else encode(run.panel.predict_one(waiting.x))
         off = 0.0 if found == event.predictions else _apart(run, waiting.predictions, found)
         run.rounded += off > 0
         if off > NEAR:
-            raise JournalError(
+            raise OtherPredictions(
                 f"{journal.path} must hold the predictions of this program with these parameters, and at event "
                 f"{event.event} holds another one. If another version of venn wrote it, go on with that one; or keep "
                 "it, for venn report and venn export read it, and begin a new journal with what venn export writes"
@@ -255,6 +306,9 @@ def happen_again(
         bulletin.ring(run.answered + 1, time.time(), run.rung[before:])
         return 0.0
     waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
+    if passed:
+        run.pass_over(id, y, event.time)
+        return 0.0
     noted = run.note(waiting, y)
     rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, noted)
     bulletin.note(time.time(), rung)

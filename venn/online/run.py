@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from venn.monitors.alarms import Alarm
@@ -222,6 +223,22 @@ class Run:
             self._settling.resolve(waiting.number, losses)
             self._settle()
         return self.rung, failure
+
+    def pass_over(self, id: int | str, y: Label, time: float) -> None:
+        """Count the answer to a question that other predictors have learned, not these."""
+        self.mark = time
+        self.rung = []
+        said = self.waiting.pop(id)
+        self.answered += 1
+        for name, told in self.told.items():
+            with suppress(*REFUSALS):  # as when it came
+                told.update(said.predictions[name], y)
+        for name, watch in self.examples.items():
+            self._ring(name, watch.update(said.x, y))
+
+    def begin_alarms(self, numbers: Mapping[str, int]) -> None:
+        """Count alarms from these numbers on, by name of what rings."""
+        self._alarms |= numbers
 
     # ------------------------------------------------------------------ reading
 

@@ -195,9 +195,11 @@ CONNECTIONS = 128  # at most, at once
 SECONDS = 20.0  # that a connection may last
 LONGEST = 200  # letters of a line of the log
 TEXT, HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
-ENTERED = b'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>venn</title>\n'
+ENTERED = b'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=./"><title>venn</title>\n'
 NO_REQUEST = Refusal(400, "400: this is no request that can be read")
+METHODS = "GET, HEAD, OPTIONS"
 ONLY_GET = Refusal(405, "405: there is nothing to do here but to read, by GET")
+HEALTH = "/healthz"  # whether the server answers, for whoever keeps it running: it says nothing else, to anybody
 FAILED = Refusal(500, "500: this cannot be answered now")
 
 
@@ -261,7 +263,11 @@ class Web:
         await asyncio.gather(*left, asyncio.sleep(0), return_exceptions=True)
 
     def answer(self, head: bytes, peer: str) -> bytes:
-        """Return what is sent to a request."""
+        """Return what is sent to a request; to HEAD what GET gets, without its body."""
+        said = self._answer(head, peer)
+        return said.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if head.startswith(b"HEAD ") else said
+
+    def _answer(self, head: bytes, peer: str) -> bytes:
         line, _, fields = head.partition(b"\r\n")
         try:
             method, target, _ = line.decode("latin1").split(" ")
@@ -270,6 +276,8 @@ class Web:
             asked = parse_qs(query, keep_blank_values=True)
         except (ValueError, HTTPException):
             return _written(NO_REQUEST)
+        if path == HEALTH and method in ("GET", "HEAD"):
+            return _written(Reply(TEXT, b"ok\n"))
         headers = {name: ",".join(found.get_all(name, [])) for name in ("Host", "Origin", "Authorization", "Cookie")
                    if name in found}  # fmt: skip
         tokens = asked.get("token", []) if path == "/" and path in self._routes else []
@@ -280,7 +288,9 @@ class Web:
             return _written(refused)
         if path not in self._routes:
             return _written(Refusal(404, f"404: there is nothing here; it is at {next(iter(self._routes))}"))
-        if method != "GET":
+        if method == "OPTIONS":
+            return _written(Reply(TEXT, b"", {"Allow": METHODS}))
+        if method not in ("GET", "HEAD"):
             return _written(ONLY_GET)
         if tokens and self._door.cookie is not None:  # by a page: after a redirect a strict cookie may be kept back
             cookie = f"{'='.join(self._door.cookie)}; Max-Age=31536000; Path=/; HttpOnly; SameSite=Strict"
@@ -303,7 +313,7 @@ def _written(answer: Reply | Refusal) -> bytes:
     status = 200
     if isinstance(answer, Refusal):
         status = answer.status
-        also = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Allow": "GET"} if status == 405 else {}
+        also = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Allow": METHODS} if status == 405 else {}
         answer = Reply(TEXT, f"{answer.line}\n".encode(), also)
     headers = {"Content-Type": answer.kind, "Content-Length": str(len(answer.body)), "Connection": "close",
                "Cache-Control": "no-store"} | HEADERS | dict(answer.headers)  # fmt: skip

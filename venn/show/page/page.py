@@ -194,6 +194,9 @@ def write_report(run: FollowedRun, path: str | os.PathLike[str], title: str, dat
     """
     file = Path(path)
     content = render(run, title, data)
+    if file.exists() and not file.is_file():  # a device or a pipe: nothing may take its place
+        file.write_text(content, "utf-8")
+        return
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:

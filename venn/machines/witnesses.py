@@ -1,0 +1,134 @@
+"""What a fitted model said of a few objects: by that another model in its place is found out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from venn.machines.sparse import SparseRows
+from venn.machines.tables import TableRows
+from venn.prediction import Floats
+from venn.saved import held_finite
+
+MOST, CELLS, LEAST = 64, 1 << 15, 4  # objects that are kept: so many, in so many cells together, and at least so many
+# A model on another machine, or in single precision, differs by last bits; a retrained one by more than that.
+OF_RANGE, OF_SIZE = (
+    1e-5,
+    1e-6,
+)  # what two answers may differ by: shares of the range and of the size of all that is kept
+MUST = "models must be the fitted estimators that were in use"
+
+
+class AnotherModel(ValueError):
+    """Raised where a model is given in the place of another one, whose scores were calibrated."""
+
+
+class Witnesses:
+    """Keeps the first objects that a fitted model was asked about, with its answers; no answer depends on them.
+
+    Files hold them beside the state, of which they are no part. Answers are compared, and not the model's own arrays:
+    those depend on the version of its library.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[bytes, tuple[Any, Floats]] = {}
+        self._full = False
+
+    def note(self, rows: Any, answers: Floats) -> None:
+        """Keep clean rows and their (n, c) answers, each object once, until there are enough."""
+        if self._full:
+            return
+        most = max(LEAST, min(MOST, CELLS // rows.shape[1]))
+        for i in range(min(len(rows), most)):
+            row = rows[i : i + 1]
+            self._kept.setdefault(row.tobytes(), (row, answers[i : i + 1].copy()))
+            if len(self._kept) >= most:
+                self._full = True
+                return
+
+    @property
+    def told(self) -> list[tuple[Any, Floats]]:
+        """Objects and (n, c) answers as a file holds them: arrays, sparse rows, lists of cells."""
+        together: dict[Any, list[tuple[Any, Floats]]] = {}
+        for row, answer in self._kept.values():
+            together.setdefault((type(row), row.shape[1]), []).append((row, answer))
+        told: list[tuple[Any, Floats]] = []
+        for (kind, _), pairs in together.items():
+            if kind is SparseRows:
+                told += pairs
+                continue
+            rows = np.concatenate([row.cells if kind is TableRows else row for row, _ in pairs])
+            told.append((rows.tolist() if kind is TableRows else rows, np.concatenate([one for _, one in pairs])))
+        return told
+
+    def recall(self, told: Any, clean: Callable[[Any], Any], ask: Callable[[Any], Floats]) -> None:
+        """Compare what a model says with what was told, and keep that.
+
+        One that answers the same object in two ways cannot be compared: that is a warning.
+
+        Parameters
+        ----------
+        told : list of pairs
+        clean, ask : function
+            They make clean rows of many objects, and (n, c) answers of those.
+
+        Raises
+        ------
+        AnotherModel
+            It says something else, or refuses an object.
+        ValueError
+            Nothing of this form was told.
+        """
+        if not isinstance(told, list) or not all(isinstance(one, tuple) and len(one) == 2 for one in told):
+            raise ValueError(f"told must be objects and answers, got {told!r:.60}")
+        try:
+            kept = [(clean(rows), answers) for rows, answers in told]
+        except Exception as error:
+            raise AnotherModel(f"{MUST}, got one that does not take the objects which they took: {error}") from error
+        for rows, answers in kept:
+            width = answers.shape[1] if isinstance(answers, np.ndarray) and answers.ndim == 2 else 0
+            held_finite("told", answers, (len(rows), width))
+        if len({answers.shape[1] for _, answers in kept}) > 1:
+            raise ValueError("told must be answers of one length")
+        if kept:
+            _compare(kept, ask)
+        for rows, answers in kept:
+            self.note(rows, answers)
+
+
+def _compare(kept: list[tuple[Any, Floats]], ask: Callable[[Any], Floats]) -> None:
+    said = np.concatenate([answers for _, answers in kept])
+    near = OF_RANGE * np.ptp(said, axis=0) + OF_SIZE * np.abs(said).max(axis=0)
+    alone = [rows[i : i + 1] for rows, _ in kept for i in range(len(rows))]
+
+    def off(one: Floats, other: Floats) -> float:
+        return np.inf if one.shape != other.shape else float((np.abs(one - other) - near).max())
+
+    try:
+        found = np.concatenate([ask(rows) for rows, _ in kept])
+        if off(found, said) <= 0:
+            return
+        # As it was asked before, for what is scored in a block may differ; and again, for it may throw dice.
+        found, again = (np.concatenate([ask(row) for row in alone]) for _ in range(2))
+    except Exception as error:
+        raise AnotherModel(
+            f"{MUST}, got one that refuses an object which they took: {str(error).partition(chr(10))[0]}"
+        ) from error
+    if off(found, said) <= 0:
+        return
+    if off(again, found) > 0:
+        warnings.warn(
+            "a fitted model answers the same object in two ways: whether it is the one that was in use is not known",
+            stacklevel=2,
+        )
+        return
+    if found.shape != said.shape:
+        raise AnotherModel(f"{MUST}, got one that answers {found.shape[1]} numbers and not {said.shape[1]}")
+    i, k = np.unravel_index(np.argmax(np.abs(found - said) - near), said.shape)
+    raise AnotherModel(
+        f"{MUST}, got one that says other things of the same objects, such as {found[i, k]:.6g} in place of "
+        f"{said[i, k]:.6g}: what was calibrated is the other model"
+    )
