@@ -105,7 +105,7 @@ def test_a_stack_is_fitted_as_defined(jump, seed, reach):
     """Where trees have no weight, and where they have; with a spread that differs."""
     X, y = stream(60, seed)
     y += jump * (X[:, 0] > 5.0003) * (X[:, 1] > 0)
-    (fit, offsets, spreads), _ = NumberFit._fitted(X[:45], y[:45], 2000, Shape.fitted(y[:45], reach))
+    (fit, offsets, spreads), _ = NumberFit.fitted(X[:45], y[:45], 2000, Shape.fitted(y[:45], reach))
     shaped = naive.shaped(y[:45], y[:45], fit.shape.reach)
     expected = naive.fitted(fit.place(X[:45]), shaped, number_stack.TREES, number_stack.ROUNDS)(fit.place(X))
     assert fit.answers(X)[:, :2] == pytest.approx(expected, abs=1e-8)
@@ -372,7 +372,7 @@ def ranked(strays=True):
     model.fit.woods = None
     for x, label in zip(X[60:], y[60:], strict=True):
         if not strays:
-            model._strays = 0
+            model.strays = 0
         lower, upper = model.predict_one(x).interval(0.2)
         missed.append(not lower <= label <= upper)
         model.learn_one(x, label)

@@ -62,6 +62,11 @@ class Shape(Saved):
         """Return the labels that are mapped there, of size at most 1e300."""
         return unbent(places, self.center, self.unit, self.reach)
 
+    def steepness(self, labels: Floats) -> float:
+        """Return the sum of the logarithms of the map's slope at (n,) labels, that at the centre taken as 1."""
+        z = np.abs((labels - self.center) / self.unit)
+        return -float(np.log1p(np.maximum(z - self.reach, 0.0)).sum())
+
     @property
     def row(self) -> Floats:
         """The three numbers."""
@@ -92,6 +97,15 @@ def within(gaps: Floats, numbers: Any) -> tuple[Any, Any]:
         return np.zeros(np.shape(numbers), np.bool_), None
     at = np.maximum(gaps[:, 0].searchsorted(numbers, "left") - 1, 0)
     return (gaps[at, 0] < numbers) & (numbers < gaps[at, 1]), at
+
+
+def nearest(gaps: Floats, numbers: Floats) -> Floats:
+    """Return numbers, those in a gap at the nearer end of it."""
+    inside, at = within(gaps, numbers)
+    if not inside.any():
+        return numbers
+    low, high = gaps[at, 0], gaps[at, 1]
+    return np.where(inside, np.where(numbers - low <= high - numbers, low, high), numbers)
 
 
 def ends_between(gaps: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:

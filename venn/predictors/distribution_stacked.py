@@ -55,11 +55,18 @@ class StackedDistribution(Predictor):
     studentised residuals of the later examples, which the fit has not seen. So intervals are wide in proportion to the
     spread, and the more so the farther an object is from the others.
 
+    Labels are taken in one of two shapes, of the examples that the fit is made of: as they are, but for those far out,
+    or as logarithms from one usual deviation on. So one wild label makes no interval wide, and skewed labels get skewed
+    intervals. If some numbers are labels again and again, as zeros and counts are, intervals end at such numbers, where
+    the fit has seen none between them. Where that is better they reach to the quantiles of a forest at least. All of
+    this is chosen by intervals of the examples of the fit, each by parts that have not seen it.
+
     Before the first training it is a `ConformalDistribution` on a `KernelRidge` with its scale.
 
     Theorems when examples are exchangeable: given the examples that the last training has used, all later ones are
     treated alike. So `p_value` of the true label is uniform on [0, 1] at each step; and from one training to the next
-    the p-values are independent. How narrow intervals are is no theorem.
+    the p-values are independent. Intervals miss with probability at most epsilon: later labels where the fit has seen
+    none count as the strangest, below and above. How narrow intervals are is no theorem.
 
     Parameters
     ----------
@@ -76,6 +83,8 @@ class StackedDistribution(Predictor):
         Number of examples learned.
     fit : NumberFit or None
         What was fitted last.
+    strays : int
+        Number of later labels where, by the fit, there are none.
 
     Raises
     ------
@@ -104,7 +113,7 @@ class StackedDistribution(Predictor):
     )
     fit: NumberFit | None = state(_held_fit, own(attrgetter("_features")), start=None)
     _fitted: int = state(held_int, 0, own(attrgetter("n")), start=0)
-    _strays: int = state(held_int, 0, own(attrgetter("n")), start=0)  # later labels where the fit knows none
+    strays: int = state(held_int, 0, own(attrgetter("n")), start=0)
     _ridge: Any = state(_held_ridge, own(lambda m: m.n), start=own(lambda m: first_ridge(m.scale)))
 
     classes = ()
@@ -141,7 +150,7 @@ class StackedDistribution(Predictor):
         ties = [self.fit.shape.back(one) for one in (points, points - grid, points + grid)]
         lower, upper = self.fit.ends(row, *ties[1:])
         return PredictiveDistribution(
-            ties[0], tau, lows=ties[1], highs=ties[2], lower=lower, upper=upper, strays=self._strays
+            ties[0], tau, lows=ties[1], highs=ties[2], lower=lower, upper=upper, strays=self.strays
         )
 
     def _spent(self, lines: Lines) -> int:
@@ -196,7 +205,7 @@ class StackedDistribution(Predictor):
         self._ridge.learn_one(placed, (self._shaped(label) - offset) / size)
         self._features = row.shape[1]
         self.n += 1
-        self._strays += self._astray(self.fit, label)
+        self.strays += self._astray(self.fit, label)
         if self._history is not None:
             self._history.append(row, np.array([label]), np.ones(1, np.bool_))
             if self.n == self._next.due:
@@ -220,4 +229,4 @@ class StackedDistribution(Predictor):
         for row, target in zip(fit.stretched(placed), targets, strict=True):
             ridge.learn_one(row, target)
         self.fit, self._ridge, self._fitted, self._asked = fit, ridge, m, None
-        self._strays = self._astray(fit, labels[m:])
+        self.strays = self._astray(fit, labels[m:])
