@@ -139,15 +139,15 @@ class NumberFit(RowByRow):
         try:
             found = [cls.fitted(X, labels, landmarks, Shape.fitted(labels, reach)) for reach in (PLAIN, STRETCHED)]
             gaps = gaps_of(labels)
-            alone = [_score(gaps, *ends.T, labels) for _, ends in found]
+            alone = [_score(gaps, ends[:, 0], ends[:, 1], labels) for _, ends in found]
             best = int(np.argmin(alone))
-            (made, *said), ends = found[best]
+            (made, offsets, spreads), ends = found[best]
             made.gaps = gaps
             if forest and len(X) >= 4 * LEAF and np.ptp(labels) > 0:
-                woods, unseen = QuantileForest.fitted_unseen(X, labels, found[-1][0][0].shape, CENTRAL)
+                woods, unseen = QuantileForest.fitted_unseen(X, labels, Shape.fitted(labels, STRETCHED), CENTRAL)
                 both = _score(gaps, *_further(ends, unseen), labels)
                 made.woods = woods if both < alone[best] else None
-            return made, *said
+            return made, offsets, spreads
         except (ValueError, np.linalg.LinAlgError) as error:
             raise NotConverged(f"the stack must be fitted to {len(X)} examples: {error}") from error
 

@@ -148,7 +148,7 @@ class StackedDistribution(Predictor):
         if self.fit is None:
             return PredictiveDistribution(points, tau, origin=origin, grid=grid)
         ties = [self.fit.shape.back(one) for one in (points, points - grid, points + grid)]
-        lower, upper = self.fit.ends(row, *ties[1:])
+        lower, upper = self.fit.ends(dense(row), *ties[1:])
         return PredictiveDistribution(
             ties[0], tau, lows=ties[1], highs=ties[2], lower=lower, upper=upper, strays=self.strays
         )
