@@ -13,6 +13,7 @@ STRETCHED, PLAIN = 1.0, 10.0  # units from the centre on which labels are taken 
 OFTEN, SHARE = 5, 0.1  # times, and share, of a number among the labels for there to be none beside it, and beyond it
 GAUSSIAN = 1.4826  # the deviation of a Gaussian over its median distance from the centre
 FURTHEST = 600.0  # of an exponent
+SMALLEST = 1e-200  # unit: a label of 1e100 over it is finite
 LARGEST = 1e300  # of what is mapped back; labels are smaller
 
 
@@ -52,7 +53,7 @@ class Shape(Saved):
         away = np.abs(labels - center)
         some = away[away > 0]
         unit = float(np.median(some)) * GAUSSIAN if len(some) else 1.0
-        return cls(center, unit or 1.0, reach)
+        return cls(center, max(unit, SMALLEST), reach)
 
     def of(self, labels: Any) -> Any:
         """Return what labels, one or an array, are mapped to."""
