@@ -109,7 +109,8 @@ def scored(way, X, y):
     ]
     return {
         "score": float(np.mean(each[0])), "forecast": float(np.mean(each[-1])),
-        "missed": float(((labels < lower) | (labels > upper)).mean()), "width": float(np.median(upper - lower)), "ms": ms,
+        "missed": float(((labels < lower) | (labels > upper)).mean()), "width": float(np.median(upper - lower)),
+        "ms": ms,
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDis
 from venn.labels import Real
 from venn.machines.number_experts import Process, QuantileForest, cost
 from venn.machines.scale import held_scale
+from venn.machines.shapes import PLAIN, STRETCHED, Shape
 from venn.predictors import ConformalDistribution, DistributionMixture, NumberRefits, Predictor
 from venn.predictors.distribution_mixture import LEVELS, quantiles_of
 
@@ -177,13 +178,17 @@ def test_a_process_is_the_normal_distribution_given_the_examples():
     X = rng.normal(size=(40, 2))
     y = 5 + np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=40)
     process = Process.fitted(X, y)
+    shaped = process.shape.of(y)
     rows = np.vstack([process.rows, held_scale(process.scale).place(np.array([[0.3, 0.2]]), 10.0) / process.widths])
     K = process.height**2 * np.exp(-0.5 * ((rows[:, None] - rows) ** 2).sum(axis=2))
     K += (process.noise**2 + 1e-6 * process.height**2) * np.eye(41)
     weights = np.linalg.solve(K[:40, :40], K[40, :40])
     mean, deviation = process.normal(np.array([[0.3, 0.2]]))[0]
-    assert mean == pytest.approx(y.mean() + y.std() * weights @ ((y - y.mean()) / y.std()))
-    assert deviation == pytest.approx(y.std() * np.sqrt(K[40, 40] - weights @ K[40, :40]), rel=1e-4)
+    assert mean == pytest.approx(shaped.mean() + weights @ (shaped - shaped.mean()))
+    assert process.quantiles(np.array([[0.3, 0.2]]), np.ones(1))[0] == pytest.approx(
+        process.shape.back(mean + deviation)
+    )
+    assert deviation == pytest.approx(shaped.std() * np.sqrt(K[40, 40] - weights @ K[40, :40]), rel=1e-4)
     logs, usual, apart = rng.normal(size=4) * 0.3, np.zeros(4), np.full(4, 1.5)
     _, gradient = cost(logs, X, y - 5, usual, apart)
     for k in range(4):
@@ -199,3 +204,28 @@ def test_a_forest_of_labels_far_from_0_is_that_of_the_labels_near_it(far):
     labels = np.rint(1024 * X[:, 0]) / 1024  # exact beside far, too
     near, away = (QuantileForest.fitted(X, labels + add).quantiles(X, LEVELS) for add in (0.0, far))
     np.testing.assert_array_equal(away - far, near)
+
+
+def test_a_process_takes_labels_in_the_likelier_shape_and_says_only_what_labels_may_be():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    noise = rng.normal(size=80)
+    processes = [Process.fitted(X, y) for y in (X[:, 0] + noise, np.exp(2 * X[:, 0] + noise), np.rint(noise > 0))]
+    assert [process.shape.reach for process in processes[:2]] == [PLAIN, STRETCHED]
+    assert set(processes[2].quantiles(X, np.linspace(-2, 2, 9)).ravel()) == {0.0, 1.0}
+    # Densities of labels, by the same shape: the likelihood of a normal label in it, times the slope of the map.
+    shape, y = Shape.fitted(noise, STRETCHED), noise[:5]
+    slopes = (shape.of(y + 1e-7) - shape.of(y)) / 1e-7 * shape.unit
+    assert shape.steepness(y) == pytest.approx(np.log(slopes).sum(), abs=1e-5)
+
+
+def test_one_wild_label_does_not_make_the_forecast_wide_for_ever():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=120)
+    y[10] = 1e6
+    refits = NumberRefits(first=50)
+    for x, label in zip(X, y, strict=True):
+        refits.learn_one(x, label)
+    for quantiles in refits.predict_one(X[0])[1:]:
+        assert quantiles[90] - quantiles[10] < 10

@@ -12,10 +12,11 @@ from scipy.linalg.lapack import dtrtri
 
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
-from venn.machines.shapes import Shape
+from venn.machines.shapes import PLAIN, STRETCHED, Shape, gaps_of, nearest
 from venn.machines.stack import FARTHEST, dense
 from venn.machines.threads import one_thread
 from venn.machines.trees import FlatTrees
+from venn.parameters import instance
 from venn.prediction import Floats, Integers
 from venn.saved import Saved, component, held_codes, held_finite, held_float, held_rows, own, param
 
@@ -208,14 +209,18 @@ class Process(Saved):
     targets : (n,) float64
         Their labels less the center, in units.
     center, unit : float
+    shape : Shape
+        How labels are taken.
+    gaps : (k, 2) float64
+        Open intervals where no labels are: see `gaps_of`.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(100, 3))
     >>> process = Process.fitted(X, np.sin(3 * X[:, 0]))
-    >>> mean, deviation = process.normal(np.array([[0.5, 0.0, 0.0]]))[0]
-    >>> bool(abs(mean - np.sin(1.5)) < 0.05), bool(process.widths[0] < process.widths[1])
+    >>> (median,) = process.quantiles(np.array([[0.5, 0.0, 0.0]]), np.zeros(1))[0]
+    >>> bool(abs(median - np.sin(1.5)) < 0.05), bool(process.widths[0] < process.widths[1])
     (True, True)
     """
 
@@ -227,6 +232,8 @@ class Process(Saved):
     targets: Floats = param(held_finite, own(lambda m: (len(m.rows),)))
     center: float = param(held_float)
     unit: float = param(held_float)
+    shape: Shape = param(instance, Shape, "a Shape")
+    gaps: Floats = param(held_finite, own(lambda m: (held_rows("gaps", m.gaps), 2)))
 
     def derive(self) -> None:
         """Solve for the targets."""
@@ -256,38 +263,55 @@ class Process(Saved):
     def fitted(cls, X: Any, labels: Floats, last: Process | None = None) -> Self:
         """Return a process fitted to (n, d) objects and (n,) labels, n >= 1; `last` is one fitted before, if any.
 
+        Labels are taken in the more likely one of two shapes.
+
         Raises
         ------
         NotConverged
             It cannot be fitted.
         """
-        from scipy.optimize import minimize  # commands that fit nothing need not wait for it
-
         X = dense(X)
         try:
-            d, scale = X.shape[1], middle(X)
-            rows, center = scale.place(X, FARTHEST), float(labels.mean())
-            unit = float(labels.std()) or 1.0
-            targets = (labels - center) / unit
-            usual = np.append(np.full(d, np.log(USUAL * np.sqrt(d))), np.log([1.0, 0.5]))
-            apart = np.append(np.full(d, APART[0]), np.full(2, APART[1]))
-            start = usual if last is None else np.log(np.append(last.widths, [last.height, last.noise]))
-            with one_thread():
-                found = minimize(
-                    cost, start, (rows[-TRIED:], targets[-TRIED:], usual, apart), "L-BFGS-B", jac=True,
-                    options={"maxiter": STEPS}
-                ).x  # fmt: skip
-            *widths, height, noise = np.exp(np.round(found, DIGITS))
-            widths = np.array(widths)
-            kept = slice(-MOST, None)
-            return cls(
-                scale.state, widths, float(height), float(noise), rows[kept] / widths, targets[kept], center, unit
-            )
+            found = [cls._fitted(X, labels, last, Shape.fitted(labels, reach)) for reach in (PLAIN, STRETCHED)]
         except ValueError as error:
             raise NotConverged(f"a process must be fitted to {len(labels)} examples: {error}") from error
+        return min(found, key=lambda one: one[0])[1]
+
+    @classmethod
+    def _fitted(cls, X: Floats, given: Floats, last: Process | None, shape: Shape) -> tuple[float, Self]:
+        """Return a process of labels in a shape, and minus the logarithm of its likelihood, up to a constant."""
+        from scipy.optimize import minimize  # commands that fit nothing need not wait for it
+
+        labels = shape.of(given)
+        d, scale = X.shape[1], middle(X)
+        rows, center = scale.place(X, FARTHEST), float(labels.mean())
+        unit = float(labels.std()) or 1.0
+        targets = (labels - center) / unit
+        usual = np.append(np.full(d, np.log(USUAL * np.sqrt(d))), np.log([1.0, 0.5]))
+        apart = np.append(np.full(d, APART[0]), np.full(2, APART[1]))
+        start = usual if last is None else np.log(np.append(last.widths, [last.height, last.noise]))
+        with one_thread():
+            found = minimize(
+                cost, start, (rows[-TRIED:], targets[-TRIED:], usual, apart), "L-BFGS-B", jac=True,
+                options={"maxiter": STEPS}
+            )  # fmt: skip
+        *widths, height, noise = np.exp(np.round(found.x, DIGITS))
+        widths = np.array(widths)
+        kept = slice(-MOST, None)
+        made = cls(
+            scale.state, widths, float(height), float(noise), rows[kept] / widths, targets[kept], center, unit, shape,
+            gaps_of(given),
+        )  # fmt: skip
+        latest = given[-TRIED:]
+        return float(found.fun) + len(latest) * np.log(unit) - shape.steepness(latest), made
+
+    def quantiles(self, rows: Any, normal: Floats) -> Floats:
+        """Return the (n, k) quantiles of the labels of n objects, those of a standard normal distribution given."""
+        mean, deviation = np.split(self.normal(rows), 2, axis=1)
+        return nearest(self.gaps, self.shape.back(mean + deviation * normal))
 
     def normal(self, rows: Any) -> Floats:
-        """Return the (n, 2) means and standard deviations of the labels of n objects."""
+        """Return the (n, 2) means and standard deviations of n labels in their shape."""
         found = np.empty((len(rows), 2))
         for i, one in enumerate(self._scale.place(dense(rows), FARTHEST) / self.widths):
             k = self.height**2 * np.exp(-0.5 * ((self.rows - one) ** 2).sum(axis=1))

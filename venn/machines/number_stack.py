@@ -140,25 +140,28 @@ class NumberFit(RowByRow):
     @classmethod
     def _best(cls, X: Floats, labels: Floats, landmarks: int, forest: bool) -> tuple[Self, Floats, Floats]:
         try:
-            found = [cls._fitted(X, labels, landmarks, Shape.fitted(labels, reach)) for reach in (PLAIN, STRETCHED)]
+            found = [cls.fitted(X, labels, landmarks, Shape.fitted(labels, reach)) for reach in (PLAIN, STRETCHED)]
             gaps = gaps_of(labels)
-            alone = [_score(gaps, *ends.T, labels) for _, ends in found]
+            alone = [_score(gaps, ends[:, 0], ends[:, 1], labels) for _, ends in found]
             best = int(np.argmin(alone))
-            (made, *said), ends = found[best]
+            (made, offsets, spreads), ends = found[best]
             made.gaps = gaps
             if forest and len(X) >= 4 * LEAF and np.ptp(labels) > 0:
-                woods, unseen = QuantileForest.fitted_unseen(X, labels, found[-1][0][0].shape, CENTRAL)
+                woods, unseen = QuantileForest.fitted_unseen(X, labels, Shape.fitted(labels, STRETCHED), CENTRAL)
                 both = _score(gaps, *_further(ends, unseen), labels)
                 made.woods = woods if both < alone[best] else None
-            return made, *said
+            return made, offsets, spreads
         except (ValueError, np.linalg.LinAlgError) as error:
             raise NotConverged(f"the stack must be fitted to {len(X)} examples: {error}") from error
 
     @classmethod
-    def _fitted(
+    def fitted(
         cls, X: Floats, given: Floats, landmarks: int, shape: Shape
     ) -> tuple[tuple[Self, Floats, Floats], Floats]:
-        """Return a fit to labels in a shape, what is said of examples not seen, and the ends of their intervals."""
+        """Return a fit to labels in a shape, without gaps, as `of_all` does, and the (n, 2) ends of intervals at .1.
+
+        They are those of the examples, each by parts that have not seen it.
+        """
         scale, labels = middle(X), shape.of(given)
         center = float(np.median(labels))
         unit = float(np.sqrt(np.mean((labels - center) ** 2))) or 1.0
@@ -315,15 +318,11 @@ def _further(ends: Floats, others: Floats) -> tuple[Floats, Floats]:
 
 
 def _score(gaps: Floats, lows: Floats, highs: Floats, labels: Floats) -> float:
-    """Return the mean score of (n,) ends of intervals, moved out of gaps, at (n,) labels, without the worst hundredth.
-
-    A wild label would gain more by intervals that are wider for all than these cost.
-    """
+    """Return the mean score of (n,) ends of intervals, moved out of gaps, at (n,) labels."""
     lower, upper = ends_between(gaps, lows, highs)
     lower, upper = np.minimum(lower, np.maximum(upper, lows)), np.maximum(upper, np.minimum(lower, highs))
     out = np.maximum(np.maximum(lower - labels, labels - upper), 0.0)
-    each = np.sort(upper - lower + 2 / LEVEL * out)
-    return float(each[: max(len(each) - 1 - len(each) // 100, 1)].mean())
+    return float(np.mean(upper - lower + 2 / LEVEL * out))
 
 
 def _trees(placed: Floats, targets: Floats) -> tuple[Any, Any, Floats, Floats]:

@@ -13,6 +13,7 @@ STRETCHED, PLAIN = 1.0, 10.0  # units from the centre on which labels are taken 
 OFTEN, SHARE = 5, 0.1  # times, and share, of a number among the labels for there to be none beside it, and beyond it
 GAUSSIAN = 1.4826  # the deviation of a Gaussian over its median distance from the centre
 FURTHEST = 600.0  # of an exponent
+SMALLEST = 1e-200  # unit: a label of 1e100 over it is finite
 LARGEST = 1e300  # of what is mapped back; labels are smaller
 
 
@@ -52,7 +53,7 @@ class Shape(Saved):
         away = np.abs(labels - center)
         some = away[away > 0]
         unit = float(np.median(some)) * GAUSSIAN if len(some) else 1.0
-        return cls(center, unit or 1.0, reach)
+        return cls(center, max(unit, SMALLEST), reach)
 
     def of(self, labels: Any) -> Any:
         """Return what labels, one or an array, are mapped to."""
@@ -61,6 +62,11 @@ class Shape(Saved):
     def back(self, places: Any) -> Any:
         """Return the labels that are mapped there, of size at most 1e300."""
         return unbent(places, self.center, self.unit, self.reach)
+
+    def steepness(self, labels: Floats) -> float:
+        """Return the sum of the logarithms of the map's slope at (n,) labels, that at the centre taken as 1."""
+        z = np.abs((labels - self.center) / self.unit)
+        return -float(np.log1p(np.maximum(z - self.reach, 0.0)).sum())
 
     @property
     def row(self) -> Floats:
@@ -92,6 +98,15 @@ def within(gaps: Floats, numbers: Any) -> tuple[Any, Any]:
         return np.zeros(np.shape(numbers), np.bool_), None
     at = np.maximum(gaps[:, 0].searchsorted(numbers, "left") - 1, 0)
     return (gaps[at, 0] < numbers) & (numbers < gaps[at, 1]), at
+
+
+def nearest(gaps: Floats, numbers: Floats) -> Floats:
+    """Return numbers, those in a gap at the nearer end of it."""
+    inside, at = within(gaps, numbers)
+    if not inside.any():
+        return numbers
+    low, high = gaps[at, 0], gaps[at, 1]
+    return np.where(inside, np.where(numbers - low <= high - numbers, low, high), numbers)
 
 
 def ends_between(gaps: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:

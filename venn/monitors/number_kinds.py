@@ -231,7 +231,7 @@ class PredictiveDistributionKind(NumberKind):
     def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Any, int]:
         """Return the prediction found in `content` from `start` on, bit for bit, and where it ends."""
         flags, m = (self.beside.unpack_from(content, start)[i] for i in (0, 2))
-        after, more = start + self.beside.size + 2 * m * NUMBER.itemsize, {}
+        after, more = start + self.beside.size + 2 * m * NUMBER.itemsize, dict[str, Any]()
         for flag, names in KEPT_ENDS.items():
             for name in names if flags & flag else ():
                 more[name] = np.frombuffer(content, NUMBER, m, after)
@@ -239,7 +239,8 @@ class PredictiveDistributionKind(NumberKind):
         if flags & OF_INTERVALS:
             (more["strays"],) = STRAYS.unpack_from(content, after)
             after += STRAYS.size
-        made, end = super().decode(content, start, space)
+        found, end = super().decode(content, start, space)
+        made: Any = found
         if not more:
             return made, end
         return self.of(

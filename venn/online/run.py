@@ -238,7 +238,7 @@ class Run:
 
     def begin_alarms(self, numbers: Mapping[str, int]) -> None:
         """Count alarms from these numbers on, by name of what rings."""
-        self._alarms |= numbers
+        self.rings |= numbers
 
     # ------------------------------------------------------------------ reading
 

@@ -247,8 +247,8 @@ class ManyIntervals(_Block):
         )
         if self.ruler.bends:
             back, step = partial(self.ruler.back, scores), grids[:, None]
-            ends = (np.where(holds, back(end), end) for end in (lower - step, upper + step))
-            return *ends, back(middles[:, None])[:, 0], np.zeros(len(rows))
+            lower, upper = (np.where(holds, back(end), end) for end in (lower - step, upper + step))
+            return lower, upper, back(middles[:, None])[:, 0], np.zeros(len(rows))
         return lower, upper, middles, grids
 
 

@@ -16,9 +16,9 @@ from venn.machines.kernel_ridge import KernelRidge, Lines
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberFit
 from venn.machines.scale import Scale, ScaleLike, checked_scale
-from venn.machines.shapes import within
+from venn.machines.shapes import PLAIN, Shape, within
 from venn.machines.stack import dense
-from venn.parameters import integer
+from venn.parameters import instance, integer, optional
 from venn.predictors.learning import History, Predictor, held_features, held_history
 from venn.saved import component, held_int, own, param, state
 from venn.schedules import Prefix, Schedule, checked_schedule
@@ -55,11 +55,19 @@ class StackedDistribution(Predictor):
     studentised residuals of the later examples, which the fit has not seen. So intervals are wide in proportion to the
     spread, and the more so the farther an object is from the others.
 
-    Before the first training it is a `ConformalDistribution` on a `KernelRidge` with its scale.
+    Labels are taken in one of two shapes, of the examples that the fit is made of: as they are, but for those far out,
+    or as logarithms from one usual deviation on. So one wild label makes no interval wide, and skewed labels get skewed
+    intervals. If some numbers are labels again and again, as zeros and counts are, intervals end at such numbers, where
+    the fit has seen none between them. Where that is better they reach to the quantiles of a forest at least. All of
+    this is chosen by intervals of the examples of the fit, each by parts that have not seen it.
+
+    Before the first training it is a `ConformalDistribution` on a `KernelRidge` with its scale. The first examples fix
+    the shape in which it takes labels, where they fix the scale: only those far out are drawn near.
 
     Theorems when examples are exchangeable: given the examples that the last training has used, all later ones are
     treated alike. So `p_value` of the true label is uniform on [0, 1] at each step; and from one training to the next
-    the p-values are independent. How narrow intervals are is no theorem.
+    the p-values are independent. Intervals miss with probability at most epsilon: later labels where the fit has seen
+    none count as the strangest, below and above. How narrow intervals are is no theorem.
 
     Parameters
     ----------
@@ -76,6 +84,10 @@ class StackedDistribution(Predictor):
         Number of examples learned.
     fit : NumberFit or None
         What was fitted last.
+    shape : Shape or None
+        How labels are taken; None: as they are.
+    strays : int
+        Number of later labels where, by the fit, there are none.
 
     Raises
     ------
@@ -104,7 +116,8 @@ class StackedDistribution(Predictor):
     )
     fit: NumberFit | None = state(_held_fit, own(attrgetter("_features")), start=None)
     _fitted: int = state(held_int, 0, own(attrgetter("n")), start=0)
-    _strays: int = state(held_int, 0, own(attrgetter("n")), start=0)  # later labels where the fit knows none
+    strays: int = state(held_int, 0, own(attrgetter("n")), start=0)
+    shape: Shape | None = state(optional, instance, Shape, "a Shape", start=None)
     _ridge: Any = state(_held_ridge, own(lambda m: m.n), start=own(lambda m: first_ridge(m.scale)))
 
     classes = ()
@@ -133,15 +146,15 @@ class StackedDistribution(Predictor):
         points = np.sort(lines.critical_points(slice(self._spent(lines), None)))
         if not len(points):
             origin = size * float(lines.test_scores[0]) + offset
-            return PredictiveDistribution([], tau, origin=origin if self.fit is None else self.fit.shape.back(origin))
+            return PredictiveDistribution([], tau, origin=origin if self.shape is None else self.shape.back(origin))
         # Labels are compared as the machine knows them: shaped, less what the trees say, and divided by the spread.
         points, origin, grid = size * points + offset, size * lines.origin + offset, size * lines.grid
-        if self.fit is None:
+        if self.shape is None:
             return PredictiveDistribution(points, tau, origin=origin, grid=grid)
-        ties = [self.fit.shape.back(one) for one in (points, points - grid, points + grid)]
-        lower, upper = self.fit.ends(row, *ties[1:])
+        ties = [self.shape.back(one) for one in (points, points - grid, points + grid)]
+        lower, upper = (None, None) if self.fit is None else self.fit.ends(dense(row), *ties[1:])
         return PredictiveDistribution(
-            ties[0], tau, lows=ties[1], highs=ties[2], lower=lower, upper=upper, strays=self._strays
+            ties[0], tau, lows=ties[1], highs=ties[2], lower=lower, upper=upper, strays=self.strays
         )
 
     def _spent(self, lines: Lines) -> int:
@@ -163,7 +176,7 @@ class StackedDistribution(Predictor):
 
     def _shaped(self, labels: Any) -> Any:
         """Return labels as they are fitted to."""
-        return labels if self.fit is None else self.fit.shape.of(labels)
+        return labels if self.shape is None else self.shape.of(labels)
 
     def _answer(self, row: ObjectRows) -> tuple[float, float, Lines]:
         key = row.tobytes()
@@ -196,9 +209,11 @@ class StackedDistribution(Predictor):
         self._ridge.learn_one(placed, (self._shaped(label) - offset) / size)
         self._features = row.shape[1]
         self.n += 1
-        self._strays += self._astray(self.fit, label)
+        self.strays += self._astray(self.fit, label)
         if self._history is not None:
             self._history.append(row, np.array([label]), np.ones(1, np.bool_))
+            if self.shape is None and self.n == self._ridge.aside:
+                self._take_shape(*self._history.examples)
             if self.n == self._next.due:
                 self._next = Awaited(self.schedule.next_training(self.n), self.schedule.settled)
                 self._train(*self._history.examples)
@@ -207,6 +222,13 @@ class StackedDistribution(Predictor):
             elif known := self._next.known(self.n):
                 X, labels, _ = self._history.examples
                 self._fits.begin(NumberFit.of_all, dense(X[:known]), labels[:known], LANDMARKS)
+
+    def _take_shape(self, X: Any, labels: Any, calibrates: Any) -> None:
+        """Take labels in a shape from now on: the first examples, which are not ranked, fix it as they fix the scale."""
+        shape, ridge = Shape.fitted(labels, PLAIN), first_ridge(self.scale)
+        for row, label in zip(X, shape.of(labels), strict=True):
+            ridge.learn_one(row, float(label))
+        self.shape, self._ridge = shape, ridge
 
     def _train(self, X: Any, labels: Any, calibrates: Any) -> None:
         """Fit to the examples that the schedule chooses, which must come first, and teach all to a new machine."""
@@ -219,5 +241,5 @@ class StackedDistribution(Predictor):
         ridge = KernelRidge(MultiscaleLaplacian(), fit.C, scale=False)
         for row, target in zip(fit.stretched(placed), targets, strict=True):
             ridge.learn_one(row, target)
-        self.fit, self._ridge, self._fitted, self._asked = fit, ridge, m, None
-        self._strays = self._astray(fit, labels[m:])
+        self.fit, self._ridge, self._fitted, self._asked, self.shape = fit, ridge, m, None, fit.shape
+        self.strays = self._astray(fit, labels[m:])

@@ -462,8 +462,7 @@ class NumberRefits(FittedAhead):
             labels = self.forest.labels
             said[:, 0] = labels[(LEVELS * len(labels)).astype(np.int64)]
             said[:, 1] = self.forest.quantiles(rows, LEVELS)
-            mean, deviation = np.split(self.process.normal(rows), 2, axis=1)
-            said[:, 2] = mean + deviation * NORMAL
+            said[:, 2] = self.process.quantiles(rows, NORMAL)
         return said
 
     def note(self, x: Any, y: Label) -> tuple[Any, Floats]:
@@ -479,7 +478,8 @@ class NumberRefits(FittedAhead):
 
 def both_fitted(X: Floats, labels: Floats, last: Process | None) -> tuple[Process, QuantileForest]:
     """Return a process, by the last one, and a forest."""
-    return Process.fitted(X, labels, last), QuantileForest.fitted(X, labels)
+    process = Process.fitted(X, labels, last)
+    return process, QuantileForest.fitted_unseen(X, labels, process.shape, np.zeros(0))[0]
 
 
 def _with_probabilities(name: str, predictor: Any) -> Any:
