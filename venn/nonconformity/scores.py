@@ -348,7 +348,7 @@ def own_and_rival(scores: Floats, codes: Integers) -> tuple[Floats, Floats]:
 # -------------------------------------------------------------------------------------------------------- probabilities
 # Nonconformity measures on probabilities: what a scorer gives to other labels, or to those ranked before this one.
 
-SUM = 1e-6  # how far from 1 the sum of probabilities may be
+SUM = 1e-3  # how far from 1 the sum of probabilities may be that were rounded, as a `FrozenScorer` takes them
 PLACE = 1 << 60  # of the random numbers of measures: no stream is so long that it uses them for its steps
 
 
