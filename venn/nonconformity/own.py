@@ -122,7 +122,10 @@ class Share(ByOwn):
 
     def _check(self, least: float) -> None:
         if least < -NEGATIVE:
-            raise ValueError(f"scores must be at least 0, as probabilities are, for {self!r}, got {least}")
+            raise ValueError(
+                f"scores must be at least 0, as probabilities are, for {self!r}, got {least}: of a fitted classifier "
+                'they are those of FrozenScorer(fitted, method="predict_proba")'
+            )
 
     def _totals(self, scores: Floats) -> Floats:
         self._check(scores.min(initial=0.0))

@@ -78,7 +78,8 @@ class ScoreMeasure(Parameters):
         The value of an example depends on its own scores and label alone. A subclass for which this is
         true may say so: equal examples are then valued once, and the inductive predictor can use it.
     of_probabilities : bool, default False
-        Scores should be probabilities: of a given classifier of more than two classes those are read, if it has any.
+        Scores should be probabilities: a `Forecaster` shows those of a given classifier of more than two classes, if it
+        has any. Elsewhere say `FrozenScorer(fitted, method="predict_proba")`.
 
     Examples
     --------

@@ -715,7 +715,8 @@ def given_parts(scorer: FrozenScorer, measure: Any) -> dict[str, Predictor]:
     forecast = ExpertMixture([intervals])
     if getattr(intervals.given, "probabilities", False) or log_odds(intervals.given):
         forecast = ExpertMixture([intervals, ScorerForecast(intervals)], OWN_FIRST)
-    return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(scorer, measure)}
+    read = intervals.given if getattr(measure, "of_probabilities", False) else scorer
+    return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(read, measure)}
 
 
 def with_further(anew: Any, before: Any) -> ExpertMixture:
