@@ -16,7 +16,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClas
 from sklearn.svm import LinearSVC
 
 import venn
-from venn.machines import Bank, FrozenScorer, Mixture
+from venn.machines import Bank, FrozenScorer, Mixture, Stack
 from venn.nonconformity import APS, LAC, Margin, OwnScore, Share
 from venn.online import Forecaster
 from venn.predictors import HandOver
@@ -113,15 +113,20 @@ def test_they_are_read_from_probabilities_where_there_are_any():
     both, two, decisions = LogisticRegression().fit(X, y), LogisticRegression().fit(X, y > 2), LinearSVC().fit(X, y)
     given = FrozenScorer(both, method="decision_function")
     for scorer, measure, usual, probabilities in (
-        (FrozenScorer(both), None, Share, True), (FrozenScorer(both), LAC(), LAC, True),
-        (FrozenScorer(both), LAC(temperature=2), LAC, False), (FrozenScorer(both), Margin(), Margin, False),
-        (given, None, Margin, False), (given, LAC(), LAC, False), (FrozenScorer(two), None, Margin, False),
-        (FrozenScorer(decisions), None, Margin, False), (FrozenScorer(RidgeClassifier().fit(X, y)), APS(), APS, False),
+        (FrozenScorer(both), None, Share, True), (FrozenScorer(both), LAC(), LAC, False),
+        (FrozenScorer(both), Margin(), Margin, False), (given, None, Margin, False),
+        (FrozenScorer(two), None, Margin, False), (FrozenScorer(decisions), None, Margin, False),
     ):  # fmt: skip
         model = InductiveConformal(scorer, measure)
         assert type(model.measure) is usual
         assert model.given.probabilities is probabilities
-    assert type(InductiveConformal(Odds(range(3)), schedule=Prefix()).measure) is OwnScore
+    for estimator, measure, probabilities in (
+        (both, None, True), (both, APS(), True), (both, Share(), True), (both, LAC(temperature=2), False),
+        (both, Margin(), False), (two, APS(), False), (RidgeClassifier().fit(X, y), APS(), False),
+    ):  # fmt: skip
+        assert Forecaster(scorer=estimator, measure=measure)["sets"].given.probabilities is probabilities
+    for machine in (Odds(range(3)), Stack(range(3))):
+        assert type(InductiveConformal(machine, schedule=Prefix()).measure) is OwnScore
     assert type(InductiveConformal(Odds(range(2)), schedule=Prefix()).measure) is Margin
 
 
@@ -143,7 +148,8 @@ def test_small_probabilities_are_told_apart_and_rounded_ones_are_taken_as_they_a
     assert np.diff(Share().steps(rows, np.array([1, 1]))) < 0
     assert np.diff(LAC().steps(rows, np.array([1, 1]))) == 0
     off = np.array([[0.7004, 0.2, 0.1], [0.7, 0.2, 0.1]])  # one row adds up to more than 1
-    assert np.ptp(Share().values(off, np.array([0, 0]))) < 1e-3
+    for measure in (Share(), LAC(), APS(randomised=False)):  # none of them reads one of the rows as decision values
+        assert np.ptp(measure.values(off, np.array([0, 0]))) < 1e-3
 
 
 def test_scores_below_zero_are_no_shares():

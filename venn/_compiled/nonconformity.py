@@ -11,6 +11,18 @@ from venn._compiled.jit import compiled
 
 CHUNK = 4  # hypotheses whose comparisons share one key of a histogram, two bits for each
 PATTERNS = 1 << 2 * CHUNK
+ALIKE = 4e-6  # by so much of themselves shares differ whose logarithms are on different steps of the grid
+
+
+@compiled
+def share_of(own, before, after, whole):  # type: ignore[no-untyped-def]
+    """Return the share of a score where one of all has changed, which added up to `whole`; 1 if all are 0.
+
+    By rounding the sum of the others may be below 0: then there is one score alone.
+    """
+    own = max(own, 0.0)
+    total = max(whole - max(before, 0.0) + max(after, 0.0), own)
+    return own / total if total > 0.0 else 1.0
 
 
 @compiled
@@ -194,6 +206,53 @@ def rank_own(of_not, of, of_test, codes, weights):  # type: ignore[no-untyped-de
             for i in range(size):
                 table[keys[i]] += weights[start + i]
     read_histogram(histogram, greater, equal)
+    return greater, equal, total
+
+
+@compiled
+def rank_shares(negative, positive, codes, weights, test):  # type: ignore[no-untyped-def]
+    """Rank the new example among all by minus the logarithm of the own class's share of the scores, 0 where below 0.
+
+    Under hypothesis j the scores are `negative`, but class j has `positive`. Logarithms are taken only where shares are
+    alike to some steps of the grid; elsewhere the shares decide.
+
+    Parameters
+    ----------
+    negative, positive : (c, >= m) float64
+    codes, weights : (m,) int64
+    test : column of the new example
+
+    Returns
+    -------
+    greater, equal, total : (c, c) int64
+    """
+    c = negative.shape[0]
+    m = codes.shape[0]
+    greater, equal, total = start_counts(c, codes, weights)
+    sums = np.zeros(m)
+    mine = np.empty(m)
+    whole = 0.0
+    for k in range(c):
+        row = negative[k]
+        whole += max(row[test], 0.0)
+        for i in range(m):
+            value = max(row[i], 0.0)
+            sums[i] += value
+            if codes[i] == k:
+                mine[i] = value
+    for j in range(c):
+        row = negative[j]
+        supposed = positive[j]
+        new = share_of(supposed[test], row[test], supposed[test], whole)
+        step = rank(-np.log(new) if new > 0.0 else np.inf, 0.0)
+        for i in range(m):
+            share = share_of(supposed[i] if codes[i] == j else mine[i], row[i], supposed[i], sums[i])
+            if share < new * (1.0 - ALIKE):
+                greater[j, codes[i]] += weights[i]
+            elif share <= new * (1.0 + ALIKE):
+                other = rank(-np.log(share) if share > 0.0 else np.inf, 0.0)
+                greater[j, codes[i]] += weights[i] * (other > step)
+                equal[j, codes[i]] += weights[i] * (other == step)
     return greater, equal, total
 
 

@@ -122,6 +122,38 @@ def all_finite(values):  # type: ignore[no-untyped-def]
 
 
 @plainly
+def share_steps(scores, grid, offset, out):  # type: ignore[no-untyped-def]
+    """Set out[i, j] to minus the logarithm of score j's share of row i, times `grid` plus `offset`, rounded.
+
+    Scores below 0 count as 0. If all are 0 each has the share 1.
+
+    Returns
+    -------
+    bool
+        Whether no number is NaN.
+
+    Parameters
+    ----------
+    scores, out : (n, c) float64
+    grid, offset : float
+    """
+    fine = True
+    for i in range(len(scores)):
+        total = 0.0
+        for k in range(scores.shape[1]):
+            value = scores[i, k]
+            total += value if value > 0.0 else 0.0
+            fine &= value == value
+        for j in range(scores.shape[1]):
+            value = scores[i, j]
+            if total == 0.0:
+                out[i, j] = np.rint(offset)
+            else:
+                out[i, j] = np.rint(offset - np.log(value / total) * grid) if value > 0.0 else np.inf
+    return fine
+
+
+@plainly
 def margin_steps(scores, grid, offset, out):  # type: ignore[no-untyped-def]
     """Set out[i, j] to the largest other score of row i less score j, times `grid` plus `offset`, rounded.
 

@@ -238,8 +238,8 @@ class FrozenScorer(Saved):
         scored in one call, see `expect`. By default where that is known: trees and forests of trees (`ROW_BY_ROW`),
         alone or in a pipeline after scalers of columns.
     method : "decision_function" or "predict_proba", optional
-        Where the scores come from; by default the first of these that the estimator has. Venn-Abers of more than two
-        classes reads probabilities where there are any, if no method is given: see `by_probabilities`.
+        Where the scores come from; by default the first of these that the estimator has. Venn-Abers and sets of more
+        than two classes read probabilities where there are any, if no method is given: see `by_probabilities`.
 
     Attributes
     ----------

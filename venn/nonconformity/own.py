@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.nonconformity import rank_own, start_counts, tally
+from venn._compiled.counting import GRID, OFFSET
+from venn._compiled.nonconformity import rank_own, rank_shares
+from venn._compiled.ranks import share_steps
 from venn.machines.machine import ScoreTable
 from venn.nonconformity.scores import Margin, Ranks, ScoreMeasure
 from venn.parameters import flag
@@ -120,7 +122,10 @@ class Share(ByOwn):
 
     def _check(self, least: float) -> None:
         if least < -NEGATIVE:
-            raise ValueError(f"scores must be at least 0, as probabilities are, for {self!r}, got {least}")
+            raise ValueError(
+                f"scores must be at least 0, as probabilities are, for {self!r}, got {least}: of a fitted classifier "
+                'they are those of FrozenScorer(fitted, method="predict_proba")'
+            )
 
     def _totals(self, scores: Floats) -> Floats:
         self._check(scores.min(initial=0.0))
@@ -131,25 +136,30 @@ class Share(ByOwn):
             shares = np.maximum(own, 0.0) / totals
             return -np.log(np.where(totals > 0, shares, 1.0))
 
-    def rank_table(self, table: ScoreTable) -> Ranks:
-        """Rank the new example, in time O(c n) instead of O(c^2 n): a hypothesis changes one score of each row."""
+    def steps(self, scores: Floats, codes: Integers) -> Floats:
+        """Return the (n,) values in whole steps of the grid, compiled: the same as in `steps_with_each_label`."""
+        found = self._compiled_steps(scores)
+        return super().steps(scores, codes) if found is None else found[np.arange(len(codes)), codes]
+
+    def steps_with_each_label(self, scores: Floats) -> Floats:
+        """Return (n, c): the steps of n objects of (n, c) scores with each label, compiled."""
+        found = self._compiled_steps(scores)
+        return super().steps_with_each_label(scores) if found is None else found  # which says what is wrong
+
+    def _compiled_steps(self, scores: Floats) -> Floats | None:
         if type(self).values is not ByOwn.values:
+            return None
+        self._check(scores.min(initial=0.0))
+        out = np.empty(scores.shape)
+        return out if share_steps(scores, GRID, OFFSET, out) else None
+
+    def rank_table(self, table: ScoreTable) -> Ranks:
+        """Rank the new example by the compiled path: a hypothesis changes one score of each row."""
+        if type(self).values is not ByOwn.values:  # of a subclass that has its own
             return super().rank_table(table)
-        c, m = len(table.negative), len(table.labels)
-        columns = np.append(np.arange(m), table.test)
-        negative, positive = (np.ascontiguousarray(part[:, columns]) for part in (table.negative, table.positive))
-        self._check(min(negative.min(), positive.min()))
-        negative, positive = np.maximum(negative, 0.0), np.maximum(positive, 0.0)
-        ranks = Ranks(*start_counts(c, table.labels, table.weights))
-        codes, total = np.append(table.labels, 0), negative.sum(axis=0)
-        beside = negative[codes, np.arange(m + 1)]
-        for j in range(c):
-            codes[-1] = j
-            own = np.where(codes == j, positive[j], beside)
-            # Differences may be below 0 by rounding, where a row has one score alone.
-            steps = on_grid(self._of(own, np.maximum(total - negative[j] + positive[j], own)))
-            tally(steps[:-1], steps[-1], table.labels, table.weights, ranks.greater[j], ranks.equal[j])
-        return ranks
+        m = len(table.labels)
+        self._check(min(part[:, :m].min(initial=0.0) for part in (table.negative, table.positive)))
+        return Ranks(*rank_shares(table.negative, table.positive, table.labels, table.weights, table.test))
 
 
 def usual_measure(machine: Any) -> ScoreMeasure:

@@ -78,7 +78,8 @@ class ScoreMeasure(Parameters):
         The value of an example depends on its own scores and label alone. A subclass for which this is
         true may say so: equal examples are then valued once, and the inductive predictor can use it.
     of_probabilities : bool, default False
-        Scores should be probabilities: of a given classifier of more than two classes those are read, if it has any.
+        Scores should be probabilities: a `Forecaster` shows those of a given classifier of more than two classes, if it
+        has any. Elsewhere say `FrozenScorer(fitted, method="predict_proba")`.
 
     Examples
     --------
@@ -348,7 +349,7 @@ def own_and_rival(scores: Floats, codes: Integers) -> tuple[Floats, Floats]:
 # -------------------------------------------------------------------------------------------------------- probabilities
 # Nonconformity measures on probabilities: what a scorer gives to other labels, or to those ranked before this one.
 
-SUM = 1e-6  # how far from 1 the sum of probabilities may be
+SUM = 1e-3  # how far from 1 the sum of probabilities may be that were rounded, as a `FrozenScorer` takes them
 PLACE = 1 << 60  # of the random numbers of measures: no stream is so long that it uses them for its steps
 
 

@@ -256,8 +256,8 @@ class Forecaster(Panel):
         All labels that may come, float for numbers; by default those of the scorer.
     scorer : fitted classifier or regressor, optional
         Of scikit-learn's kind; for numbers also a `FrozenRegressor`, which may have a spread. Its scores are calibrated
-        as the stream goes; it must not have been fitted to these examples. With more than two classes intervals rest on
-        its `predict_proba`, where there is one.
+        as the stream goes; it must not have been fitted to these examples. Of more than two classes intervals and sets
+        rest on its `predict_proba`, where there is one.
     transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them.
     last : int >= transductive, optional
@@ -715,7 +715,8 @@ def given_parts(scorer: FrozenScorer, measure: Any) -> dict[str, Predictor]:
     forecast = ExpertMixture([intervals])
     if getattr(intervals.given, "probabilities", False) or log_odds(intervals.given):
         forecast = ExpertMixture([intervals, ScorerForecast(intervals)], OWN_FIRST)
-    return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(scorer, measure)}
+    read = intervals.given if getattr(measure, "of_probabilities", False) else scorer
+    return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(read, measure)}
 
 
 def with_further(anew: Any, before: Any) -> ExpertMixture:

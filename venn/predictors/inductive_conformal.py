@@ -254,10 +254,9 @@ class ByObject(SortedValues):
 
 
 def _read_for(name: str, machine: Any, measure: Any) -> Any:
-    """Return the machine, a scorer that has probabilities as the scorer by these, if no measure says otherwise."""
+    """Return the machine, if no measure is given a scorer that has probabilities as the scorer by these."""
     scorer_of_classes(name, machine)
-    by_these = measure is None or getattr(measure, "of_probabilities", False)
-    return machine.by_probabilities() if by_these and has_methods(machine, "by_probabilities") else machine
+    return machine.by_probabilities() if measure is None and has_methods(machine, "by_probabilities") else machine
 
 
 def pointwise_measure(name: str, measure: Any, machine: Any) -> ScoreMeasure:
@@ -320,8 +319,8 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
         One that is `pointwise`: it depends on an example's own scores and label alone. Its `deleted` does not matter
         here, as no score is by a machine that has learned the example. By default the one of the smallest sets: of more
         than two classes `Share()` of probabilities, `OwnScore()` of log odds, as of a `Stack`; else `Margin()`. By
-        default, and for measures of probabilities, those of a `FrozenScorer` are read where it has `predict_proba` and
-        was given no `method`: `given` is then the scorer by probabilities.
+        default the probabilities of a `FrozenScorer` are read, where it has `predict_proba` and was given no `method`:
+        `given` is then the scorer by probabilities. A measure of yours gets the scores as the scorer gives them.
     schedule : Schedule, optional
         By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on all
         examples each time: set its `last` where the machine's memory grows as the square of their number.
