@@ -79,6 +79,20 @@ def test_against_labels_chosen_by_an_adversary_it_keeps_its_bound():
     assert model.allowance.max() == pytest.approx(math.log(15), abs=0.4)  # 400 steps
 
 
+def test_who_never_errs_pays_a_floor_that_falls_and_who_excludes_a_label_the_logarithm_of_what_it_is():
+    """After n examples at most .01 (2 + ln(n / 100)), where a fixed floor costs .0001 a step; then ln(c) + ln(100 n)."""
+    model = ExpertMixture([Told(0), Told(1)])
+    sure = np.array([[1.0, 0.0, 0.0], [2.0, 2.0, 2.0]])
+    for n in range(1, 1001):
+        model.learn_one(sure, "a")
+        if n >= 100:
+            assert model.losses[0] <= 0.01 * (2 + math.log(n / 100))
+    assert model.loss <= model.losses[0] + model.allowance[0]
+    before = model.losses[0]
+    model.learn_one(sure, "b")
+    assert model.losses[0] - before == pytest.approx(math.log(3) + math.log(100 * 1000))
+
+
 def test_a_weight_that_moves_before_the_forecast_breaks_the_identity():
     """The check above can fail: a mixture that has seen the label loses less than any sequence allows."""
     X, codes = stream(6)
@@ -179,13 +193,13 @@ def test_a_ring_that_is_full_goes_on_to_the_last_bit(monkeypatch):
 
 
 def test_two_mixtures_join_their_evidence():
-    X, codes = stream(120)
+    X, codes = stream(90)  # until 100 the floor does not depend on how many were seen
     one, two, all_ = (ExpertMixture([Told(0), Told(1)]) for _ in range(3))
-    follow(one, X[:70], codes[:70])
-    follow(two, X[70:], codes[70:])
+    follow(one, X[:50], codes[:50])
+    follow(two, X[50:], codes[50:])
     follow(all_, X, codes)
     joined = one.joined(two, [Told(0), Told(1)])
-    assert joined.state["seen"] == 120
+    assert joined.state["seen"] == 90
     np.testing.assert_allclose(joined.losses[:2], all_.losses[:2])
     np.testing.assert_array_equal(joined.state["logs"], all_.state["logs"])
     assert joined.weights.sum() == pytest.approx(1)

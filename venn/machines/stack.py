@@ -38,6 +38,7 @@ from venn.saved import (
 
 TREES = 100  # of the forest
 LEAVES = 400  # rounds of boosting times classes: with many classes there are fewer rounds
+MANY = 1400  # from so many examples on a forest has three times as many trees, and boosting twice as many rounds
 FARTHEST = 10.0  # deviations from the centre, for the logistic regression
 PARTS = ("random forest", "boosted trees", "logistic regression")
 KINDS = len(PARTS)
@@ -220,9 +221,10 @@ class Learners(RowByRow):
             return cls(c, present, np.arange(1), None, None, scale.state, nothing, powers), np.ones((len(X), 1))
         often = np.flatnonzero(counts[present] >= OFTEN)
         j, kept = len(often), np.isin(codes, present[often])
-        rounds = int(np.clip(LEAVES // (j if j > 2 else 1), 20, 100))
-        woods = RandomForestClassifier(TREES, oob_score=True, random_state=0)
-        boosting = HistGradientBoostingClassifier(max_iter=rounds, random_state=0)
+        more, rounds = len(X) >= MANY, int(np.clip(LEAVES // (j if j > 2 else 1), 20, 100))
+        woods = RandomForestClassifier(3 * TREES if more else TREES, oob_score=True, random_state=0)
+        how = {"max_iter": 2 * rounds, "learning_rate": 0.05} if more else {"max_iter": rounds}
+        boosting = HistGradientBoostingClassifier(**how, random_state=0)
         linear = LogisticRegression(max_iter=300)
         placed = scale.place(X, FARTHEST)  # to trees the same, but for numbers that 32 bits do not hold
         with one_thread(), warnings.catch_warnings():

@@ -18,6 +18,7 @@ from venn.predictors.learning import Combined, Predictor, checked_predictor
 from venn.saved import Given, component, held_codes, held_finite, held_float, held_int, held_rows, own, param, state
 
 FLOOR = 1e-4  # share of the uniform distribution in what an expert says: none is excluded by one zero
+WHOLE = 100  # examples after which that share falls, as 1 / n
 POOLED = 0.8  # weight of the pool before the first example; the experts have the rest in equal parts
 KEPT = 2000  # latest forecasts to which the pool is fitted
 RIDGE = 1.0  # for each expert: how much exponents hold to those at the start, as if by so many examples
@@ -116,8 +117,10 @@ class ExpertMixture(OfExperts):
     Of one expert the pool is a recalibrated version, which mends a forecast that is too bold or too timid.
 
     Theorem, for any sequence of objects and labels: after every step the total log loss `loss` is at most
-    `losses[i] + allowance[i]` for every expert i. An expert's forecasts count with .0001 of the uniform distribution
-    in them. The allowance is ln(5 M) for M experts at the start, .2 for the pool, and grows by `share` a step. Against
+    `losses[i] + allowance[i]` for every expert i. An expert's forecasts count with some of the uniform distribution in
+    them: .0001 of it, and from n = 100 examples on .01 / n. So `losses[i]` is at most .01 (2 + ln(n / 100)) more than
+    what the expert loses by itself, and a label that it excludes costs it ln(c) + ln(100 n) at most, for c classes.
+    The allowance is ln(5 M) for M experts at the start, .2 for the pool, and grows by `share` a step. Against
     experts that change m times the same holds with about m ln(1 / share) more. An expert that says nothing yet counts
     as if it had said what the others say together. If labels come late the statement is about the forecasts made again
     when each label came.
@@ -274,9 +277,9 @@ class ExpertMixture(OfExperts):
         if self._asked is not None and self._asked[0] == key:
             return self._asked[1]
         asleep = np.isnan(each[:, 0])
-        some = asleep.any()
-        each *= 1 - FLOOR
-        each += FLOOR / c
+        some, floor = asleep.any(), FLOOR * WHOLE / max(self._seen, WHOLE)
+        each *= 1 - floor
+        each += floor / c
         powers, weights = self._powers, np.exp(self._weights)
         if some:
             powers, weights = np.where(asleep, 0.0, powers), np.where(np.append(asleep, False), 0.0, weights)
@@ -284,8 +287,8 @@ class ExpertMixture(OfExperts):
                 powers = np.where(asleep, 0.0, 1 / max(1, (~asleep).sum()))
             each[asleep] = 1.0  # whatever to the power 0
         pooled(np.log(each), powers, self._biases, pool)
-        pool *= 1 - FLOOR
-        pool += FLOOR / c
+        pool *= 1 - floor
+        pool += floor / c
         merged = weights @ said
         merged /= merged.sum()
         if some:

@@ -261,6 +261,7 @@ def label_array(classes: Sequence[Label]) -> Any:
 
 
 LATE, SHARE = 2000, 0.95  # from so many examples on, those after the first share are not fitted to
+OFTEN = 1.2  # ratio of the numbers of examples at two late fits to classes
 
 
 class FittedAhead(FittedAnew):
@@ -324,7 +325,8 @@ class Refits(FittedAhead):
     first : int >= 1, default 50
         Examples at the first fit.
     growth : float > 1, default 1.4
-        Ratio of the numbers of examples at two fits: their number grows as the logarithm of that of the examples.
+        Ratio of the numbers of examples at two fits, 1.2 or less from 2000 on: their number grows as the logarithm of
+        that of the examples.
     last : int >= first, default 100000
         No fit beyond that many examples; memory does not grow after that.
 
@@ -360,6 +362,13 @@ class Refits(FittedAhead):
     learners: Learners | None = state(
         _held_learners, own(lambda m: len(m.classes)), own(attrgetter("_features")), start=None
     )
+
+    @property
+    def times(self) -> Schedule:
+        """It says when to fit."""
+        if self.n < LATE or self.n >= self.last:
+            return super().times
+        return PrefixRestart(max(self.first, LATE), min(self.growth, OFTEN), self.last)
 
     def predict_one(self, x: Any) -> Floats:
         """Return the (3, c) probabilities for one object; NaN before the first fit."""
