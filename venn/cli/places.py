@@ -129,7 +129,7 @@ def check_source(config: Config, kind: str, name: str) -> None:
         if of and kind not in of and not config.without("source", key):
             ending = Path(name).suffix.removeprefix(".")
             live = kind == "file" and "csv" in of and ending in ("jsonl", "csv")  # a file of messages, by its bare name
-            meant = f": for messages from it write --source {ending}:{name}" if live else ""
+            meant = f": for messages from it write --source {in_shell(f'{ending}:{name}')}" if live else ""
             raise click.UsageError(f"{config.where('source', key)} does not go with {name}{meant}")
 
 
