@@ -103,8 +103,10 @@ class Trouble:
         one_sign, others = len({text.strip() for text in signs}) == 1, [text for text in said if text not in signs]
         if not signs or one_sign:
             how = way_to_write(others, decimal)
-            plain = not others and self.values - len(self.strange) > 0
-            if how is not None or plain:
+            numbers = self.values - len(self.strange)
+            plain = not others and numbers > 0
+            # One 5more among 2, 3 and 4 has no unit.
+            if plain or (how is not None and (how.unit is None or len(others) >= numbers)):
                 if one_sign:
                     fill = {"missing": (*gaps, signs[0].strip()), "fill": "median"}
                 how = replace(how or Numeric(decimal=decimal), **fill)
@@ -113,7 +115,7 @@ class Trouble:
             return Skip(), "it holds numbers that are not finite"
         if all(map(DATE.fullmatch, said)):
             return Skip(), "it holds dates: make a number of them that means something, such as days since a fixed one"
-        if all(way_to_write([text], decimal) for text in said):
+        if len(said) >= self.values - len(self.strange) and all(way_to_write([text], decimal) for text in said):
             return Skip(), "its numbers are written in several ways: mend the file"
         numbers = self.values - len(self.strange)
         if numbers > MANY and len(said) <= FEW:

@@ -15,7 +15,7 @@ import numpy as np
 import streams
 from streams.messages import ErrorHandler, Reader
 from streams.tables import some_of
-from venn.cli.columns import Columns
+from venn.cli.columns import REPEATED, Columns
 from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.options import DECLARED, Config, SourceTable
 
@@ -172,7 +172,7 @@ def _form(config: Config) -> streams.Form:
                     f"--{key} {in_shell(f'{column}={form}')}"
                 )
     features = given.features or ()
-    for key in ("nominal", "ordinal", "skip", "fill") if features else ():
+    for key in REPEATED if features else ():
         for column in getattr(given, key) or ():
             if column not in features:
                 near = did_you_mean(column, features) or f"; they are {some_of(list(features))}"

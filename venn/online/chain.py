@@ -240,6 +240,7 @@ def decode(content: bytes, names: Sequence[str], space: LabelSpace) -> dict[str,
 # ---------------------------------------------------------------------------------------------------------------- chain
 
 PIECE = 1000  # rows that are read at a time: a reader who stays in one transaction makes the writer's log grow
+FEATURES = "features of "  # and the name of a source, beside the positions of sources: names of its objects' values
 BESIDE = ("alarms", "series", "latest", "positions")  # tables beside the chain
 COLUMNS = {
     "questions": "event, id, step, x, predictions, time, checksum",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
+import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from itertools import accumulate
@@ -19,7 +21,16 @@ from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.sources import level_shares, usual_sources
 from venn.monitors.sums import Table, added, rounded, units
-from venn.online.chain import JournalError, QuestionRow, decode, decode_object, open_to_read, read_header, whole
+from venn.online.chain import (
+    FEATURES,
+    JournalError,
+    QuestionRow,
+    decode,
+    decode_object,
+    open_to_read,
+    read_header,
+    whole,
+)
 from venn.online.forecaster import watched
 from venn.parameters import fraction, path_of
 from venn.prediction import ERROR_RATE, LEVELS, LOG_LOSS, NOTHING, PREDICTED_LABEL, Floats, Integers, plain
@@ -55,6 +66,7 @@ def of_journal(path: Path) -> Columns:
         space, names = read_labels(header), tuple(header["names"])
         columns: Columns = {name: [] for name in ("id", "event", "time", "y", "y_event", "y_time", "expired")}
         rows: dict[int, int] = {}
+        named = _features(db, path)
         for event in whole(db, path):
             if isinstance(event, QuestionRow):
                 row = rows[event.event] = len(columns["id"])
@@ -63,7 +75,8 @@ def of_journal(path: Path) -> Columns:
                     column.append(value)
                 x = decode_object(event.x)
                 values = (x.toarray() if hasattr(x, "toarray") else x).ravel().tolist()
-                _put(columns, row, "x", {str(place): value for place, value in enumerate(values)})
+                keys = named.get(len(values)) or map(str, range(len(values)))
+                _put(columns, row, "x", dict(zip(keys, values, strict=True)))
                 for name, prediction in decode(event.predictions, names, space).items():
                     _put(columns, row, name, plain(prediction))
             else:
@@ -74,6 +87,15 @@ def of_journal(path: Path) -> Columns:
     if len({type(one) for one in columns["id"]}) > 1:  # a column has one type
         columns["id"] = [str(one) for one in columns["id"]]
     return _filled(columns, len(columns["id"]))
+
+
+def _features(db: sqlite3.Connection, path: Path) -> dict[int, list[str]]:
+    """Return the names of objects' values that a journal holds, by their number; of several sources the last one's."""
+    try:
+        found = db.execute("SELECT position FROM positions WHERE source LIKE ?", (f"{FEATURES}%",))
+        return {len(names): names for names in (json.loads(text) for (text,) in found)}
+    except (sqlite3.Error, TypeError, ValueError) as error:
+        raise JournalError(f"{path} cannot be read: {error}") from error
 
 
 def _put(columns: Columns, row: int, name: str, values: Mapping[str, Any]) -> None:
@@ -133,8 +155,9 @@ def export(journal: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
     """Write a journal's questions, predictions and labels as a table, one row for each question; a run may go on.
 
     Columns: `id`, `event`, `time` (seconds since 1970) of the question; its label `y`, with `y_event` and `y_time`,
-    empty where none has come; `expired`, whether it was given up; `x.0`, `x.1`, ... the object; and all that each
-    predictor said, such as `forecast.label`, `forecast.probabilities.no`, `intervals.intervals.no.lower`.
+    empty where none has come; `expired`, whether it was given up; the object, as `x.age`, `x.city`, ... where the names
+    of its values are known, and `x.0`, `x.1`, ... elsewhere; and all that each predictor said, such as
+    `forecast.label`, `forecast.probabilities.no`, `intervals.intervals.no.lower`.
 
     Parameters
     ----------
