@@ -285,13 +285,16 @@ class Doubtful(UserWarning):
 
     Attributes
     ----------
-    doubt : "identifier", "alike" or "missing"
-        A column that might be left out, texts that might be merged, a text that might mean a missing value.
+    doubt : "identifier", "alike", "missing" or "row"
+        A column that might be left out, texts that might be merged, a text that might mean a missing value, a row that
+        might be no example.
     name : str
         The column that might be left out, or the text.
     """
 
-    def __init__(self, what: str, remedy: str, doubt: Literal["identifier", "alike", "missing"], name: str) -> None:
+    def __init__(
+        self, what: str, remedy: str, doubt: Literal["identifier", "alike", "missing", "row"], name: str
+    ) -> None:
         super().__init__(what, remedy, doubt, name)
         self.what, self.remedy, self.doubt, self.name = what, remedy, doubt, name
 

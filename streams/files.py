@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import io
 import os
+import re
 import tempfile
 import urllib.error
 import urllib.request
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote as quoted
 from typing import IO, Any, BinaryIO, Literal, TextIO
 from urllib.parse import quote, urlsplit
 
@@ -33,7 +35,26 @@ from streams.schema import ColumnKind, Numeric, is_number
 FREE, RATIO = 1 << 26, 100
 
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
-TABLES = {b"PAR1": "a Parquet", b"ARROW1": "an Arrow or Feather", b"FEA1": "a Feather", b"SQLite format 3": "an SQLite"}
+FRAMES = "write it as CSV, or read it in Python by streams.from_frames"
+UNPACK = "unpack it first"
+#: What a file begins with that is none of text, what it is then, and what to do.
+OTHERS = {
+    b"PAR1": ("a Parquet file", FRAMES),
+    b"ARROW1": ("an Arrow or Feather file", FRAMES),
+    b"FEA1": ("a Feather file", FRAMES),
+    b"SQLite format 3": ("an SQLite file", FRAMES),
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ("an old Excel workbook (.xls)", "save its sheet as CSV"),
+    b"%PDF-": ("a PDF", "ask for the table that it shows, as CSV"),
+    b"version https://git-lfs": ("a pointer of Git LFS in place of the file", "git lfs pull fetches it"),
+    b"/annex/objects/": ("a pointer of git-annex in place of the file", "git annex get fetches it"),
+    b"\x28\xb5\x2f\xfd": ("a file packed by zstd", UNPACK),
+    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", UNPACK),
+    b"Rar!\x1a\x07": ("a RAR archive", UNPACK),
+    b"\x93NUMPY": ("an array of numpy", "read it by numpy.load, and give it to streams.from_arrays"),
+    b"RDX3\n": ("a file of R", "write it as CSV, in R by write.csv"),
+}  # fmt: skip
+PAGE = re.compile(rb"\s*<(!doctype|html|\?xml|head|table)\b", re.IGNORECASE)
+JSON = re.compile(rb"\s*(\{\s*\"|\[\s*[\[{])")
 
 
 @contextmanager
@@ -53,7 +74,7 @@ def opened(path: Path) -> Iterator[TextIO]:
             if packing:
                 binary = io.BufferedReader(_Unpacked(path, *_unpacked(path, raw, packing), packing))
             with binary:
-                start = binary.peek(16)
+                start = binary.peek(64)
                 _check_text(path, start)
                 encoding = _encoding(start)
                 with _Lines(binary, encoding=encoding) as lines:
@@ -61,7 +82,8 @@ def opened(path: Path) -> Iterator[TextIO]:
                     yield lines
     except UnicodeDecodeError as error:
         name = encoding.removesuffix("-sig").upper()
-        advice = f"; perhaps it becomes so by iconv -f latin1 -t utf-8 {path} > new.csv" if name == "UTF-8" else ""
+        iconv = f"; perhaps it becomes so by iconv -f cp1252 -t utf-8 {quoted(str(path))} > new.csv"
+        advice = iconv if name == "UTF-8" and not packing else ""
         raise ValueError(f"{path} must be {name} text: {error}{advice}") from None
     except zipfile.BadZipFile as error:
         raise ValueError(f"{path} is a damaged zip file: {error}") from None
@@ -90,6 +112,8 @@ def _unpacked(path: Path, raw: BinaryIO, packing: str) -> tuple[Any, tuple[type[
     names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
     if "[Content_Types].xml" in names:
         raise ValueError(f"{path} is an Excel workbook: save its sheet as CSV")
+    if {"mimetype", "content.xml"} <= {*names}:
+        raise ValueError(f"{path} is a LibreOffice document: save its sheet as CSV")
     if len(names) != 1:
         raise ValueError(f"{path} must be a zip file of one table, got {len(names)} files: unpack it first")
     if archive.getinfo(names[0]).flag_bits & 1:
@@ -146,12 +170,15 @@ class _Lines(io.TextIOWrapper):
 
 
 def _check_text(path: Path, start: bytes) -> None:
-    for magic, kind in TABLES.items():
-        if start.startswith(magic):
-            raise ValueError(
-                f"{path} must be a CSV file, got {kind} file: write it as CSV, or read it in Python by "
-                "streams.from_frames"
-            )
+    """Refuse what is no table of text, by its first bytes: say what it is, and what to do."""
+    found = next((found for magic, found in OTHERS.items() if start.startswith(magic)), None)
+    text = start.removeprefix(b"\xef\xbb\xbf")
+    if PAGE.match(text):
+        found = "a web page (HTML or XML)", "open it in a browser, perhaps to log in, and save the table as CSV"
+    elif JSON.match(text):
+        found = "JSON", "write it as CSV; lines of messages, one object each, are read as jsonl:FILE by venn run"
+    if found is not None:
+        raise ValueError(f"{path} must be a CSV file, got {found[0]}: {found[1]}")
 
 
 def _encoding(start: bytes) -> str:

@@ -513,6 +513,8 @@ class CSVRows(LineReader):
         fields = self._fields(text)
         if len(fields) != len(self._columns):
             raise ValueError(f"must have {len(self._columns)} fields, got {len(fields)}")
+        if fields == self._columns:
+            raise ValueError("must be an example, got the names of the columns again")
         row = dict(zip(self._columns, fields, strict=True))
         identity = check_id(row[self.id]) if self.id is not None and row[self.id] else None
         schema = self.form.schema or {}

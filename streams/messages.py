@@ -249,6 +249,11 @@ class Reader(ABC):
         self._decoder = Decoder(self.form)
         self._running: Generator[Message | None, None, None] | None = None
 
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the encoded features, as declared or read in the first line; empty while none are known."""
+        return self._decoder.names
+
     def messages(self, position: Position | None = None) -> Iterator[Message | None]:
         """Return the messages after `position`, see `MessageSource`.
 
@@ -422,6 +427,11 @@ class Decoder:
         """Fix the names of the object's values."""
         self._encoder = Encoder(self._described(features, self._form.schema))
         self.features = features
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encoded values of an object; empty while none are known."""
+        return () if self.features is None or self._encoder is None else self._encoder.names
 
     def _described(self, features: Sequence[str], schema: Mapping[str, ColumnKind] | None) -> list[Column]:
         return described(features, schema, self._textual, self._written.decimal, self._written.thousands)

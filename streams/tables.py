@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from math import isfinite
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Protocol, TextIO
 
 import numpy as np
 
+from streams import odd_rows
 from streams.checks import (
     MANY,
     MISSING,
@@ -101,8 +103,10 @@ class Trouble:
         one_sign, others = len({text.strip() for text in signs}) == 1, [text for text in said if text not in signs]
         if not signs or one_sign:
             how = way_to_write(others, decimal)
-            plain = not others and self.values - len(self.strange) > 0
-            if how is not None or plain:
+            numbers = self.values - len(self.strange)
+            plain = not others and numbers > 0
+            # One 5more among 2, 3 and 4 has no unit.
+            if plain or (how is not None and (how.unit is None or len(others) >= numbers)):
                 if one_sign:
                     fill = {"missing": (*gaps, signs[0].strip()), "fill": "median"}
                 how = replace(how or Numeric(decimal=decimal), **fill)
@@ -111,7 +115,7 @@ class Trouble:
             return Skip(), "it holds numbers that are not finite"
         if all(map(DATE.fullmatch, said)):
             return Skip(), "it holds dates: make a number of them that means something, such as days since a fixed one"
-        if all(way_to_write([text], decimal) for text in said):
+        if len(said) >= self.values - len(self.strange) and all(way_to_write([text], decimal) for text in said):
             return Skip(), "its numbers are written in several ways: mend the file"
         numbers = self.values - len(self.strange)
         if numbers > MANY and len(said) <= FEW:
@@ -137,17 +141,19 @@ class BadColumns(ValueError):
         TableLines of the file, without the header.
     troubles : tuple of Trouble
         In the order of their rows.
+    odd : tuple of str
+        What is said of rows that may be no examples.
     """
 
-    def __init__(self, path: Path, rows: int, troubles: Sequence[Trouble]) -> None:
-        super().__init__(path, rows, troubles)
-        self.path, self.rows, self.troubles = path, rows, tuple(troubles)
+    def __init__(self, path: Path, rows: int, troubles: Sequence[Trouble], odd: Sequence[str] = ()) -> None:
+        super().__init__(path, rows, troubles, odd)
+        self.path, self.rows, self.troubles, self.odd = path, rows, tuple(troubles), tuple(odd)
 
     def lines(self, remedy: Callable[[Trouble], str]) -> list[str]:
         """Return what is wrong, a line for each column, ended by what a function says of it."""
         lines = [f"{self.path}, row {t.row}, column {t.column!r} {t.what}{remedy(t)}" for t in self.troubles[:SHOWN]]
         more = [trouble.column for trouble in self.troubles[SHOWN:]]
-        return lines + ([f"and {len(more)} more columns: {some_of(more)}"] if more else [])
+        return [*self.odd, *lines] + ([f"and {len(more)} more columns: {some_of(more)}"] if more else [])
 
     def __str__(self) -> str:
         lines = self.lines(lambda trouble: trouble.remedy)
@@ -231,6 +237,8 @@ def read_csv(
         read = _read(path, columns, delimiter, _parse_rows)
     if read is None or not len(read.values):
         raise ValueError(f"{path} holds a header and no examples")
+    for row in _odd_rows(path, read, read.lines or partial(_lines, path, delimiter)):
+        warn(Doubtful(row, "", "row", UNNAMED))
     (at,) = (j for j, column in enumerate(columns) if isinstance(column.kind, Labels))
     rows, labelled = len(read.values), ~np.isnan(read.numbers(at))
     if not labelled.any():
@@ -274,8 +282,11 @@ class _ReadCells:
     `bad` has the first text that a column cannot hold, by its number, and why.
     """
 
-    def __init__(self, columns: Sequence[Column], values: Floats, texts: Sequence[_Texts | None]) -> None:
+    def __init__(
+        self, columns: Sequence[Column], values: Floats, texts: Sequence[_Texts | None], lines: Integers | None = None
+    ) -> None:
         self.columns, self.values, self.texts = columns, values, texts
+        self.lines = (lambda: lines) if lines is not None else None  #: the line of each row, if it is known
         self.bad: dict[int, tuple[int, Refused]] = {}
         self._tables: list[Floats | None] = [None] * len(columns)
         for j, (column, distinct) in enumerate(zip(columns, texts, strict=True)):
@@ -445,7 +456,8 @@ def _header(path: Path, rows: TableLines, delimiter: str) -> list[str]:
                 continue
             raise ValueError(f"{where}: column {j + 1} has no name; name it, or drop it")
         if column in seen:
-            raise ValueError(f"{where}: column names must be distinct, got {column!r} twice")
+            advice = ": add a header, if these are no names" if is_number(column) else ""
+            raise ValueError(f"{where}: column names must be distinct, got {column!r} twice{advice}")
         if _fraction(column):
             raise ValueError(f"{where} must hold column names, got the number {column!r}: add a header")
         seen.add(column)
@@ -561,7 +573,7 @@ def _parse_rows(path: Path, lines: TextIO, rows: TableLines, columns: list[Colum
         stopped = ValueError(f"{path}, row {row}: {error}")
     except ValueError as error:
         stopped = error
-    read = _ReadCells(columns, np.array(codes).reshape(-1, len(columns)), texts)
+    read = _ReadCells(columns, np.array(codes).reshape(-1, len(columns)), texts, np.array(at))
     if read.bad:
         raise _troubles(path, read, np.array(at))
     if stopped is not None:  # the first error of the file is reported
@@ -587,4 +599,42 @@ def _troubles(path: Path, read: _ReadCells, lines: Integers) -> BadColumns:
         strange = tuple(sorted({"" if column.gap(text) else text for text in strange}))
         known = min(len(texts), MOST_NAMES + 1), strange
         troubles.append(Trouble(column.name, row, error.what + further, error.remedy, declared, *known, unlabelled))
-    return BadColumns(path, len(lines), sorted(troubles, key=lambda trouble: trouble.row))
+    ordered = sorted(troubles, key=lambda trouble: trouble.row)
+    return BadColumns(path, len(lines), ordered, _odd_rows(path, read, lambda: lines))
+
+
+def _lines(path: Path, delimiter: str) -> Integers:
+    """Return the line of each row of a file."""
+    with opened(path) as lines:
+        rows = csv.reader(lines, delimiter=delimiter, strict=True)
+        _header(path, rows, delimiter)
+        at, row = array("q"), rows.line_num + 1
+        for fields in rows:
+            if fields:
+                at.append(row)
+            row = rows.line_num + 1
+    return np.array(at)
+
+
+def _odd_rows(path: Path, read: _ReadCells, lines: Callable[[], Integers]) -> list[str]:
+    """Return words for each row that may be no example; raise ValueError for the header that comes again."""
+    names, kinds = [column.name for column in read.columns], [column.kind for column in read.columns]
+    texts = [None if own is None else list(own) for own in read.texts]
+    again = odd_rows.headers(names, texts, read.values)
+    if len(again):
+        rows = lines()[again].tolist()
+        raise ValueError(
+            f"{path}, row {rows[0]} has the names of the columns again{also_in(rows[1:])}, as where one file comes "
+            "after another: leave such rows out"
+        )
+    said = []
+    if odd_rows.is_lost(names, texts, kinds):
+        said.append(
+            f"{path}, row 1 may be an example, and is taken for the names of the columns, {some_of(names)}: give the "
+            "file a header if it has none"
+        )
+    found = odd_rows.odd(texts, read.values, kinds, lambda j, text: read.columns[j].gap(text))
+    return said + [
+        f"{path}, row {lines()[row]} may be no example: it {words}; leave it out of the file if it is none"
+        for row, words in found.items()
+    ]

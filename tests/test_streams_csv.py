@@ -6,6 +6,7 @@ import csv
 import gzip
 import os
 import pickle
+import shlex
 
 import numpy as np
 import pytest
@@ -375,10 +376,20 @@ def test_a_schema_that_is_no_mapping_is_refused(write, schema):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"a,y\n1,\xf6\n", "iconv -f latin1 -t utf-8"),
+        (b"a,y\n1,\xf6\n", "iconv -f cp1252 -t utf-8"),
         (b"\xff\xfea\0\xff\xdf", "must be UTF-16 text"),
         (b"PAR1\xff", "must be a CSV file, got a Parquet file: write it as CSV"),
         (b"ARROW1\0\0", "must be a CSV file, got an Arrow or Feather file"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "got an old Excel workbook .* save its sheet as CSV"),
+        (b"%PDF-1.7\n%\xe2\xe3", "got a PDF: ask for the table"),
+        (b"\n<!DOCTYPE html>\n<html>", "got a web page .* open it in a browser"),
+        (b"\xef\xbb\xbf<HTML lang='en'>", "got a web page"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS .*: git lfs pull fetches it"),
+        (b"/annex/objects/SHA256E-s3--0.csv\n", "git annex get fetches it"),
+        (b'{"id": 1, "x": [1]}\n', "got JSON: write it as CSV"),
+        (b'[{"a": 1}]', "got JSON"),
+        (b"\x28\xb5\x2f\xfd\x24", "packed by zstd: unpack it first"),
+        (gzip.compress(b"%PDF-1.7\n"), "got a PDF"),
         (b"PK\x03\x04broken", "is a damaged zip file"),
         (b"BZh9broken", "is a damaged bzip2 file"),
         (b"\xfd7zXZ\0broken", "is a damaged xz file"),
@@ -389,6 +400,20 @@ def test_a_file_that_is_no_text_says_what_to_do_with_it(content, said, tmp_path)
     path.write_bytes(content)
     with pytest.raises(ValueError, match=said):
         streams.from_csv(path, label="y")
+
+
+@pytest.mark.parametrize("name", ["<a>", "{a}", "[a]", "version", "<tables>"])
+def test_a_table_whose_first_name_looks_like_another_file(write, name):
+    assert len(streams.from_csv(write(f"{name},y\n1,b\n2,c\n"), "y")) == 2
+
+
+def test_advice_to_paste_quotes_a_path_with_blanks(tmp_path):
+    path = tmp_path / "my data (1).csv"
+    path.write_bytes(b"a,y\n1,\xf6\n")
+    with pytest.raises(ValueError, match="iconv") as caught:
+        streams.from_csv(path, label="y")
+    pasted = str(caught.value).partition("perhaps it becomes so by ")[2]
+    assert str(path) in shlex.split(pasted)
 
 
 @pytest.mark.parametrize(

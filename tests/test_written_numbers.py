@@ -219,6 +219,11 @@ def test_a_column_of_words_is_kept_at_every_number_of_levels(replay, levels):
     assert ("one feature for each of its" in result.stderr) == (levels > 30)
 
 
+def test_a_word_behind_one_number_is_no_unit(replay):
+    Path("t.csv").write_text("doors,y\n" + "".join(f"{('2', '3', '5more')[i % 3]},{'ab'[i % 2]}\n" for i in range(30)))
+    assert replay().stderr.splitlines()[-1] == "try: --nominal doors"
+
+
 @pytest.mark.parametrize(("text", "numbers"), [("{:03d}", False), ("{}", True), ("0.{}", True), ("00{}.5", False)])
 def test_labels_with_leading_zeros_are_names(tmp_path, text, numbers):
     path = tmp_path / "t.csv"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import check_names
+from venn.machines.machine import check_names, fields_in
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outlook
 from venn.parameters import flag, has_methods, is_number, number, python_value
@@ -59,9 +59,8 @@ class Points(TakesTurns):
 
     def _names_for(self, x: Any) -> tuple[Hashable, ...]:
         if not isinstance(x, Mapping):
-            raise TypeError(
-                f"x must be a dict from feature to number, got a {type(x).__name__}: river.stream converts tables"
-            )
+            advice = "x._asdict() is one" if isinstance(x, tuple) and fields_in(x) else "river.stream converts tables"
+            raise TypeError(f"x must be a dict from feature to number, got a {type(x).__name__}: {advice}")
         # By name, so that the order of a dict makes no difference, not even in the last bit.
         names = in_order(x) if self._names is None else self._names
         if not names:
@@ -85,6 +84,7 @@ class Points(TakesTurns):
             raise ValueError(
                 f"x must have no features but {list(names)!r}, got {unknown!r}: ignore_unknown=True leaves it out"
             )
+        values = [number_in(value) if isinstance(value, str) else value for value in values]
         for name, value in zip(names, values, strict=True):
             if type(value) is not float and not is_number(value):
                 advice = (
@@ -486,6 +486,20 @@ def _label(y: Any) -> Label:
     if missing:
         raise ValueError(f"y must be a label, got {y!r}")
     return label
+
+
+def number_in(text: str) -> Any:
+    """Return the number that a text is, as CSV readers give them, or the text.
+
+    Examples
+    --------
+    >>> number_in(" 1.5 "), number_in("1,5")
+    (1.5, '1,5')
+    """
+    try:
+        return float(text) if text.isascii() and "_" not in text else text
+    except ValueError:
+        return text
 
 
 def finite(number: Any) -> bool:

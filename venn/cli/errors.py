@@ -71,6 +71,7 @@ def warned(warning: Any) -> str:
         "identifier": f"; --skip {in_shell(warning.name)} leaves it out" if warning.name else "",
         "alike": "; --merge-alike makes them one",
         "missing": f"; --missing-texts {in_shell(warning.name)} takes it as a missing one",
+        "row": "",
     }
     return f"warning: {warning.what}{option[warning.doubt]}"
 

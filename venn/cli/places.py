@@ -15,7 +15,7 @@ import numpy as np
 import streams
 from streams.messages import ErrorHandler, Reader
 from streams.tables import some_of
-from venn.cli.columns import Columns
+from venn.cli.columns import REPEATED, Columns
 from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.options import DECLARED, Config, SourceTable
 
@@ -129,7 +129,7 @@ def check_source(config: Config, kind: str, name: str) -> None:
         if of and kind not in of and not config.without("source", key):
             ending = Path(name).suffix.removeprefix(".")
             live = kind == "file" and "csv" in of and ending in ("jsonl", "csv")  # a file of messages, by its bare name
-            meant = f": for messages from it write --source {ending}:{name}" if live else ""
+            meant = f": for messages from it write --source {in_shell(f'{ending}:{name}')}" if live else ""
             raise click.UsageError(f"{config.where('source', key)} does not go with {name}{meant}")
 
 
@@ -172,7 +172,7 @@ def _form(config: Config) -> streams.Form:
                     f"--{key} {in_shell(f'{column}={form}')}"
                 )
     features = given.features or ()
-    for key in ("nominal", "ordinal", "skip", "fill") if features else ():
+    for key in REPEATED if features else ():
         for column in getattr(given, key) or ():
             if column not in features:
                 near = did_you_mean(column, features) or f"; they are {some_of(list(features))}"

@@ -36,6 +36,7 @@ from venn.cli.predictors import INDUCTIVE, WINDOWED, default_predictors, with_ad
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.monitors.drift import ABOUT
+from venn.online.chain import FEATURES
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.panel import Panel
@@ -287,6 +288,8 @@ def _check_columns(plan: Plan, online: Online, source: Reader) -> None:
     then = online.position(key)
     if then is None:
         online.reach(key, now)
+        if plan.place.features is not None:
+            online.reach(FEATURES + source.name, plan.place.features)
     elif then != now and plan.place.live:
         raise click.ClickException(
             f"{path} holds a run whose columns were read by {then or 'no declarations'}, not by {now or 'none'}"

@@ -22,6 +22,7 @@ from venn.cli.output import COLUMNS, KEY, Output, prediction_line
 from venn.cli.patience import Patience
 from venn.machines.machine import NotConverged
 from venn.monitors.alarms import Alarm
+from venn.online.chain import FEATURES
 from venn.online.journal import ANEW, Journal
 from venn.online.loop import Online
 from venn.online.watch import ENDED
@@ -139,6 +140,7 @@ class Service:
         self._journal, self._voice = journal, voice
         self._place: Any = None  # the position up to which the source has been read
         self._reached: Any = None  # the position that has been written
+        self._features: tuple[str, ...] = ()  # names that have been written
         self._alarms = sum(monitor.count for monitor in online.monitors.values())
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if hasattr(one, "restarts")}
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
@@ -234,6 +236,10 @@ class Service:
                 reached = place if stop == len(held) else held[stop - 1].position
                 if reached != self._reached:
                     online.reach(self.source.name, reached)
+                features = getattr(self.source, "features", ())
+                if features != self._features:  # those of a file of rows are known once its first line is read
+                    online.reach(FEATURES + self.source.name, features)
+                    self._features = features
                 if lines:
                     self._output.note(online, self._labelled)
             except BaseException:
@@ -370,7 +376,7 @@ END: Any = object()
 def known_sources(journal: Journal) -> list[str]:
     """Return the names of the sources that a journal has read."""
     names = [name for (name,) in journal.connection.execute("SELECT source FROM positions")]
-    return [name for name in names if name not in (KEY, ENDED, ANEW) and not name.startswith(COLUMNS)]
+    return [name for name in names if name not in (KEY, ENDED, ANEW) and not name.startswith((COLUMNS, FEATURES))]
 
 
 def owns_terminal(out: str) -> bool:

@@ -21,7 +21,7 @@ from venn._compiled.rows import (
     sparse_squares_row,
     squares_row,
 )  # fmt: skip
-from venn.machines.sparse import SparseRows
+from venn.machines.sparse import SparseRows, is_sparse
 from venn.parameters import Parameters, integer, not_negative, positive, several_positive, with_methods
 from venn.prediction import Floats
 from venn.saved import component, param
@@ -90,7 +90,7 @@ def fitted_to(kernel: Kernel, X: Any) -> Kernel:
     if not needs_scale(kernel):
         return kernel
     n, d = X.shape
-    if hasattr(X, "tocsr"):
+    if is_sparse(X):
         values = X.tocsr().data
         mean = values.sum() / (n * d)
         variance = float((values**2).sum() / (n * d) - mean**2)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from dataclasses import fields as dataclass_fields
 from functools import cache
 from reprlib import repr as short
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -107,31 +108,73 @@ def check_columns(X: Any, names: tuple[str, ...]) -> None:
         check_names("X must have the columns", X.columns, names)
 
 
+# Whether an object is a table, or has an index, is asked of its class: a row may have a field of any name.
+
+
 def is_table(X: Any) -> bool:
     """Whether X has columns with names, as a data frame does."""
-    return not isinstance(X, np.ndarray) and hasattr(X, "columns")
+    return not isinstance(X, np.ndarray) and hasattr(type(X), "columns") and fields_in(X) is None
 
 
-def _index(x: Any) -> Iterable[Any]:
-    """Return what names the values of a series; lists have a method of that name."""
-    index = () if isinstance(x, np.ndarray) else getattr(x, "index", ())
-    return () if callable(index) else index
+def fields_in(x: Any) -> tuple[str, ...] | None:
+    """Return the names of the values of a named tuple or of an object of a dataclass, None for anything else.
+
+    Examples
+    --------
+    >>> from collections import namedtuple
+    >>> fields_in(namedtuple("Row", "index count")(1, 2)), fields_in((1, 2))
+    (('index', 'count'), None)
+    """
+    if isinstance(x, tuple):
+        fields = getattr(type(x), "_fields", None)
+        return fields if isinstance(fields, tuple) else None
+    if is_dataclass(x) and not isinstance(x, type):
+        return tuple(field.name for field in dataclass_fields(x))
+    return None
+
+
+def names_in(x: Any) -> list[Any] | None:
+    """Return the names that an object carries in order, as a mapping, a row of a table or a named tuple does."""
+    if type(x) is np.ndarray:
+        return None
+    if isinstance(x, Mapping):
+        return list(x)
+    fields = fields_in(x)
+    if fields is not None:
+        return list(fields)
+    index = getattr(type(x), "index", None)  # a method of lists
+    named = index is not None and not callable(index) and not is_table(x)
+    return list(x.index) if named and any(isinstance(name, str) for name in x.index) else None
+
+
+def values_in(x: Any) -> Any:
+    """Return the values of an object of a dataclass, in the order of its fields; others as they are."""
+    fields = None if isinstance(x, tuple) else fields_in(x)
+    return x if fields is None else [getattr(x, name) for name in fields]
+
+
+def check_index(x: Any) -> None:
+    """Refuse a row of pandas' `itertuples` that begins with its place in the table, where no names are known."""
+    if type(x).__name__ == "Pandas" and (fields_in(x) or ("",))[0] == "Index":
+        raise TypeError(
+            f"x must hold features alone, got the number of the row as well, Index={x[0]!r}: itertuples(index=False) "
+            "leaves it out"
+        )
 
 
 def check_row(x: Any, names: tuple[str, ...]) -> None:
     """Raise if x carries other names than these, as a row of a table or a named tuple does; others go by position."""
-    if type(x) is np.ndarray:
+    own = names_in(x)
+    if own is None or (isinstance(x, tuple) and (tuple(own) == fields_of(names) or _by_place(own))):
         return
-    fields, index = getattr(x, "_fields", None), _index(x)
-    own: list[Any] | None = None
-    if isinstance(fields, tuple):
-        # In a named tuple a name that is no identifier has given way to its place.
-        if fields != fields_of(names) and any(field != f"_{j}" for j, field in enumerate(fields)):
-            own = list(fields)
-    elif any(isinstance(name, str) for name in index):
-        own = list(index)
-    if own is not None:
-        check_names("x must have the features", own, names)
+    if own[1:] == list(names):
+        check_index(x)
+    check_names("x must have the features", own, names)
+
+
+def _by_place(fields: Sequence[str]) -> bool:
+    """Whether the names in a named tuple are places: a name that is no identifier has given way to its own."""
+    return all(field == f"_{j}" for j, field in enumerate(fields))
 
 
 @cache
@@ -183,10 +226,14 @@ def _converted(x: Any) -> Floats:
             f"x must be dense here, got a sparse {type(x).__name__}: pass x.toarray().ravel(), or use a machine with a "
             "kernel, such as LeastSquaresSVM"
         )
-    if any(isinstance(name, str) for name in _index(x)):
+    names = None if isinstance(x, Mapping) else names_in(x)
+    if names is not None:
+        check_index(x)
+        series = "x.to_numpy()" if fields_in(x) is None else "a list of its values"
+        values = "list(x)" if isinstance(x, tuple) else series
         raise TypeError(
             f"x must be a sequence of numbers, for no names are known here to compare with, got a {type(x).__name__} "
-            f"with the names {list(_index(x))!r}: x.to_numpy() goes by position"
+            f"with the names {names!r}: {values} goes by position"
         )
     if np.ma.isMaskedArray(x):
         raise TypeError(f"x must have no masked values, got {x!r}")

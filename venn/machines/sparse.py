@@ -122,8 +122,8 @@ class SparseRows(Saved):
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether `x` is a sparse array or matrix; scipy need not be imported to know."""
-    return not isinstance(x, np.ndarray) and hasattr(x, "tocsr")
+    """Whether `x` is a sparse array or matrix; scipy need not be imported to know, and a row may have such a field."""
+    return not isinstance(x, np.ndarray | tuple) and callable(getattr(type(x), "tocsr", None))
 
 
 def rows_of(dense: Floats) -> SparseRows:

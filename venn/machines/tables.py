@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.machines.machine import Underscored, as_known, check_names, check_row, is_table
+from venn.machines.machine import (
+    Underscored,
+    as_known,
+    check_names,
+    check_row,
+    fields_in,
+    is_table,
+    names_in,
+    values_in,
+)
 from venn.machines.sparse import VALUE, is_sparse
 from venn.parameters import REAL, TRUTH
 
@@ -112,8 +121,9 @@ def plain(value: Any, name: str, place: str) -> Any:
 def by_name(x: Any, names: tuple[str, ...]) -> Any:
     """Return the values of one object in the order of these names, or say that it has others.
 
-    A mapping goes by its names, in whatever order. A named tuple, a row of a table and a table of one row must have the
-    names in this order, as the table of a fitted estimator must. What has no names goes by position.
+    A mapping and an object of a dataclass go by their names, in whatever order. A named tuple, a row of a table and a
+    table of one row must have the names in this order, as the table of a fitted estimator must. What has no names goes
+    by position.
 
     Examples
     --------
@@ -122,6 +132,7 @@ def by_name(x: Any, names: tuple[str, ...]) -> Any:
     """
     if type(x) is np.ndarray:
         return x
+    x = as_mapping(x)
     if isinstance(x, Mapping):
         known = dict(zip(as_known(x, names), x.values(), strict=True)) if isinstance(names, Underscored) else x
         if known.keys() != set(names) or len(x) != len(names):
@@ -131,7 +142,15 @@ def by_name(x: Any, names: tuple[str, ...]) -> Any:
         check_names("x must have the features", x.columns, names)
         return np.asarray(x)[0]
     check_row(x, names)
-    return x.to_numpy() if hasattr(x, "to_numpy") and not is_table(x) else x
+    if isinstance(x, tuple):
+        return list(x)
+    return x.to_numpy() if hasattr(type(x), "to_numpy") and not is_table(x) else x
+
+
+def as_mapping(x: Any) -> Any:
+    """Return an object of a dataclass as a dict of its fields; others as they are."""
+    fields = None if isinstance(x, tuple) else fields_in(x)
+    return x if fields is None else dict(zip(fields, values_in(x), strict=True))
 
 
 def one_row(x: Any) -> Any:
@@ -151,8 +170,7 @@ def rows_by_name(X: Any, names: tuple[str, ...]) -> Any:
 
 def has_names(x: Any) -> bool:
     """Whether an object tells the names of its features."""
-    index = getattr(x, "index", None)  # a method of lists
-    return isinstance(x, Mapping) or hasattr(x, "_fields") or (index is not None and not callable(index))
+    return names_in(x) is not None
 
 
 def with_text(name: str, rows: Any, names: tuple[str, ...]) -> TableRows | None:
@@ -193,14 +211,15 @@ def named_object(x: Any) -> Any:
     if is_sparse(x) or (type(x) is np.ndarray and x.dtype != object):
         return None
     names: list[Any] | None = None
+    x = as_mapping(x)
     if isinstance(x, Mapping):
         names, values = list(x), list(x.values())
     elif is_table(x) and len(x) == 1:
         names, values = list(x.columns), list(np.asarray(x)[0])
     elif isinstance(x, Iterable) and not isinstance(x, str) and not is_table(x):
         values = list(x)
-        if has_names(x) and not hasattr(x, "_fields"):  # a field of a named tuple may stand for another name
-            names = list(x.index)  # type: ignore[attr-defined]
+        if not isinstance(x, tuple):  # a field of a named tuple may stand for another name
+            names = names_in(x)
     else:
         return None
     text = any(value is None or isinstance(value, str) for value in values)

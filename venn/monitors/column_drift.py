@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.martingales import rank_columns
-from venn.machines.machine import clean_object, grown
+from venn.machines.machine import check_index, check_row, clean_object, grown, names_in
+from venn.machines.tables import as_mapping
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_point, odds, of_p_values, shares
 from venn.monitors.naming import MOST, Naming, rarity
 from venn.parameters import array_of, flag, fraction, integer, optional, several_names
@@ -115,6 +116,20 @@ def _held_found(name: str, value: Any, drift: ColumnDrift) -> list[NamedColumn]:
     return value
 
 
+def bare(x: Any, names: Sequence[str] | None) -> Any:
+    """Return an object with names as a mapping, or as its values after its names were compared; others as they are.
+
+    A journal gives rows of a table back by position, and objects of a dataclass as mappings: so they come here.
+    """
+    x = as_mapping(x)
+    if isinstance(x, Mapping) or names_in(x) is None:
+        return x
+    check_index(x)
+    if names is not None:
+        check_row(x, tuple(names))
+    return list(x)
+
+
 @component
 class ColumnDrift(Saved):
     """Watches each column of the objects by itself, and names those that change: what `Drift(columns=True)` holds.
@@ -198,6 +213,7 @@ class ColumnDrift(Saved):
         """Return the values of an object with text, None without, and its numbers, NaN for a gap or a text."""
         known = self.texts
         width = None if known is None else len(known)
+        x = bare(x, self.names)
         if isinstance(x, Mapping):
             by_name, keys = {str(name): value for name, value in x.items()}, self._keys or self._order(x)
             if by_name.keys() != set(keys) or len(by_name) != len(x):

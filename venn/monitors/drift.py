@@ -12,7 +12,7 @@ import numpy as np
 from venn.machines.scale import ColumnScale, fixed_by, held_scale
 from venn.machines.tables import one_row
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, ShiryaevRoberts, Trace, Ville, held_alarms, odds
-from venn.monitors.column_drift import DETECTOR, ColumnDrift, given_names, has_distances
+from venn.monitors.column_drift import DETECTOR, ColumnDrift, bare, given_names, has_distances
 from venn.monitors.evidence import against
 from venn.monitors.sources import AmongAll, Ranking, held_objects, measured
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_OBJECTS, Verdict
@@ -208,7 +208,7 @@ class Drift(TakesTurns, Saved):
 
     def check(self, x: Any) -> None:
         """Raise what `update(x)` would raise for a bad object, and take no notice of it."""
-        x = one_row(x)
+        x = bare(one_row(x), None if isinstance(self.columns, bool) else self.columns)
         if self._column_drift is not None:
             self._column_drift.check(x)
             if not has_distances(x):
@@ -234,6 +234,7 @@ class Drift(TakesTurns, Saved):
         x = one_row(x)
         named: tuple[Alarm, ...] = ()
         whole, n = True, self.n
+        x = bare(x, None if isinstance(self.columns, bool) else self.columns)
         if self._column_drift is not None:
             self.check(x)
             named, whole = self._column_drift.update(x), has_distances(x)

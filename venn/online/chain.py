@@ -22,6 +22,7 @@ from contextlib import closing
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from shlex import quote as in_shell
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -239,6 +240,7 @@ def decode(content: bytes, names: Sequence[str], space: LabelSpace) -> dict[str,
 # ---------------------------------------------------------------------------------------------------------------- chain
 
 PIECE = 1000  # rows that are read at a time: a reader who stays in one transaction makes the writer's log grow
+FEATURES = "features of "  # and the name of a source, beside the positions of sources: names of its objects' values
 BESIDE = ("alarms", "series", "latest", "positions")  # tables beside the chain
 COLUMNS = {
     "questions": "event, id, step, x, predictions, time, checksum",
@@ -344,9 +346,8 @@ def wrapped(number: int) -> int:
 def damage(path: Path, what: str, place: ChainPlace | None = None) -> JournalError:
     """Return the error that says what is wrong with a journal, and what of it is whole."""
     some = "" if place is None else f", up to {place.asked} questions and {place.answered} answers"
-    error = JournalError(
-        f"{path} is damaged: {what}. `venn salvage {path} RESCUED` writes what is whole to a new journal{some}"
-    )
+    salvage = f"`venn salvage {in_shell(str(path))} RESCUED`"
+    error = JournalError(f"{path} is damaged: {what}. {salvage} writes what is whole to a new journal{some}")
     error.what = what
     return error
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
+import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +20,16 @@ from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.sources import level_shares, usual_sources
 from venn.monitors.sums import Table
-from venn.online.chain import JournalError, QuestionRow, decode, decode_object, open_to_read, read_header, whole
+from venn.online.chain import (
+    FEATURES,
+    JournalError,
+    QuestionRow,
+    decode,
+    decode_object,
+    open_to_read,
+    read_header,
+    whole,
+)
 from venn.online.forecaster import watched
 from venn.parameters import fraction, path_of
 from venn.prediction import ERROR_RATE, LEVELS, LOG_LOSS, NOTHING, PREDICTED_LABEL, Floats, Integers, plain
@@ -54,13 +65,14 @@ def of_journal(path: Path) -> Columns:
         space, names = read_labels(header), tuple(header["names"])
         columns: Columns = {name: [] for name in ("id", "event", "time", "y", "y_event", "y_time", "expired")}
         rows: dict[int, int] = {}
+        named = _features(db, path)
         for event in whole(db, path):
             if isinstance(event, QuestionRow):
                 row = rows[event.event] = len(columns["id"])
                 first = (event.id, event.event, event.time, None, None, None, False)
                 for column, value in zip(columns.values(), first, strict=False):
                     column.append(value)
-                _put(columns, row, "x", _cells(decode_object(event.x)))
+                _put(columns, row, "x", _cells(decode_object(event.x), named))
                 for name, prediction in decode(event.predictions, names, space).items():
                     _put(columns, row, name, plain(prediction))
             else:
@@ -71,12 +83,21 @@ def of_journal(path: Path) -> Columns:
     return _filled(columns, len(columns["id"]))
 
 
-def _cells(x: Any) -> dict[str, Any]:
-    """Return the values of an object by name, or by place where it has none."""
+def _cells(x: Any, named: dict[int, list[str]]) -> dict[str, Any]:
+    """Return the values of an object by name, or by place where no name is known."""
     if isinstance(x, dict):
         return x
     values = x if isinstance(x, list) else (x.toarray() if hasattr(x, "toarray") else x).ravel().tolist()
-    return {str(place): value for place, value in enumerate(values)}
+    return dict(zip(named.get(len(values)) or map(str, range(len(values))), values, strict=True))
+
+
+def _features(db: sqlite3.Connection, path: Path) -> dict[int, list[str]]:
+    """Return the names of objects' values that a journal holds, by their number; of several sources the last one's."""
+    try:
+        found = db.execute("SELECT position FROM positions WHERE source LIKE ?", (f"{FEATURES}%",))
+        return {len(names): names for names in (json.loads(text) for (text,) in found)}
+    except (sqlite3.Error, TypeError, ValueError) as error:
+        raise JournalError(f"{path} cannot be read: {error}") from error
 
 
 def _typed(columns: Columns) -> Columns:
@@ -147,9 +168,10 @@ def export(journal: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
     """Write a journal's questions, predictions and labels as a table, one row for each question; a run may go on.
 
     Columns: `id`, `event`, `time` (seconds since 1970) of the question; its label `y`, with `y_event` and `y_time`,
-    empty where none has come; `expired`, whether it was given up; `x.0`, `x.1`, ... the object, by its names if it has
-    any, as `x.age`; and all that each predictor said, such as `forecast.label`, `forecast.probabilities.no`,
-    `intervals.intervals.no.lower`. In a .parquet file ids and labels of two types are text.
+    empty where none has come; `expired`, whether it was given up; the object, as `x.age`, `x.city`, ... where the names
+    of its values are known, and `x.0`, `x.1`, ... elsewhere; and all that each predictor said, such as
+    `forecast.label`, `forecast.probabilities.no`, `intervals.intervals.no.lower`. In a .parquet file ids and labels of
+    two types are text.
 
     Parameters
     ----------

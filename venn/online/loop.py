@@ -17,7 +17,7 @@ from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
-from venn.online.chain import QuestionRow, copy_object, encode, encode_object
+from venn.online.chain import FEATURES, QuestionRow, copy_object, encode, encode_object
 from venn.online.journal import HOW, OF_SCORER, Journal, JournalError, checked_id
 from venn.online.lot import Asked, Lot
 from venn.online.panel import Panel, panel_of
@@ -37,7 +37,7 @@ from venn.online.run import AnyMonitor, Run, Waiting
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
-from venn.predictors.learning import Predictor
+from venn.predictors.learning import Predictor, names_among
 from venn.saved import described
 from venn.show import notebook
 from venn.turns import TakesTurns, turn_of
@@ -608,6 +608,9 @@ class Online(TakesTurns):
                     journal.checkpoints.keep(self._run.events, self._state(), last=True)
                 self._publish(journal, time.time())
             else:
+                names = names_among(self.panel.values())
+                if names is not None:
+                    journal.reach(FEATURES, names)
                 journal.checkpoints.keep(0, self._state())
         except (OSError, TypeError, ValueError, LookupError, sqlite3.Error) as error:
             journal.close()
