@@ -386,3 +386,19 @@ def test_intervals_that_end_at_masses_miss_no_more_often_even_if_labels_lie_betw
     missed = ranked()
     assert stats.binomtest(sum(missed), len(missed), 0.2, alternative="greater").pvalue > 1e-3
     assert stats.binomtest(sum(ranked(strays=False)), 240, 0.2, alternative="greater").pvalue < 1e-3
+
+
+def test_intervals_of_skewed_labels_miss_no_more_often_than_they_say():
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, size=(300, 3))
+    y = np.exp(4 * X[:, 0] + rng.normal(size=300))
+    model, missed, p_values = learned(StackedDistribution(Prefix(0.4, first=100, last=100)), X[:100], y[:100]), [], []
+    assert model.fit.shape.reach == STRETCHED
+    for x, label in zip(X[100:], y[100:], strict=True):
+        prediction = model.predict_one(x)
+        lower, upper = prediction.interval(0.2)
+        missed.append(not lower <= label <= upper)
+        p_values.append(prediction.p_value(label))
+        model.learn_one(x, label)
+    assert stats.binomtest(sum(missed), 200, 0.2, alternative="greater").pvalue > 1e-3
+    assert stats.kstest(p_values, "uniform").pvalue > 1e-3

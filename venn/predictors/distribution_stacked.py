@@ -224,7 +224,7 @@ class StackedDistribution(Predictor):
                 self._fits.begin(NumberFit.of_all, dense(X[:known]), labels[:known], LANDMARKS)
 
     def _take_shape(self, X: Any, labels: Any, calibrates: Any) -> None:
-        """Take labels in a shape from now on: the first examples, which are not ranked, fix it as they fix the scale."""
+        """Take labels in a shape from now on: the first examples, which are not ranked, fix it with the scale."""
         shape, ridge = Shape.fitted(labels, PLAIN), first_ridge(self.scale)
         for row, label in zip(X, shape.of(labels), strict=True):
             ridge.learn_one(row, float(label))
