@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from streams.checks import Floats, Label, are_numbers, distinct_names, flag, imported, label_set
+from streams.checks import (
+    MOST_NAMES,
+    Floats,
+    Label,
+    are_numbers,
+    distinct_names,
+    flag,
+    imported,
+    is_missing,
+    label_set,
+    means_missing,
+)
 from streams.encoder import Column, Encoder, Labels, described, encoded, places_in
 from streams.example import Scaling
 from streams.messages import Form
-from streams.schema import ColumnKind, Numeric, Skip
+from streams.schema import PLAIN, WRITTEN, ColumnKind, Nominal, Numeric, Skip, is_number
+from streams.tables import Trouble, schema_to_add, to_know
 
 #: Rows turned into numbers at a time, so that they share a frame's overhead: at 1024 rows it is half the time.
 BLOCK = 4096
@@ -156,7 +170,7 @@ def whole_frame(X: Any, names: Sequence[str], schema: Mapping[str, ColumnKind]) 
         raise ValueError(f"X must hold at least one example and one feature, got shape {frame.shape}")
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
     columns = described(names, schema)
-    check_types(frame, columns, "X")
+    check_types(frame, columns, "X", whole=True)
     return encoded(columns, cells_of(frame, columns), places_in("X", names))
 
 
@@ -361,6 +375,8 @@ def from_frames(
     Traceback (most recent call last):
     TypeError: frames, column 'colour' must hold numbers, got String: declare it in a schema as Nominal(values),
     Ordinal(values) or Skip(), or drop it
+    left out: 'colour': it has another text in each row, as an identifier has
+    add to schema: {'colour': streams.Skip()}
     """
     if not isinstance(label, str):
         raise TypeError(f"label must be the name of a column, got {label!r}: names are taken as text")
@@ -377,14 +393,45 @@ def from_frames(
     )
 
 
-def check_types(frame: Any, columns: Sequence[Column], where: str) -> None:
-    """Refuse a narwhals frame whose columns are of other types than declared; the error names all of them."""
+def check_types(frame: Any, columns: Sequence[Column], where: str, whole: bool = False) -> None:
+    """Refuse a narwhals frame whose columns are of other types than declared; the error names all of them.
+
+    Its last line has what to add to a schema, as the texts of this frame show it; `whole`, if no others come.
+    """
     places, types = _places(frame), list(frame.schema.values())
-    numeric = [column.name for column in columns if isinstance(column.kind, Numeric)]
+    numeric = [column.name for column in columns if isinstance(column.kind, Numeric) and not _is_written(column.kind)]
     strange = [(name, _no_number(types[places[name]], frame, places[name])) for name in numeric]
-    wrong = [f"{where}, column {name!r} must hold numbers, got {found}" for name, found in strange if found]
+    wrong = {name: found for name, found in strange if found}
     if wrong:
-        raise TypeError("\n".join(wrong))
+        kinds = {name: _kind_for(frame[:, places[name]], name, found, whole) for name, found in wrong.items()}
+        lines = [f"{where}, column {name!r} must hold numbers, got {found}" for name, found in wrong.items()]
+        schema = schema_to_add({name: kind for name, (kind, _) in kinds.items()})
+        raise TypeError("\n".join([*lines, *to_know(kinds), schema]))
+
+
+def _is_written(kind: Numeric) -> bool:
+    """Whether numbers are declared to be written in another way than Python's: their column may hold text."""
+    return any(getattr(kind, key) != getattr(Numeric, key) for key in WRITTEN)
+
+
+def _kind_for(series: Any, name: str, found: str, whole: bool) -> tuple[ColumnKind, str]:
+    """Return the kind that would read a column, by its texts, and what to know of it."""
+    cells = series.to_list()
+    if not all(isinstance(cell, str) or is_missing(cell) for cell in cells) or all(map(is_missing, cells)):
+        return Skip(), found.partition(": ")[2]
+    texts = Counter(cells)
+    known = {"" if is_missing(text) else text for text in texts}
+    strange = tuple(sorted(text for text in known if not is_number(text)))[: MOST_NAMES + 1]
+    kind, words = Trouble(name, 0, "", "", PLAIN, min(len(known), MOST_NAMES + 1), strange).reading(len(series))
+    if isinstance(kind, Numeric) and not _is_written(kind):
+        return Skip(), "it holds numbers as text: cast it to float to keep it"
+    if isinstance(kind, Numeric) and kind.fill is not None and not whole:
+        values = [kind.value(text) for text in texts.elements() if not is_missing(text)]
+        return replace(kind, fill=float(f"{np.nanmedian(values):.6g}")), words
+    if isinstance(kind, Nominal) and not whole:
+        gaps = tuple(text for text in known if means_missing(text))
+        return Nominal(tuple(sorted(known - {*gaps})), missing=gaps or None), words
+    return kind, words
 
 
 def cells_of(frame: Any, columns: Sequence[Column]) -> list[Any]:
@@ -396,7 +443,7 @@ def cells_of(frame: Any, columns: Sequence[Column]) -> list[Any]:
             cells.append(range(len(frame)))
             continue
         series = frame[:, places[column.name]]
-        numeric = isinstance(column.kind, Numeric)
+        numeric = isinstance(column.kind, Numeric) and (series.dtype.is_numeric() or not _is_written(column.kind))
         cells.append(np.asarray(series.to_numpy(), np.float64) if numeric else series.to_list())
     return cells
 

@@ -120,7 +120,9 @@ class Numeric(ColumnKind):
     decimal: str = "."
 
     def __repr__(self) -> str:
-        known = {"missing": self.missing, "fill": self.fill}  # these two are always said
+        known: dict[str, Any] = {"missing": self.missing, "fill": self.fill}  # these two are always said
+        if self.missing == MISSING:  # as it is with `fill`
+            del known["missing"]
         known |= {key: getattr(self, key) for key in WRITTEN if getattr(self, key) != getattr(Numeric, key)}
         return f"Numeric({', '.join(f'{key}={value!r}' for key, value in known.items())})"
 

@@ -237,3 +237,40 @@ def test_a_growing_file_has_thousands_and_units(tmp_path):
     form = streams.Form(schema={"price": streams.Numeric(unit="€")})
     rows = streams.CSVRows(path, "y", delimiter=";", decimal=",", thousands=".", form=form, follow=False)
     assert [message.x.tolist() for message in rows.messages()] == [[1241.5, 1000.0]]
+
+
+FRAME = {
+    "amount": [f"${1000 * i + 969.5:,.2f}" for i in range(12)],
+    "share": [f"{i}%" if i % 5 else None for i in range(12)],
+    "shop": ["north", "south", None] * 4,
+    "ref": [f"k{i}" for i in range(12)],
+    "text": [f"{i}.5" for i in range(12)],
+    "paid": [True, False] * 6,
+    "plain": [*range(12)],
+    "y": ["up", "down"] * 6,
+}
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_frame_is_refused_with_a_schema_to_paste(backend, whole):
+    package = pytest.importorskip(backend)
+    frame = (package.table if backend == "pyarrow" else package.DataFrame)(FRAME)
+    names = [name for name in FRAME if name != "y"]
+
+    def read(schema=None):
+        if whole:
+            X = frame.select(names) if backend != "pandas" else frame[names]
+            return streams.from_arrays(X, FRAME["y"], schema=schema, scale=False)
+        return streams.from_frames(frame, "y", classes=["up", "down"], features=names, schema=schema)
+
+    with pytest.raises(TypeError, match="add to schema") as caught:
+        list(read())
+    *lines, last = str(caught.value).splitlines()
+    schema = eval(last.removeprefix("add to schema: "), {"streams": streams})
+    assert schema["share"].fill == ("median" if whole else 6.0)  # that of what is still to come is not known
+    X = np.array([x for x, _ in read(schema)])
+    assert X[1].tolist() == [1969.5, 1.0, 0.0, 1.0, 0.0, 1.0]
+    assert any(line.startswith("left out: 'ref': it has another text in each row") for line in lines)
+    assert any(line.startswith("left out: 'text': it holds numbers as text: cast") for line in lines)
+    assert any(line.startswith("left out: 'paid': cast it to float") for line in lines)
