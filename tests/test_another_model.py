@@ -186,6 +186,53 @@ def test_few_objects_are_kept_and_no_state_holds_them():
     assert checkpoint.pack(scorer) == before
 
 
+def test_a_model_of_another_class_may_take_its_place_and_alarms_are_counted_on(tmp_path):
+    def made(name, **more):
+        model = venn.Forecaster(scorer=fitted(name, 1))
+        monitor = {"sets": venn.Monitor(model.classes, level=0.5), "objects": venn.monitors.Drift()}
+        return venn.Online(model, monitor, tmp_path / "run.db", **more)
+
+    with made("forest") as online:
+        serve(online, 0, 10)
+        online.journal.put("alarms", ("sets", 1, 10, 0.0, "{}"))  # as if it had rung
+    with pytest.raises(JournalError, match=r"with the same predictors.*new_scorer=True"):
+        made("naive Bayes")
+    for new_scorer in (True, False):
+        with made("naive Bayes", new_scorer=new_scorer) as online:
+            assert online.answered == 10
+            assert online.monitors["sets"].n == 0
+            assert online.monitors["objects"].n == 10
+        state = checkpoint.load(online.journal.checkpoints.files()[0], checkpoint.models(online.panel))
+        assert state["alarms"]["sets"] == 1  # the next one is the second
+
+
+def test_keys_of_shards_begin_anew_each_by_itself(tmp_path):
+    for seed, new_scorer, answered in ((1, False, 2), (2, False, None), (2, True, 4), (2, False, 6)):
+        model = fitted("forest", seed)
+        shards = venn.scale.Shards(tmp_path, lambda _, m=model: venn.Forecaster(scorer=m), 1, new_scorer=new_scorer)
+        with shards.own(0) as shard:
+            if answered is None:
+                with pytest.raises(JournalError, match="new_scorer=True"):
+                    shard.online("shop")
+                continue
+            serve(shard.online("shop"), answered - 2, answered)
+            assert shard.online("shop").answered == answered
+
+
+def test_what_goes_with_no_new_scorer(tmp_path):
+    with pytest.raises(ValueError, match="new_scorer must be False where labels come by lot"):
+        service(fitted("forest", 1), tmp_path / "run.db", new_scorer=True, labels=venn.online.Lot(0.5))
+    with pytest.raises(TypeError, match="new_scorer must be"):
+        service(fitted("forest", 1), tmp_path / "run.db", new_scorer=1)
+    machine = venn.LeastSquaresSVM(venn.Linear(), 1.0, ("no", "yes"))
+    with venn.Online(venn.Conformal(machine), journal=tmp_path / "run.db", new_scorer=True) as online:
+        online.ask([0.0])
+    other = venn.LeastSquaresSVM(venn.Linear(), 2.0, ("no", "yes"))
+    with pytest.raises(JournalError, match="same predictors") as caught:  # there is no given scorer
+        venn.Online(venn.Conformal(other), journal=tmp_path / "run.db", new_scorer=True)
+    assert "new_scorer" not in str(caught.value)
+
+
 @pytest.mark.parametrize("how", ["closed", "killed early", "killed later"])
 @pytest.mark.parametrize("name", ["forest", "linear"])
 def test_calibration_begins_anew_in_the_same_journal(how, name, tmp_path):
