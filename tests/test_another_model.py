@@ -163,18 +163,44 @@ def test_last_bits_are_no_other_model(tmp_path):
         venn.load(tmp_path / "model", [Single(0.0, 1e-3)])
 
 
-def test_one_that_throws_dice_goes_on_with_a_warning(tmp_path):
-    class Dice(Own):
-        def predict_proba(self, X):
-            p = np.random.default_rng().random(len(X))
-            return np.column_stack([1 - p, p])
+class Dice(Own):
+    """One that adds noise to its answers, as dropout does, or says nothing but noise."""
 
-    model = venn.Forecaster(scorer=Dice(0))
+    def __init__(self, at, noise):
+        self.at, self.noise = at, noise
+
+    def predict_proba(self, X):
+        p = super().predict_proba(X)[:, 1]
+        p = np.clip(p + self.noise * np.random.default_rng().normal(size=len(p)), 0, 1)
+        return np.column_stack([1 - p, p])
+
+
+@pytest.mark.parametrize("noise", [1e-3, 10.0])
+def test_one_that_throws_dice_is_compared_as_well_as_they_allow(noise, tmp_path):
+    model = venn.Forecaster(scorer=Dice(0, noise))
     for x in data(9)[0]:
         model.predict_one(x)
     venn.save(tmp_path / "model", model)
     with pytest.warns(UserWarning, match="answers the same object in two ways"):
-        venn.load(tmp_path / "model", [Dice(0)])
+        venn.load(tmp_path / "model", [Dice(0, noise)])
+    if noise < 1:
+        with pytest.raises(AnotherModel):
+            venn.load(tmp_path / "model", [Dice(1, noise)])
+
+
+def test_one_that_takes_an_object_at_a_time_goes_on(tmp_path):
+    class Single(Own):
+        def predict_proba(self, X):
+            (row,) = X
+            return super().predict_proba([row])
+
+    model = venn.Forecaster(scorer=Single(0.0))
+    for x in data(9)[0][:5]:
+        model.learn_one(x, "yes")
+    venn.save(tmp_path / "model", model)
+    venn.load(tmp_path / "model", [Single(0.0)])
+    with pytest.raises(AnotherModel):
+        venn.load(tmp_path / "model", [Single(0.1)])
 
 
 def test_few_objects_are_kept_and_no_state_holds_them():
