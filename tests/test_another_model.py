@@ -163,18 +163,44 @@ def test_last_bits_are_no_other_model(tmp_path):
         venn.load(tmp_path / "model", [Single(0.0, 1e-3)])
 
 
-def test_one_that_throws_dice_goes_on_with_a_warning(tmp_path):
-    class Dice(Own):
-        def predict_proba(self, X):
-            p = np.random.default_rng().random(len(X))
-            return np.column_stack([1 - p, p])
+class Dice(Own):
+    """One that adds noise to its answers, as dropout does, or says nothing but noise."""
 
-    model = venn.Forecaster(scorer=Dice(0))
+    def __init__(self, at, noise):
+        self.at, self.noise = at, noise
+
+    def predict_proba(self, X):
+        p = super().predict_proba(X)[:, 1]
+        p = np.clip(p + self.noise * np.random.default_rng().normal(size=len(p)), 0, 1)
+        return np.column_stack([1 - p, p])
+
+
+@pytest.mark.parametrize("noise", [1e-3, 10.0])
+def test_one_that_throws_dice_is_compared_as_well_as_they_allow(noise, tmp_path):
+    model = venn.Forecaster(scorer=Dice(0, noise))
     for x in data(9)[0]:
         model.predict_one(x)
     venn.save(tmp_path / "model", model)
     with pytest.warns(UserWarning, match="answers the same object in two ways"):
-        venn.load(tmp_path / "model", [Dice(0)])
+        venn.load(tmp_path / "model", [Dice(0, noise)])
+    if noise < 1:
+        with pytest.raises(AnotherModel):
+            venn.load(tmp_path / "model", [Dice(1, noise)])
+
+
+def test_one_that_takes_an_object_at_a_time_goes_on(tmp_path):
+    class Single(Own):
+        def predict_proba(self, X):
+            (row,) = X
+            return super().predict_proba([row])
+
+    model = venn.Forecaster(scorer=Single(0.0))
+    for x in data(9)[0][:5]:
+        model.learn_one(x, "yes")
+    venn.save(tmp_path / "model", model)
+    venn.load(tmp_path / "model", [Single(0.0)])
+    with pytest.raises(AnotherModel):
+        venn.load(tmp_path / "model", [Single(0.1)])
 
 
 def test_few_objects_are_kept_and_no_state_holds_them():
@@ -184,6 +210,53 @@ def test_few_objects_are_kept_and_no_state_holds_them():
     ((rows, answers),) = scorer.told
     assert len(rows) == len(answers) == MOST
     assert checkpoint.pack(scorer) == before
+
+
+def test_a_model_of_another_class_may_take_its_place_and_alarms_are_counted_on(tmp_path):
+    def made(name, **more):
+        model = venn.Forecaster(scorer=fitted(name, 1))
+        monitor = {"sets": venn.Monitor(model.classes, level=0.5), "objects": venn.monitors.Drift()}
+        return venn.Online(model, monitor, tmp_path / "run.db", **more)
+
+    with made("forest") as online:
+        serve(online, 0, 10)
+        online.journal.put("alarms", ("sets", 1, 10, 0.0, "{}"))  # as if it had rung
+    with pytest.raises(JournalError, match=r"with the same predictors.*new_scorer=True"):
+        made("naive Bayes")
+    for new_scorer in (True, False):
+        with made("naive Bayes", new_scorer=new_scorer) as online:
+            assert online.answered == 10
+            assert online.monitors["sets"].n == 0
+            assert online.monitors["objects"].n == 10
+        state = checkpoint.load(online.journal.checkpoints.files()[0], checkpoint.models(online.panel))
+        assert state["alarms"]["sets"] == 1  # the next one is the second
+
+
+def test_keys_of_shards_begin_anew_each_by_itself(tmp_path):
+    for seed, new_scorer, answered in ((1, False, 2), (2, False, None), (2, True, 4), (2, False, 6)):
+        model = fitted("forest", seed)
+        shards = venn.scale.Shards(tmp_path, lambda _, m=model: venn.Forecaster(scorer=m), 1, new_scorer=new_scorer)
+        with shards.own(0) as shard:
+            if answered is None:
+                with pytest.raises(JournalError, match="new_scorer=True"):
+                    shard.online("shop")
+                continue
+            serve(shard.online("shop"), answered - 2, answered)
+            assert shard.online("shop").answered == answered
+
+
+def test_what_goes_with_no_new_scorer(tmp_path):
+    with pytest.raises(ValueError, match="new_scorer must be False where labels come by lot"):
+        service(fitted("forest", 1), tmp_path / "run.db", new_scorer=True, labels=venn.online.Lot(0.5))
+    with pytest.raises(TypeError, match="new_scorer must be"):
+        service(fitted("forest", 1), tmp_path / "run.db", new_scorer=1)
+    machine = venn.LeastSquaresSVM(venn.Linear(), 1.0, ("no", "yes"))
+    with venn.Online(venn.Conformal(machine), journal=tmp_path / "run.db", new_scorer=True) as online:
+        online.ask([0.0])
+    other = venn.LeastSquaresSVM(venn.Linear(), 2.0, ("no", "yes"))
+    with pytest.raises(JournalError, match="same predictors") as caught:  # there is no given scorer
+        venn.Online(venn.Conformal(other), journal=tmp_path / "run.db", new_scorer=True)
+    assert "new_scorer" not in str(caught.value)
 
 
 @pytest.mark.parametrize("how", ["closed", "killed early", "killed later"])

@@ -280,8 +280,9 @@ def test_objects_with_text_are_named_by_their_values():
     assert {bar["to"] for bar in picture["bars"]} == {"sun", "rain"}
     with pytest.raises(TypeError, match="a number in column 0"):
         drift.update({"heat": "hot", "sky": "sun"})
+    drift.update({"sky": "sun", "heat": 1.0})  # names have no order
     with pytest.raises(ValueError, match="columns"):
-        drift.update({"sky": "sun", "heat": 1.0})
+        drift.update({"sky": "sun", "cold": 1.0})
 
 
 def test_of_more_than_a_hundred_columns_none_is_named():

@@ -52,7 +52,8 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
     ------
     TypeError
         It holds something else, such as a function or an object of a user's own class. The message says where.
-        Of fitted scikit-learn estimators only their class and repr are saved: see `load`. Or `path` is not a path.
+        Of fitted scikit-learn estimators only their class and repr are saved, and what they said of the first objects
+        that they were asked about, 64 at most, which the file holds as well: see `load`. Or `path` is not a path.
     ValueError
         It holds itself.
 

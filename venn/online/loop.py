@@ -90,7 +90,7 @@ class Online(TakesTurns):
         Take another given scorer than that of the journal, as one that was fitted anew over night. Calibration then
         begins anew with it, and so do the monitors of predictors; the journal, the questions that wait, and what
         watches objects and examples go on. With the scorer that the journal knows all goes on, as ever: it may stay
-        True. False: another scorer is refused.
+        True. False: another scorer is refused. With `labels` by lot it cannot be True.
 
     Threads may share it: they take turns, in a transaction until it ends. Only the process that made it may use it. A
     forked child that outlives its parent keeps the journal locked.

@@ -23,7 +23,7 @@ from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
 from venn.online.record import Record
 from venn.online.watch import Watch
-from venn.parameters import has_methods, integer, is_number
+from venn.parameters import flag, has_methods, integer, is_number
 
 # ---------------------------------------------------------------------------------------------------------------- shard
 # One shard of keyed streams: a journal for each key, a lock, and the position in the shard's source.
@@ -131,6 +131,7 @@ class Owner(Protocol):
     open: int
     durable: bool
     every: int
+    new_scorer: bool
 
     def of(self, key: str) -> int:
         """Return the number of a key's shard."""
@@ -233,6 +234,7 @@ class Shard:
             None if shards.monitor is None else shards.monitor(key),
             Journal(shards.journal(key), durable=shards.durable, every=shards.every),
             patience=shards.patience,
+            new_scorer=shards.new_scorer,
         )
         return online
 
@@ -454,6 +456,8 @@ class Shards:
     durable : bool, default False
     every : int >= 1, default 1000
         As for `Journal`. After so many messages the position of a shard's source is written, too.
+    new_scorer : bool, default False
+        As for `Online`: calibration of a key begins anew where `make` gives it another fitted scorer than before.
 
     Raises
     ------
@@ -492,6 +496,7 @@ class Shards:
         open: int = 64,
         durable: bool = False,
         every: int = 1000,
+        new_scorer: bool = False,
     ) -> None:
         for name, function in (("make", make), ("monitor", monitor)):
             if not (callable(function) or (function is None and name == "monitor")):
@@ -499,7 +504,7 @@ class Shards:
         count, open, every = integer("count", count, 1), integer("open", open, 1), integer("every", every, 1)
         self.folder, self.make, self.count = Path(folder), make, count
         self.monitor, self.patience, self.open = monitor, patience, open
-        self.durable, self.every = durable, every
+        self.durable, self.every, self.new_scorer = durable, every, flag("new_scorer", new_scorer)
         about = self.folder / "shards.json"
         mine = {"format": FORMAT, "version": VERSION, "count": count}
         try:
