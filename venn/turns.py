@@ -161,7 +161,8 @@ class Unshared:
 def _copied(thing: Any) -> Any:
     """Return a copy for a pickler; two objects that share a third one have copies that share one."""
     with turn_of(thing):
-        turn, made = thing._turn, []
+        turn = thing._turn
+        made: list[tuple[Any, Any]] = []
         memo: dict[Any, Any] = {COPIED: made}
         for one, twin in turn.copies:
             if one() is not None and twin() is not None:

@@ -148,22 +148,34 @@ def one_thread(blas: bool = True) -> Iterator[None]:
     """
     global _within, _undo
     with _limiting:
-        controller = _controllers.get(len(sys.modules))
-        if controller is None:
+        found = _controllers.get(len(sys.modules))
+        if found is None:
             _controllers.clear()
-            controller = _controllers[len(sys.modules)] = ThreadpoolController()
+            loaded = ThreadpoolController()  # one of several kinds would give back threads of the other kind as well
+            found = _controllers[len(sys.modules)] = loaded.select(user_api="blas"), loaded.select(user_api="openmp")
+        linear, openmp = found
         _within += blas
         if blas and _within == 1:
-            _undo = controller.limit(limits=1, user_api="blas")
-    own = controller.limit(limits=1, user_api="openmp")  # these count for the thread that asks
+            _take_over(linear)
+            _undo = linear.limit(limits=1)
+    own = openmp.limit(limits=1)  # these count for the thread that asks
     try:
         yield
     finally:
         own.restore_original_limits()
         with _limiting:  # another thread may be in the midst of a fit
-            _within -= blas
+            _within = max(0, _within - blas)  # a process that was forked within has begun to count anew
             if blas and _within == 0:
+                _take_over(linear)
                 _undo.restore_original_limits()
+                _take_over(linear)
+
+
+def _take_over(linear: Any) -> None:
+    """Let this thread set limits: threadpoolctl leaves that to the thread that did it first, and says nothing."""
+    for library in linear.lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 _orphan: int | None = None  # the thread that this process was forked by
@@ -193,9 +205,7 @@ def _forked() -> None:
     """Forget the pools: a forked process has none of their threads."""
     global _lock, _limiting, _within, _orphan, _helper
     _lock, _limiting = Lock(), Lock()
-    if _within:  # of threads that are gone
-        _within = 0
-        _undo.restore_original_limits()
+    _within = 0  # of threads that are gone
     _orphan, _helper = get_ident(), None
     _pools.clear()
 

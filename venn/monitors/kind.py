@@ -195,7 +195,8 @@ class Kind(ABC):
 
     def _read(self, prediction: Any) -> tuple[list[Any], Floats]:
         """Return of a kept prediction what is equal or not, and the numbers that rounding may change."""
-        chosen, numbers = [self.chosen(prediction)], []
+        chosen: list[Any] = [self.chosen(prediction)]
+        numbers: list[float] = []
         for value in self.known(prediction):
             (numbers if isinstance(value, float) else chosen).append(value)
         for name, kind in self.arrays:
