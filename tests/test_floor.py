@@ -455,7 +455,7 @@ def test_what_is_claimed_without_labels_is_said_and_that_nothing_is_proved(tmp_p
         "stream has changed"
     )
     with venn.online.Watch(tmp_path / "run.db") as watch:
-        assert str(watch.verdict().sentence) == verdict
+        assert str(watch.verdict().details) == verdict
         assert watch.snapshot("TransductiveVenn")["told"]["unlabelled"]["questions"] == 40
     page = CliRunner().invoke(main, ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "page.html")])
     assert page.exit_code == 0

@@ -368,7 +368,7 @@ def test_a_run_that_has_ended_is_not_called_silent(state, tmp_path):
         assert (found.state, found.also) == ("changed", f"ended: {when}")
     else:
         assert (found.state, found.since) == ("ended", when)
-        assert watched.run.verdict.sentence in found.also
+        assert watched.run.verdict.details in found.also
     assert "silent" not in first.banner(found, "run.db")
     assert '<div class="first old">' not in first.head(watched)
 
@@ -395,7 +395,7 @@ def test_a_change_is_shown_in_a_silence_too_and_nothing_else_as_if_it_held(tmp_p
         assert later.state == ("changed" if state == "changed" else "silent")
         assert "no event for 2 h, since" in later.since + later.also
         if state != "changed":
-            assert watched.run.verdict.sentence in later.also
+            assert watched.run.verdict.details in later.also
 
 
 def test_what_came_true_lately_is_that_of_the_verdict(tmp_path):
@@ -403,7 +403,7 @@ def test_what_came_true_lately_is_that_of_the_verdict(tmp_path):
         path = tmp_path / f"{state}-{kinds}.db"
         write_state(path, state, kinds)
         run = fed(path).run
-        said, sentence = first.lately(run), run.verdict.sentence
+        said, sentence = first.lately(run), run.verdict.details
         share, claim = first.numbers(first.recent(run.snapshots[kinds]))
         assert f"<b>{share}</b>" in said
         assert f" {share} " in sentence.partition(": ")[2]
@@ -463,7 +463,7 @@ def test_the_first_screen_says_each_thing_once(tmp_path):
             online.answer(step, CLASSES[int((x[0] > 0) ^ (step >= 150))])
     run = fed(path).run
     assert run.verdict.state == "below the floor"
-    assert "; objects of class" in run.verdict.sentence
+    assert "; objects of class" in run.verdict.details
     for once in ("below the floor, accuracy of at least", "objects of class"):
         assert len(re.findall(once, first.head(fed(path)), flags=re.IGNORECASE)) == 1, once
     assert {one.first["about"].startswith("floor") for one in words.rung(run, storms)} == {True, False}, "apart"

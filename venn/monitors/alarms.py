@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -640,10 +640,11 @@ class Trace(Saved):
         """Return the numbers of the latest steps, oldest first: as many as are remembered at most."""
         return self._numbers[max(0, self._end - min(size, self.memory)) : self._end]
 
-    def change(self, n: int, began: Sequence[int] = ()) -> ChangePoint:
-        """Return the estimate after step n, where bets began anew after each of the steps `began`."""
-        ratios = of_events if self.of_event else of_p_values
-        return change_point(ratios(self.latest(self.memory)), n, began)
+    def change(self, n: int, began: Sequence[int] = (), anew: int = 0) -> ChangePoint:
+        """Return the estimate after step n, of a change later than step `anew`; bets began anew after those `began`."""
+        ratios, latest = of_events if self.of_event else of_p_values, self.latest(min(self.memory, max(n - anew, 1)))
+        found = change_point(ratios(latest), n, began)
+        return replace(found, earlier=found.earlier and found.lower > anew + 1)
 
     def departure(self, size: int) -> float:
         """Return 2 S^2 / N: S is the sum of departures of N latest steps, or of p-values less 1/2.

@@ -240,8 +240,7 @@ class ColumnDrift(Saved):
         if naming is None:  # too many columns
             return ()
         if naming.last and n - naming.last >= MEMORY:
-            naming.begin_anew()
-            self._empty()
+            self.begin_anew()
         elif self._held == self.size:
             self._empty()
         self._write(values, numbers)
@@ -270,6 +269,12 @@ class ColumnDrift(Saved):
         self._naming = Naming(width, self.level) if width <= MOST else None
         self._rows = self._earlier = np.empty((0, width))
         self.derive()
+
+    def begin_anew(self) -> None:
+        """Compare with the objects from now on alone; columns may be named again, with less of the level."""
+        if self._naming is not None:
+            self._naming.begin_anew()
+            self._empty()
 
     def _empty(self) -> None:
         """Begin the bag anew; the latest objects stay known, for pictures."""

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from venn.monitors.alarms import Alarm
+from venn.monitors.episodes import Episodes
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict, worst
+from venn.monitors.watching import Watch
 from venn.online import checkpoint
 from venn.online.chain import QuestionRow, copy_object, encode, encode_object
 from venn.online.journal import Journal, JournalError, checked_id
@@ -23,7 +25,7 @@ from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.online.replaying import ahead
 from venn.online.restart import CLOSED, INTERRUPTED, UNWRITTEN, Bulletin, Soundness, go_on
-from venn.online.run import AnyMonitor, Run, Waiting
+from venn.online.run import Run, Waiting
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
@@ -120,13 +122,13 @@ class Online(TakesTurns):
     """
 
     _calls = frozenset(
-        {"_held", "abandon", "answer", "ask", "close", "expire", "position", "reach", "record", "verdicts"}
+        {"_held", "abandon", "answer", "ask", "close", "expire", "episodes", "position", "reach", "record", "verdicts"}
     )
 
     def __init__(
         self,
         predictor: Predictor | Panel,
-        monitor: AnyMonitor | Mapping[str, AnyMonitor] | None = None,
+        monitor: Watch | Mapping[str, Any] | None = None,
         journal: Journal | str | os.PathLike[str] | None = None,
         *,
         patience: int | None = None,
@@ -156,7 +158,7 @@ class Online(TakesTurns):
         return self._run.panel
 
     @property
-    def monitors(self) -> dict[str, AnyMonitor]:
+    def monitors(self) -> dict[str, Any]:
         """The monitors, by name of their predictor, and what watches the objects, by its own."""
         return self._run.monitors
 
@@ -252,7 +254,7 @@ class Online(TakesTurns):
             self._run.check(kept)
             wanted = self._drawn(kept, predictions)
         run, journal, now = self._run, self.journal, time.time()
-        asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions)
+        asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions, now)
         late = run.overdue(self.patience) + ([] if wanted else [(id, asked)])
         with self._sound:
             if journal is not None:
@@ -533,6 +535,13 @@ class Online(TakesTurns):
     def verdicts(self) -> dict[str, Verdict]:
         """Return what each of the monitors says, by the name of its predictor: see `verdict`."""
         return self._run.verdicts()
+
+    def episodes(self) -> Episodes:
+        """Return the changes so far, each one object from its first alarm to its end: see `venn.monitors.Episode`.
+
+        Their questions have number, time and id. With a journal they are there again after a kill.
+        """
+        return self._run.episodes()
 
     def record(self) -> Record:
         """Return what the journal holds as a `Record`: predictions as they were made, in the order of their answers.

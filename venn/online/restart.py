@@ -13,6 +13,7 @@ from venn.online import checkpoint
 from venn.online.chain import AnswerRow, ChainPlace, QuestionRow, decode, decode_object, encode
 from venn.online.journal import Journal, JournalError
 from venn.online.run import REFUSALS, Run, Rung, Waiting
+from venn.online.watch import EPISODES
 from venn.saved import described
 from venn.show.view import figures_of
 
@@ -72,6 +73,8 @@ class Bulletin:
             for name in (*told, *(monitors.keys() - told.keys())) if late else ():
                 said = self._run.seen(name) if name in told else None
                 journal.show(name, self._run.answered, now, {"told": said, "monitor": self._run.watched(name)})
+            if late and (episodes := self._run.episodes()):
+                journal.show(EPISODES, self._run.answered, now, [one.plain() for one in episodes])
         if late:
             self._shown = time.monotonic()
         self._alarms.clear()
@@ -191,7 +194,7 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any]) -> None:
 
 def _read(run: Run, question: QuestionRow, number: int) -> Waiting:
     predictions = decode(question.predictions, tuple(run.panel), run.panel.space)
-    return Waiting(question.event, number, question.step, decode_object(question.x), predictions)
+    return Waiting(question.event, number, question.step, decode_object(question.x), predictions, question.time)
 
 
 def happen_again(
