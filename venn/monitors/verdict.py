@@ -191,10 +191,11 @@ class Verdict:
         if self.state == DOUBTFUL and self.evidence in (OF_OBJECTS, OF_CLASSES):
             told = f"Look at the source{since}: {OF_WHAT[self.evidence]} are not like before."
         if self.state == CHANGED and (self.anew or 0) >= (self.since or 1):
-            told = f"It began anew after step {self.anew}, for it changed{since}{numbers}."
+            told = f"Rely on it only after step {self.anew}, where it began anew. Changed{since}{numbers}."
+            told = told.replace("the last ", "")
         advice = self.advice
         if self.state == CHANGED and lately is not None and lately.exchanged:
-            advice = advice or "Labels exchanged?"
+            advice = f"Labels exchanged? {advice}".strip()
         for more in [*(f"{one[:1].upper()}{one[1:]}." for one in self.kind.split("; ") if one), advice]:
             if more and len(f"{told} {more}".split()) <= LONGEST - (1 if self.predictor else 0):
                 told = f"{told} {more}"
@@ -326,9 +327,7 @@ class Judge:
                         found = excess, f"{told}, which chance hardly explains"
         return found[1] or None
 
-    def judge(
-        self, latest: Latest, case: Any, given: Callable[[int], Mapping[str, float]] | None = None
-    ) -> Verdict:
+    def judge(self, latest: Latest, case: Any, given: Callable[[int], Mapping[str, float]] | None = None) -> Verdict:
         """Return the verdict after step n >= 1; `case` is the latest change that rang, if one did.
 
         What is proved of means holds for the steps of the present period: only these are compared with it. `given`
@@ -373,9 +372,7 @@ class Judge:
                 found = one.told(n - one.change(latest.restarts).step + 1)
                 reason = f"{found}; {near}" if found else near
                 details = f"{DOUBTFUL}: {reason}; {told(size, span, -1.0)}"
-                return Verdict(
-                    DOUBTFUL, None, None, one.speaks, detector, details, reason=reason, lately=lately(size)
-                )
+                return Verdict(DOUBTFUL, None, None, one.speaks, detector, details, reason=reason, lately=lately(size))
         if departs is not None:
             details = f"{DOUBTFUL}: {departs}"
             return Verdict(DOUBTFUL, None, None, LATEST, "", details, reason=departs, lately=lately(size))

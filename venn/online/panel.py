@@ -10,6 +10,7 @@ from venn.machines.frozen import clean_rows
 from venn.machines.window import taught
 from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.monitor import Monitor
+from venn.monitors.verdict import Verdict
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.blocks import block_of
@@ -161,6 +162,10 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         Questions are numbered as examples were learned; in an `Online`, `online.episodes()` knows their times and ids.
         """
         return episodes_of(self.monitors)
+
+    def advised(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with what may be done about it, where the model knows."""
+        return verdict
 
     def predict_one(self, x: Any) -> dict[str, Prediction]:
         """Return the prediction of every predictor by name; nothing is learned."""

@@ -12,7 +12,7 @@ from venn.monitors.alarms import Alarm
 from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import WINDOW, Monitor
-from venn.monitors.verdict import Moment, Verdict
+from venn.monitors.verdict import USELESS, Moment, Verdict
 from venn.monitors.watching import ANSWERS, QUESTIONS, Watch, Watching
 from venn.online.lot import Lot, Settling, Unlabelled, unlabelled, with_waiting
 from venn.online.panel import Noted, Panel
@@ -24,7 +24,8 @@ REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
 
 SEES = "objects", "examples", "predictions"  # what may be watched
 REMEMBERED = 1001  # latest questions and answers of which time and id are known, so that changes can be dated
-OFTEN = 200  # events between two looks for what has ended, or begun anew, without an alarm
+OFTEN = 20  # events between two looks for what has ended, or begun anew, without an alarm
+
 
 class Rung(NamedTuple):
     """An alarm of a run."""
@@ -86,6 +87,7 @@ class Run:
         self.mark = 0.0
         self.rung: list[Rung] = []
         self._alarms = dict.fromkeys(self.monitors, 0)
+        self.news = False  # whether changes may have begun, become known, or ended since somebody looked
         #: The latest questions, and those of the latest answers: number, time and id of each.
         self._latest = {what: deque[tuple[Any, ...]](maxlen=REMEMBERED) for what in (QUESTIONS, ANSWERS)}
         self._moments: dict[tuple[str, int], tuple[Any, ...]] = {}  # the same of steps that changes name
@@ -155,6 +157,7 @@ class Run:
         """Remember the questions of the steps that changes name, while they are known."""
         if not self.rung and self.events % OFTEN:
             return
+        self.news = True
         found: dict[tuple[str, int], tuple[Any, ...]] = {}
         for name, one in self.monitors.items():
             for case in one.cases if isinstance(one, Watching) else ():
@@ -292,7 +295,12 @@ class Run:
         if verdict.since is not None:
             counts = one.counts() if isinstance(one, Watching) else ANSWERS
             verdict = replace(verdict, at=self.moment(name, counts, verdict.since))
-        return with_waiting(verdict, self.unlabelled(name)) if isinstance(one, Monitor) else verdict
+        if not isinstance(one, Monitor):
+            return verdict
+        if verdict.state == USELESS:  # it may have begun anew because of a change that others have seen
+            lately = [each.first for each in self.episodes() if each.claims]
+            verdict = replace(verdict, at=lately[-1] if lately else verdict.at)
+        return with_waiting(self.panel.advised(verdict), self.unlabelled(name))
 
     def unlabelled(self, name: str) -> Unlabelled | None:
         """Return what a predictor claims for the latest questions that wait, 1000 at most; None if nothing."""
