@@ -446,16 +446,16 @@ def test_chances_by_object_are_refused_where_something_is_guaranteed_and_weighed
 def test_what_is_claimed_without_labels_is_said_and_that_nothing_is_proved(tmp_path):
     with venn.Online(machine(), venn.Monitor(CLASSES), tmp_path / "run.db") as online:
         asked(online, 40)
-        before = str(online.verdict())
+        before = online.verdict().details
         said = [online.ask([float(number % 2) * 9, 0.0], 100 + number) for number in range(40)]
-        verdict = str(online.verdict())
+        verdict = online.verdict().details
     lower, upper = (f"{np.mean([getattr(one, end) for one in said]):.2f}".lstrip("0") for end in ("lower", "upper"))
     assert verdict.removeprefix(before) == (
         f"; for 40 questions that wait for their label it claims {lower} to {upper}; nothing is proved of that if the "
         "stream has changed"
     )
     with venn.online.Watch(tmp_path / "run.db") as watch:
-        assert str(watch.verdict().details) == verdict
+        assert watch.verdict().details == verdict
         assert watch.snapshot("TransductiveVenn")["told"]["unlabelled"]["questions"] == 40
     page = CliRunner().invoke(main, ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "page.html")])
     assert page.exit_code == 0

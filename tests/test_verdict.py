@@ -71,7 +71,8 @@ FLIP = [0.8] * 900 + [0.25] * 1300
 def test_fifty_examples_are_too_few(says):
     verdict = watched([0.8] * 50, says=says).verdict()
     assert (verdict.state, verdict.since, verdict.change) == ("too early to say", None, None)
-    assert str(verdict).startswith("too early to say: 50 of 265 examples; ")
+    assert verdict.details.startswith("too early to say: 50 of 265 examples; ")
+    assert str(verdict) == "Wait: 50 of 265 examples."
     assert venn.Monitor(CLASSES).verdict().details == "too early to say: no example of 265"
 
 
@@ -385,12 +386,13 @@ def test_asking_leaves_no_trace():
 
 def test_damaged_cases_and_traces_are_refused():
     monitor = watched(FLIP[:1100])
-    judge, trace = monitor.state["judge"], monitor.state["evidence"][0].trace
+    (case,), trace = monitor.cases, monitor.state["evidence"][0].trace
     numbers = trace.state["numbers"]
     for one, bad in (
-        (judge, {"case": 3}),
-        (judge, {"case": dataclasses.replace(judge.case, change=None)}),
-        (judge, {"case": dataclasses.replace(judge.case, was="often")}),
+        (monitor, monitor.state | {"cases": 3}),
+        (monitor, monitor.state | {"cases": [dataclasses.replace(case, change=None)]}),
+        (monitor, monitor.state | {"cases": [dataclasses.replace(case, was="often")]}),
+        (monitor, monitor.state | {"cases": [dataclasses.replace(case, last=-1)]}),
         (trace, {"numbers": np.append(numbers, 0.0)}),
         (trace, {"numbers": numbers * np.nan}),
         (trace, {"numbers": "x"}),
@@ -461,7 +463,8 @@ def test_without_monitors_a_run_is_judged_by_its_latest_steps():
         online.answer(online.asked, CLASSES[step % 2])
     verdict = online.verdict()
     assert (verdict.state, verdict.predictor) == ("as claimed", "")
-    assert str(verdict).endswith("it says .50 and is right in .50 of all 300; nothing bets against it")
+    assert str(verdict) == "Go on: right in .50 of the last 300, as claimed."
+    assert verdict.details.endswith("it says .50 and is right in .50 of all 300; nothing bets against it")
 
 
 def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
@@ -473,11 +476,13 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     names = ["--predictors", "deleted,conformal"]
     watched = CliRunner().invoke(cli.main, ["monitor", "flipped.csv", *fixed, *names, "--out", "out"])
     last = watched.stdout.splitlines()[-1]
-    assert re.match(r"verdict: \w+: changed since about 3[56]\d(?: \(\d+ to \d+\))?: ", last)
+    assert re.match(r"verdict: \w+: Do not rely on it since step 3[56]\d: (wrong|right) in .\d\d of the last 1\d\d, ", last)
     snapshots = json.loads((tmp_path / "out/snapshots.json").read_text())
     said = worst({name: Verdict.of(one["verdict"]) for name, one in snapshots.items()})
     assert last == f"verdict: {said}"
-    assert last.endswith("; objects of classes 'no' and 'yes' look different, or their labels mean something else")
+    kinds = "objects of classes 'no' and 'yes' look different, or their labels mean something else"
+    assert said.details.endswith(f"; {kinds}")
+    assert said.kind == kinds
     whole = last
     del snapshots["objects"], snapshots["classes"]  # a record holds no objects
     said = worst({name: Verdict.of(one["verdict"]) for name, one in snapshots.items()})
@@ -492,7 +497,7 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     source = ["run", "--source", "flipped.csv", *fixed, *names, "--journal", "run.db", "--out", "said.jsonl"]
     ran = CliRunner().invoke(cli.main, [*source, "--set", "run.batch=1"])
     assert ran.exit_code == 0, ran.output
-    assert ran.stderr.splitlines()[-1] == whole
+    assert re.sub(r"since .* \(question (\d+)\)", r"since step \1", ran.stderr.splitlines()[-1]) == whole
     news = [line for line in ran.stderr.splitlines() if line.startswith("verdict: deleted: ")]
     assert [re.split(r"[:;] | since", line)[2] for line in news[:3]] == ["as claimed", "doubtful", "changed"]
 

@@ -300,7 +300,7 @@ class Service:
         for name, verdict in self.online.verdicts().items():
             if verdict.state != self._states[name]:
                 self._states[name] = verdict.state
-                self._voice.say(f"verdict: {name}: {verdict}")
+                self._voice.say(f"verdict: {name}: {verdict.state}: {verdict}")
 
     # ---------------------------------------------------------------- patience
 

@@ -222,25 +222,6 @@ def bursts(alarms: Iterable[tuple[str, Snapshot]], key: Callable[[str, Snapshot]
     return [burst for burst in (crier.take(*alarm) for alarm in alarms) if burst.count == 1]
 
 
-def _about(alarm: Snapshot) -> tuple[bool, bool]:
-    return alarm["about"] == ABOUT, str(alarm["about"]).startswith("floor, ")
-
-
-def storms(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
-    """Return alarms of whatever rang in bursts, in order: one change makes many detectors ring, again and again.
-
-    Those about objects are apart: their steps are questions. So are those about a floor, which mean something else.
-
-    Examples
-    --------
-    >>> alarm = {"detector": "Ville", "about": "realised row", "log_evidence": 6.9, "sentence": "..."}
-    >>> rung = [("abers", alarm | {"step": 9}), ("sets", alarm | {"step": 7}), ("abers", alarm | {"step": 5000})]
-    >>> [(one.name, one.first["step"], one.more) for one in storms(rung)]
-    [('sets', 7, '1 more until step 9'), ('abers', 5000, '')]
-    """
-    return bursts(sorted(alarms, key=lambda one: int(one[1]["step"])), lambda name, alarm: _about(alarm))
-
-
 # --------------------------------------------------------------------------------------------------------------- notify
 # Tells somebody outside of an alarm: by a command, or by a message to a web address; the run never waits for it.
 
