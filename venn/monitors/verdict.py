@@ -181,7 +181,7 @@ class Verdict:
         counted = "question" if self.evidence == OF_OBJECTS else "step"
         since = "" if self.since is None else f" since {f'{counted} {self.since}' if self.at is None else self.at}"
         told = {
-            BELOW: f"Below the floor that you set{since}{numbers}.",
+            BELOW: f"Below the {self.detector.partition('against the ')[2]}{since and f',{since}'}. Look at what changed.",
             CHANGED: f"Do not rely on it{since}{numbers}.",
             USELESS: f"Do not decide by it: no better than guessing{since}.",
             EARLY: f"Wait: {self.details.partition(';')[0].removeprefix(f'{EARLY}: ')}.",

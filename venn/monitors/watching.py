@@ -81,7 +81,7 @@ def _held_cases(name: str, value: Any) -> list[Case]:
     return list(value)[-KEPT:]
 
 
-class Watch(Protocol):
+class Watcher(Protocol):
     """What may stand among the monitors of an `Online`: any object with these will do; `Watching` has all but two."""
 
     sees: str  #: what `update` takes: "objects" (x), "examples" (x, y) or "predictions" (prediction, y)

@@ -18,7 +18,7 @@ from venn.monitors.episodes import Episode, Episodes
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import beside
 from venn.monitors.verdict import Verdict, worst
-from venn.monitors.watching import Watch
+from venn.monitors.watching import Watcher
 from venn.online import checkpoint
 from venn.online.chain import QuestionRow, copy_object, encode, encode_object
 from venn.online.journal import Journal, JournalError, checked_id
@@ -141,7 +141,7 @@ class Online(TakesTurns):
     def __init__(
         self,
         predictor: Predictor | Panel,
-        monitor: Watch | Mapping[str, Any] | None = None,
+        monitor: Watcher | Mapping[str, Any] | None = None,
         journal: Journal | str | os.PathLike[str] | None = None,
         *,
         patience: int | None = None,

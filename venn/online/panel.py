@@ -19,7 +19,7 @@ from venn.predictors.learning import Combined, Predictor, checked_predictor, ele
 from venn.saved import Saved, saved
 from venn.turns import TakesTurns, turn_of
 
-Watcher = TypeVar("Watcher")
+Given = TypeVar("Given")
 
 
 class Noted(list[Any]):
@@ -145,7 +145,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         inside = ", ".join(f"{name}={predictor!r}" for name, predictor in self._predictors.items())
         return f"Panel({inside})"
 
-    def watch_by(self, monitors: Mapping[str, Watcher]) -> dict[str, Watcher]:
+    def watch_by(self, monitors: Mapping[str, Given]) -> dict[str, Given]:
         """Let monitors take the place of its own of the same names; return the others, which it does not update."""
         if not isinstance(monitors, Mapping):
             raise TypeError(f"monitors must be a mapping of names to monitors, got {monitors!r}")
