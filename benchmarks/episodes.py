@@ -143,9 +143,7 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable()
-    print(
-        f"{'scenario':<16}{'rang':>6}{'episodes':>10}{'dates right':>13}{'calls':>7}{'words':>7}{'rows to the ring':>18}"
-    )
+    print(f"{'scenario':<16}{'rang':>6}{'episodes':>10}{'dates right':>13}{'calls':>7}{'words':>7}{'to the ring':>13}")
     for scenario in [asked.only] if asked.only else SCENARIOS:
         found, good, calls, words, waits, rang = 0, 0, 0, 0, [], 0
         for seed in range(asked.runs):
@@ -159,7 +157,7 @@ def main() -> None:
         dates = f"{good} of {found}" if SCENARIOS[scenario][1] else "-"
         wait = f"{np.median(waits):.0f}" if waits else "-"
         print(
-            f"{scenario:<16}{f'{rang}/{asked.runs}':>6}{found:>10}{dates:>13}{calls:>7}{words:>7}{wait:>18}", flush=True
+            f"{scenario:<16}{f'{rang}/{asked.runs}':>6}{found:>10}{dates:>13}{calls:>7}{words:>7}{wait:>13}", flush=True
         )
 
 

@@ -476,7 +476,8 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     names = ["--predictors", "deleted,conformal"]
     watched = CliRunner().invoke(cli.main, ["monitor", "flipped.csv", *fixed, *names, "--out", "out"])
     last = watched.stdout.splitlines()[-1]
-    assert re.match(r"verdict: \w+: Do not rely on it since step 3[56]\d: (wrong|right) in .\d\d of the last 1\d\d, ", last)
+    told = r"verdict: \w+: Do not rely on it since step 3[56]\d: (wrong|right) in .\d\d of the last 1\d\d, "
+    assert re.match(told, last)
     snapshots = json.loads((tmp_path / "out/snapshots.json").read_text())
     said = worst({name: Verdict.of(one["verdict"]) for name, one in snapshots.items()})
     assert last == f"verdict: {said}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from venn.machines.scale import ColumnScale, fixed_by, held_scale
 from venn.monitors.alarms import MEMORY, Alarm, ShiryaevRoberts, Trace, Ville, odds
-from venn.monitors.column_drift import DETECTOR, ColumnDrift, given_names, has_distances
+from venn.monitors.column_drift import DETECTOR, ColumnDrift, NamedColumn, given_names, has_distances
 from venn.monitors.evidence import against
 from venn.monitors.sources import AmongAll, Ranking, held_objects, measured
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_OBJECTS, Verdict
@@ -261,7 +261,7 @@ class Drift(TakesTurns, Watching):
         """Take note of the alarms about the latest object: of a later change, if the new state had lasted before."""
         lasting, n = self.lasting(), self.n
         another = lasting is not None and 0 < lasting.anew <= n - LASTED and lasting.last <= lasting.anew
-        columns = () if self._column_drift is None else self._column_drift.found
+        columns: list[NamedColumn] = [] if self._column_drift is None else self._column_drift.found
         if (lasting is None or another) and self._column_drift is not None:  # an earlier change's are no part of it
             columns = self._column_drift.found = [one for one in self._column_drift.found if one.step == n]
         named = rung[0].detector == DETECTOR and columns

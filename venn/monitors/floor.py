@@ -562,9 +562,7 @@ class FloorWatch(Saved):
             since = self.change.step if lasts and self.change is not None and self.counted == "step" else None
             detector = against("Ville or ShiryaevRoberts" if lasts else "StitchedBound", self.about)
             told = self.sentence if alone else f"{self.sentence}; {found.details}"
-            return Verdict(
-                BELOW, since, self.change, LOSSES, detector, told, reason=self.sentence, lately=found.lately
-            )
+            return Verdict(BELOW, since, self.change, LOSSES, detector, told, reason=self.sentence, lately=found.lately)
         if not alone:
             return replace(found, details=f"{found.details}; {self.sentence}" if self.n else found.details)
         kept = EARLY if found.state == EARLY else CLAIMED

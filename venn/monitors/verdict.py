@@ -180,12 +180,13 @@ class Verdict:
         numbers = "" if lately is None else f": {lately}"
         counted = "question" if self.evidence == OF_OBJECTS else "step"
         since = "" if self.since is None else f" since {f'{counted} {self.since}' if self.at is None else self.at}"
+        floor = self.detector.partition("against the ")[2]
         told = {
-            BELOW: f"Below the {self.detector.partition('against the ')[2]}{since and f',{since}'}. Look at what changed.",
+            BELOW: f"Below the {floor}{since and f',{since}'}. Look at what changed.",
             CHANGED: f"Do not rely on it{since}{numbers}.",
             USELESS: f"Do not decide by it: no better than guessing{since}.",
             EARLY: f"Wait: {self.details.partition(';')[0].removeprefix(f'{EARLY}: ')}.",
-            CLAIMED: f"Go on{numbers or ': nothing speaks against it'}.",
+            CLAIMED: f"Go on{', as claimed again' if self.change is not None else ''}{numbers or ': as claimed'}.",
             DOUBTFUL: f"Look again soon{numbers or since or ': an alarm is near'}.",
         }[self.state]
         if self.state == DOUBTFUL and self.evidence in (OF_OBJECTS, OF_CLASSES):

@@ -149,7 +149,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         """Let monitors take the place of its own of the same names; return the others, which it does not update."""
         if not isinstance(monitors, Mapping):
             raise TypeError(f"monitors must be a mapping of names to monitors, got {monitors!r}")
-        own = {name: one for name, one in monitors.items() if name in self.monitors}
+        own: dict[str, Any] = {name: one for name, one in monitors.items() if name in self.monitors}
         for name, one in own.items():
             if not isinstance(one, Monitor):
                 raise TypeError(f"monitors must hold a Monitor of {name}, which the model watches itself, got {one!r}")

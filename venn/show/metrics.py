@@ -61,16 +61,13 @@ THRESHOLD = Metric("venn_evidence_threshold_log10", "gauge", "Base 10 logarithm 
 ALARMS = Metric("venn_alarms_total", "counter", "Alarms of all detectors.", _EACH)
 EPISODES = Metric("venn_episodes_total", "counter", "Changes so far, each from its first alarm to its end.")
 LASTING = Metric("venn_episode_lasting", "gauge", "1 while a change lasts, else 0.")
-EPISODE = Metric(
-    "venn_episode_first_question", "gauge", "Number of the question since which the latest change is there.",
-)  # fmt: skip
 VERDICT = Metric("venn_verdict", "gauge", "1 for the state of the verdict, 0 for others.", ("predictor", "state"))
 CHANGE = Metric("venn_change_step", "gauge", "Estimated step of the change, while the verdict is changed.", _EACH)
 
 METRICS = (
     UP, QUESTIONS, ANSWERS, EXPIRED, PENDING, RATE, LAST, CREATED, PREDICTOR, ACCURACY, WINDOW, LOWER, UPPER, LOG_LOSS,
     BRIER, ECE, SET_ERROR, WINDOW_ERROR, SET_SIZE, WIDTH, INSIDE, WINDOW_INSIDE, EVIDENCE, THRESHOLD, ALARMS, VERDICT,
-    CHANGE, EPISODES, LASTING, EPISODE,
+    CHANGE, EPISODES, LASTING,
 )  # fmt: skip
 
 Sample = tuple[Metric, tuple[str, ...], float]
@@ -89,8 +86,6 @@ def samples(watched: Watched) -> Iterator[Sample]:
     episodes = watched.episodes()
     yield EPISODES, (), float(len(episodes))
     yield LASTING, (), float(any(one.lasts for one in episodes))
-    if episodes:
-        yield EPISODE, (), float(episodes[-1].first.number)
     found = {name: watched.snapshot(name) for name in (*watched.names, *watched.objects)}
     known = {name: snapshot for name, snapshot in found.items() if snapshot is not None}
     for name, snapshot in known.items():

@@ -65,7 +65,6 @@ class Status(NamedTuple):
     also: str  #: what must be known beside it
     rang: bool = False  #: whether the run has rung
     anew: bool = False  #: whether the predictor has begun anew since the change
-    details: str = ""  #: the verdict with all its numbers
 
     @property
     def meaning(self) -> str:
@@ -115,7 +114,7 @@ def status(feed: Feed, now: float | None = None) -> Status:
 def _judged_as(run: FollowedRun, verdict: Verdict, since: str) -> Status:
     """Return what a verdict says of a run."""
     rang = words.alarm_count(run) > 0
-    return Status(verdict.state, since, _said(run, verdict), "", rang, words.began_anew(verdict), verdict.details)
+    return Status(verdict.state, since, _said(run, verdict), "", rang, words.began_anew(verdict))
 
 
 def _said(run: FollowedRun, verdict: Verdict) -> str:
@@ -169,7 +168,6 @@ def banner(found: Status, name: str) -> str:
     ]
     said += [f'<p class="since">{text(found.since, SENTENCE)}</p>'] if found.since else []
     said += [f'<p class="sentence">{text(found.sentence, SENTENCE)}</p>'] if found.sentence else []
-    said += [f'<p class="details">{text(found.details, SENTENCE)}</p>'] if found.details else []
     said += [f'<p class="also">{text(found.also, SENTENCE)}</p>'] if found.also else []
     colour = DOUBTFUL if found.anew else found.state  # what it says now may be true; only the change is told
     return (
@@ -273,7 +271,9 @@ def alarms(run: FollowedRun) -> str:
         none = "none" if run.monitors else "none: no predictor has a monitor"
         return f'<section class="card rung"><h2>Changes: {none}</h2></section>'
     lines = "".join(
-        f"<li><b>{text(', '.join(one.watchers), 60)}</b>: {text(one, SENTENCE)}</li>" for one in found[:ALARMS]
+        f"<li><b>{text(', '.join(one.watchers), 60)}</b> since about {text(one.first)}, "
+        f"first alarm at {text(one.rang)}: {text('it lasts' if one.lasts else f'over at {one.ended}')}; done: {text(one.done, 120)}</li>"
+        for one in found[:ALARMS]
     )
     more = f", the last {ALARMS}" if len(found) > ALARMS else ""
     rang = f", {count:,} alarm{'s' * (count > 1)}"

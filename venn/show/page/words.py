@@ -246,10 +246,11 @@ def episodes(run: FollowedRun, most: int = 20) -> str:
 
 
 def alarms(run: FollowedRun, most: int = 20) -> str:
-    """Return the latest changes, and the latest alarms of all predictors in words, newest first."""
+    """Return the verdict in full, the latest changes and the latest alarms of all predictors, newest first."""
     count, found = alarm_count(run), rung(run)[:most]
+    full = "" if run.verdict is None else f"<p>{text(run.verdict.details, 1000)}</p>"
     if not found:
-        return "<p>No alarm." + ("" if run.monitors else " No predictor has a monitor.") + "</p>"
+        return f"{full}<p>No alarm.{'' if run.monitors else ' No predictor has a monitor.'}</p>"
     crier = Crier()
     items = "".join(
         f"<li><b>{text(one.name)}</b>{_at(one.first['time'])}: "
@@ -259,7 +260,7 @@ def alarms(run: FollowedRun, most: int = 20) -> str:
     shown = sum(one.count for one in found)
     more = f", the latest {shown:,} of them:" if count > shown else ":"
     told = f'<p class="alarm">{count:,} alarm{"s" * (count > 1)}{more}</p><ul>{items}</ul>'
-    return episodes(run, most) + told
+    return full + episodes(run, most) + told
 
 
 def changes(run: FollowedRun) -> str:
