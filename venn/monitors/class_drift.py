@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from venn.labels import Classes, label_space
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, odds, shares
+from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_of_counts, odds, shares
 from venn.monitors.column_drift import has_distances
 from venn.monitors.drift import ObjectRuler, none_or_two, ranking_pattern
 from venn.monitors.evidence import Exchangeability, against
@@ -307,9 +307,10 @@ class ClassDrift(TakesTurns, Watching):
         if change is None:
             if place == 1:  # classes named in an earlier change are no part of this one
                 self._naming.before[:] = 0
-            found = evidence.change((), evidence.n - evidence.ville.bets.n)
-            change = replace(found, step=found.step + late, lower=found.lower + late, upper=found.upper + late)
-            if place == 0:
+                found = evidence.change((), evidence.n - evidence.ville.bets.n)
+                change = replace(found, step=found.step + late, lower=found.lower + late, upper=found.upper + late)
+            else:  # by the labels themselves, which say more of the date than their ranks
+                change = change_of_counts(self._since(int(self._earlier.sum()) + 1), len(self.classes), n)
                 after = np.bincount(self._since(change.step), minlength=len(self.classes))
                 before = np.maximum(self._counts - self._earlier - after, 0)
                 self._before = before / max(int(before.sum()), 1)

@@ -12,7 +12,16 @@ import numpy as np
 
 from venn._compiled.martingales import rank_columns
 from venn.machines.machine import clean_object, grown
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_point, odds, of_p_values, shares
+from venn.monitors.alarms import (
+    MEMORY,
+    Alarm,
+    ChangePoint,
+    change_of_counts,
+    change_point,
+    odds,
+    of_p_values,
+    shares,
+)
 from venn.monitors.naming import MOST, Naming, rarity
 from venn.parameters import array_of, flag, fraction, integer, optional, several_names
 from venn.prediction import Floats
@@ -26,6 +35,7 @@ BARS = 12  # of a picture of numbers
 VALUES = 6  # of a picture of texts
 TOLD = 5  # columns in a sentence
 USUAL, SELDOM = 0.5, 0.25  # a value that more than half have now, and fewer than a quarter had
+LATELY = 10  # values: of so many the one that more than half have now tells when a sensor stood still
 NOTABLE = 0.1  # share of gaps above that before
 MOVED = 0.25  # of the distance of the quartiles: from there on the middle has moved
 
@@ -312,6 +322,9 @@ class ColumnDrift(Saved):
             else:
                 ps[i - first] = ((upto > upto[-1]).sum() + tau * (upto == upto[-1]).sum()) / len(upto)
         change = change_point(of_p_values(ps), self.n)
+        latest, often = ordered[first:], Counter(ordered[-LATELY:].tolist()).most_common(1)[0]
+        if often[1] > USUAL * LATELY and (latest == often[0]).mean() < SELDOM:  # a value that came back and stays
+            change = change_of_counts(latest == often[0], 2, self.n)
         assert self._naming is not None
         return NamedColumn(place, self.n, change, float(self._naming.logs[place]), self._window(place, change.step)[0])
 

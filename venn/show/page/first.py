@@ -272,7 +272,8 @@ def alarms(run: FollowedRun) -> str:
         return f'<section class="card rung"><h2>Changes: {none}</h2></section>'
     lines = "".join(
         f"<li><b>{text(', '.join(one.watchers), 60)}</b> since about {text(one.first)}, "
-        f"first alarm at {text(one.rang)}: {text('it lasts' if one.lasts else f'over at {one.ended}')}; done: {text(one.done, 120)}</li>"
+        f"first alarm at {text(one.rang)}: {text('it lasts' if one.lasts else f'over at {one.ended}')}; "
+        f"done: {text(one.done, 120)}</li>"
         for one in found[:ALARMS]
     )
     more = f", the last {ALARMS}" if len(found) > ALARMS else ""
