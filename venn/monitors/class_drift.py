@@ -378,7 +378,7 @@ class ClassDrift(TakesTurns, Watching):
 
         Examples
         --------
-        >>> print(ClassDrift(["no", "yes"]).verdict())
+        >>> print(ClassDrift(["no", "yes"]).verdict().details)
         as claimed: labels, and objects within classes, come as if in random order
         """
         kinds = self.kinds

@@ -288,7 +288,7 @@ class Drift(TakesTurns, Watching):
 
         Examples
         --------
-        >>> print(Drift().verdict())
+        >>> print(Drift().verdict().details)
         as claimed: objects come as if in random order
         """
         lasting, before = self.lasting(), self.case()

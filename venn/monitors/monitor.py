@@ -600,9 +600,11 @@ class Monitor(TakesTurns, Watching):
         ...     alarms = monitor.update(Forecast(np.array([0.2, 0.8]), ["no", "yes"]), y)
         ...     if step in (49, 899):
         ...         print(monitor.verdict())
-        too early to say: 50 of 265 examples; nothing is guaranteed, it says .80 and is right in .76 of all 50
-        as claimed: nothing is guaranteed, it says .80 and is right in .78 of all 900
+        Wait: 50 of 265 examples.
+        Go on: right in .78 of the last 900, claimed .80.
         >>> print(monitor.verdict())
+        Do not rely on it since step 901: right in .25 of the last 600, claimed .80. Labels exchanged?
+        >>> print(monitor.verdict().details)
         changed since about 901 ...
         """
         kind, of_given = self._scorer.kind, self._means_of(given)

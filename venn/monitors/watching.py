@@ -82,7 +82,15 @@ def _held_cases(name: str, value: Any) -> list[Case]:
 
 
 class Watcher(Protocol):
-    """What may stand among the monitors of an `Online`: any object with these will do; `Watching` has all but two."""
+    """What may stand among the monitors of an `Online`: any object with these will do; `Watching` has all but two.
+
+    Examples
+    --------
+    >>> from venn.monitors import Drift
+    >>> watcher: Watcher = Drift()
+    >>> watcher.sees, watcher.update([0.5]), watcher.verdict().state
+    ('objects', (), 'as claimed')
+    """
 
     sees: str  #: what `update` takes: "objects" (x), "examples" (x, y) or "predictions" (prediction, y)
 
@@ -117,6 +125,17 @@ class Watching(Saved):
         Number of alarms so far.
     cases : list of Case
         The latest 100 changes, oldest first.
+
+    Examples
+    --------
+    >>> class Large(Watching):
+    ...     about, n = "large", 0
+    ...     def update(self, x):
+    ...         self.n += 1
+    ...         return self.ring(Alarm(self.n, "Large", 7.0, "It is large.", "large")) if x[0] > 9 else ()
+    >>> watcher = Large()
+    >>> [len(watcher.update([x])) for x in (1, 10, 11)], watcher.verdict().state, len(watcher.cases)
+    ([0, 1, 1], 'doubtful', 1)
     """
 
     sees: ClassVar[str] = "objects"

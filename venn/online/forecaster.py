@@ -303,7 +303,7 @@ class Forecaster(Panel):
     >>> outlook.label == y, outlook.set(0.1)
     (True, ('malignant',))
     >>> print(model.verdict())
-    intervals: too early to say: 60 of 320 examples; it claims .61 to .94 and is right in .85 of all 60
+    intervals: Wait: 60 of 320 examples.
 
     Labels that are numbers:
 
