@@ -11,12 +11,14 @@ import time
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from naive import change as naive
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn import cli
 from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Watching
+from venn.monitors.alarms import change_of_counts
 from venn.monitors.episodes import Episode, episodes_of
 from venn.online.watch import Watch
 from venn.prediction import Forecast, PredictionSet
@@ -84,6 +86,18 @@ def test_a_later_change_has_its_own_date(at):
         found = [one.first.number - 1 for one in episodes_of({"sets": monitor})]
         right += len(found) == len(at) and all(abs(a - b) <= NEAR for a, b in zip(found, at, strict=True))
     assert right >= 9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_where_shares_have_changed_is_the_naive_estimate(seed):
+    rng = np.random.default_rng(seed)
+    codes = [*rng.integers(3, size=rng.integers(1, 12)).tolist(), *[seed % 3] * int(rng.integers(0, 9))]
+    found, ratios = change_of_counts(codes, 3, 40 + len(codes)), naive.counted_ratios(codes, 3)
+    best = max(range(len(ratios)), key=ratios.__getitem__)
+    assert ratios[found.step - 41] == ratios[best]
+    inside = sum(ratios[found.lower - 41 : found.upper - 40])
+    assert inside / sum(ratios) >= 0.95 - 1e-9
+    assert found.earlier == (found.lower == 41)
 
 
 def test_objects_that_go_and_come_back_are_two_changes():
@@ -321,7 +335,7 @@ class Gaps(Watching):
     def update(self, x):
         self.pass_by()
         self.steps, self.empty = self.steps + 1, 0 if np.any(x) else self.empty + 1
-        return self.ring(Alarm(self.n, "Gaps", 7.0, "Three empty objects.", "gaps")) if self.empty == 3 else ()
+        return self.rang(Alarm(self.n, "Gaps", 7.0, "Three empty objects.", "gaps")) if self.empty == 3 else ()
 
 
 def test_a_watch_of_ones_own_works_in_a_run_its_journal_and_its_page(scorer, tmp_path):

@@ -36,6 +36,7 @@ VALUES = 6  # of a picture of texts
 TOLD = 5  # columns in a sentence
 USUAL, SELDOM = 0.5, 0.25  # a value that more than half have now, and fewer than a quarter had
 LATELY = 10  # values: of so many the one that more than half have now tells when a sensor stood still
+FEW, UNIT, ALIKE = 12, 1.5, 0.25  # values that tell of a unit; least factor; of the spread, what quantiles may be off
 NOTABLE = 0.1  # share of gaps above that before
 MOVED = 0.25  # of the distance of the quartiles: from there on the middle has moved
 
@@ -419,8 +420,25 @@ def difference(before: Floats, after: Floats, texts: Sequence[str] | None) -> st
         now, then = shares(counts[best] / len(new), counts[best] / len(new) - moved[best])
         return f"{values[best]:.4g} in {now}, {then} before"
     if abs(now_middle - middle) > MOVED * (high - low):
-        return f"middle {middle:.4g} to {now_middle:.4g}"
+        return f"middle {middle:.4g} to {now_middle:.4g}{', another unit?' if rescaled(old, new) else ''}"
     return f"middle half {low:.4g} to {high:.4g}, now {below:.4g} to {above:.4g}"
+
+
+def rescaled(old: Floats, new: Floats) -> bool:
+    """Whether new values look like old ones in another unit: their quantiles are those on another scale.
+
+    Examples
+    --------
+    >>> celsius = np.linspace(-5.0, 25.0, 50) ** 2
+    >>> rescaled(celsius, 32 + 1.8 * celsius), rescaled(celsius, celsius + 300), rescaled(celsius, np.full(50, 3.0))
+    (True, False, False)
+    """
+    one, other = (np.quantile(values, (0.1, 0.25, 0.5, 0.75, 0.9)) for values in (old, new))
+    if len(new) < FEW or not one[-1] > one[0]:
+        return False
+    factor = (other[-1] - other[0]) / (one[-1] - one[0])
+    apart = np.abs(other - other[2] - factor * (one - one[2])).max()
+    return bool((factor >= UNIT or 0 < factor <= 1 / UNIT) and apart <= ALIKE * (other[-1] - other[0]))
 
 
 def bars(before: Floats, after: Floats, texts: Sequence[str] | None) -> list[dict[str, Any]]:

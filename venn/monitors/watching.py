@@ -116,7 +116,7 @@ class Watcher(Protocol):
 class Watching(Saved):
     """Base of what watches: keeps its alarms and the changes that they are about, and says how things stand.
 
-    One of your own has the number of its steps `n`, says what it `sees`, and returns `self.ring(alarm)` from `update`
+    One of your own has the number of its steps `n`, says what it `sees`, and returns `self.rang(alarm)` from `update`
     where it rings. All else is here: alarms that follow each other are one change, which ends after 1000 calm steps.
 
     Attributes
@@ -132,7 +132,7 @@ class Watching(Saved):
     ...     about, n = "large", 0
     ...     def update(self, x):
     ...         self.n += 1
-    ...         return self.ring(Alarm(self.n, "Large", 7.0, "It is large.", "large")) if x[0] > 9 else ()
+    ...         return self.rang(Alarm(self.n, "Large", 7.0, "It is large.", "large")) if x[0] > 9 else ()
     >>> watcher = Large()
     >>> [len(watcher.update([x])) for x in (1, 10, 11)], watcher.verdict().state, len(watcher.cases)
     ([0, 1, 1], 'doubtful', 1)
@@ -172,7 +172,7 @@ class Watching(Saved):
     def check(self, *seen: Any) -> None:
         """Raise what `update` would raise, and change nothing; by default nothing is refused."""
 
-    def ring(self, *alarms: Alarm) -> tuple[Alarm, ...]:
+    def rang(self, *alarms: Alarm) -> tuple[Alarm, ...]:
         """Take note of alarms, and of the change that they belong to; return them."""
         for one in alarms:
             reason = f"the odds are {odds(one.log_evidence)}"
