@@ -10,10 +10,11 @@ import numpy as np
 
 from venn.monitors.alarms import Alarm
 from venn.monitors.drift import Drift
+from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.monitor import Monitor
 from venn.online.chain import encode
 from venn.online.journal import Journal, QuestionRow
-from venn.online.watch import ENDED
+from venn.online.watch import ENDED, EPISODES
 from venn.prediction import ClassIntervals, Forecast, Multiprobability, Prediction, PredictionSet
 
 HOSTILE = '<img src=x onerror="window.hacked=1">$$x$$'
@@ -130,7 +131,7 @@ def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: 
     Labels come `late` questions after theirs; from one question to the next `pace` seconds pass; the last event was
     now, or a long time ago. `after`: a second later the run ended, after so many events more than the file holds.
     """
-    made, last = lived("as claimed" if state == "silent" else state, kinds, late)
+    made, last, episodes = lived("as claimed" if state == "silent" else state, kinds, late)
     n, names = len(made) - late, kinds.split()
     end = time() - (20 * pace if state == "silent" else 0.0)
     begun = end - len(made) * pace
@@ -157,6 +158,8 @@ def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: 
                 journal.draw(step, now, one.drawn)
         for name, seen in last.items():
             journal.show(name, n, end, {"told": seen, "monitor": seen})
+        if episodes:
+            journal.show(EPISODES, n, end, [one.plain() for one in episodes])
         if after is not None:
             journal.reach(ENDED, {"time": end + 1, "events": event + after})
     journal.close()
@@ -172,8 +175,8 @@ class Lived(NamedTuple):
 
 
 @cache
-def lived(state: str, kinds: str, late: int) -> tuple[list[Lived], dict[str, Any]]:
-    """Return what happens in a run in a state, whenever it does, and what its monitors show at the end."""
+def lived(state: str, kinds: str, late: int) -> tuple[list[Lived], dict[str, Any], Episodes]:
+    """Return what happens in a run in a state, whenever it does, what its monitors show at the end, and its changes."""
     n = {"too early to say": 90}.get(state, 1500)
     rng = np.random.default_rng(3)
     told = {name: Monitor(CLASSES) for name in kinds.split()}
@@ -193,4 +196,4 @@ def lived(state: str, kinds: str, late: int) -> tuple[list[Lived], dict[str, Any
                 alarms += [(name, place, alarm) for place, alarm in enumerate(rung, monitor.count)]
         drawn = {name: figures(one) for name, one in told.items()} if step > 0 and step % 8 == 0 else {}
         found.append(Lived(encode(made), y, alarms, drawn))
-    return found, {name: one.snapshot() for name, one in told.items()}
+    return found, {name: one.snapshot() for name, one in told.items()}, episodes_of(told)

@@ -167,8 +167,11 @@ def test_a_monitor_says_below_the_floor_and_its_own_verdict_too():
     alone = fed(venn.Monitor(CLASSES, sources=(), floor=0.8))
     verdict, before = monitor.verdict(), plain.verdict()
     assert (verdict.state, before.state, alone.verdict().state) == ("below the floor", "changed", "below the floor")
-    assert str(verdict).startswith("below the floor, accuracy of at least .80, since about 2")
-    assert str(verdict).endswith(str(before))
+    assert verdict.details.startswith("below the floor, accuracy of at least .80, since about 2")
+    assert verdict.details.endswith(before.details)
+    assert (
+        str(verdict) == f"Below the floor, accuracy of at least .80, since step {verdict.since}. Look at what changed."
+    )
     assert verdict.since == monitor.floor_watch.change.step
     assert abs(verdict.since - 201) < 40
     others = [alarm for alarm in monitor.alarms if "floor" not in alarm.about]
@@ -281,7 +284,7 @@ def test_the_command_line_rings_and_ends_with_a_code(tmp_path):
 
     run = ("run", "--source", "car", "--shuffle", "0", "--steps", "100", "--predictors", "abers", "--no-drift")
     hook = ("--on-alarm", f"/bin/sh -c 'cat > {tmp_path}/alarm.json'", "--out", str(tmp_path / "out.jsonl"))
-    for floor, code, state in ((".99", 3, "below the floor, accuracy of at least .990"), (".3", 0, "as claimed")):
+    for floor, code, state in ((".99", 3, "Below the floor, accuracy of at least .990"), (".3", 0, "as claimed")):
         journal = str(tmp_path / f"{floor}.db")
         done = call(*run, "--journal", journal, "--floor", floor, *(hook if code else hook[2:]))
         assert done.exit_code == 0
@@ -294,7 +297,7 @@ def test_the_command_line_rings_and_ends_with_a_code(tmp_path):
     assert 'class="status below-the-floor"' in page.read_text()
     sent = json.loads((tmp_path / "alarm.json").read_text())
     assert sent["verdict"]["state"] == "below the floor"
-    assert sent["about"] == "floor, accuracy of at least .990"
+    assert sent["text"].endswith(". Look at what changed.")
     replayed = call(
         "replay", "car", "--steps", "120", "--predictors", "abers", "--floor", ".99", "--out", str(tmp_path / "r")
     )
@@ -446,16 +449,16 @@ def test_chances_by_object_are_refused_where_something_is_guaranteed_and_weighed
 def test_what_is_claimed_without_labels_is_said_and_that_nothing_is_proved(tmp_path):
     with venn.Online(machine(), venn.Monitor(CLASSES), tmp_path / "run.db") as online:
         asked(online, 40)
-        before = str(online.verdict())
+        before = online.verdict().details
         said = [online.ask([float(number % 2) * 9, 0.0], 100 + number) for number in range(40)]
-        verdict = str(online.verdict())
+        verdict = online.verdict().details
     lower, upper = (f"{np.mean([getattr(one, end) for one in said]):.2f}".lstrip("0") for end in ("lower", "upper"))
     assert verdict.removeprefix(before) == (
         f"; for 40 questions that wait for their label it claims {lower} to {upper}; nothing is proved of that if the "
         "stream has changed"
     )
     with venn.online.Watch(tmp_path / "run.db") as watch:
-        assert str(watch.verdict().sentence) == verdict
+        assert watch.verdict().details == verdict
         assert watch.snapshot("TransductiveVenn")["told"]["unlabelled"]["questions"] == 40
     page = CliRunner().invoke(main, ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "page.html")])
     assert page.exit_code == 0

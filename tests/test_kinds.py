@@ -17,10 +17,11 @@ from naive import objects as naive_objects
 from scipy import stats
 
 import venn
-from venn.monitors import AmongAll, ClassDrift, Drift, class_drift, column_drift, together, worst
-from venn.monitors import drift as drift_module
+from venn.monitors import AmongAll, ClassDrift, Drift, class_drift, column_drift, together, watching, worst
+from venn.monitors.class_drift import PARTS
 from venn.monitors.column_drift import ColumnDrift
 from venn.monitors.naming import Naming, Ties, rarity
+from venn.monitors.watching import Case
 from venn.show.page.feed import FollowedRun
 from venn.show.page.page import render
 from venn.show.page.words import changes
@@ -222,7 +223,7 @@ def test_after_a_while_a_column_may_be_named_again(monkeypatch):
 
 def test_what_was_named_is_told_as_long_as_its_change_lasts(monkeypatch):
     """And alarms count all examples, those without a p-value, too."""
-    for module in (column_drift, class_drift, drift_module):
+    for module in (column_drift, class_drift, watching):
         monkeypatch.setattr(module, "MEMORY", 100)
     rng, objects, classes = (
         np.random.default_rng(0),
@@ -238,7 +239,7 @@ def test_what_was_named_is_told_as_long_as_its_change_lasts(monkeypatch):
             assert "of classes 'no' and 'yes'" in classes.verdict().kind
         assert bool(objects.snapshot()["columns"]) == bool(objects.verdict().kind)
     assert objects.verdict().kind == classes.verdict().kind == ""
-    assert "as claimed again, no alarm since" in objects.verdict().sentence
+    assert "as claimed again, no alarm since" in objects.verdict().details
 
 
 @pytest.mark.parametrize("at", [0, 1, 45, 130, 180])
@@ -274,7 +275,7 @@ def test_objects_with_text_are_named_by_their_values():
     for step in range(400):
         sky = rng.choice(["sun", "rain"], p=[0.9, 0.1] if step < 300 else [0.2, 0.8])
         drift.update({"heat": float(rng.normal()), "sky": str(sky)})
-    assert "column 'sky' ('rain' in ." in drift.verdict().sentence
+    assert "column 'sky' ('rain' in ." in drift.verdict().details
     (picture,) = drift.snapshot()["columns"]
     assert picture["name"] == "sky"
     assert {bar["to"] for bar in picture["bars"]} == {"sun", "rain"}
@@ -328,7 +329,7 @@ def test_the_verdict_of_a_run_says_what_has_changed(change, words, tmp_path):
             monitors, verdict = run.monitors, run.verdict()
     assert [monitors[name].level for name in ("sets", "objects", "classes")] == [0.005, 0.0025, 0.0025]
     for text in words:
-        assert text in verdict.sentence
+        assert text in verdict.details
     with venn.online.Watch(path) as watch:
         assert watch.verdict() == verdict
         report = render(FollowedRun(watch), "title", "data")
@@ -363,8 +364,8 @@ def test_the_worst_verdict_says_what_the_labels_do_not_tell():
     rng, monitor = np.random.default_rng(0), venn.Monitor(["no", "yes"])
     for _ in range(300):
         monitor.update(venn.prediction.Forecast(np.array([0.2, 0.8]), ("no", "yes")), "no")
-    assert "do not tell whether" in worst({"one": monitor.verdict(), "classes": quiet.verdict()}).sentence
-    assert "do not tell whether" not in worst({"one": monitor.verdict()}).sentence
+    assert "do not tell whether" in worst({"one": monitor.verdict(), "classes": quiet.verdict()}).details
+    assert "do not tell whether" not in worst({"one": monitor.verdict()}).details
     fine = venn.Monitor(["no", "yes"])
     drift = ClassDrift(["no", "yes"])
     for step in range(600):
@@ -373,7 +374,7 @@ def test_the_worst_verdict_says_what_the_labels_do_not_tell():
         fine.update(venn.prediction.Forecast(np.eye(2)[int(y == "yes")] * 0.98 + 0.01, ("no", "yes")), y)
     found = worst({"one": fine.verdict(), "classes": drift.verdict()})
     assert found.predictor == "classes"
-    assert found.sentence.endswith("their labels keep the promise")
+    assert found.details.endswith("their labels keep the promise")
 
 
 def test_classes_are_ranked_by_exact_p_values_only():
@@ -397,11 +398,17 @@ def test_labels_and_objects_ring_apart_last_so_long_and_the_first_change_counts(
 
     def at(n, last, changes):
         one = ClassDrift(["no", "yes"], AmongAll(2), level=0.6)
-        one.restore(drift.state | {"counts": np.array([n, 0]), "last": last, "changes": changes})
+        cases = [
+            Case(when, when, change, "classes", "", "", part=part)
+            for when, change, part in zip(last, changes, PARTS, strict=True) if change is not None
+        ]  # fmt: skip
+        one.restore(drift.state | {"counts": np.array([n, 0]), "cases": cases})
         return one
 
-    assert at(1000, [1, 0], [early, None]).kinds
-    assert not at(1001, [1, 0], [early, None]).kinds
+    for n, lasts in ((1000, True), (1001, False)):  # what is over is seen at the next step
+        one = at(n, [1, 0], [early, None])
+        one.pass_by()
+        assert bool(one.kinds) == lasts
     for pair in ([early, late], [late, early]):
         assert at(300, [60, 60], pair).verdict().since == 20
     # The share was .5; of 100 since, two deviations are .1: .61 has plainly moved, .59 has not.
@@ -413,7 +420,7 @@ def test_labels_and_objects_ring_apart_last_so_long_and_the_first_change_counts(
         assert one.kinds == (f"the classes come in other shares{told}",)
     # Of four classes, two at most are told that have moved most; one that never came before has moved far.
     one, four = ClassDrift(["a", "b", "c", "d"]), np.repeat([0, 1, 2, 3], [20, 34, 26, 20])
-    parts = {"counts": np.array([1000, 0, 0, 0]), "last": [1000, 0], "changes": [change, None]}
+    parts = {"counts": np.array([1000, 0, 0, 0]), "cases": [Case(1000, 1000, change, "classes", "", "", part="labels")]}
     one.restore(one.state | parts | {"latest": deque(four.tolist()), "before": np.array([0.4, 0.3, 0.3, 0.0])})
     assert one.kinds == ("the classes come in other shares ('d' .00 to .20, 'a' .40 to .20)",)
 

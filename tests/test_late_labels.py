@@ -119,7 +119,7 @@ def test_the_verdict_has_the_numbers_of_the_predictions_that_were_given(kind, wi
             [one.p_values[CLASSES.index(label)] <= 0.05 for one, label in zip(given, y, strict=True)][-size:]
         )
         said = f"its sets at level .05 miss the label in {misses:.2f} of ".replace(" 0.", " .")
-    sentence = online.verdict().sentence
+    sentence = online.verdict().details
     assert said in sentence
     assert "; made anew when each label came, " in sentence
     (name,) = online.verdicts()

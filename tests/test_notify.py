@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -18,8 +19,8 @@ from click.testing import CliRunner
 from venn import cli
 from venn.cli.config import merge
 from venn.cli.options import DECLARED
-from venn.monitors.alarms import Alarm
-from venn.monitors.verdict import Verdict
+from venn.monitors.episodes import Episode
+from venn.monitors.verdict import Moment, Verdict
 from venn.online.watch import Watch
 from venn.show import notify
 from venn.show.notify import AlarmCommand, Notifier, Receiver, Webhook, message
@@ -30,7 +31,15 @@ VERDICT = Verdict(
 
 
 def told(predictor="abers", step=950):
-    return message("run.db", predictor, Alarm(step, "Ville", 6.9, f"At step {step} ...", "true label"), VERDICT, 0.0)
+    episode = Episode(
+        1, Moment(901, 60.0, "order-901"), Moment(step), Moment(step), (predictor,), "column 'heat' (middle 19 to 67)",
+        ("heat",), (), "the odds are 992 to 1", 1, claims=True,
+    )  # fmt: skip
+    return message("run.db", "began", episode, VERDICT, 0.0)
+
+
+def step_of(sent):
+    return sent["episode"]["rang"]["number"]
 
 
 def until(condition):
@@ -105,10 +114,10 @@ def test_a_command_gets_the_alarm_as_json_and_as_variables(tmp_path, capfd):
     assert sent == told()
     assert arguments == ["$HOME; `ls`"], "no shell has touched it"
     assert environment == {
-        "VENN_RUN": "run.db", "VENN_PREDICTOR": "abers", "VENN_STEP": "950", "VENN_STATE": "changed",
-        "VENN_SINCE": "901", "VENN_VERDICT": VERDICT.sentence, "VENN_TIME": "1970-01-01T00:00:00+00:00",
-        "VENN_DETECTOR": "Ville", "VENN_ABOUT": "true label", "VENN_EVIDENCE_LOG10": "2.997", "VENN_LEFT_OUT": "0",
-        "VENN_TEXT": f"run.db: abers: {VERDICT.sentence}",
+        "VENN_RUN": "run.db", "VENN_STAGE": "began", "VENN_PREDICTOR": "abers", "VENN_STATE": "changed",
+        "VENN_SINCE": "901", "VENN_SINCE_ID": "order-901", "VENN_VERDICT": VERDICT.details, "VENN_EPISODE": "1",
+        "VENN_TIME": "1970-01-01T00:00:00+00:00", "VENN_LEFT_OUT": "0", "VENN_COLUMNS": "heat",
+        "VENN_KIND": "column 'heat' (middle 19 to 67)", "VENN_TEXT": f"run.db: {VERDICT.sentence}",
     }  # fmt: skip
     assert capfd.readouterr().out == "", "predictions go to stdout"
 
@@ -197,11 +206,11 @@ def test_seldom_enough_and_what_was_left_out_stands_in_the_next():
             notifier.tell(told("abers", second))
             if second >= 50:
                 notifier.tell(told("venn", second))
-    assert [(one["predictor"], one["step"], one["left_out"]) for one in kept.found] == [
+    assert [(one["predictor"], step_of(one), one["left_out"]) for one in kept.found] == [
         ("abers", 0, 0), ("venn", 50, 0), ("abers", 60, 5), ("venn", 110, 5), ("abers", 120, 5), ("venn", 170, 5),
         ("abers", 180, 5),
     ]  # fmt: skip
-    assert notifier.said() == "notifications: 7 sent, 28 alarms left out"
+    assert notifier.said() == "notifications: 7 sent, 28 left out"
 
 
 def test_a_failure_is_one_line_and_others_are_told():
@@ -213,7 +222,7 @@ def test_a_failure_is_one_line_and_others_are_told():
     with Notifier([Broken(), kept], said.append, 0.0) as notifier:
         for step in range(5):
             notifier.tell(told(step=step))
-    assert [one["step"] for one in kept.found] == list(range(5))
+    assert [step_of(one) for one in kept.found] == list(range(5))
     assert len(said) == 1
     assert "kept: whatever it is" in said[0]
     assert notifier.said() == "notifications: 5 sent, 5 failed"
@@ -232,7 +241,7 @@ def test_a_slow_receiver_fills_a_bounded_queue_and_nobody_waits(monkeypatch):
     until(lambda: len(kept.found) == 4)
     notifier.tell(told(step=11))
     notifier.close(30.0)
-    assert [(one["step"], one["left_out"]) for one in kept.found] == [(0, 0), (1, 0), (2, 0), (3, 0), (11, 7)]
+    assert [(step_of(one), one["left_out"]) for one in kept.found] == [(0, 0), (1, 0), (2, 0), (3, 0), (11, 7)]
 
 
 def test_the_end_gives_up_what_hangs(tmp_path):
@@ -260,7 +269,7 @@ def test_settings_are_checked():
 
     assert merged(on_alarm="mail -s 'an alarm' me").on_alarm == ("mail", "-s", "an alarm", "me")
     assert merged(on_alarm=["mail", "a b"]).on_alarm == ("mail", "a b")
-    assert merged().alarm_every == 60
+    assert merged().alarm_every == 0
     assert DECLARED["monitor"]["on_alarm"].value("notify --to me", "--on-alarm", True) == ("notify", "--to", "me")
     for table, must in (
         ({"on_alarm": []}, "on_alarm must be a program and its arguments"),
@@ -313,7 +322,7 @@ def test_a_run_tells_of_an_alarm_once_over_kill_and_restart(tmp_path, server):
     with subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         until(lambda: (tmp_path / "run.db").exists() and kept.exists() and count()[1] == 260)
         rung = count()[0]
-        until(lambda: len(server.found) == rung == len(kept.read_text().splitlines()))
+        until(lambda: len(server.found) == 1 == len(kept.read_text().splitlines()))
         process.send_signal(signal.SIGKILL)
     assert rung > 0
     with source.open("a") as file:
@@ -321,14 +330,14 @@ def test_a_run_tells_of_an_alarm_once_over_kill_and_restart(tmp_path, server):
     done = subprocess.run([*program, "--end"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert count()[1] == 270
-    assert len(server.found) == count()[0], "those of before are not sent again"
-    path, first = server.found[0]
+    ((path, first),) = server.found  # one alarm an episode, and not again after the kill
     assert path == "/secret"
     with Watch(tmp_path / "run.db") as watch:
-        assert [one["step"] for _, one in server.found] == [one["step"] for one in watch.alarms("conformal", 10_000)]
+        (episode,) = watch.episodes()
+        assert step_of(first) == watch.alarms("conformal", 10_000)[0]["step"] == episode.rang.number
     assert first["run"] == "run.db"
     assert first["verdict"]["state"] == "changed"
-    assert first["text"].startswith("run.db: conformal: changed since about 1")
+    assert re.match(r"run.db: Do not rely on it since .*\(question 1\d\d\): wrong in .\d\d of the last ", first["text"])
     assert done.stderr.splitlines()[-1].startswith("verdict: ")
 
 
@@ -361,7 +370,7 @@ def test_the_end_waits_for_room_in_a_full_queue(monkeypatch):
     notifier.tell(told(step=2))
     threading.Timer(0.1, go.set).start()
     notifier.close(3.0)
-    assert [one["step"] for one in kept.found] == [0, 1, 2]
+    assert [step_of(one) for one in kept.found] == [0, 1, 2]
     assert f"notify {kept.name}" not in [thread.name for thread in threading.enumerate()]
 
 

@@ -202,7 +202,7 @@ def test_no_reason_stands_on_the_side_of_the_claim(case):
             if verdict.state in ("changed", "doubtful"):
                 found.add(verdict.state)
                 check(verdict)
-                assert verdict.reason in verdict.sentence
+                assert verdict.reason in verdict.details
                 about = verdict.detector.partition(" against the ")[2]
                 named = {"true label": "ranks of the true labels", "predicted label": "predicted label"}
                 assert verdict.state == "doubtful" or named.get(about, "") in verdict.reason
@@ -219,7 +219,7 @@ def test_sets_that_miss_too_seldom_are_said_to_be_too_regular():
     verdict = monitor.verdict()
     assert verdict.state == "changed"
     assert verdict.reason.startswith("the ranks of the true labels (p-values) are too regular: at most .")
-    assert re.search(r"miss the label in \.0[01]\d* of the \d+ since then", verdict.sentence)
+    assert re.search(r"miss the label in \.0[01]\d* of the \d+ since then", verdict.details)
 
 
 def test_a_monitor_tells_whether_it_rings_now_and_since_when_the_change_is():
@@ -244,9 +244,9 @@ def test_objects_that_change_give_their_ranks_as_the_reason():
         drift.update(rng.normal(3 * (step >= 300), size=2))
     verdict = drift.verdict()
     check(verdict)
-    assert "the ranks of objects among those before (p-values) are too strange: at most ." in verdict.sentence
+    assert "the ranks of objects among those before (p-values) are too strange: at most ." in verdict.details
     again = drift.fresh()
     again.restore(drift.state)
     assert again.verdict() == verdict
-    with pytest.raises(ValueError, match="reason must be text"):
-        again.restore(drift.state | {"reason": None})
+    with pytest.raises(ValueError, match="cases must be changes that rang"):
+        again.restore(drift.state | {"cases": None})

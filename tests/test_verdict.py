@@ -71,8 +71,9 @@ FLIP = [0.8] * 900 + [0.25] * 1300
 def test_fifty_examples_are_too_few(says):
     verdict = watched([0.8] * 50, says=says).verdict()
     assert (verdict.state, verdict.since, verdict.change) == ("too early to say", None, None)
-    assert str(verdict).startswith("too early to say: 50 of 265 examples; ")
-    assert venn.Monitor(CLASSES).verdict().sentence == "too early to say: no example of 265"
+    assert verdict.details.startswith("too early to say: 50 of 265 examples; ")
+    assert str(verdict) == "Wait: 50 of 265 examples."
+    assert venn.Monitor(CLASSES).verdict().details == "too early to say: no example of 265"
 
 
 @pytest.mark.parametrize("says", [*KINDS, "plain"])
@@ -85,10 +86,10 @@ def test_without_a_change_it_is_as_claimed(says):
     assert (verdict.state, verdict.since, verdict.change, verdict.detector) == ("as claimed", None, None, "")
     bets = {"point": "point forecasts", "smoothed": "p-values", "plain": "none"}
     assert verdict.evidence == bets.get(says, "probabilities")
-    assert " of the last 1000" in verdict.sentence
-    assert verdict.sentence.endswith("; nothing bets against it") == (says == "plain")
-    assert ("nothing is guaranteed" in verdict.sentence) == (says == "point")
-    assert ("its sets at level .05 miss" in verdict.sentence) == (says in ("smoothed", "plain"))
+    assert " of the last 1000" in verdict.details
+    assert verdict.details.endswith("; nothing bets against it") == (says == "plain")
+    assert ("nothing is guaranteed" in verdict.details) == (says == "point")
+    assert ("its sets at level .05 miss" in verdict.details) == (says in ("smoothed", "plain"))
 
 
 @pytest.mark.parametrize("says", KINDS)
@@ -100,18 +101,18 @@ def test_flipped_labels_are_a_change_with_its_step_and_its_numbers(says):
     assert verdict.change.lower <= 901 <= verdict.change.upper
     assert verdict.since == verdict.change.step
     assert verdict.change.upper - verdict.change.lower < 150
-    assert verdict.sentence.startswith(f"changed since {verdict.change}: ")
-    assert verdict.sentence.endswith(f"; last alarm at {monitor.alarms[-1].step}")
+    assert verdict.details.startswith(f"changed since {verdict.change}: ")
+    assert verdict.details.endswith(f"; last alarm at {monitor.alarms[-1].step}")
     assert verdict.detector
     if says == "point":
-        assert "it says .80 and is right in .2" in verdict.sentence
+        assert "it says .80 and is right in .2" in verdict.details
 
 
 def test_soon_after_a_change_the_numbers_are_those_since():
     monitor = watched(FLIP[:1000])
     verdict = monitor.verdict()
     since = 1000 - verdict.since + 1
-    assert f"of the {since} since then" in verdict.sentence
+    assert f"of the {since} since then" in verdict.details
     rng = np.random.default_rng(0)
     steps = list(labelled(FLIP[:1000], rng))[-since:]
     lower, upper, hits = (
@@ -120,7 +121,7 @@ def test_soon_after_a_change_the_numbers_are_those_since():
         np.mean([p.label == y for p, y in steps]),
     )
     band = f"{lower:.2f}"[1:] if f"{lower:.2f}" == f"{upper:.2f}" else f"{lower:.2f} to {upper:.2f}".replace("0.", ".")
-    assert f"it claims {band} and is right in {f'{hits:.2f}'[1:]} " in verdict.sentence
+    assert f"it claims {band} and is right in {f'{hits:.2f}'[1:]} " in verdict.details
 
 
 def test_a_slow_drift_is_doubtful_before_it_is_a_change():
@@ -139,8 +140,8 @@ def test_the_latest_steps_raise_a_doubt_where_nothing_is_bet_on():
     steps = watched([0.8] * 600 + [0.2] * 400, sources=())
     verdict = steps.verdict()
     assert (verdict.state, verdict.evidence) == ("doubtful", "latest steps")
-    assert verdict.sentence.endswith(" of the last 150, which chance hardly explains")
-    assert verdict.sentence == f"doubtful: {verdict.reason}"
+    assert verdict.details.endswith(" of the last 150, which chance hardly explains")
+    assert verdict.details == f"doubtful: {verdict.reason}"
     means = steps.snapshot()["window"]
     assert means["lower"] - means["accuracy"] > sqrt(log(2 / 0.01) / (2 * 1000))
 
@@ -154,7 +155,7 @@ def test_a_departure_of_more_than_a_standard_deviation_is_within_chance(right, s
         monitor.update(Forecast([0.2, 0.8], CLASSES), "yes" if hit else "no")
     verdict = monitor.verdict()
     assert verdict.state == "as claimed"
-    assert (", within chance" in verdict.sentence) == said
+    assert (", within chance" in verdict.details) == said
 
 
 @pytest.mark.parametrize(("errors", "state"), [(72, "as claimed"), (78, "doubtful"), (30, "as claimed")])
@@ -192,11 +193,11 @@ def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin(guesses, monk
     again = monitor.verdict()
     assert (again.state, again.since, again.change) == (state, first.since if guesses else last, first.change)
     if guesses:
-        assert re.match(f"valid, but {state} by the frequencies of the classes: it claims .3.*", again.sentence)
-        assert "; was right in .8" in again.sentence
+        assert re.match(f"valid, but {state} by the frequencies of the classes: it claims .3.*", again.details)
+        assert "; was right in .8" in again.details
     else:
-        assert again.sentence.startswith("as claimed again: ")
-    assert again.sentence.endswith(f"; no alarm since {last}, after a change at {first.change}")
+        assert again.details.startswith("as claimed again: ")
+    assert again.details.endswith(f"; no alarm since {last}, after a change at {first.change}")
     for chance in [0.9] * 300:
         monitor.update(calm[-1][0], CLASSES[rng.random() < chance])
     second = monitor.verdict()
@@ -207,8 +208,8 @@ def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin(guesses, monk
 def test_forecasts_that_were_never_true_are_not_a_change():
     verdict = watched([0.3] * 400, says="point").verdict()
     assert verdict.state == "changed"
-    assert verdict.sentence.startswith("changed: not as claimed from the start: the predicted label was right in .")
-    assert "where .80 was claimed; nothing is guaranteed, it says .80 and is right in .2" in verdict.sentence
+    assert verdict.details.startswith("changed: not as claimed from the start: the predicted label was right in .")
+    assert "where .80 was claimed; nothing is guaranteed, it says .80 and is right in .2" in verdict.details
 
 
 def test_a_change_may_be_older_than_what_is_remembered():
@@ -314,7 +315,7 @@ def test_a_change_that_shows_from_a_training_on_may_be_older_and_says_so():
     verdict = monitor.verdict()
     assert verdict.state == "changed"
     assert verdict.change.earlier
-    assert re.match(r"changed since about 6\d\d \(before \d+ to 6\d\d\): .* was right in .\d\d of ", verdict.sentence)
+    assert re.match(r"changed since about 6\d\d \(before \d+ to 6\d\d\): .* was right in .\d\d of ", verdict.details)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -385,12 +386,13 @@ def test_asking_leaves_no_trace():
 
 def test_damaged_cases_and_traces_are_refused():
     monitor = watched(FLIP[:1100])
-    judge, trace = monitor.state["judge"], monitor.state["evidence"][0].trace
+    (case,), trace = monitor.cases, monitor.state["evidence"][0].trace
     numbers = trace.state["numbers"]
     for one, bad in (
-        (judge, {"case": 3}),
-        (judge, {"case": dataclasses.replace(judge.case, change=None)}),
-        (judge, {"case": dataclasses.replace(judge.case, was="often")}),
+        (monitor, monitor.state | {"cases": 3}),
+        (monitor, monitor.state | {"cases": [dataclasses.replace(case, change=None)]}),
+        (monitor, monitor.state | {"cases": [dataclasses.replace(case, was="often")]}),
+        (monitor, monitor.state | {"cases": [dataclasses.replace(case, last=-1)]}),
         (trace, {"numbers": np.append(numbers, 0.0)}),
         (trace, {"numbers": numbers * np.nan}),
         (trace, {"numbers": "x"}),
@@ -455,13 +457,14 @@ class Always(venn.predictors.Predictor):
 
 def test_without_monitors_a_run_is_judged_by_its_latest_steps():
     online = venn.Online(Always())
-    assert online.verdict().sentence == "too early to say: no example of 265"
+    assert online.verdict().details == "too early to say: no example of 265"
     for step in range(300):
         online.ask([0.0])
         online.answer(online.asked, CLASSES[step % 2])
     verdict = online.verdict()
     assert (verdict.state, verdict.predictor) == ("as claimed", "")
-    assert str(verdict).endswith("it says .50 and is right in .50 of all 300; nothing bets against it")
+    assert str(verdict) == "Go on: right in .50 of the last 300, as claimed."
+    assert verdict.details.endswith("it says .50 and is right in .50 of all 300; nothing bets against it")
 
 
 def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
@@ -473,11 +476,14 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     names = ["--predictors", "deleted,conformal"]
     watched = CliRunner().invoke(cli.main, ["monitor", "flipped.csv", *fixed, *names, "--out", "out"])
     last = watched.stdout.splitlines()[-1]
-    assert re.match(r"verdict: \w+: changed since about 3[56]\d(?: \(\d+ to \d+\))?: ", last)
+    told = r"verdict: \w+: Do not rely on it since step 3[56]\d: (wrong|right) in .\d\d of the last 1\d\d, "
+    assert re.match(told, last)
     snapshots = json.loads((tmp_path / "out/snapshots.json").read_text())
     said = worst({name: Verdict.of(one["verdict"]) for name, one in snapshots.items()})
     assert last == f"verdict: {said}"
-    assert last.endswith("; objects of classes 'no' and 'yes' look different, or their labels mean something else")
+    kinds = "objects of classes 'no' and 'yes' look different, or their labels mean something else"
+    assert said.details.endswith(f"; {kinds}")
+    assert said.kind == kinds
     whole = last
     del snapshots["objects"], snapshots["classes"]  # a record holds no objects
     said = worst({name: Verdict.of(one["verdict"]) for name, one in snapshots.items()})
@@ -492,7 +498,7 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     source = ["run", "--source", "flipped.csv", *fixed, *names, "--journal", "run.db", "--out", "said.jsonl"]
     ran = CliRunner().invoke(cli.main, [*source, "--set", "run.batch=1"])
     assert ran.exit_code == 0, ran.output
-    assert ran.stderr.splitlines()[-1] == whole
+    assert re.sub(r"since .* \(question (\d+)\)", r"since step \1", ran.stderr.splitlines()[-1]) == whole
     news = [line for line in ran.stderr.splitlines() if line.startswith("verdict: deleted: ")]
     assert [re.split(r"[:;] | since", line)[2] for line in news[:3]] == ["as claimed", "doubtful", "changed"]
 

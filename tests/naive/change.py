@@ -1,5 +1,6 @@
 """When a change began, by its definition: products of likelihood ratios, one candidate after the other."""
 
+from fractions import Fraction
 from math import exp
 
 TILTS = (-4.0, -2.0, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -54,3 +55,19 @@ def change_point(ratios, first, mass=0.95, began=()):
         held += found[step]
         chosen.append(step)
     return chosen[0], min(chosen), max(chosen)
+
+
+def counted_ratios(codes, kinds):
+    """Return for each step the probability of the codes before it times that of those from it on, as a fraction.
+
+    Shares are drawn by Jeffreys' prior, so the next code is k with probability (n_k + 1/2) / (n + kinds / 2).
+    """
+
+    def chance(part):
+        found, counts = Fraction(1), [Fraction(1, 2)] * kinds
+        for code in part:
+            found *= counts[code] / sum(counts)
+            counts[code] += 1
+        return found
+
+    return [chance(codes[:start]) * chance(codes[start:]) for start in range(len(codes))]

@@ -20,6 +20,7 @@ from venn.cli.errors import listening, one_line_errors, spared, writing
 from venn.cli.options import Config
 from venn.cli.output import finite
 from venn.cli.words import conclude, monitors_of, watch_record
+from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
 from venn.online.figures import export as write_table
@@ -41,6 +42,7 @@ NAP = 0.1  # seconds
 OFTEN = 0.5  # seconds between two updates
 SEEN = ("verdict", "recent", "evidence", "alarms", "floor")  # of the snapshot of a monitor
 
+EPISODES = "episodes"  # beside the predictors in JSON
 TOKEN = "VENN_TOKEN"  # of the environment
 
 
@@ -112,7 +114,8 @@ def follow(run: str, as_json: bool, once: bool = False) -> Verdict | None:
     """
     if as_json:
         with Watch(run) as watch:
-            click.echo(json.dumps(finite(_snapshots(watch)), allow_nan=False))
+            found = _snapshots(watch) | {EPISODES: [one.plain() for one in watch.episodes()]}
+            click.echo(json.dumps(finite(found), allow_nan=False))
             return watch.verdict()
     from venn.show.live import Live
 
@@ -222,6 +225,7 @@ class Recorded:
             self._last = {name: monitor.snapshot() for name, monitor in watching.items()}
             figures = {name: figures_of(seen, self._watched(name)) for name, seen in self._last.items()}
             self._points.append(CurvePoint(step, 0.0, figures))
+        self._episodes = episodes_of({name: one for name, one in watching.items() if name in self.monitors})
 
     def counts(self) -> SeenCounts:
         """Return the number of steps; each question had its answer."""
@@ -244,6 +248,10 @@ class Recorded:
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
         """Return the latest alarms about a predictor."""
         return [{**alarm, "time": 0.0} for alarm in self._last[name]["alarms"]["last"][-last:]]
+
+    def episodes(self) -> Episodes:
+        """Return the changes that the monitors have seen."""
+        return self._episodes
 
     def latest(self, questions: int = 20) -> list[Seen]:
         """Return the last steps, the latest first."""

@@ -15,7 +15,7 @@ import click
 from venn.cli.commands import Interrupt
 from venn.cli.config import configured
 from venn.cli.errors import one_line_errors, writing
-from venn.cli.journals import PAGE, follow, guard, holds_journal, holds_record, serve_page
+from venn.cli.journals import EPISODES, PAGE, follow, guard, holds_journal, holds_record, serve_page
 from venn.cli.options import DECLARED, Config
 from venn.cli.output import finite
 from venn.cli.panels import watched_columns
@@ -23,8 +23,7 @@ from venn.cli.places import is_named, seed_of
 from venn.cli.predictors import with_conformal
 from venn.cli.replay import Learning, make_folder, of_data
 from venn.cli.words import Watching, conclude, monitors_of, monitors_on, watch_record
-from venn.monitors.class_drift import ClassDrift
-from venn.monitors.drift import Drift
+from venn.monitors.episodes import episodes_of
 from venn.monitors.shared_level import trainings_of
 from venn.monitors.verdict import BELOW, Verdict
 from venn.online.forecaster import watched
@@ -97,7 +96,8 @@ def monitor(data: str, config: Config) -> None:
             click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {shown.total}", err=True)
         snapshots = {name: one.snapshot() for name, one in monitors.items()}
         if as_json:
-            click.echo(json.dumps(finite(snapshots), allow_nan=False))
+            found = snapshots | {EPISODES: [one.plain() for one in episodes_of(monitors)]}
+            click.echo(json.dumps(finite(found), allow_nan=False))
         if out is not None:
             with writing("--out", out):
                 record.save(out / "record.npz")
@@ -194,12 +194,7 @@ def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[
     for n, x, predictions, y in steps:
         record.update(predictions, y)
         for name, one in monitors.items():
-            if isinstance(one, Drift):
-                one.update(x)
-            elif isinstance(one, ClassDrift):
-                one.update(x, y)
-            else:
-                one.update(predictions[name], y)
+            one.update(*{"objects": (x,), "examples": (x, y), "predictions": (predictions.get(name), y)}[one.sees])
         yield n
 
 

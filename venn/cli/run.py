@@ -232,12 +232,15 @@ def serve(config: Config, voice: Voice) -> int:
         ending = stack.enter_context(Ending())
         source: Reader = stack.enter_context(plan.place.source)
         notifier = stack.enter_context(notifying(config, voice))
-        online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=config.journal.patience))
+        patience = config.journal.patience
+        online = stack.enter_context(
+            Online(plan.panel, plan.monitors, plan.journal, patience=patience, on_alarm=notifier)
+        )
         _check_source(config, plan, source)
         _check_columns(plan, online, source)
         if config.run.metrics_port is not None:
             _serve_metrics(plan.journal.path, config, voice, stack)
-        service = Service(config, online, plan.journal, source, voice, notifier)
+        service = Service(config, online, plan.journal, source, voice)
         plan.place.handlers.bad, plan.place.handlers.lost = service.bad, service.lost
         for note in plan.notes:
             voice.say(note)

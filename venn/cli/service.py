@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from time import monotonic, time
+from time import monotonic
 from typing import Any
 
 import click
@@ -21,15 +21,16 @@ from venn.cli.options import Config
 from venn.cli.output import COLUMNS, KEY, Output, prediction_line
 from venn.cli.patience import Patience
 from venn.machines.machine import NotConverged
-from venn.monitors.alarms import Alarm
 from venn.online.chain import FEATURES
 from venn.online.journal import ANEW, Journal
 from venn.online.loop import Online
 from venn.online.watch import ENDED
-from venn.show.notify import Crier, Notifier, Seldom, hearing, message
+from venn.show.notify import BEGAN, KNOWN, Crier, Seldom, hearing
+from venn.show.notify import ENDED as OVER
 
 PLAIN = 30.0  # seconds between two lines of progress
 LIVELY = 0.25  # the same for a line that changes in a terminal
+STAGES = {BEGAN: "begins", KNOWN: "is known", OVER: "is over"}
 REFUSED = (ValueError, TypeError, NotConverged)
 
 
@@ -126,14 +127,9 @@ class Service:
     journal : Journal
     source : Reader
     voice : Voice
-    notifier : Notifier, optional
-        Receives the alarms of labels that are learned from now on.
     """
 
-    def __init__(
-        self, config: Config, online: Online, journal: Journal, source: Reader, voice: Voice,
-        notifier: Notifier | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, config: Config, online: Online, journal: Journal, source: Reader, voice: Voice) -> None:
         self._settings, self._patience = config.run, Patience(config.journal.patience_seconds)
         self._output = Output(config.run.out, config.journal.durable)
         self.online, self.source = online, source
@@ -145,8 +141,6 @@ class Service:
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if hasattr(one, "restarts")}
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
         self._crier = Crier()
-        self._notifier = notifier
-        self._rung: list[tuple[str, Alarm]] = []  # of the transaction at hand, and not yet sent
         self._judged = online.asked + online.answered
         self._states = {name: verdict.state for name, verdict in online.verdicts().items()}
         self._rate = 0.0
@@ -250,7 +244,9 @@ class Service:
             self._output.write(lines, self._journal.events)
         for text in news:
             self._voice.say(text)
-        self._notify()
+        while online.stages:
+            stage, episode = online.stages.popleft()
+            self._voice.say(f"episode {episode.number} {STAGES[stage]}: {episode}")
         if online.asked + online.answered > self._judged:
             self._judge()
         if self._reached is not None:
@@ -294,7 +290,6 @@ class Service:
         """Report the alarms and restarts after a question or an answer."""
         for name, alarm in self.online.rung:
             self._alarms += 1
-            self._rung.append((name, alarm))
             news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
         for name, known in self._restarts.items():
             one: Any = self.online.panel[name]
@@ -302,21 +297,13 @@ class Service:
                 self._restarts[name] = len(one.restarts)
                 news.append(f"restart: {name}: the window starts anew after the answer to {id!r}, step {one.n}")
 
-    def _notify(self) -> None:
-        """Send the alarms of the transaction that was written, with the verdicts of now."""
-        if self._notifier and self._rung:
-            now, run, verdicts = time(), str(self._journal.path), self.online.verdicts()
-            for name, alarm in self._rung:
-                self._notifier.tell(message(run, name, alarm, verdicts[name], now))
-        self._rung.clear()
-
     def _judge(self) -> None:
         """Report verdicts whose state is another than before."""
         self._judged = self.online.asked + self.online.answered
         for name, verdict in self.online.verdicts().items():
             if verdict.state != self._states[name]:
                 self._states[name] = verdict.state
-                self._voice.say(f"verdict: {name}: {verdict}")
+                self._voice.say(f"verdict: {name}: {verdict.state}: {verdict}")
 
     # ---------------------------------------------------------------- patience
 

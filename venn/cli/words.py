@@ -10,14 +10,11 @@ from scipy.special import bdtrc as binomial_tail
 
 from venn.cli.predictors import BY_CLASS
 from venn.labels import LabelSpace
-from venn.machines.scale import FIRST
 from venn.monitors.class_drift import ClassDrift
 from venn.monitors.curves import SetCurves
 from venn.monitors.drift import Drift
 from venn.monitors.monitor import Monitor
-from venn.monitors.naming import MOST as NAMED_AT_MOST
-from venn.monitors.shared_level import together
-from venn.monitors.sources import AmongAll
+from venn.monitors.shared_level import together, watchers
 from venn.monitors.verdict import Verdict, worst
 from venn.online.forecaster import INTERVALS, Forecaster, watched
 from venn.online.panel import Panel
@@ -29,8 +26,6 @@ from venn.show.notify import plain
 SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
 RISK, SURPRISE = 0.05, 0.001  # of sets; the chance at most that a class is named though it is missed no more often
 MOST = 3  # classes that are named
-
-BAG = 5000  # objects that new ones are compared with: time and memory of a step do not grow
 
 Watching = dict[str, Monitor | Drift | ClassDrift]
 
@@ -128,13 +123,8 @@ def monitors_on(
     With `drift` one of the objects and their columns, by the names of these where they are known, and one of the
     classes. The floor is that of the panel's first predictor.
     """
-    few = 2 <= len(panel.classes) <= NAMED_AT_MOST
-    named = features is None or not 0 < len(features) <= NAMED_AT_MOST or len({*features}) < len(features)
-    ranking = AmongAll(size=BAG)
-    objects = Drift(ranking, first=FIRST, columns=True if named else tuple(features or ())) if drift else None
-    examples = ClassDrift(panel.classes, ranking, first=FIRST) if drift and few else None
     parts = {name: panel[name] for name in watched(panel)}
-    found = together(parts, panel.space, objects=objects, examples=examples, **settings)
+    found = together(parts, panel.space, **(watchers(panel.classes, features) if drift else {}), **settings)
     return with_floor(found, next(iter(panel)), panel.space, floor, **_window(settings))
 
 

@@ -25,6 +25,8 @@ from .class_drift import ClassDrift as ClassDrift
 from .curves import Efficiency as Efficiency
 from .curves import efficiency as efficiency
 from .drift import Drift as Drift
+from .episodes import Episode as Episode
+from .episodes import Episodes as Episodes
 from .floor import Accuracy as Accuracy
 from .floor import Cost as Cost
 from .floor import Coverage as Coverage
@@ -49,5 +51,8 @@ from .sources import OneClass as OneClass
 from .sources import PredictedLabel as PredictedLabel
 from .sources import RealisedRow as RealisedRow
 from .sources import TrueLabel as TrueLabel
+from .verdict import Moment as Moment
 from .verdict import Verdict as Verdict
 from .verdict import worst as worst
+from .watching import Watcher as Watcher
+from .watching import Watching as Watching

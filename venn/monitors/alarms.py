@@ -6,10 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
+from scipy.special import gammaln
 
 from venn._compiled.martingales import cusum_after, scan, shiryaev_roberts_after
 from venn.monitors.martingales import Martingale, pattern
@@ -581,11 +582,34 @@ def change_point(ratios: Floats, last: int, began: Sequence[int] = ()) -> Change
         if log.size and of_period.max() < SHOWN:
             break
         start, log = begin, of_period
+    return _likeliest(log, first + start)
+
+
+def change_of_counts(codes: Any, kinds: int, last: int) -> ChangePoint:
+    """Return the estimate where the shares of so many kinds have changed, of the codes (n,) that end with step `last`.
+
+    The likelihood of a change at a step is that of the codes before it times that of the codes from it on, each by
+    shares that are drawn by Jeffreys' prior.
+    """
+    each = np.eye(kinds)[np.asarray(codes, np.intp)]
+    after = np.cumsum(each[::-1], axis=0)[::-1]
+    log = _of_counts(after) + _of_counts(after[0] - after)
+    return _likeliest(log, last - len(each) + 1)
+
+
+def _of_counts(counts: Floats) -> Floats:
+    """Return the logarithm of the probability of codes with these counts (n, k), up to a constant."""
+    found: Floats = gammaln(counts + 0.5).sum(axis=1) - gammaln(counts.sum(axis=1) + counts.shape[1] / 2)
+    return found
+
+
+def _likeliest(log: Floats, first: int) -> ChangePoint:
+    """Return the estimate by the logarithms of the likelihoods of a change at each step from `first` on."""
     likelihood = np.exp(log - log.max())
     order = np.argsort(-likelihood, kind="stable")
     mass = np.cumsum(likelihood[order])
     likely = order[: int((mass < MASS * mass[-1]).sum()) + 1]
-    lower, first = first + start + int(likely.min()), first + start
+    lower = first + int(likely.min())
     return ChangePoint(first + int(order[0]), lower, first + int(likely.max()), lower == first > 1)
 
 
@@ -640,10 +664,11 @@ class Trace(Saved):
         """Return the numbers of the latest steps, oldest first: as many as are remembered at most."""
         return self._numbers[max(0, self._end - min(size, self.memory)) : self._end]
 
-    def change(self, n: int, began: Sequence[int] = ()) -> ChangePoint:
-        """Return the estimate after step n, where bets began anew after each of the steps `began`."""
-        ratios = of_events if self.of_event else of_p_values
-        return change_point(ratios(self.latest(self.memory)), n, began)
+    def change(self, n: int, began: Sequence[int] = (), anew: int = 0) -> ChangePoint:
+        """Return the estimate after step n, of a change later than step `anew`; bets began anew after those `began`."""
+        ratios, latest = of_events if self.of_event else of_p_values, self.latest(min(self.memory, max(n - anew, 1)))
+        found = change_point(ratios(latest), n, began)
+        return replace(found, earlier=found.earlier and found.lower > anew + 1)
 
     def departure(self, size: int) -> float:
         """Return 2 S^2 / N: S is the sum of departures of N latest steps, or of p-values less 1/2.

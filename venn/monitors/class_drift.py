@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from venn.labels import Classes, label_space
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms, odds, shares
+from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_of_counts, odds, shares
 from venn.monitors.column_drift import has_distances
-from venn.monitors.drift import KEPT, ObjectRuler, none_or_two, ranking_pattern
+from venn.monitors.drift import ObjectRuler, none_or_two, ranking_pattern
 from venn.monitors.evidence import Exchangeability, against
 from venn.monitors.martingales import CellJumper, Martingale
 from venn.monitors.naming import MOST, Naming, Ties, rarity
 from venn.monitors.sources import Ranking
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
-from venn.parameters import Parameters, above_one, fraction, integer, optional
+from venn.monitors.watching import LASTED, Case, Watching
+from venn.parameters import Parameters, above_one, fraction, integer
 from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, component, held_codes, held_finite, held_int, held_like, held_twin, own, param, state
+from venn.saved import component, held_codes, held_finite, held_twin, own, param, state
 from venn.turns import TakesTurns
 
-LABELS, WITHIN = "labels", "objects within classes"
+PARTS = LABELS, WITHIN = "labels", "objects within classes"
 WORDS = {
     LABELS: "the ranks of labels by how often they come (p-values)",
     WITHIN: "the ranks of objects within their classes (p-values)",
@@ -95,27 +96,13 @@ def _held_codes(name: str, value: Any, classes: int) -> deque[int]:
     return deque(value, MEMORY)
 
 
-def _held_steps(name: str, value: Any) -> list[int]:
-    """Return the two steps of a state, or say what they must be."""
-    if type(value) is not list or len(value) != 2:
-        raise ValueError(f"{name} must be two steps, got {value!r}")
-    return [held_int(name, one) for one in value]
-
-
-def _held_changes(name: str, value: Any) -> list[ChangePoint | None]:
-    """Return the estimates of two changes of a state, or say what they must be."""
-    if type(value) is not list or len(value) != 2:
-        raise ValueError(f"{name} must be two changes or None, got {value!r}")
-    return [optional(name, one, held_like, ChangePoint(1, 1, 1)) for one in value]
-
-
 LABELS_OWN, WITHIN_OWN = own(lambda drift: _evidence(LABELS, drift)), own(lambda drift: _evidence(WITHIN, drift))
 CLASSES = own(lambda drift: len(drift.classes))
 SHAPE = own(lambda drift: (len(drift.classes),))
 
 
 @component
-class ClassDrift(TakesTurns, Saved):
+class ClassDrift(TakesTurns, Watching):
     """Watches examples, and says which kind of change it sees: of the shares of the classes, or of objects within them.
 
     It makes two p-values of each example. That of its *label*, `rarity`: small if few examples have the label. And that
@@ -188,6 +175,7 @@ class ClassDrift(TakesTurns, Saved):
 
     unnamed = 2
     sees = "examples"  # with labels: what `update` takes
+    about = OF_CLASSES
 
     classes: Sequence[Label] = param(_labels)
     ranking: Ranking = param(_exact, default=None)
@@ -197,19 +185,19 @@ class ClassDrift(TakesTurns, Saved):
     first: int = param(none_or_two, default=0, kw_only=True)
 
     p_values: tuple[float | None, float | None] = state(None, start=(None, None))
-    count: int = state(held_int, start=0)
     _counts: Integers = state(
         held_codes, SHAPE, 0, FAR, start=own(lambda drift: np.zeros(len(drift.classes), np.int64))
     )  # of each class
+    #: The same when it began anew.
+    _earlier: Integers = state(
+        held_codes, SHAPE, 0, FAR, start=own(lambda drift: np.zeros(len(drift.classes), np.int64))
+    )
     _rankings: tuple[Ranking, ...] = state(_held_rankings, own(_rankings), start=own(_rankings))
     _of_labels: Exchangeability = state(held_twin, start=LABELS_OWN)
     _within: Exchangeability = state(held_twin, start=WITHIN_OWN)
     _naming: Naming = state(held_twin, start=own(lambda drift: Naming(len(drift.classes), drift.share)))
     _ruler: ObjectRuler = state(held_twin, start=own(lambda drift: ObjectRuler(drift.first)))
     _latest: deque[int] = state(_held_codes, CLASSES, start=own(lambda _: deque(maxlen=MEMORY)))  # codes
-    _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
-    _last: list[int] = state(_held_steps, start=own(lambda _: [0, 0]))  # the latest alarm of the labels, and within
-    _changes: list[ChangePoint | None] = state(_held_changes, start=own(lambda _: [None, None]))
     #: Shares of the classes before the change of the labels.
     _before: Floats = state(held_finite, SHAPE, start=own(lambda drift: np.zeros(len(drift.classes))))
 
@@ -227,11 +215,6 @@ class ClassDrift(TakesTurns, Saved):
     def n(self) -> int:
         """Number of examples."""
         return int(self._counts.sum())
-
-    @property
-    def alarms(self) -> tuple[Alarm, ...]:
-        """The latest 100 alarms, oldest first."""
-        return tuple(self._alarms)
 
     def check(self, x: Any) -> None:
         """Raise what `update(x, y)` would raise for a bad object, and take no notice of it."""
@@ -261,9 +244,11 @@ class ClassDrift(TakesTurns, Saved):
         if self._naming.last and self.n - self._naming.last >= MEMORY:
             self._naming.begin_anew()
             self._rankings = _rankings(self)
+        if self.cases:
+            self._look()
         self._counts[code] += 1
         self._latest.append(code)
-        first = rarity(self._counts, code, of_label)
+        first = rarity(self._counts - self._earlier, code, of_label)
         placed = self._ruler.take(x) if has_distances(x) else None
         second = None if placed is None else self._rankings[code].rank(placed, of_object)
         self.p_values = first, second
@@ -273,15 +258,30 @@ class ClassDrift(TakesTurns, Saved):
             ps = np.full(len(self.classes), np.nan)
             ps[code] = second
             rung += [self._named(place) for place in self._naming.update(ps, self.n)]
-        self._alarms.extend(rung)
-        self.count += len(rung)
-        return tuple(rung)
+        return self._took(rung)
+
+    def _look(self) -> None:
+        """Begin anew where a new state has lasted, so that a later change shows; let changes end that ring no more."""
+        lasting = [one for one in map(self.lasting, PARTS) if one is not None and one.last > one.anew]
+        if any(self.n - max(one.first, one.anew) >= LASTED for one in lasting):
+            self.begin_anew()
+        self.pass_by()
+
+    def begin_anew(self) -> None:
+        """Compare examples with those from now on alone, and bet anew: the level is then that of a new stream."""
+        self._rankings, self._ruler, self._earlier = _rankings(self), ObjectRuler(self.first), self._counts.copy()
+        self._naming.begin_anew()
+        for one in (self._of_labels, self._within):
+            one.begin_anew()
+        for found in map(self.lasting, PARTS):
+            if found is not None:
+                self._put(replace(found, anew=self.n))
 
     def _bet(self, place: int, evidence: Exchangeability, p: float) -> list[Alarm]:
         """Bet on a p-value, and take note of what rings."""
         rung = [self._in_words(one) for one in evidence.update({evidence.name: p}, 0.0)]  # type: ignore[arg-type]
         if rung:
-            self._note(place, evidence)
+            self._rang(place, evidence, rung[0])
         return rung
 
     def _in_words(self, alarm: Alarm) -> Alarm:
@@ -298,38 +298,42 @@ class ClassDrift(TakesTurns, Saved):
         )
         return replace(alarm, step=self.n, sentence=sentence)
 
-    def _note(self, place: int, evidence: Exchangeability) -> None:
-        """Take note of an alarm, and of when its change began, if none was lasting."""
-        if not self._lasting(place):
+    def _rang(self, place: int, evidence: Exchangeability, alarm: Alarm) -> None:
+        """Take note of an alarm: of a later change, if the new state had lasted before."""
+        n, part, lasting = self.n, PARTS[place], self.lasting(PARTS[place])
+        another = lasting is not None and 0 < lasting.anew <= n - LASTED and lasting.last <= lasting.anew
+        late = n - evidence.n  # it does not count examples without a p-value
+        change = lasting.change if lasting is not None and not another else None
+        if change is None:
             if place == 1:  # classes named in an earlier change are no part of this one
                 self._naming.before[:] = 0
-            change, late = evidence.change(), self.n - evidence.n  # it does not count examples without a p-value
-            self._changes[place] = replace(
-                change, step=change.step + late, lower=change.lower + late, upper=change.upper + late
-            )
-            if place == 0:
+                found = evidence.change((), evidence.n - evidence.ville.bets.n)
+                change = replace(found, step=found.step + late, lower=found.lower + late, upper=found.upper + late)
+            else:  # by the labels themselves, which say more of the date than their ranks
+                change = change_of_counts(self._since(int(self._earlier.sum()) + 1), len(self.classes), n)
                 after = np.bincount(self._since(change.step), minlength=len(self.classes))
-                self._before = (self._counts - after) / max(int((self._counts - after).sum()), 1)
-        self._last[place] = self.n
+                before = np.maximum(self._counts - self._earlier - after, 0)
+                self._before = before / max(int(before.sum()), 1)
+        kind, detector = self._told(place, change), against(alarm.detector, alarm.about)
+        names = tuple(str(self.classes[one]) for one in self._naming.known) if place == 1 else ()
+        self._note(Case(n, n, change, OF_CLASSES, detector, kind, part=part, kind=kind, classes=names), another)
 
     def _named(self, place: int) -> Alarm:
-        self._note(1, self._within)
         log = float(self._naming.logs[place])
         sentence = (
             f"At step {self.n} the odds are {odds(log)} that objects of class {self.classes[place]!r} look different, "
             "or its label means something else. Theorem: the chance that a class is ever named whose objects come in "
             f"random order is at most {self.share:g}."
         )
-        return Alarm(self.n, NAMED, log, sentence, WITHIN)
-
-    def _lasting(self, place: int) -> bool:
-        """Whether an alarm of the labels, or within classes, has rung among the latest examples."""
-        return bool(self._last[place]) and self.n - self._last[place] < MEMORY
+        alarm = Alarm(self.n, NAMED, log, sentence, WITHIN)
+        self._rang(1, self._within, alarm)
+        return alarm
 
     @property
     def _lately(self) -> dict[int, ChangePoint]:
-        """The changes of the labels, 0, and within classes, 1, that have rung among the latest examples."""
-        return {place: one for place, one in enumerate(self._changes) if one is not None and self._lasting(place)}
+        """The changes of the labels, 0, and within classes, 1, that last."""
+        found = {place: self.lasting(part) for place, part in enumerate(PARTS)}
+        return {place: one.change for place, one in found.items() if one is not None}
 
     def _since(self, step: int) -> list[int]:
         """Return the codes of the labels from a step on, as many as are remembered."""
@@ -346,7 +350,10 @@ class ClassDrift(TakesTurns, Saved):
         """Return what has changed, of the labels or within classes, in words."""
         if place == 0:
             return f"the classes come in other shares{self._moved(change.step)}"
-        named = [repr(self.classes[one]) for one in self._naming.known[:SHOWN]]
+        known, lasting = [self.classes[one] for one in self._naming.known], self.lasting(WITHIN)
+        if not known and lasting is not None:  # bets have begun anew since: what was named stays so
+            known = [one for one in self.classes if str(one) in lasting.classes]
+        named = [repr(one) for one in known[:SHOWN]]
         all_ = ", ".join([*named[:-2], " and ".join(named[-2:])])
         which = f"class{'es' * (len(named) > 1)} {all_}" if named else "some class"
         return f"objects of {which} look different, or their labels mean something else"
@@ -371,36 +378,33 @@ class ClassDrift(TakesTurns, Saved):
 
         Examples
         --------
-        >>> print(ClassDrift(["no", "yes"]).verdict())
+        >>> print(ClassDrift(["no", "yes"]).verdict().details)
         as claimed: labels, and objects within classes, come as if in random order
         """
         kinds = self.kinds
         if not kinds:
-            again = f" again, no alarm since {self._alarms[-1].step}" if self._alarms else ""
+            again = f" again, no alarm since {max(one.last for one in self.cases)}" if self.cases else ""
             return Verdict(
                 CLAIMED, None, None, OF_CLASSES, "",
                 f"{CLAIMED}{again}: labels, and objects within classes, come as if in random order",
             )  # fmt: skip
         first = min(self._lately.values(), key=lambda one: one.step)
-        last = self._alarms[-1]
-        said = f"since {first} {' and '.join(kinds)}; last alarm at {last.step}"
+        last = max((one for one in self.cases if not one.ended), key=lambda one: one.last)
+        said = f"since {first} {' and '.join(kinds)}; last alarm at {last.last}"
         return Verdict(
-            DOUBTFUL, first.step, first, OF_CLASSES, against(last.detector, last.about),
+            DOUBTFUL, first.step, first, OF_CLASSES, last.detector,
             f"{DOUBTFUL}: {said}", reason=" and ".join(kinds), kind=" and ".join(kinds),
         )  # fmt: skip
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything to show now, as plain data, as of a `Monitor`: step, verdict, evidence and alarms."""
-        return {
-            "step": self.n,
-            "verdict": self.verdict().plain(),
-            "evidence": [one for evidence in (self._of_labels, self._within) for one in evidence.snapshot()],
-            "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
-            "kinds": [
-                {"words": self._told(place, one), "since": str(one), "bars": [] if place else self._bars(one)}
-                for place, one in self._lately.items()
-            ],
-        }  # fmt: skip
+        found = super().snapshot()
+        found["evidence"] = [one for evidence in (self._of_labels, self._within) for one in evidence.snapshot()]
+        found["kinds"] = [
+            {"words": self._told(place, one), "since": str(one), "bars": [] if place else self._bars(one)}
+            for place, one in self._lately.items()
+        ]
+        return found
 
     def _bars(self, change: ChangePoint) -> list[dict[str, Any]]:
         """Return the shares of the classes before and after a change, as plain data."""

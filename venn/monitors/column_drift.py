@@ -13,7 +13,16 @@ import numpy as np
 from venn._compiled.martingales import rank_columns
 from venn.machines.machine import check_index, check_row, clean_object, grown, names_in
 from venn.machines.tables import as_mapping
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_point, odds, of_p_values, shares
+from venn.monitors.alarms import (
+    MEMORY,
+    Alarm,
+    ChangePoint,
+    change_of_counts,
+    change_point,
+    odds,
+    of_p_values,
+    shares,
+)
 from venn.monitors.naming import MOST, Naming, rarity
 from venn.parameters import array_of, flag, fraction, integer, optional, several_names
 from venn.prediction import Floats
@@ -27,6 +36,8 @@ BARS = 12  # of a picture of numbers
 VALUES = 6  # of a picture of texts
 TOLD = 5  # columns in a sentence
 USUAL, SELDOM = 0.5, 0.25  # a value that more than half have now, and fewer than a quarter had
+LATELY = 10  # values: of so many the one that more than half have now tells when a sensor stood still
+FEW, UNIT, ALIKE = 12, 1.5, 0.25  # values that tell of a unit; least factor; of the spread, what quantiles may be off
 NOTABLE = 0.1  # share of gaps above that before
 MOVED = 0.25  # of the distance of the quartiles: from there on the middle has moved
 
@@ -262,8 +273,7 @@ class ColumnDrift(Saved):
         if naming is None:  # too many columns
             return ()
         if naming.last and n - naming.last >= MEMORY:
-            naming.begin_anew()
-            self._empty()
+            self.begin_anew()
         elif self._held == self.size:
             self._empty()
         self._write(values, numbers)
@@ -292,6 +302,12 @@ class ColumnDrift(Saved):
         self._naming = Naming(width, self.level) if width <= MOST else None
         self._rows = self._earlier = np.empty((0, width))
         self.derive()
+
+    def begin_anew(self) -> None:
+        """Compare with the objects from now on alone; columns may be named again, with less of the level."""
+        if self._naming is not None:
+            self._naming.begin_anew()
+            self._empty()
 
     def _empty(self) -> None:
         """Begin the bag anew; the latest objects stay known, for pictures."""
@@ -329,6 +345,9 @@ class ColumnDrift(Saved):
             else:
                 ps[i - first] = ((upto > upto[-1]).sum() + tau * (upto == upto[-1]).sum()) / len(upto)
         change = change_point(of_p_values(ps), self.n)
+        latest, often = ordered[first:], Counter(ordered[-LATELY:].tolist()).most_common(1)[0]
+        if often[1] > USUAL * LATELY and (latest == often[0]).mean() < SELDOM:  # a value that came back and stays
+            change = change_of_counts(latest == often[0], 2, self.n)
         assert self._naming is not None
         return NamedColumn(place, self.n, change, float(self._naming.logs[place]), self._window(place, change.step)[0])
 
@@ -423,8 +442,25 @@ def difference(before: Floats, after: Floats, texts: Sequence[str] | None) -> st
         now, then = shares(counts[best] / len(new), counts[best] / len(new) - moved[best])
         return f"{values[best]:.4g} in {now}, {then} before"
     if abs(now_middle - middle) > MOVED * (high - low):
-        return f"middle {middle:.4g} to {now_middle:.4g}"
+        return f"middle {middle:.4g} to {now_middle:.4g}{', another unit?' if rescaled(old, new) else ''}"
     return f"middle half {low:.4g} to {high:.4g}, now {below:.4g} to {above:.4g}"
+
+
+def rescaled(old: Floats, new: Floats) -> bool:
+    """Whether new values look like old ones in another unit: their quantiles are those on another scale.
+
+    Examples
+    --------
+    >>> celsius = np.linspace(-5.0, 25.0, 50) ** 2
+    >>> rescaled(celsius, 32 + 1.8 * celsius), rescaled(celsius, celsius + 300), rescaled(celsius, np.full(50, 3.0))
+    (True, False, False)
+    """
+    one, other = (np.quantile(values, (0.1, 0.25, 0.5, 0.75, 0.9)) for values in (old, new))
+    if len(new) < FEW or not one[-1] > one[0]:
+        return False
+    factor = (other[-1] - other[0]) / (one[-1] - one[0])
+    apart = np.abs(other - other[2] - factor * (one - one[2])).max()
+    return bool((factor >= UNIT or 0 < factor <= 1 / UNIT) and apart <= ALIKE * (other[-1] - other[0]))
 
 
 def bars(before: Floats, after: Floats, texts: Sequence[str] | None) -> list[dict[str, Any]]:

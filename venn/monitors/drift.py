@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from venn.machines.scale import ColumnScale, fixed_by, held_scale
 from venn.machines.tables import one_row
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, ShiryaevRoberts, Trace, Ville, held_alarms, odds
-from venn.monitors.column_drift import DETECTOR, ColumnDrift, bare, given_names, has_distances
+from venn.monitors.alarms import MEMORY, Alarm, ShiryaevRoberts, Trace, Ville, odds
+from venn.monitors.column_drift import DETECTOR, ColumnDrift, NamedColumn, bare, given_names, has_distances
 from venn.monitors.evidence import against
 from venn.monitors.sources import AmongAll, Ranking, held_objects, measured
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_OBJECTS, Verdict
+from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_float, held_int, held_like, held_text, held_twin, own, param, state
+from venn.saved import Saved, component, held_float, held_int, held_like, held_twin, own, param, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns
 
-KEPT = 100  # alarms
 FARTHEST = 1e6  # deviations, of a scaled column
 ABOUT = OF_OBJECTS
 WORDS = "the ranks of objects among those before (p-values)"
@@ -100,7 +99,7 @@ def _column_drift(drift: Drift) -> ColumnDrift | None:
 
 
 @component
-class Drift(TakesTurns, Saved):
+class Drift(TakesTurns, Watching):
     """Watches objects alone, and rings when they change: at the question, before any label comes.
 
     It sees what changes in the distribution of x, whether or not predictions suffer; not what changes in the labels of
@@ -163,6 +162,7 @@ class Drift(TakesTurns, Saved):
 
     unnamed = 0
     sees = "objects"  # what `update` takes
+    about = ABOUT
 
     ranking: Ranking = param(ranking_pattern, default=None)
     level: float = param(fraction, default=0.01, kw_only=True)
@@ -179,11 +179,8 @@ class Drift(TakesTurns, Saved):
         held_like, start=own(lambda drift: ShiryaevRoberts(drift.ranking.martingale, drift.run_length))
     )
     p_value: float | None = state(optional, held_float, start=None)
-    count: int = state(held_int, start=0)
-    _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
     _trace: Trace = state(held_like, start=own(lambda drift: Trace(False, MEMORY)))
-    _change: ChangePoint | None = state(optional, held_like, ChangePoint(1, 1, 1), start=None)  # the latest
-    _reason: str = state(held_text, start="")  # what its first alarm rested on, in numbers
+    _seen: int = state(held_int, start=0)
     _ruler: ObjectRuler = state(held_twin, start=own(lambda drift: ObjectRuler(drift.first)))
     _column_drift: ColumnDrift | None = state(held_twin, start=own(_column_drift))
 
@@ -199,12 +196,7 @@ class Drift(TakesTurns, Saved):
     @property
     def n(self) -> int:
         """Number of objects."""
-        return self._ranks.n + self._ruler.taken if self._column_drift is None else self._column_drift.n
-
-    @property
-    def alarms(self) -> tuple[Alarm, ...]:
-        """The latest 100 alarms, oldest first."""
-        return tuple(self._alarms)
+        return self._seen
 
     def check(self, x: Any) -> None:
         """Raise what `update(x)` would raise for a bad object, and take no notice of it."""
@@ -237,34 +229,60 @@ class Drift(TakesTurns, Saved):
         x = bare(x, None if isinstance(self.columns, bool) else self.columns)
         if self._column_drift is not None:
             self.check(x)
+        if self.cases:
+            self._look()
+        if self._column_drift is not None:
             named, whole = self._column_drift.update(x), has_distances(x)
         placed = self._ruler.take(x) if whole else None
         p = None
         if placed is not None:
             p = self.p_value = self._ranks.rank(placed, self._smoothing.at(n))
+        self._seen = n + 1
         if p is not None:
             self._trace.add(p)
             each = (self._ville.update(p), self._repeated.update(p))
             named += tuple(self._told(alarm) for alarm in each if alarm is not None)
-        return self._ring(tuple(replace(alarm, about=ABOUT) for alarm in named)) if named else ()
+        return self._rang(tuple(replace(alarm, about=ABOUT) for alarm in named)) if named else ()
 
-    def _ring(self, rung: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
-        """Take note of the alarms about the latest object."""
-        if not self._lasting(rung[0].step):
-            found = []
-            if self._column_drift is not None:  # those of an earlier change are no part of this one
-                found = self._column_drift.found = [one for one in self._column_drift.found if one.step == self.n]
-            self._change = found[-1].change if rung[0].detector == DETECTOR else self._trace.change(self.n)
-            ranked = bool(self._trace.latest(1).size)
-            shown = self._trace.told(self.n - self._change.step + 1, WORDS) if ranked else None
-            self._reason = shown or f"the odds are {odds(rung[0].log_evidence)}"
-        self._alarms.extend(rung)
-        self.count += len(rung)
-        return rung
+    def _look(self) -> None:
+        """Begin anew where a new state has lasted, so that a later change shows; a change ends that rings no more."""
+        lasting = self.lasting()
+        if lasting is not None and self.n - max(lasting.first, lasting.anew) >= LASTED and lasting.last > lasting.anew:
+            self.begin_anew()
+        self.pass_by()
 
-    def _lasting(self, n: int) -> bool:
-        """Whether an alarm has rung among the latest objects, of n."""
-        return bool(self._alarms) and n - self._alarms[-1].step < MEMORY
+    def begin_anew(self) -> None:
+        """Compare objects with those from now on alone, and bet anew: the level is then that of a new stream."""
+        self._ranks, self._ruler = self.ranking.fresh(), ObjectRuler(self.first)
+        for one in (self._ville, self._repeated):
+            one.begin_anew()
+        if self._column_drift is not None:
+            self._column_drift.begin_anew()
+        if (lasting := self.lasting()) is not None:
+            self._put(replace(lasting, anew=self.n))
+
+    def _rang(self, rung: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
+        """Take note of the alarms about the latest object: of a later change, if the new state had lasted before."""
+        lasting, n = self.lasting(), self.n
+        another = lasting is not None and 0 < lasting.anew <= n - LASTED and lasting.last <= lasting.anew
+        columns: list[NamedColumn] = [] if self._column_drift is None else self._column_drift.found
+        if (lasting is None or another) and self._column_drift is not None:  # an earlier change's are no part of it
+            columns = self._column_drift.found = [one for one in self._column_drift.found if one.step == n]
+        named = rung[0].detector == DETECTOR and columns
+        change = columns[-1].change if named else self._trace.change(n, (), n - self._ville.bets.n)
+        ranked = bool(self._trace.latest(1).size)
+        shown = self._trace.told(n - change.step + 1, WORDS) if ranked else None
+        reason, words = shown or f"the odds are {odds(rung[0].log_evidence)}", self._words
+        names = () if self._column_drift is None else tuple(self._column_drift.name(one.place) for one in columns)
+        detector = against(rung[0].detector, ABOUT)
+        found = Case(n, n, change, ABOUT, detector, reason, kind=words, columns=names, alarms=len(rung))
+        self._note(found, another)
+        return self._took(rung)
+
+    @property
+    def _words(self) -> str:
+        """The columns that are named, in words."""
+        return "" if self._column_drift is None else self._column_drift.words
 
     def verdict(self) -> Verdict:
         """Return "doubtful" if an alarm has rung among the latest 1000 objects, or else "as claimed".
@@ -274,22 +292,22 @@ class Drift(TakesTurns, Saved):
 
         Examples
         --------
-        >>> print(Drift().verdict())
+        >>> print(Drift().verdict().details)
         as claimed: objects come as if in random order
         """
-        if self._change is None or not self._lasting(self.n):
-            again = f" again, no alarm since question {self._alarms[-1].step}" if self._alarms else ""
+        lasting, before = self.lasting(), self.case()
+        if lasting is None:
+            again = "" if before is None else f" again, no alarm since question {before.last}"
             return Verdict(CLAIMED, None, None, ABOUT, "", f"{CLAIMED}{again}: objects come as if in random order")
-        last, words = self._alarms[-1], "" if self._column_drift is None else self._column_drift.words
-        since = str(self._change).replace("about", "about question")
-        sentence = (
+        change, words = lasting.change, self._words or lasting.kind
+        since = str(change).replace("about", "about question")
+        details = (
             f"{DOUBTFUL}: since {since} objects are not like those before{f': {words}' if words else ''}; "
-            f"whether what is claimed still holds, only labels can show; {self._reason}; "
-            f"last alarm at question {last.step}"
+            f"whether what is claimed still holds, only labels can show; {lasting.reason}; "
+            f"last alarm at question {lasting.last}"
         )
-        detector = against(last.detector, ABOUT)
         return Verdict(
-            DOUBTFUL, self._change.step, self._change, ABOUT, detector, sentence, reason=self._reason, kind=words
+            DOUBTFUL, change.step, change, ABOUT, lasting.detector, details, reason=lasting.reason, kind=words
         )
 
     def _told(self, alarm: Alarm) -> Alarm:
@@ -303,15 +321,10 @@ class Drift(TakesTurns, Saved):
         )
         return replace(alarm, step=self.n, sentence=sentence, about=ABOUT)
 
-    def _pictures(self) -> list[dict[str, Any]]:
-        """Return what to show of each column that is named; none once the change does not last."""
-        return self._column_drift.pictures() if self._column_drift is not None and self._lasting(self.n) else []
-
     def snapshot(self) -> dict[str, Any]:
-        """Return everything to show now, as plain data, as of a `Monitor`: step, verdict, evidence and alarms."""
-        return {
-            "step": self.n,
-            "verdict": self.verdict().plain(),
-            "evidence": [one.shown(ABOUT, self.p_value) for one in (self._ville, self._repeated)],
-            "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
-        } | ({} if self._column_drift is None else {"columns": self._pictures()})  # fmt: skip
+        """Return everything to show now, as plain data, as of a `Monitor`; columns only while their change lasts."""
+        found = super().snapshot()
+        found["evidence"] = [one.shown(ABOUT, self.p_value) for one in (self._ville, self._repeated)]
+        if self._column_drift is not None:
+            found["columns"] = self._column_drift.pictures() if self.lasting() is not None else []
+        return found

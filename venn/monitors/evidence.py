@@ -73,9 +73,9 @@ class Evidence(Saved, ABC):
         `again`: after an alarm only those count that start anew; others may still hold what they won.
         """
 
-    def change(self, began: Sequence[int] = ()) -> ChangePoint:
-        """Return when a change began, if there was one; bets have begun anew after each of the steps `began`."""
-        return self.trace.change(self.n, began)
+    def change(self, began: Sequence[int] = (), anew: int = 0) -> ChangePoint:
+        """Return when a change began, if there was one, later than step `anew`; bets began anew after those `began`."""
+        return self.trace.change(self.n, began, anew)
 
     def departure(self, size: int) -> float:
         """Return ln(2 / chance), where chance bounds the probability that so many latest steps depart as much."""

@@ -561,12 +561,13 @@ class FloorWatch(Saved):
             lasts = self._lasts(self.n)
             since = self.change.step if lasts and self.change is not None and self.counted == "step" else None
             detector = against("Ville or ShiryaevRoberts" if lasts else "StitchedBound", self.about)
-            told = self.sentence if alone else f"{self.sentence}; {found.sentence}"
-            return Verdict(BELOW, since, self.change, LOSSES, detector, told, reason=self.sentence)
+            told = self.sentence if alone else f"{self.sentence}; {found.details}"
+            return Verdict(BELOW, since, self.change, LOSSES, detector, told, reason=self.sentence, lately=found.lately)
         if not alone:
-            return replace(found, sentence=f"{found.sentence}; {self.sentence}" if self.n else found.sentence)
+            return replace(found, details=f"{found.details}; {self.sentence}" if self.n else found.details)
         kept = EARLY if found.state == EARLY else CLAIMED
-        return Verdict(kept, None, None, LOSSES, "", f"{kept}: {self.sentence}" if self.n else found.sentence)
+        details = f"{kept}: {self.sentence}" if self.n else found.details
+        return Verdict(kept, None, None, LOSSES, "", details, lately=found.lately)
 
     def _told(self, detector: str, log_evidence: float) -> Alarm:
         """Return an alarm."""

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from venn._compiled.outcomes import WIDTH
 from venn.labels import Classes, LabelSpace, label_space
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms
+from venn.monitors.alarms import MEMORY, Alarm, ChangePoint
 from venn.monitors.bounds import StitchedBound
 from venn.monitors.curves import Outcomes, outcome
-from venn.monitors.evidence import AllEvidence, Evidence, Exchangeability, PointForecasts
-from venn.monitors.floor import Floor, FloorWatch, floor_of
+from venn.monitors.evidence import AllEvidence, Evidence, Exchangeability, PointForecasts, against
+from venn.monitors.floor import LOSSES, Floor, FloorWatch, floor_of
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.martingales import CompositeJumper, Martingale, pattern
 from venn.monitors.sources import OneClass, Source, level_shares, usual_sources
 from venn.monitors.sums import CalibrationBins, Means
 from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
+from venn.monitors.watching import AGAIN, ANSWERS, FLOOR, LASTED, QUESTIONS, Case, Watching
 from venn.parameters import above_one, ascending, fraction, integer, one_of, optional, with_methods
 from venn.prediction import Floats, Label, Prediction
-from venn.saved import Saved, component, held_int, held_like, held_text, held_twin, own, param, state
+from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns
 
-KEPT = 100  # alarms
 WINDOW = 1000  # latest steps of which a verdict speaks, where nobody says otherwise
+OFTEN = 10  # steps between two looks whether a change has ended
 
 
 def _labels(name: str, value: Any) -> Any:
@@ -91,11 +92,11 @@ def _held_floor(name: str, value: Any, wanted: FloorWatch | None) -> FloorWatch 
 
 
 SPACE = own(lambda monitor: label_space(monitor.classes))
-FLOOR = own(lambda one: None if one.floor is None else FloorWatch(one.floor, min(one.window, MEMORY)))
+OWN_FLOOR = own(lambda one: None if one.floor is None else FloorWatch(one.floor, min(one.window, MEMORY)))
 
 
 @component
-class Monitor(TakesTurns, Saved):
+class Monitor(TakesTurns, Watching):
     """Watches one predictor: curves, calibration, evidence against its claims, alarms.
 
     Its bets follow from the guarantee of the predictions. For "predicted label" and "realised row" (Venn predictors)
@@ -199,22 +200,20 @@ class Monitor(TakesTurns, Saved):
     _predictions: str | None = state(optional, _held_kind, start=None)  # the name of their kind
     _guaranteed: str | None = state(optional, held_text, start=None)
     _means: Means = state(held_twin, start=own(_new_means))
-    count: int = state(held_int, start=0)
-    _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
     _truths: deque[int] | None = state(_held_truths, own(_no_truths), SPACE, start=own(_no_truths))  # codes
     _evidence: tuple[Evidence, ...] = state(_held_evidence, SPACE, start=())
     #: Of the mean conditional accuracy.
     _accuracy: StitchedBound = state(held_like, start=own(lambda _: StitchedBound(0.05, empirical=True)))
     _calibration: CalibrationBins = state(held_like, start=own(lambda _: CalibrationBins()))
-    _judge: Judge = state(held_like, start=own(lambda monitor: Judge(monitor.level, monitor.window)))
     #: Steps after which bets have begun or will begin anew, see `begin_anew`.
     _begins: tuple[int, ...] = state(ascending, start=own(lambda one: one.restarts))
     _anew: int = state(held_int, start=0)  # the step after which everything began anew
-    floor_watch: FloorWatch | None = state(_held_floor, FLOOR, start=FLOOR)
+    floor_watch: FloorWatch | None = state(_held_floor, OWN_FLOOR, start=OWN_FLOOR)
 
     def derive(self) -> None:
         """Make what scores predictions."""
         self.space = label_space(self.classes)
+        self._judge = Judge(self.level, self.window)
         self._smoothing = Smoothing(self.seed)
         self._scorer = Scorer("the predictor", self.space)
         self._last: tuple[Prediction, Label, Outcomes] | None = None  # whose scores are held now
@@ -253,15 +252,14 @@ class Monitor(TakesTurns, Saved):
         """Kind of the predictions; before the first one, that of forecasts."""
         return self._scorer.kind or FORECAST
 
-    @property
-    def alarms(self) -> tuple[Alarm, ...]:
-        """The latest alarms, oldest first."""
-        return tuple(self._alarms)
+    def counts(self, part: str = "") -> str:
+        """Return what steps count: answers; of a floor, where labels come by lot, questions."""
+        return QUESTIONS if part == FLOOR and self.floor_watch and self.floor_watch.floor.chance < 1 else ANSWERS
 
     @property
     def ringing(self) -> ChangePoint | None:
         """If an alarm rang at the latest step: when the change began that it belongs to, an estimate."""
-        case = self._judge.case
+        case = self.case()
         return case.change if case is not None and case.last == self.n else None
 
     # ------------------------------------------------------------------ updating
@@ -458,13 +456,40 @@ class Monitor(TakesTurns, Saved):
         if self._truths is not None:
             self._truths.append(step.truth)
         if witness is not None:
-            self._judge.ring(self._shown(kind), rung[0], witness)
-        return self._rang((*rung, *low))
+            self._rang(self._shown(kind), rung, witness)
+        if self.cases:
+            self.pass_by()
+        return self._took((*rung, *self._sunk(low)))
 
-    def _rang(self, rung: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
-        self._alarms.extend(rung)
-        self.count += len(rung)
+    def _rang(self, latest: Latest, rung: Sequence[Alarm], witness: Evidence) -> None:
+        """Take note of alarms: they go on with the change that lasts, unless they can only be about a later one.
+
+        That is so if the predictor has begun anew since, or if after a calm the estimate lies behind all that rang.
+        """
+        before, n = self.lasting(), latest.n
+        anew = 0 if before is None else before.anew
+        found = Case(**self._judge.rang(latest, rung[0], witness, max(anew, self._anew)), alarms=len(rung))
+        later = before is not None and n - before.last >= LASTED and found.change.lower > before.last
+        self._note(found, bool(anew) or later)
+
+    def _sunk(self, rung: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
+        """Take note of alarms about the floor; return them."""
+        watch, before = self.floor_watch, self.lasting(FLOOR)
+        if rung and watch is not None and watch.change is not None:
+            detector, n = against(rung[0].detector, watch.about), watch.n
+            found = Case(n, n, watch.change, LOSSES, detector, watch.sentence, part=FLOOR, alarms=len(rung))
+            self._note(found, before is not None and before.change != watch.change)
         return rung
+
+    def pass_by(self) -> None:
+        """Let a change end: when nothing has rung for the window, and the latest steps keep what is claimed."""
+        found, sunk, watch = self.lasting(), self.lasting(FLOOR), self.floor_watch
+        late = -1 if found is None else self.n - found.last - self.window
+        due = late >= 0 and not late % OFTEN
+        if found is not None and due and self._judge.departs(self._shown(self._kind)) is None:
+            self._put(replace(found, ended=self.n, how=AGAIN))
+        if sunk is not None and watch is not None and watch.n - sunk.last >= watch.memory and not watch.below:
+            self._put(replace(sunk, ended=watch.n, how=AGAIN))
 
     def by_lot(self, chance: float) -> None:
         """Let the floor, if there is one, get its losses by `settle`: labels are asked for with this least chance.
@@ -490,7 +515,7 @@ class Monitor(TakesTurns, Saved):
 
     def settle(self, loss: float | None, guess: float, chance: float) -> tuple[Alarm, ...]:
         """Give the floor the loss of a question, None if its label was not asked for; return the alarms that ring."""
-        return () if self.floor_watch is None else self._rang(self.floor_watch.update(loss, guess, chance))
+        return () if self.floor_watch is None else self._took(self._sunk(self.floor_watch.update(loss, guess, chance)))
 
     def begin_anew(self, restarts: Sequence[int] = ()) -> None:
         """Begin all bets anew before the next step: the predictor has forgotten what it learned, as after a change.
@@ -512,6 +537,8 @@ class Monitor(TakesTurns, Saved):
             return
         self._together.begin_anew()
         self._anew = self.n
+        if (found := self.lasting()) is not None:
+            self._put(replace(found, anew=self.n))
         past = [step for step in self._begins if step < self.n]
         self._begins = (*past, self.n, *(self.n + step for step in further))
 
@@ -573,17 +600,19 @@ class Monitor(TakesTurns, Saved):
         ...     alarms = monitor.update(Forecast(np.array([0.2, 0.8]), ["no", "yes"]), y)
         ...     if step in (49, 899):
         ...         print(monitor.verdict())
-        too early to say: 50 of 265 examples; nothing is guaranteed, it says .80 and is right in .76 of all 50
-        as claimed: nothing is guaranteed, it says .80 and is right in .78 of all 900
+        Wait: 50 of 265 examples.
+        Go on: right in .78 of the last 900, claimed .80.
         >>> print(monitor.verdict())
+        Do not rely on it since step 901: right in .25 of the last 600, claimed .80. Labels exchanged?
+        >>> print(monitor.verdict().details)
         changed since about 901 ...
         """
         kind, of_given = self._scorer.kind, self._means_of(given)
         if kind is None:
             return self._judge.nothing()
-        found = self._judge.judge(self._shown(kind), of_given)
+        found = self._judge.judge(self._shown(kind), self.case(), of_given)
         if self._anew:
-            found = replace(found, sentence=f"{found.sentence}; began anew after {self._anew}", anew=self._anew)
+            found = replace(found, details=f"{found.details}; began anew after {self._anew}", anew=self._anew)
         return found if self.floor_watch is None else self.floor_watch.judged(found, self.sources == ())
 
     def _shown(self, kind: Kind) -> Latest:
@@ -634,14 +663,12 @@ class Monitor(TakesTurns, Saved):
             ``count`` and the ``last`` ones.
         """
         verdict = self.verdict(given)
-        shown: dict[str, Any] = {
-            "step": self.n,
+        shown = super().snapshot() | {
             "verdict": verdict.plain(),
             "predictions": self._predictions,
             "guaranteed": self._guaranteed,
             **self.figures(),
             "recent": {"size": 0},
-            "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
         }
         if self.floor_watch is not None:
             shown["floor"] = self.floor_watch.snapshot()

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from venn.labels import LabelSpace
+from venn.machines.scale import FIRST
 from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import ABOUT, Drift
 from venn.monitors.monitor import Monitor
+from venn.monitors.naming import MOST
+from venn.monitors.sources import AmongAll
 from venn.monitors.verdict import OF_CLASSES
 from venn.parameters import above_one, by_name, fraction, integer, several_names
 from venn.prediction import Label
@@ -90,7 +93,7 @@ def together(
 
     >>> from venn.monitors.verdict import worst
     >>> print(worst({name: monitor.verdict() for name, monitor in monitors.items()}))
-    abers: too early to say: no example of 300
+    abers: Wait: no example of 300.
     """
     each = several_names("names", names)
     if not isinstance(objects, Drift | None):
@@ -113,6 +116,29 @@ def together(
         part = {"level": share / len(others), "run_length": apart * len(others)}
         found[name] = type(one).made_of(one.parameters | part)
     return found
+
+
+BAG = 5000  # objects that new ones are compared with: time and memory of a step do not grow
+
+
+def watchers(classes: Sequence[Label], columns: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return patterns of what watches objects, their columns, and examples of 2 to 100 classes, as `together` takes it.
+
+    Columns go by their names where there are at most 100 different ones.
+    """
+    named = columns is None or not 0 < len(columns) <= MOST or len({*columns}) < len(columns)
+    ranking, few = AmongAll(size=BAG), 2 <= len(classes) <= MOST
+    objects = Drift(ranking, first=FIRST, columns=True if named else tuple(columns or ()))
+    return {"objects": objects, "examples": ClassDrift(classes, ranking, first=FIRST) if few else None}
+
+
+def beside(panel: Any) -> dict[str, Any]:
+    """Return what watches the objects and classes of a model that watches itself, with the share that it has spared."""
+    own = next(iter(panel.monitors.values()))
+    found = {OF_CLASSES if name == "examples" else ABOUT: one
+             for name, one in watchers(panel.classes).items() if one is not None}  # fmt: skip
+    part = {"level": own.level / len(found), "run_length": own.run_length * len(found)}
+    return {name: type(one).made_of(one.parameters | part) for name, one in found.items()}
 
 
 def trainings(predictor: Any) -> tuple[int, ...]:

@@ -4,36 +4,106 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import ceil, log
+from math import ceil, inf, log
+from time import localtime, strftime
 from typing import Any, NamedTuple
 
 import msgspec
 
 from venn.monitors.alarms import Alarm, ChangePoint, odds, shares
 from venn.monitors.evidence import Evidence, against
-from venn.monitors.kind import Kind
-from venn.parameters import fraction, integer, optional
-from venn.prediction import Floats
-from venn.saved import Saved, component, param, saved, state
+from venn.monitors.kind import LEVEL, Kind
+from venn.prediction import ERROR_BOUND, REALISED_ROW, Floats
+from venn.saved import saved
 
 CLAIMED, EARLY, DOUBTFUL, CHANGED = "as claimed", "too early to say", "doubtful", "changed"
 USELESS = "no better than guessing"
 BELOW = "below the floor"  # that the user has set, see `venn.monitors.floor`
 STATES = (CLAIMED, EARLY, DOUBTFUL, USELESS, CHANGED, BELOW)  #: from the best to the worst
+LONGEST = 25  # words of a sentence
+LIKELY = 0.65  # share from which one is told whether labels may be exchanged
 BRIEF = 150  # latest steps that are judged beside a window of more: what comes and goes cancels in the longer one
 SKILL = 0.05  # least share of the loss of guessing that a predictor must save to be better than guessing
 VISIBLE = 0.1  # least departure from what is claimed that is looked for
 ONE_DEVIATION = 0.5  # exponent of the chance bounds at one standard deviation, at most: more asks for a word
 NO_EVIDENCE, LATEST = "none", "latest steps"
 OF_OBJECTS, OF_CLASSES = "objects", "classes"  # what verdicts rest on that are of no predictor
+OF_WHAT = {OF_OBJECTS: "objects", OF_CLASSES: "classes, or objects within them,"}
 KEPT_PROMISE = "their labels keep the promise"
 EITHER = "the latest labels do not tell whether the classes come in other shares or objects within them look different"
+
+
+class Came(NamedTuple):
+    """What came true over some steps, beside what was claimed for them."""
+
+    what: str  #: "right" or "wrong": of which the shares are
+    share: float
+    lower: float
+    upper: float
+    size: int  #: number of latest steps
+
+    def __str__(self) -> str:
+        return f"{self.what} in {shares(self.share)[0]} of the last {self.size:,}{self.beside}"
+
+    @property
+    def exchanged(self) -> bool:
+        """Whether what was claimed to be likely fails as often as it should come: as where two labels are exchanged."""
+        return self.what == "right" and self.lower >= LIKELY and self.share <= 1 - self.lower + VISIBLE
+
+    @property
+    def beside(self) -> str:
+        """The claim in words: its end that is nearer to what came true."""
+        share, lower, upper = (float(one) for one in (self.share, self.lower, self.upper))
+        claimed = min(max(share, lower), upper)
+        close = abs(share - claimed) < 0.005 or (self.what == "wrong" and share < lower)
+        return ", as claimed" if close else f", claimed {shares(claimed)[0]}"
+
+
+def came(means: Mapping[str, float], guaranteed: str | None, size: int) -> Came | None:
+    """Return what came true beside what was claimed, of means over some steps; None where nothing is claimed.
+
+    Examples
+    --------
+    >>> print(came({"accuracy": 0.1, "lower": 0.79, "upper": 0.81}, "predicted label", 600))
+    right in .10 of the last 600, claimed .79
+    """
+    if f"error_{LEVEL}" in means:
+        lower = 0.0 if guaranteed == ERROR_BOUND else LEVEL
+        return Came("wrong", means[f"error_{LEVEL}"], lower, LEVEL, size)
+    if guaranteed == REALISED_ROW and "realised" in means:
+        return Came("right", means["realised_accuracy"], means["realised"], means["realised"], size)
+    if "lower" in means:
+        return Came("right", means["accuracy"], means["lower"], means["upper"], size)
+    return None
+
+
+@saved
+@dataclass(frozen=True)
+class Moment:
+    """A question by its number from 1 on, the time when it was asked, and the id that its owner gave it.
+
+    Examples
+    --------
+    >>> print(Moment(11500, None, "order-11500"))
+    question order-11500
+    """
+
+    number: int
+    time: float | None = None  #: seconds since 1970; None where that is not known
+    id: int | str | None = None
+
+    def __str__(self) -> str:
+        which = f"question {self.number if self.id is None else self.id}"
+        if self.time is None:
+            return which
+        day = "" if localtime(self.time)[:3] == localtime()[:3] else "%Y-%m-%d "
+        return f"{strftime(f'{day}%H:%M', localtime(self.time))} ({which})"
 
 
 @saved
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a predictor does what it claims: a state, the numbers behind it, and one sentence.
+    """Whether a predictor does what it claims: a state, one short sentence that says what to do, and the numbers.
 
     `Monitor.verdict` has the rules. `str` gives the sentence, after the predictor's name if that is known.
 
@@ -51,26 +121,38 @@ class Verdict:
         a doubt that arises from these; "none" if nothing was bet on.
     detector : str
         If changed or doubtful: the detector that rang or nearly rings, and the claim it bets against.
-    sentence : str
-        The state and the numbers.
+    details : str
+        The state and all numbers.
     predictor : str
         Its name, if several were watched.
     reason : str
-        If changed or doubtful: what speaks against what it claims, in numbers; also part of the sentence. Of a change,
+        If changed or doubtful: what speaks against what it claims, in numbers; also part of the details. Of a change,
         what its first alarm rested on.
     kind : str
-        Of what watches examples and not a predictor: what has changed, such as columns, or shares of classes.
+        What has changed, such as columns, or shares of classes, where what watches examples has found it.
     anew : int or None
         The step after which the predictor began anew the last time, because an alarm had rung; also part of the
-        sentence.
+        details.
+    lately : tuple or None
+        What came true lately: "right" or "wrong", in which share, the lower and the upper end of what was claimed, of
+        how many steps.
+    at : Moment or None
+        The question of `since`, where a run knows it: its number, time and id.
+    advice : str
+        What may be done, if there is something.
+    rang : int or None
+        Of a change, the step of its first alarm: of several predictors the first that rang speaks.
 
     Examples
     --------
     >>> verdict = Verdict("too early to say", None, None, "none", "", "too early to say: 3 of 265 examples")
     >>> print(verdict)
-    too early to say: 3 of 265 examples
+    Wait: 3 of 265 examples.
     >>> print(worst({"abers": verdict}))
-    abers: too early to say: 3 of 265 examples
+    abers: Wait: 3 of 265 examples.
+    >>> lately = "right", 0.1, 0.79, 0.81, 600
+    >>> print(Verdict("changed", 901, None, "p-values", "Ville", "changed since about 901: ...", lately=lately))
+    Do not rely on it since step 901: right in .10 of the last 600, claimed .79. Labels exchanged?
     """
 
     state: str
@@ -78,18 +160,54 @@ class Verdict:
     change: ChangePoint | None
     evidence: str
     detector: str
-    sentence: str
+    details: str
     predictor: str = ""
     reason: str = ""
     kind: str = ""
     anew: int | None = None
+    lately: tuple[str, float, float, float, int] | None = None
+    at: Moment | None = None
+    advice: str = ""
+    rang: int | None = None
 
     def __str__(self) -> str:
         return f"{self.predictor}: {self.sentence}" if self.predictor else self.sentence
 
+    @property
+    def sentence(self) -> str:
+        """What to do first, since when, and the numbers: 25 words at most; `details` has the rest."""
+        lately = None if self.lately is None else Came(*self.lately)
+        numbers = "" if lately is None else f": {lately}"
+        counted = "question" if self.evidence == OF_OBJECTS else "step"
+        since = "" if self.since is None else f" since {f'{counted} {self.since}' if self.at is None else self.at}"
+        floor = self.detector.partition("against the ")[2]
+        told = {
+            BELOW: f"Below the {floor}{since and f',{since}'}. Look at what changed.",
+            CHANGED: f"Do not rely on it{since}{numbers}.",
+            USELESS: f"Do not decide by it: no better than guessing{since}.",
+            EARLY: f"Wait: {self.details.partition(';')[0].removeprefix(f'{EARLY}: ')}.",
+            CLAIMED: f"Go on{', as claimed again' if self.change is not None else ''}{numbers or ': as claimed'}.",
+            DOUBTFUL: f"Look again soon{numbers or since or ': an alarm is near'}.",
+        }[self.state]
+        if self.state == DOUBTFUL and self.evidence in (OF_OBJECTS, OF_CLASSES):
+            told = f"Look at the source{since}: {OF_WHAT[self.evidence]} are not like before."
+        if self.state == CHANGED and (self.anew or 0) >= (self.since or 1):
+            told = f"Rely on it only after step {self.anew}, where it began anew. Changed{since}{numbers}."
+            told = told.replace("the last ", "")
+        advice = self.advice
+        if self.state == CHANGED and lately is not None and lately.exchanged:
+            advice = f"Labels exchanged? {advice}".strip()
+        for more in [*(f"{one[:1].upper()}{one[1:]}." for one in self.kind.split("; ") if one), advice]:
+            if more and len(f"{told} {more}".split()) <= LONGEST - (1 if self.predictor else 0):
+                told = f"{told} {more}"
+        return told
+
     def plain(self) -> dict[str, Any]:
-        """Return all of it as JSON, without a kind or `anew` where there is none; `of` makes the verdict again."""
-        return {name: value for name, value in asdict(self).items() if name not in ("kind", "anew") or value}
+        """Return all of it as JSON, without what is not there, and its sentence; `of` makes the verdict again."""
+        optional = ("kind", "anew", "lately", "at", "advice", "rang")
+        found = {name: value for name, value in asdict(self).items() if name not in optional or value}
+        found |= {} if self.lately is None else {"lately": list(self.lately)}
+        return found | {"sentence": self.sentence}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Verdict:
@@ -98,7 +216,7 @@ class Verdict:
 
 
 def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
-    """Return the worst of the verdicts on several predictors, with the name of the first predictor that has it.
+    """Return the worst of the verdicts on several predictors, with the name of the predictor whose alarm came first.
 
     From the best to the worst: as claimed, too early to say, doubtful, no better than guessing, changed, below the
     floor. If each of k verdicts is falsely "changed" with probability at most p, the worst of them is so with
@@ -120,10 +238,13 @@ def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
         raise TypeError(f"verdicts must be a mapping of names to verdicts, got {verdicts!r}")
     if not verdicts:
         raise ValueError("verdicts must hold at least one, got none")
-    name = max(verdicts, key=lambda one: STATES.index(verdicts[one].state))
+    name = max(verdicts, key=lambda one: (STATES.index(verdicts[one].state), -(verdicts[one].rang or inf)))
     found = replace(verdicts[name], predictor=name)
     more = _kinds(found, verdicts)
-    return replace(found, sentence="; ".join([found.sentence, *more])) if more else found
+    if not more:
+        return found
+    kinds = [one.kind for one in verdicts.values() if one.kind]
+    return replace(found, details="; ".join([found.details, *more]), kind="; ".join(kinds))
 
 
 def _kinds(found: Verdict, verdicts: Mapping[str, Verdict]) -> list[str]:
@@ -133,7 +254,7 @@ def _kinds(found: Verdict, verdicts: Mapping[str, Verdict]) -> list[str]:
     """
     of_predictors = [one for one in verdicts.values() if one.evidence not in (OF_OBJECTS, OF_CLASSES)]
     of_classes = [one for one in verdicts.values() if one.evidence == OF_CLASSES]
-    others = [one for one in verdicts.values() if one.kind and one.sentence != found.sentence]
+    others = [one for one in verdicts.values() if one.kind and one.details != found.details]
     more = [f"not like before: {one.kind}" if one.evidence == OF_OBJECTS else one.kind for one in others]
     if not of_classes or found.state not in (CHANGED, DOUBTFUL):
         return more
@@ -141,19 +262,6 @@ def _kinds(found: Verdict, verdicts: Mapping[str, Verdict]) -> list[str]:
         more += [] if any(one.kind for one in of_classes) else [EITHER]
     promised = bool(of_predictors) and all(one.state == CLAIMED for one in of_predictors)
     return [*more, KEPT_PROMISE] if promised and found.state == DOUBTFUL else more
-
-
-@saved
-@dataclass(frozen=True)
-class Case:
-    """A change that rang: it lasts until nothing speaks for it any more."""
-
-    last: int  #: step of its latest alarm
-    change: ChangePoint
-    evidence: str
-    detector: str
-    reason: str  #: what its first alarm rested on, in numbers
-    was: float | None  #: accuracy before it; None where labels are not classes
 
 
 class Latest(NamedTuple):
@@ -173,16 +281,8 @@ class Latest(NamedTuple):
         return self.n - max(self.restarts, default=0)
 
 
-def _held_case(name: str, value: Any) -> Case:
-    """Return the change that rang of a state, or say that it is none."""
-    if type(value) is not Case or type(value.change) is not ChangePoint or type(value.was) not in (float, type(None)):
-        raise ValueError(f"{name} must be a change that rang, got {value!r}")
-    return value
-
-
-@component
-class Judge(Saved):
-    """Keeps what a verdict needs of the past, and judges.
+class Judge:
+    """Judges what a monitor shows of its latest steps.
 
     Parameters
     ----------
@@ -190,28 +290,24 @@ class Judge(Saved):
     window : int >= 1
     """
 
-    level: float = param(fraction)
-    window: int = param(integer, 1)
-
-    case: Case | None = state(optional, _held_case, start=None)
-
-    def derive(self) -> None:
-        """Compute the bounds."""
+    def __init__(self, level: float, window: int) -> None:
+        self.level, self.window = level, window
         self._spans = sorted({min(BRIEF, self.window), self.window})
         self._slack = -log(self.level) / 2  # of the logarithm of evidence
         self._bound = log(2) - log(self.level)  # the same for the latest steps
         self._enough = ceil(self._bound / (2 * VISIBLE**2))
 
-    def ring(self, latest: Latest, alarm: Alarm, witness: Evidence) -> None:
-        """Take note of an alarm that has just rung."""
-        case, n = self.case, latest.n
-        if case is None or (n - case.last >= self.window and self._departs(latest) is None):
-            change, detector = witness.change(latest.restarts), against(alarm.detector, alarm.about)
-            reason = witness.told(n - change.step + 1) or f"the odds are {odds(alarm.log_evidence)}"
-            case = Case(n, change, witness.speaks, detector, reason, _before(latest, change.step - 1, self.window))
-        self.case = replace(case, last=n)
+    def rang(self, latest: Latest, alarm: Alarm, witness: Evidence, anew: int) -> dict[str, Any]:
+        """Return what an alarm that has just rung says of its change, which is later than step `anew`."""
+        change = witness.change(latest.restarts, anew)
+        return {
+            "first": latest.n, "last": latest.n, "change": change, "evidence": witness.speaks,
+            "detector": against(alarm.detector, alarm.about),
+            "reason": witness.told(latest.n - change.step + 1) or f"the odds are {odds(alarm.log_evidence)}",
+            "was": _before(latest, change.step - 1, self.window),
+        }  # fmt: skip
 
-    def _departs(self, latest: Latest) -> str | None:
+    def departs(self, latest: Latest) -> str | None:
         """Return what departs more than chance does in the latest steps, in words; None if nothing does.
 
         The level is divided among the spans of steps, and in each among the means of what is said and the sums of each
@@ -232,8 +328,8 @@ class Judge(Saved):
                         found = excess, f"{told}, which chance hardly explains"
         return found[1] or None
 
-    def judge(self, latest: Latest, given: Callable[[int], Mapping[str, float]] | None = None) -> Verdict:
-        """Return the verdict after step n >= 1.
+    def judge(self, latest: Latest, case: Any, given: Callable[[int], Mapping[str, float]] | None = None) -> Verdict:
+        """Return the verdict after step n >= 1; `case` is the latest change that rang, if one did.
 
         What is proved of means holds for the steps of the present period: only these are compared with it. `given`
         gives the means of the predictions that a user got, if these are others.
@@ -247,47 +343,54 @@ class Judge(Saved):
             departure = kind.departure(latest.means(steps), steps, guaranteed)
             return f"{said}, within chance" if least < departure < self._bound else said
 
-        size, case = min(n, self.window), self.case
+        size = min(n, self.window)
         span = f"of the last {size}" if n > size else f"of all {size}"
+
+        def lately(steps: int) -> Any:
+            means = kind.finished((latest.means if given is None else given)(steps))
+            found = came(means, guaranteed, steps)
+            return None if found is None else tuple(found)
+
         bets = evidence[0].speaks if evidence else NO_EVIDENCE
-        departs = self._departs(latest)
-        if case is not None and (n - case.last < self.window or departs is not None):
+        departs = self.departs(latest)
+        if case is not None and not case.ended:
             change, since = case.change, n - case.change.step + 1
             steps, span = (since, f"of the {since} since then") if since < size else (size, span)
             begun = f" since {change}:" if change.lower > 1 else ": not as claimed from the start:"
-            sentence = f"{CHANGED}{begun} {case.reason}; {told(steps, span, -1.0)}; last alarm at {case.last}"
-            return Verdict(CHANGED, change.step, change, case.evidence, case.detector, sentence, reason=case.reason)
+            details = f"{CHANGED}{begun} {case.reason}; {told(steps, span, -1.0)}; last alarm at {case.last}"
+            return Verdict(
+                CHANGED, change.step, change, case.evidence, case.detector, details, reason=case.reason,
+                lately=lately(steps), rang=case.first,
+            )  # fmt: skip
         said = told(size, span, ONE_DEVIATION)
         if n < self._enough:
-            return Verdict(EARLY, None, None, bets, "", f"{EARLY}: {n} of {self._enough} examples; {said}")
+            details = f"{EARLY}: {n} of {self._enough} examples; {said}"
+            return Verdict(EARLY, None, None, bets, "", details, lately=lately(size))
         for one in evidence:
             detector = one.near(self._slack, case is not None)
             if detector is not None:
                 near = f"{detector} is near its alarm"
                 found = one.told(n - one.change(latest.restarts).step + 1)
                 reason = f"{found}; {near}" if found else near
-                sentence = f"{DOUBTFUL}: {reason}; {told(size, span, -1.0)}"
-                return Verdict(DOUBTFUL, None, None, one.speaks, detector, sentence, reason=reason)
+                details = f"{DOUBTFUL}: {reason}; {told(size, span, -1.0)}"
+                return Verdict(DOUBTFUL, None, None, one.speaks, detector, details, reason=reason, lately=lately(size))
         if departs is not None:
-            return Verdict(DOUBTFUL, None, None, LATEST, "", f"{DOUBTFUL}: {departs}", reason=departs)
+            details = f"{DOUBTFUL}: {departs}"
+            return Verdict(DOUBTFUL, None, None, LATEST, "", details, reason=departs, lately=lately(size))
         if case is None:
-            sentence = f"{CLAIMED}: {said}{'' if evidence else '; nothing bets against it'}"
-            return Verdict(CLAIMED, None, None, bets, "", sentence)
+            details = f"{CLAIMED}: {said}{'' if evidence else '; nothing bets against it'}"
+            return Verdict(CLAIMED, None, None, bets, "", details, lately=lately(size))
         ended = f"no alarm since {case.last}, after a change at {case.change}"
         if _guesses(latest, size):
             was = "" if case.was is None else f"; was right in {shares(case.was)[0]} before"
-            sentence = f"valid, but {USELESS} by the frequencies of the classes: {said}{was}; {ended}"
-            return Verdict(USELESS, case.change.step, case.change, bets, "", sentence)
-        return Verdict(CLAIMED, case.last, case.change, bets, "", f"{CLAIMED} again: {said}; {ended}")
+            details = f"valid, but {USELESS} by the frequencies of the classes: {said}{was}; {ended}"
+            return Verdict(USELESS, case.change.step, case.change, bets, "", details, lately=lately(size))
+        details = f"{CLAIMED} again: {said}; {ended}"
+        return Verdict(CLAIMED, case.last, case.change, bets, "", details, lately=lately(size))
 
     def nothing(self) -> Verdict:
         """Return the verdict before the first step."""
         return Verdict(EARLY, None, None, NO_EVIDENCE, "", f"{EARLY}: no example of {self._enough}")
-
-    @property
-    def change(self) -> ChangePoint | None:
-        """When the latest change began that rang, if one did."""
-        return None if self.case is None else self.case.change
 
 
 def _before(latest: Latest, step: int, window: int) -> float | None:

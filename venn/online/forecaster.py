@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,7 +20,7 @@ from venn.machines.stack import Stack
 from venn.monitors.floor import Floor, floor_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import together, trainings
-from venn.monitors.verdict import CHANGED, Verdict, worst
+from venn.monitors.verdict import CHANGED, USELESS, Verdict, worst
 from venn.nonconformity import Share
 from venn.nonconformity.own import usual_measure
 from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks, Parts
@@ -42,6 +43,7 @@ from venn.schedules import Prefix
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
 CHOSEN = ("transductive", "last", "first", "ranges", "level", "on_change", "floor")
+GIVEN = "Retrain or invert the model."
 RESTART, KEEP = "restart", "keep"
 LAST = 100_000  # examples, by default: after so many nothing trains any more
 SHARE = 0.7  # of the examples at a training: they train, the rest calibrates
@@ -306,7 +308,7 @@ class Forecaster(Panel):
     >>> outlook.label == y, outlook.set(0.1)
     (True, ('malignant',))
     >>> print(model.verdict())
-    intervals: too early to say: 60 of 320 examples; it claims .61 to .94 and is right in .85 of all 60
+    intervals: Wait: 60 of 320 examples.
 
     Labels that are numbers:
 
@@ -624,7 +626,12 @@ class Forecaster(Panel):
         told = {} if given is None else given
         if not isinstance(told, Mapping):
             raise TypeError(f"given must be a mapping of names to monitors, got {told!r}")
-        return worst({name: monitor.verdict(told.get(name)) for name, monitor in self.monitors.items()})
+        return self.advised(worst({name: one.verdict(told.get(name)) for name, one in self.monitors.items()}))
+
+    def advised(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with what may be done: what calibrates a given scorer cannot turn it round."""
+        given = verdict.state in (CHANGED, USELESS) and not isinstance(self[self.main], HandOver)
+        return replace(verdict, advice=GIVEN) if given else verdict
 
 
 @saved

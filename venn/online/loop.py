@@ -8,14 +8,18 @@ import os
 import sqlite3
 import time
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from venn.machines.witnesses import AnotherModel
 from venn.monitors.alarms import Alarm
+from venn.monitors.episodes import Episode, Episodes
 from venn.monitors.monitor import Monitor
+from venn.monitors.shared_level import beside
 from venn.monitors.verdict import Verdict, worst
+from venn.monitors.watching import Watcher
 from venn.online import checkpoint
 from venn.online.chain import FEATURES, QuestionRow, copy_object, encode, encode_object
 from venn.online.journal import HOW, OF_SCORER, Journal, JournalError, checked_id
@@ -33,15 +37,17 @@ from venn.online.restart import (
     begin_anew,
     go_on,
 )
-from venn.online.run import AnyMonitor, Run, Waiting
+from venn.online.run import Run, Waiting
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor, names_among
 from venn.saved import described
 from venn.show import notebook
+from venn.show.notify import Herald, teller
 from venn.turns import TakesTurns, turn_of
 
+LATEST = 1000  # stages of episodes that are kept
 PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
 log = logging.getLogger("venn")
 
@@ -82,6 +88,13 @@ class Online(TakesTurns):
         None: nothing is kept, and an id can be used again once its question no longer waits.
     patience : int >= 1, optional
         A question is given up when this many later ones have been asked. None: it waits for ever.
+    watch : bool, default True
+        Whether a `Forecaster`, where no `monitor` is given, has its objects, their columns and the classes watched, as
+        `venn run` does. If the first object cannot be, such as a sparse one, a warning says so, and they are left out.
+    on_alarm : callable, command or address, optional
+        Who is told of an episode: once as it begins, once as its columns or its kind become known, and as it ends. A
+        callable takes the `Episode`, a command (text or a sequence of texts) and an address (http or https) get it as
+        JSON: see docs/monitoring.md. An `Online` never waits for a command or an address.
     labels : Lot, optional
         Asks for the labels of some questions only, by lot. A question whose label is not drawn is given up at once:
         its prediction is all that is kept.
@@ -101,6 +114,8 @@ class Online(TakesTurns):
         The predictors as they are now; after a restart these are not the objects that were given.
     monitors : dict of str to Monitor, Drift or ClassDrift
         Those given, and those of a `Forecaster`.
+    stages : deque of (str, Episode)
+        What was told of the latest episodes by this object: "began", "known" or "ended", and the episode then.
     rung : tuple of (str, Alarm)
         The alarms of the latest question or answer, each with the name of what rang.
     told : dict of str to Monitor
@@ -141,26 +156,34 @@ class Online(TakesTurns):
     """
 
     _calls = frozenset(
-        {"_held", "abandon", "answer", "ask", "close", "expire", "position", "reach", "record", "verdicts"}
+        {"_held", "abandon", "answer", "ask", "close", "expire", "episodes", "position", "reach", "record", "verdicts"}
     )
 
     def __init__(
         self,
         predictor: Predictor | Panel,
-        monitor: AnyMonitor | Mapping[str, AnyMonitor] | None = None,
+        monitor: Watcher | Mapping[str, Any] | None = None,
         journal: Journal | str | os.PathLike[str] | None = None,
         *,
         patience: int | None = None,
         labels: Lot | None = None,
         new_scorer: bool = False,
+        watch: bool = True,
+        on_alarm: Any = None,
     ) -> None:
         if flag("new_scorer", new_scorer) and labels is not None:
             raise ValueError("new_scorer must be False where labels come by lot: begin a new journal")
+        self._teller = teller("on_alarm", on_alarm, log.warning)
         if not isinstance(labels, Lot | None):
             raise TypeError(f"labels must be a Lot, or None, got {labels!r}")
         self.labels = labels
         self.alone = not isinstance(predictor, Panel)
-        self._run = Run(panel_of(predictor), monitor, labels)
+        panel = panel_of(predictor)
+        self._usual: tuple[str, ...] = ()  # what watches objects and examples because nobody has said otherwise
+        if flag("watch", watch) and monitor is None and panel.monitors:
+            monitor = beside(panel)
+            self._usual = tuple(monitor)
+        self._run = Run(panel, monitor, labels)
         self.patience = None if patience is None else integer("patience", patience, 1)
         self._owner = os.getpid()
         self._bulletin = Bulletin(self._run)
@@ -170,6 +193,8 @@ class Online(TakesTurns):
         self._sound = Soundness(self.journal)
         if self.journal is not None:
             self._begin(self.journal, new_scorer)
+        self._herald = Herald(self.episodes())
+        self.stages: deque[tuple[str, Episode]] = deque(maxlen=LATEST)
 
     def _turns_with(self) -> Iterable[Any]:
         return (self.panel,)
@@ -180,7 +205,7 @@ class Online(TakesTurns):
         return self._run.panel
 
     @property
-    def monitors(self) -> dict[str, AnyMonitor]:
+    def monitors(self) -> dict[str, Any]:
         """The monitors, by name of their predictor, and what watches the objects, by its own."""
         return self._run.monitors
 
@@ -284,10 +309,10 @@ class Online(TakesTurns):
         with self._sound.trying:
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)
-            self._run.check(kept)
+            self._check(kept)
             wanted = self._drawn(kept, predictions)
         run, journal, now = self._run, self.journal, time.time()
-        asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions)
+        asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions, now)
         late = run.overdue(self.patience) + ([] if wanted else [(id, asked)])
         with self._sound:
             if journal is not None:
@@ -306,8 +331,19 @@ class Online(TakesTurns):
             self._bulletin.ring(run.answered + 1, now, rung)
             self._publish(journal, now)
         self._keep(PATIENT)
+        self._tell()
         said = next(iter(predictions.values())) if self.alone else predictions
         return said if self.labels is None else Asked(said, wanted)
+
+    def _check(self, x: Any) -> None:
+        """Refuse an object that cannot be watched; if it is the first, what watches by default is left out."""
+        try:
+            self._run.check(x)
+        except (TypeError, ValueError) as error:
+            if not self._usual or self.asked:
+                raise
+            log.warning("objects and classes are not watched, for the first object cannot be: %s", error)
+            self._run.leave_out(self._usual)
 
     def _drawn(self, x: Any, predictions: Mapping[str, Any]) -> bool:
         """Return whether the label of the next question is wanted."""
@@ -384,6 +420,7 @@ class Online(TakesTurns):
             self._bulletin.note(now, rung)
             self._publish(journal, now)
         self._keep()
+        self._tell()
         if failure is not None:
             raise failure
         return tuple(one.alarm for one in rung)
@@ -519,6 +556,7 @@ class Online(TakesTurns):
                 journal.rollback()
                 raise
             self._keep()
+            self._tell()
 
     def abandon(self) -> None:
         """Drop the open transaction: this object is of no further use, and the journal is as before."""
@@ -540,6 +578,18 @@ class Online(TakesTurns):
             raise JournalError("a run must be asked by the process that made it, got a call in a forked one")
         if self._sound.broken is not None:
             raise JournalError(f"this run {self._sound.broken}: make it again from its journal to go on")
+
+    def _tell(self) -> None:
+        """Tell of what is new in the episodes, once it is written."""
+        if self.journal is not None and self.journal.within:
+            return
+        if self._run.news and self._sound.broken is None:
+            self._run.news = False
+            for stage, episode in self._herald.news(self.episodes()):
+                self.stages.append((stage, episode))
+                if self._teller is not None:
+                    name = "run" if self.journal is None else str(self.journal.path)
+                    self._teller.told(name, stage, episode, self.verdict())
 
     def _publish(self, journal: Journal, now: float) -> None:
         """Write what viewers look at, if there is something new."""
@@ -568,6 +618,13 @@ class Online(TakesTurns):
     def verdicts(self) -> dict[str, Verdict]:
         """Return what each of the monitors says, by the name of its predictor: see `verdict`."""
         return self._run.verdicts()
+
+    def episodes(self) -> Episodes:
+        """Return the changes so far, each one object from its first alarm to its end: see `venn.monitors.Episode`.
+
+        Their questions have number, time and id. With a journal they are there again after a kill.
+        """
+        return self._run.episodes()
 
     def record(self) -> Record:
         """Return what the journal holds as a `Record`: predictions as they were made, in the order of their answers.
@@ -665,6 +722,8 @@ class Online(TakesTurns):
         finally:
             self._sound.broken = CLOSED
             journal.close()
+            if self._teller is not None:
+                self._teller.close()
 
     def __enter__(self) -> Online:
         return self

@@ -195,4 +195,4 @@ def with_waiting(verdict: Verdict, waiting: Unlabelled | None) -> Verdict:
     """Return a verdict that speaks of the questions that wait, where they are many."""
     if waiting is None or waiting.questions < ENOUGH:
         return verdict
-    return replace(verdict, sentence=f"{verdict.sentence}; {waiting}")
+    return replace(verdict, details=f"{verdict.details}; {waiting}")

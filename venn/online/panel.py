@@ -8,7 +8,9 @@ from typing import Any, Self, TypeVar
 from venn.labels import HasLabels, space_of
 from venn.machines.frozen import clean_rows
 from venn.machines.window import taught
+from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.monitor import Monitor
+from venn.monitors.verdict import Verdict
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.blocks import block_of
@@ -17,7 +19,7 @@ from venn.predictors.learning import Combined, Predictor, checked_predictor, ele
 from venn.saved import Saved, saved
 from venn.turns import TakesTurns, turn_of
 
-Watcher = TypeVar("Watcher")
+Given = TypeVar("Given")
 
 
 class Noted(list[Any]):
@@ -143,13 +145,27 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         inside = ", ".join(f"{name}={predictor!r}" for name, predictor in self._predictors.items())
         return f"Panel({inside})"
 
-    def watch_by(self, monitors: Mapping[str, Watcher]) -> dict[str, Watcher]:
+    def watch_by(self, monitors: Mapping[str, Given]) -> dict[str, Given]:
         """Let monitors take the place of its own of the same names; return the others, which it does not update."""
         if not isinstance(monitors, Mapping):
             raise TypeError(f"monitors must be a mapping of names to monitors, got {monitors!r}")
-        own = {name: one for name, one in monitors.items() if name in self.monitors and isinstance(one, Monitor)}
+        own: dict[str, Any] = {name: one for name, one in monitors.items() if name in self.monitors}
+        for name, one in own.items():
+            if not isinstance(one, Monitor):
+                raise TypeError(f"monitors must hold a Monitor of {name}, which the model watches itself, got {one!r}")
         self.monitors |= own
         return {name: one for name, one in monitors.items() if name not in own}
+
+    def episodes(self) -> Episodes:
+        """Return the changes that its own monitors have seen: each one object from its first alarm to its end.
+
+        Questions are numbered as examples were learned; in an `Online`, `online.episodes()` knows their times and ids.
+        """
+        return episodes_of(self.monitors)
+
+    def advised(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with what may be done about it, where the model knows."""
+        return verdict
 
     def predict_one(self, x: Any) -> dict[str, Prediction]:
         """Return the prediction of every predictor by name; nothing is learned."""

@@ -17,6 +17,7 @@ from venn.online import checkpoint
 from venn.online.chain import AnswerRow, ChainPlace, QuestionRow, decode, decode_object, encode
 from venn.online.journal import Anew, Journal, JournalError, state_file
 from venn.online.run import REFUSALS, Run, Rung, Waiting
+from venn.online.watch import EPISODES
 from venn.prediction import Prediction
 from venn.saved import described
 from venn.show.view import figures_of
@@ -91,6 +92,8 @@ class Bulletin:
             for name in (*told, *(monitors.keys() - told.keys())) if late else ():
                 said = self._run.seen(name) if name in told else None
                 journal.show(name, self._run.answered, now, {"told": said, "monitor": self._run.watched(name)})
+            if late and (episodes := self._run.episodes()):
+                journal.show(EPISODES, self._run.answered, now, [one.plain() for one in episodes])
         if late:
             self._shown = time.monotonic()
         self._alarms.clear()
@@ -263,7 +266,7 @@ def _read(run: Run, question: QuestionRow, number: int, anew: Anew | None) -> Wa
     # What was said before predictors began anew is not what they say now, even if no label has come since.
     before = anew is not None and question.event <= anew.events
     step = min(question.step, anew.answered - 1) if anew is not None and before else question.step
-    return Waiting(question.event, number, step, decode_object(question.x), predictions)
+    return Waiting(question.event, number, step, decode_object(question.x), predictions, question.time)
 
 
 def happen_again(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from venn.monitors.alarms import Alarm
-from venn.monitors.class_drift import ClassDrift
-from venn.monitors.drift import ABOUT, Drift
+from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import WINDOW, Monitor
-from venn.monitors.verdict import OF_CLASSES, Verdict
+from venn.monitors.verdict import USELESS, Moment, Verdict
+from venn.monitors.watching import ANSWERS, QUESTIONS, Watcher, Watching
 from venn.online.lot import Lot, Settling, Unlabelled, unlabelled, with_waiting
 from venn.online.panel import Noted, Panel
 from venn.prediction import Label, Prediction
@@ -21,7 +23,9 @@ from venn.prediction import Label, Prediction
 REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
 
 
-AnyMonitor = Monitor | Drift | ClassDrift
+SEES = "objects", "examples", "predictions"  # what may be watched
+REMEMBERED = 1001  # latest questions and answers of which time and id are known, so that changes can be dated
+OFTEN = 20  # events between two looks for what has ended, or begun anew, without an alarm
 
 
 class Rung(NamedTuple):
@@ -40,6 +44,7 @@ class Waiting(NamedTuple):
     step: int  #: answers that had been learned when it was asked
     x: Any
     predictions: dict[str, Prediction]
+    time: float = 0.0  #: seconds since 1970
 
 
 class Run:
@@ -48,17 +53,18 @@ class Run:
     Parameters
     ----------
     panel : Panel
-    monitor : Monitor, Drift, ClassDrift or mapping of str to these, optional
+    monitor : Monitor, another Watcher, or mapping of str to these, optional
     labels : Lot, optional
         As for `Online`; see there for the attributes.
 
     Attributes
     ----------
-    given : dict of str to Monitor
-        By name of a predictor, the monitors that the run updates itself; those of its panel see what this learns.
-    drifts : dict of str to Drift
+    given : dict of str to Watcher
+        By name of a predictor, what watches its predictions and the run updates itself; the monitors of its panel see
+        what this learns.
+    drifts : dict of str to Watcher
         They see each object at its question.
-    examples : dict of str to ClassDrift
+    examples : dict of str to Watcher
         They see each example at its answer.
     rung : list of Rung
         The alarms of the latest event.
@@ -77,9 +83,9 @@ class Run:
         self._watch(panel.watch_by(checked_monitors(monitor, panel)))
         self.labels, self._settling = labels, None if labels is None or labels.chance == 1 else Settling()
         if self._settling is not None and labels is not None:
-            for one in self.by_predictor.values():
+            for one in self.floored.values():
                 one.by_lot(labels.chance)
-        windows = {name: one.window for name, one in self.by_predictor.items()}
+        windows = {name: one.window for name, one in self.by_predictor.items() if isinstance(one, Monitor)}
         self.told = {name: Monitor(panel.space, sources=(), window=windows.get(name, WINDOW)) for name in panel}
         self.asked = self.answered = self.expired = 0
         self.waiting: dict[int | str, Waiting] = {}
@@ -87,6 +93,10 @@ class Run:
         self.rounded = 0
         self.rung: list[Rung] = []
         self.rings = dict.fromkeys(self.monitors, 0)
+        self.news = False  # whether changes may have begun, become known, or ended since somebody looked
+        #: The latest questions, and those of the latest answers: number, time and id of each.
+        self._latest = {what: deque[tuple[Any, ...]](maxlen=REMEMBERED) for what in (QUESTIONS, ANSWERS)}
+        self._moments: dict[tuple[str, int], tuple[Any, ...]] = {}  # the same of steps that changes name
 
     @property
     def events(self) -> int:
@@ -94,29 +104,38 @@ class Run:
         return self.asked + self.answered + self.expired
 
     @property
-    def by_predictor(self) -> dict[str, Monitor]:
-        """The monitors of predictors, by their names: those of the panel, which it may change, and those given."""
+    def by_predictor(self) -> dict[str, Any]:
+        """What watches predictors, by their names: monitors of the panel, which it may change, and those given."""
         return self.panel.monitors | self.given
 
     @property
-    def monitors(self) -> dict[str, AnyMonitor]:
-        """All monitors."""
+    def floored(self) -> dict[str, Monitor]:
+        """Those monitors of predictors that have a floor."""
+        return {name: one for name, one in self.by_predictor.items() if getattr(one, "floor_watch", None) is not None}
+
+    @property
+    def monitors(self) -> dict[str, Any]:
+        """All that watches."""
         return {**self.by_predictor, **self.drifts, **self.examples}
 
-    def _watch(self, monitors: Mapping[str, AnyMonitor]) -> None:
-        """Hold the given monitors, those of predictors, of objects and of examples apart."""
-        self.given = {name: one for name, one in monitors.items() if isinstance(one, Monitor)}
-        self.drifts = {name: one for name, one in monitors.items() if isinstance(one, Drift)}
-        self.examples = {name: one for name, one in monitors.items() if isinstance(one, ClassDrift)}
+    def _watch(self, monitors: Mapping[str, Any]) -> None:
+        """Hold what was given apart by what it sees: predictions, objects, or examples."""
+        by = {what: {name: one for name, one in monitors.items() if one.sees == what} for what in SEES}
+        self.drifts, self.examples, self.given = by["objects"], by["examples"], by["predictions"]
+
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Watch the objects and examples no longer by these."""
+        for name in names:
+            self.drifts.pop(name, None)
+            self.examples.pop(name, None)
 
     # ------------------------------------------------------------------- events
 
     def check(self, x: Any) -> None:
         """Refuse an object that cannot be watched."""
-        for drift in self.drifts.values():
-            drift.check(x)
-        for one in self.examples.values():
-            one.check(x)
+        for one in (*self.drifts.values(), *self.examples.values()):
+            if hasattr(one, "check"):
+                one.check(x)
 
     def ask(self, id: int | str, question: Waiting, time: float) -> list[Rung]:
         """Add a question, which the panel has just answered, to those that wait; return the alarms about its object."""
@@ -125,18 +144,58 @@ class Run:
         # What a restart would read from the journal, so that it changes nothing.
         self.waiting[id] = question._replace(predictions=kept(question.predictions))
         self.rung = []
+        self._latest[QUESTIONS].append((self.asked, time, id))
         for name, drift in self.drifts.items():
             self._ring(name, drift.update(question.x))
         if self._settling is not None and self.labels is not None:
             said, draw = self.waiting[id].predictions, self.labels.draw(question.number, question.x)
             guesses = {
                 name: one.floor_watch.guess(said[name], kind_of(said[name]))
-                for name, one in self.by_predictor.items()
+                for name, one in self.floored.items()
                 if one.floor_watch is not None
             }
             self._settling.ask(question.number, draw, guesses)
             self._settle()
+        self._place()
         return self.rung
+
+    def _place(self) -> None:
+        """Remember the questions of the steps that changes name, while they are known."""
+        if not self.rung and self.events % OFTEN:
+            return
+        self.news = True
+        found: dict[tuple[str, int], tuple[Any, ...]] = {}
+        for name, one in self.monitors.items():
+            for case in one.cases if isinstance(one, Watching) else ():
+                counts = one.counts(case.part)
+                for step in (case.change.lower, case.change.step, case.first, case.last, case.anew, case.ended):
+                    at = counts, self._step(name, counts, step)
+                    known = self._moments.get(at) or self._looked_up(*at)
+                    if step and known is not None:
+                        found[at] = known
+        self._moments = found
+
+    def _step(self, name: str, counts: str, step: int) -> int:
+        """Return the run's own number of a step of a watcher, which may have seen more, or less, than the run."""
+        done = self.asked if counts == QUESTIONS else self.answered
+        one = self.monitors[name]
+        seen = one.floor_watch.n if counts == QUESTIONS and one.sees == "predictions" else one.n
+        return int(done - (seen - step))
+
+    def _looked_up(self, counts: str, step: int) -> tuple[Any, ...] | None:
+        latest = self._latest[counts]
+        back = (self.asked if counts == QUESTIONS else self.answered) - step
+        return latest[-1 - back] if 0 <= back < len(latest) else None
+
+    def moment(self, name: str, counts: str, step: int) -> Moment:
+        """Return the question of a step of a watcher: its number alone, where time and id are no longer known."""
+        own = self._step(name, counts, step)
+        known = self._moments.get((counts, own)) or self._looked_up(counts, own)
+        return Moment(max(own, 0)) if known is None else Moment(*known)
+
+    def episodes(self) -> Episodes:
+        """Return the changes so far, each with its questions."""
+        return episodes_of(self.monitors, self.moment)
 
     def _settle(self) -> None:
         """Give the floors what is known now, in the order of the questions."""
@@ -202,26 +261,29 @@ class Run:
             failure = error
         del self.waiting[id]
         self.answered += 1
+        self._latest[ANSWERS].append((waiting.number, waiting.time, id))
         for name, (one, count) in own.items():
             self._ring(name, one.alarms[len(one.alarms) - (one.count - count) :])
         for name, told in self.told.items():
             monitor = self.given.get(name)
             try:
                 told.update(waiting.predictions[name], y)
-                if monitor is not None:
+                if isinstance(monitor, Monitor):
                     self._ring(name, monitor.update_like(told, current[name], y))
+                elif monitor is not None:
+                    self._ring(name, monitor.update(current[name], y))
             except REFUSALS as error:
                 failure = failure or error
         for name, watch in self.examples.items():
             self._ring(name, watch.update(waiting.x, y))
         if self._settling is not None:
-            watched = {name: one for name, one in self.by_predictor.items() if one.floor_watch is not None}
             try:
-                losses = {name: one.loss_like(self.told[name]) for name, one in watched.items()}
+                losses = {name: one.loss_like(self.told[name]) for name, one in self.floored.items()}
             except REFUSALS as error:
                 losses, failure = {}, failure or error
             self._settling.resolve(waiting.number, losses)
             self._settle()
+        self._place()
         return self.rung, failure
 
     def pass_over(self, id: int | str, y: Label, time: float) -> None:
@@ -230,11 +292,13 @@ class Run:
         self.rung = []
         said = self.waiting.pop(id)
         self.answered += 1
+        self._latest[ANSWERS].append((said.number, said.time, id))
         for name, told in self.told.items():
             with suppress(*REFUSALS):  # as when it came
                 told.update(said.predictions[name], y)
         for name, watch in self.examples.items():
             self._ring(name, watch.update(said.x, y))
+        self._place()
 
     def begin_alarms(self, numbers: Mapping[str, int]) -> None:
         """Count alarms from these numbers on, by name of what rings."""
@@ -245,11 +309,22 @@ class Run:
     def verdicts(self) -> dict[str, Verdict]:
         """Return the verdicts of all monitors, with the numbers of the predictions as they were given."""
         return {
-            name: with_waiting(one.verdict(self.told[name]), self.unlabelled(name))
-            if isinstance(one, Monitor)
-            else one.verdict()
+            name: self._placed(name, one.verdict(self.told[name]) if isinstance(one, Monitor) else one.verdict())
             for name, one in self.monitors.items()
         }
+
+    def _placed(self, name: str, verdict: Verdict) -> Verdict:
+        """Return a verdict with the question of the step that it names, and with what waits for its label."""
+        one = self.monitors[name]
+        if verdict.since is not None:
+            counts = one.counts() if isinstance(one, Watching) else ANSWERS
+            verdict = replace(verdict, at=self.moment(name, counts, verdict.since))
+        if not isinstance(one, Monitor):
+            return verdict
+        if verdict.state == USELESS:  # it may have begun anew because of a change that others have seen
+            lately = [each.first for each in self.episodes() if each.claims]
+            verdict = replace(verdict, at=lately[-1] if lately else verdict.at)
+        return with_waiting(self.panel.advised(verdict), self.unlabelled(name))
 
     def unlabelled(self, name: str) -> Unlabelled | None:
         """Return what a predictor claims for the latest questions that wait, 1000 at most; None if nothing."""
@@ -262,13 +337,11 @@ class Run:
 
     def watched(self, name: str) -> dict[str, Any] | None:
         """Return everything to show of a monitor, if there is one of this name."""
-        by_predictor = self.by_predictor
-        if name in by_predictor:
-            shown = by_predictor[name].snapshot(self.told[name])
-            waiting = self.unlabelled(name)
-            return shown | {"verdict": with_waiting(Verdict.of(shown["verdict"]), waiting).plain()}
-        others: Mapping[str, Drift | ClassDrift] = {**self.drifts, **self.examples}
-        return others[name].snapshot() if name in others else None
+        one = self.monitors.get(name)
+        if one is None:
+            return None
+        shown = one.snapshot(self.told[name]) if isinstance(one, Monitor) else one.snapshot()
+        return shown | {"verdict": self._placed(name, Verdict.of(shown["verdict"])).plain()}
 
     # -------------------------------------------------------------------- state
 
@@ -279,7 +352,9 @@ class Run:
             "waiting": [waiting.event for waiting in self.waiting.values()],
             "numbers": [waiting.number for waiting in self.waiting.values()],
             "panel": self.panel, "monitors": {**self.given, **self.drifts, **self.examples}, "told": self.told,
-            "alarms": self.rings, "run": token, "chain": chain, "mark": self.mark,
+            "alarms": self.rings, "latest": {what: list(one) for what, one in self._latest.items()},
+            "moments": [(*at, *of) for at, of in self._moments.items()],
+            "run": token, "chain": chain, "mark": self.mark,
             **({} if self._settling is None else {"lots": self._settling.state}),
         }  # fmt: skip
 
@@ -289,34 +364,37 @@ class Run:
         self.panel, self.told = state["panel"], state["told"]
         self._watch(state["monitors"])
         self.rings = state["alarms"]
+        self._latest = {what: deque(map(tuple, one), REMEMBERED) for what, one in state["latest"].items()}
+        self._moments = {(counts, step): tuple(of) for counts, step, *of in state["moments"]}
         self.waiting, self.mark = waiting, state["mark"]
         if self._settling is not None:
             self._settling.restore(state["lots"])
 
 
-def checked_monitors(monitor: Any, panel: Panel) -> dict[str, AnyMonitor]:
-    """Return the monitors by name, or say what is wrong with them."""
+def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Any]:
+    """Return what watches by name, or say what is wrong with it."""
     if monitor is None:
         return {}
-    if isinstance(monitor, Drift):
-        monitor = {ABOUT: monitor}
-    if isinstance(monitor, ClassDrift):
-        monitor = {OF_CLASSES: monitor}
     if isinstance(monitor, Monitor):
         if len(panel) > 1:
             raise TypeError(f"monitor must be a mapping for a panel of {', '.join(panel)}, got one monitor")
         monitor = {next(iter(panel)): monitor}
-    if not isinstance(monitor, Mapping) or not all(isinstance(one, AnyMonitor) for one in monitor.values()):
+    elif _watches(monitor):
+        monitor = {getattr(monitor, "about", "") or type(monitor).__name__.lower(): monitor}
+    if not isinstance(monitor, Mapping) or not all(map(_watches, monitor.values())):
         hint = ": a journal is given as journal=..." if isinstance(monitor, str | os.PathLike) else ""
         raise TypeError(f"monitor must be a Monitor or a mapping of names to monitors, got {monitor!r}{hint}")
     for name, one in monitor.items():
-        if isinstance(one, Drift | ClassDrift):
+        if one.sees != "predictions":
             if not isinstance(name, str) or name in panel:
                 raise ValueError(f"monitor must give a {type(one).__name__} a name that no predictor has, got {name!r}")
-            if isinstance(one, Drift):
-                continue
         elif name not in panel:
             raise ValueError(f"monitor must have names of predictors, {', '.join(panel)}, got {name!r}")
-        if one.space != panel.space:
+        if getattr(one, "space", panel.space) != panel.space:
             raise ValueError(f"monitor must be for {panel.space.told}, got one for {one.space.told}")
     return dict(monitor)
+
+
+def _watches(one: Any) -> bool:
+    """Whether an object watches: it says what it sees, and has what every `Watcher` has."""
+    return getattr(one, "sees", None) in SEES and all(hasattr(one, of) for of in vars(Watcher) if of[0] != "_")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from venn.labels import HasLabels, read_labels
+from venn.monitors.episodes import Episode, Episodes
 from venn.monitors.verdict import OF_OBJECTS, Verdict
 from venn.online.chain import (
     LARGEST,
@@ -30,6 +31,7 @@ from venn.parameters import integer, path_of
 from venn.prediction import Label, Prediction
 from venn.show.view import SeenCounts, overall
 
+EPISODES = "venn episodes"  # beside the snapshots of predictors in a journal
 ENDED = "venn run ended"  # beside the positions of sources in a journal
 RECENT = 1000  # answers over which the rate is measured
 
@@ -225,6 +227,12 @@ class Watch(HasLabels):
         found = {name: self.snapshot(name) for name in (*self.names, *self.objects)}
         with self._making():
             return overall({name: snapshot for name, snapshot in found.items() if snapshot is not None})
+
+    def episodes(self) -> Episodes:
+        """Return the changes of the run, each from its first alarm to its end, as they were when last written."""
+        rows = self._checked("latest", "WHERE predictor = ?", (EPISODES,))
+        with self._making():
+            return Episodes(Episode.of(one) for one in json.loads(rows[0][3])) if rows else Episodes(())
 
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
         """Return the latest alarms about a predictor, oldest first, each with its `time` and the run's `step`.

@@ -290,7 +290,7 @@ def lines(snapshots: Mapping[str, Snapshot], crier: Crier | None = None) -> list
 
 def _words(one: Standing, crier: Crier) -> list[str]:
     means, width = one.means, one.by_level("width_").get(LEVEL)
-    words = [] if one.verdict is None else [one.verdict.sentence]
+    words = [] if one.verdict is None else [one.verdict.sentence.rstrip(".")]
     if "accuracy" in means and width is None:  # of numbers it would be 1 - the errors that follow
         claim = ""
         if one.claim is not None:

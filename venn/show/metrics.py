@@ -59,13 +59,15 @@ EVIDENCE = Metric(
 )
 THRESHOLD = Metric("venn_evidence_threshold_log10", "gauge", "Base 10 logarithm at which the detector rings.", _PATH)
 ALARMS = Metric("venn_alarms_total", "counter", "Alarms of all detectors.", _EACH)
+EPISODES = Metric("venn_episodes_total", "counter", "Changes so far, each from its first alarm to its end.")
+LASTING = Metric("venn_episode_lasting", "gauge", "1 while a change lasts, else 0.")
 VERDICT = Metric("venn_verdict", "gauge", "1 for the state of the verdict, 0 for others.", ("predictor", "state"))
 CHANGE = Metric("venn_change_step", "gauge", "Estimated step of the change, while the verdict is changed.", _EACH)
 
 METRICS = (
     UP, QUESTIONS, ANSWERS, EXPIRED, PENDING, RATE, LAST, CREATED, PREDICTOR, ACCURACY, WINDOW, LOWER, UPPER, LOG_LOSS,
     BRIER, ECE, SET_ERROR, WINDOW_ERROR, SET_SIZE, WIDTH, INSIDE, WINDOW_INSIDE, EVIDENCE, THRESHOLD, ALARMS, VERDICT,
-    CHANGE,
+    CHANGE, EPISODES, LASTING,
 )  # fmt: skip
 
 Sample = tuple[Metric, tuple[str, ...], float]
@@ -81,6 +83,9 @@ def samples(watched: Watched) -> Iterator[Sample]:
         yield metric, (), float(value)
     if counts.time:
         yield LAST, (), counts.time
+    episodes = watched.episodes()
+    yield EPISODES, (), float(len(episodes))
+    yield LASTING, (), float(any(one.lasts for one in episodes))
     found = {name: watched.snapshot(name) for name in (*watched.names, *watched.objects)}
     known = {name: snapshot for name, snapshot in found.items() if snapshot is not None}
     for name, snapshot in known.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shlex
 import signal
 import subprocess
 import threading
@@ -19,12 +20,15 @@ from datetime import UTC, datetime
 from http.client import HTTPException
 from queue import Empty, Full, Queue
 from time import monotonic
+from time import time as wall
 from typing import IO, Any
 from urllib.parse import unquote, urlsplit
 
-from venn.monitors.alarms import PER_DECADE, Alarm
+from venn.monitors.alarms import PER_DECADE
 from venn.monitors.drift import ABOUT
-from venn.monitors.verdict import Verdict
+from venn.monitors.episodes import Episode
+from venn.monitors.verdict import BELOW, CHANGED, Verdict
+from venn.monitors.verdict import Moment as Moment
 from venn.show.view import Snapshot
 
 # -------------------------------------------------------------------------------------------------------------- telling
@@ -218,29 +222,10 @@ def bursts(alarms: Iterable[tuple[str, Snapshot]], key: Callable[[str, Snapshot]
     return [burst for burst in (crier.take(*alarm) for alarm in alarms) if burst.count == 1]
 
 
-def _about(alarm: Snapshot) -> tuple[bool, bool]:
-    return alarm["about"] == ABOUT, str(alarm["about"]).startswith("floor, ")
-
-
-def storms(alarms: Iterable[tuple[str, Snapshot]]) -> list[Burst]:
-    """Return alarms of whatever rang in bursts, in order: one change makes many detectors ring, again and again.
-
-    Those about objects are apart: their steps are questions. So are those about a floor, which mean something else.
-
-    Examples
-    --------
-    >>> alarm = {"detector": "Ville", "about": "realised row", "log_evidence": 6.9, "sentence": "..."}
-    >>> rung = [("abers", alarm | {"step": 9}), ("sets", alarm | {"step": 7}), ("abers", alarm | {"step": 5000})]
-    >>> [(one.name, one.first["step"], one.more) for one in storms(rung)]
-    [('sets', 7, '1 more until step 9'), ('abers', 5000, '')]
-    """
-    return bursts(sorted(alarms, key=lambda one: int(one[1]["step"])), lambda name, alarm: _about(alarm))
-
-
 # --------------------------------------------------------------------------------------------------------------- notify
 # Tells somebody outside of an alarm: by a command, or by a message to a web address; the run never waits for it.
 
-EVERY = 60.0  # least seconds between two notifications about one predictor
+EVERY = 0.0  # least seconds between two notifications of the same watchers
 MOST_WAITING = 100  # notifications that wait for a slow receiver; later ones are left out
 TIMEOUT = 10.0  # seconds that a web address may take
 PATIENCE = 30.0  # seconds that a command may take
@@ -250,45 +235,85 @@ GRACE = 5.0  # seconds that the end of a run waits for what is being sent
 Message = dict[str, Any]
 
 
-def message(run: str, predictor: str, alarm: Alarm, verdict: Verdict, time: float) -> Message:
-    """Return the JSON that is sent of an alarm.
+BEGAN, KNOWN, ENDED = "began", "known", "ended"  # when somebody outside is told of an episode
+
+
+class Herald:
+    """Says when somebody outside is told of an episode: as it begins, as its columns or kind become known, as it ends.
+
+    Parameters
+    ----------
+    episodes : iterable of Episode
+        Those of which all has been told already, as by a process before this one.
+
+    Examples
+    --------
+    >>> one = Episode(1, Moment(9), Moment(14), Moment(14), ("sets",), "", (), (), "the odds are 120 to 1", 1)
+    >>> herald = Herald()
+    >>> [stage for stage, _ in herald.news([one])], herald.news([one])
+    (['began'], [])
+    """
+
+    def __init__(self, episodes: Iterable[Episode] = ()) -> None:
+        self._told: dict[int, tuple[bool, bool, bool]] = {}
+        self.news(episodes)
+
+    def news(self, episodes: Iterable[Episode]) -> list[tuple[str, Episode]]:
+        """Return what is to be told now, each with its stage."""
+        found = []
+        for one in episodes:
+            now = bool(one.columns), bool(one.kind), not one.lasts
+            before = self._told.get(one.rang.number)
+            self._told[one.rang.number] = now
+            if before is None:
+                found.append((BEGAN, one))
+            elif now[2] and not before[2]:
+                found.append((ENDED, one))
+            elif now[:2] > before[:2] and not before[2]:
+                found.append((KNOWN, one))
+        return found
+
+
+def message(run: str, stage: str, episode: Episode, verdict: Verdict, time: float) -> Message:
+    """Return the JSON that is sent of an episode.
 
     Parameters
     ----------
     run : str
-        The journal's path.
-    predictor : str
-        Its name.
-    alarm : Alarm
+        The journal's path, or what else names the run.
+    stage : str
+        "began", "known" (its columns or its kind are) or "ended".
+    episode : Episode
     verdict : Verdict
-        On this predictor, after the alarm.
+        That of the run, now.
     time : float
-        Of the alarm, in seconds since 1970.
+        Now, in seconds since 1970.
 
     Returns
     -------
     dict
-        ``run``, ``predictor``; ``step``, ``detector``, ``about`` and ``sentence`` of the alarm; ``evidence_log10``;
-        ``time``, in UTC as in ISO 8601; ``verdict``, all of it; ``left_out``, the number of alarms since the last
-        notification that were not sent; ``text``, one line for people, which chat services show.
+        ``text``, one line for people, which chat services show; ``run``, ``stage``; ``time``, in UTC as in ISO 8601;
+        ``predictor``, the names of what rang; ``episode`` and ``verdict``, all of both; ``left_out``, the number of
+        notifications since the last one that were not sent.
 
     Examples
     --------
-    >>> verdict = Verdict("changed", 901, None, "p-values", "Ville", "changed since about 901: it errs in .47")
-    >>> sent = message("run.db", "abers", Alarm(950, "Ville", 6.9, "At step 950 ..."), verdict, 0.0)
-    >>> sent["text"], sent["time"], sent["verdict"]["state"]
-    ('run.db: abers: changed since about 901: it errs in .47', '1970-01-01T00:00:00+00:00', 'changed')
+    >>> one = Episode(1, Moment(901), Moment(950), Moment(950), ("objects",), "", (), (), "the odds are 120 to 1", 1)
+    >>> verdict = Verdict("doubtful", 901, None, "objects", "Ville", "doubtful: since about question 901 ...")
+    >>> sent = message("run.db", "began", one, verdict, 0.0)
+    >>> print(sent["text"])
+    run.db: Look at the source since question 901: objects are not like before.
+    >>> sent["time"], sent["verdict"]["state"]
+    ('1970-01-01T00:00:00+00:00', 'doubtful')
     """
+    broken = episode.claims and episode.lasts and verdict.state in (CHANGED, BELOW)
     return {
-        "text": f"{run}: {predictor}: {verdict.sentence}",
+        "text": f"{run}: {verdict.sentence if broken else episode}",
         "run": run,
-        "predictor": predictor,
-        "step": alarm.step,
+        "stage": stage,
         "time": datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds"),
-        "detector": alarm.detector,
-        "about": alarm.about,
-        "evidence_log10": round(alarm.log_evidence / PER_DECADE, 3),
-        "sentence": alarm.sentence,
+        "predictor": ", ".join(episode.watchers),
+        "episode": episode.plain(),
         "verdict": verdict.plain(),
         "left_out": 0,
     }
@@ -379,16 +404,17 @@ def variables(message: Message) -> dict[str, str]:
 
     Examples
     --------
-    >>> verdict = Verdict("changed", 901, None, "p-values", "Ville", "changed since about 901: it errs in .47")
-    >>> found = variables(message("run.db", "abers", Alarm(950, "Ville", 6.9, "At step 950 ..."), verdict, 0.0))
-    >>> found["VENN_STATE"], found["VENN_SINCE"], found["VENN_STEP"], found["VENN_EVIDENCE_LOG10"]
-    ('changed', '901', '950', '2.997')
+    >>> one = Episode(1, Moment(901), Moment(950), Moment(950), ("objects",), "", ("heat",), (), "...", 1)
+    >>> verdict = Verdict("doubtful", 901, None, "objects", "Ville", "doubtful: since about question 901 ...")
+    >>> found = variables(message("run.db", "began", one, verdict, 0.0))
+    >>> found["VENN_STAGE"], found["VENN_STATE"], found["VENN_SINCE"], found["VENN_COLUMNS"]
+    ('began', 'doubtful', '901', 'heat')
     """
-    parts = ("run", "predictor", "step", "time", "detector", "about", "evidence_log10", "left_out", "text")
-    found = {part: message[part] for part in parts}
-    found |= {"state": message["verdict"]["state"], "verdict": message["verdict"]["sentence"]}
-    since = message["verdict"]["since"]
-    found["since"] = "" if since is None else since
+    found = {part: message[part] for part in ("run", "stage", "predictor", "time", "left_out", "text")}
+    episode, first = message["episode"], message["episode"]["first"]
+    found |= {"episode": episode["number"], "kind": episode["kind"], "state": message["verdict"]["state"]}
+    found |= {"since": first["number"], "since_id": "" if first["id"] is None else first["id"]}
+    found |= {"columns": ", ".join(episode["columns"]), "verdict": message["verdict"]["details"]}
     return {f"VENN_{part.upper()}": _clean(str(value)) for part, value in found.items()}
 
 
@@ -485,10 +511,10 @@ class _Worker:
 
 
 class Notifier:
-    """Sends alarms to receivers, seldom enough to be read, in threads that the caller never waits for.
+    """Sends messages to receivers in threads that the caller never waits for.
 
-    Of each predictor one alarm in `every` seconds is sent, to each receiver; how many were left out since stands in
-    the next. A failure is reported once for each receiver, and counted.
+    Of the same watchers one message in `every` seconds is sent, to each receiver; how many were left out since stands
+    in the next. A failure is reported once for each receiver, and counted.
 
     Parameters
     ----------
@@ -508,12 +534,12 @@ class Notifier:
     ...     def send(self, message):
     ...         print(message["predictor"], "left out before:", message["left_out"])
     >>> told = {"predictor": "abers"}
-    >>> with Notifier([Friend()], print) as notifier:
+    >>> with Notifier([Friend()], print, every=60.0) as notifier:
     ...     for _ in range(3):
     ...         notifier.tell(told)
     abers left out before: 0
     >>> print(notifier.said())
-    notifications: 1 sent, 2 alarms left out
+    notifications: 1 sent, 2 left out
     """
 
     def __init__(
@@ -537,7 +563,7 @@ class Notifier:
         return bool(self._workers)
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Send a message about an alarm, unless one about this predictor was sent a short time ago; returns at once."""
+        """Send a message, unless one of the same watchers was sent a short time ago; returns at once."""
         if not self._workers:
             return
         name, now = message["predictor"], self._clock()
@@ -567,12 +593,55 @@ class Notifier:
             for worker in self._workers:
                 worker.end(until)
 
+    def told(self, run: str, stage: str, episode: Episode, verdict: Verdict) -> None:
+        """Tell of an episode."""
+        if self._workers:
+            self.tell(message(run, stage, episode, verdict, wall()))
+
     def said(self) -> str:
         """Return how many notifications were sent, as text; empty if there were none."""
         counts = {
             "sent": sum(worker.sent for worker in self._workers),
             "failed": sum(worker.failed for worker in self._workers),
-            "alarms left out": self._all_left_out,
+            "left out": self._all_left_out,
         }
         found = [f"{count:,} {what}" for what, count in counts.items() if count]
         return f"notifications: {', '.join(found)}" if found else ""
+
+
+def teller(name: str, on_alarm: Any, complain: Callable[[str], None]) -> Any:
+    """Return what tells of episodes: a callable takes each, a command or a web address its JSON; None tells nobody.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `on_alarm` is none of these, or an address that is none.
+    """
+    if on_alarm is None or isinstance(on_alarm, Notifier):
+        return on_alarm
+    if callable(on_alarm):
+        return Calling(on_alarm, complain)
+    if isinstance(on_alarm, str) and on_alarm.startswith(("http:", "https:")):
+        return Notifier([Webhook(on_alarm)], complain)
+    command = shlex.split(on_alarm) if isinstance(on_alarm, str) else on_alarm
+    if not isinstance(command, list | tuple) or not command or not all(isinstance(one, str) for one in command):
+        what = "a callable, a command (text, or a sequence of texts) or an address, http://... or https://..."
+        raise TypeError(f"{name} must be {what}, got {on_alarm!r}")
+    return Notifier([AlarmCommand(command)], complain)
+
+
+class Calling:
+    """Calls a function with each episode that has news; what it raises is said, and the run goes on."""
+
+    def __init__(self, function: Callable[[Episode], Any], complain: Callable[[str], None]) -> None:
+        self._function, self._complain = function, complain
+
+    def told(self, run: str, stage: str, episode: Episode, verdict: Verdict) -> None:
+        """Call it."""
+        try:
+            self._function(episode)
+        except Exception as error:  # whatever it is, the run goes on
+            self._complain(f"on_alarm failed with {type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from venn.monitors.kind import LEVEL, Kind
+from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS
-from venn.monitors.verdict import Verdict, worst
-from venn.prediction import ERROR_BOUND, LOG_LOSS, NOTHING, REALISED_ROW
+from venn.monitors.verdict import Verdict, came, worst
+from venn.prediction import LOG_LOSS, NOTHING
 
 Snapshot = Mapping[str, Any]
 
@@ -251,13 +251,5 @@ def recent(snapshot: Snapshot) -> Recent | None:
     """
     one = judged(snapshot)
     means, guaranteed = one.get("recent") or one.get("window", {}), one.get("guaranteed")
-    if f"error_{LEVEL}" in means:
-        lower = 0.0 if guaranteed == ERROR_BOUND else LEVEL
-        found = "wrong", means[f"error_{LEVEL}"], lower, LEVEL
-    elif guaranteed == REALISED_ROW and "realised" in means:
-        found = "right", means["realised_accuracy"], means["realised"], means["realised"]
-    elif "lower" in means:
-        found = "right", means["accuracy"], means["lower"], means["upper"]
-    else:
-        return None
-    return Recent(*found, means["size"], one["step"], guaranteed not in (NOTHING, LOG_LOSS))
+    found = came(means, guaranteed, means.get("size", 0))
+    return None if found is None else Recent(*found, one["step"], guaranteed not in (NOTHING, LOG_LOSS))

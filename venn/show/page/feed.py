@@ -11,6 +11,7 @@ from time import monotonic, time
 from typing import Any, NamedTuple, Protocol
 
 from venn.labels import LabelSpace, Real
+from venn.monitors.episodes import Episode
 from venn.monitors.kind import LEVEL
 from venn.monitors.verdict import OF_OBJECTS, Verdict
 from venn.show.view import UNSEEN, SeenCounts, Snapshot, Standing, figures_of, overall, standing
@@ -45,6 +46,7 @@ class Watched(Protocol):
         """Return a mapping with `told` and `monitor`."""
 
     def alarms(self, name: str, last: int = 100) -> Sequence[Snapshot]: ...
+    def episodes(self) -> Sequence[Episode]: ...
     def latest(self, questions: int = 20) -> Sequence[Any]: ...
     def outcomes(self, answers: int = 20) -> Sequence[Any]: ...
     def answered_at(self, step: int) -> float | None:
@@ -111,6 +113,7 @@ class FollowedRun:
         self.snapshots = {name: known[name] for name in self.names if name in known}
         self.drifts = {name: known[name] for name in self.objects if name in known}
         self.alarms = {name: watched.alarms(name) for name in found}
+        self.episodes = watched.episodes()
         self.latest = watched.latest(LATEST)
         self.outcomes = watched.outcomes(OUTCOMES)
         self._judge(watched)
@@ -121,7 +124,7 @@ class FollowedRun:
         if len(steps) == 1 and steps != {0}:  # written together, and later than the last point of the curves
             self._add(Point(steps.pop(), self._figures()))
         rung = [len(one) for one in self.alarms.values()], [one[-1]["step"] for one in self.alarms.values() if one]
-        seen = (tuple(self.counts), self.ended, len(self.points), self.thinned, steps, rung)
+        seen = (tuple(self.counts), self.ended, tuple(self.episodes), len(self.points), self.thinned, steps, rung)
         if seen != self._seen:
             self._seen, self.version = seen, self.version + 1
             self._standings.clear()

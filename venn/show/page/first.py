@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from time import time
 from typing import Any, NamedTuple
 
-from venn.monitors.alarms import PER_DECADE, shares
-from venn.monitors.evidence import against
+from venn.monitors.alarms import shares
 from venn.monitors.kinds import kind_of
 from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, OF_CLASSES, OF_OBJECTS, USELESS, Verdict
-from venn.show.notify import storms
 from venn.show.page import words
 from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.words import ago, clock, text
-from venn.show.view import Recent, counting, recent, unlabelled, verdicts
+from venn.show.view import Recent, counting, recent, unlabelled
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early", USELESS: "guesses", BELOW: "below floor"}  # in a table
@@ -120,11 +118,8 @@ def _judged_as(run: FollowedRun, verdict: Verdict, since: str) -> Status:
 
 
 def _said(run: FollowedRun, verdict: Verdict) -> str:
-    """Return the verdict, named where there are several predictors; which kinds others see stands in the next card."""
-    said = str(verdict) if len(run.names) > 1 else verdict.sentence
-    for kind in (one.kind for one in verdicts(run.drifts).values() if one.kind):
-        said = said.replace(f"; not like before: {kind}", "").replace(f"; {kind}", "")
-    return said
+    """Return the verdict in one sentence, named where there are several predictors."""
+    return str(verdict) if len(run.names) > 1 else verdict.sentence
 
 
 def _since(run: FollowedRun, verdict: Verdict, now: float) -> str:
@@ -270,22 +265,20 @@ def _at(when: float) -> str:
 
 
 def alarms(run: FollowedRun) -> str:
-    """Return the last alarms, in one line those that follow one another."""
-    found = words.rung(run, storms)
+    """Return the latest changes, the newest first: each with what was seen of it; and how many alarms rang."""
+    count, found = words.alarm_count(run), list(reversed(run.episodes))
     if not found:
         none = "none" if run.monitors else "none: no predictor has a monitor"
-        return f'<section class="card rung"><h2>Alarms: {none}</h2></section>'
+        return f'<section class="card rung"><h2>Changes: {none}</h2></section>'
     lines = "".join(
-        f"<li>{_at(one['time'])}<b>{text(burst.name, 24)}</b> at "
-        f"{'question ' if one['about'] == OF_OBJECTS else ''}{one['step']:,}, evidence "
-        f"10<sup>{one['log_evidence'] / PER_DECADE:.1f}</sup>: {text(against(one['detector'], one['about']))}"
-        f"{f', {burst.more}' if burst.more else ''}</li>"
-        for burst in found[:ALARMS]
-        for one in (burst.first,)
+        f"<li><b>{text(', '.join(one.watchers), 60)}</b> since about {text(one.first)}, "
+        f"first alarm at {text(one.rang)}: {text('it lasts' if one.lasts else f'over at {one.ended}')}; "
+        f"done: {text(one.done, 120)}</li>"
+        for one in found[:ALARMS]
     )
-    count, shown = words.alarm_count(run), sum(burst.count for burst in found[:ALARMS])
-    more = f", the last {shown:,}" if count > shown else ""
-    return f'<section class="card rung"><h2>Alarms: {count:,}{more}</h2><ul class="short">{lines}</ul></section>'
+    more = f", the last {ALARMS}" if len(found) > ALARMS else ""
+    rang = f", {count:,} alarm{'s' * (count > 1)}"
+    return f'<section class="card rung"><h2>Changes: {len(found):,}{rang}{more}</h2><ul>{lines}</ul></section>'
 
 
 def outcomes(run: FollowedRun) -> str:

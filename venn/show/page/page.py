@@ -165,7 +165,7 @@ PAGE = _whole(
         _card("All predictors so far", _chart("compared")),
         '<section class="card wide"><label hidden>Predictor <select id="chooser"></select></label>'
         f"{_words('numbers')}{_predictor('', _words('promise'))}</section>\n",
-        _card("Alarms", _words("alarms")),
+        _card("Changes and alarms", _words("alarms")),
         _card("Latest outcomes: questions whose labels have come", _words("outcomes")),
         _card("Latest questions", _words("latest")),
     ],
@@ -223,7 +223,7 @@ def render(run: FollowedRun, title: str, data: str) -> str:
             ("questions to", words.latest, run.latest),
         ):
             tails += [_card(f"Latest {what} {words.text(name)}", told(run, name))] if found else []
-    main += [_card("Alarms", words.alarms(run, 100)), *tails, _card("Parameters", words.parameters(run))]
+    main += [_card("Changes and alarms", words.alarms(run, 100)), *tails, _card("Parameters", words.parameters(run))]
     counts = run.counts
     shown = [f"<b>{words.text(data)}</b>", run.space.counted, f"report of {words.clock(time())}"]
     if run.created:

@@ -202,7 +202,7 @@ def promise(run: FollowedRun, name: str) -> str:
     said = UNSEEN if guaranteed is None else GUARANTEES.get(guaranteed, MIXED)
     if found is not None and found.state == CHANGED:
         broke = "It did not hold until it began anew" if began_anew(found) else "It does not hold now"
-        said = f"<b class='alarm'>{broke}: {text(found.sentence, 1000)}.</b></p><p>{said}"
+        said = f"<b class='alarm'>{broke}: {text(found.details, 1000)}.</b></p><p>{said}"
     late = "" if guaranteed in (None, NOTHING) else f"<p class='fine'>{LATE}</p>"
     watched = EVIDENCE if name in run.monitors else "Nothing bets against these claims: it has no monitor."
     made = f"<p class='fine'><b>{text(name)}</b> is <code>{text(run.predictors.get(name, '?'), 400)}</code></p>"
@@ -231,11 +231,26 @@ def _at(when: float) -> str:
     return f" · {clock(when)}" if when else ""
 
 
+def episodes(run: FollowedRun, most: int = 20) -> str:
+    """Return the latest changes as a table, newest first: since when, what, what rang, what was done, how it ended."""
+    rows = [
+        (
+            f"{one.number}", text(one.first), text(one.rang), text(", ".join(one.watchers), 120),
+            text(one.kind or one.reason, 400), text(one.done, 120),
+            text("it lasts" if one.lasts else f"{one.ended}: {one.how}", 160), f"{one.alarms:,}",
+        )
+        for one in list(reversed(run.episodes))[:most]
+    ]  # fmt: skip
+    heads = ("change", "since about", "first alarm", "rang", "what", "done", "ended", "alarms")
+    return table(heads, rows) if rows else ""
+
+
 def alarms(run: FollowedRun, most: int = 20) -> str:
-    """Return the latest alarms of all predictors in words, newest first."""
+    """Return the verdict in full, the latest changes and the latest alarms of all predictors, newest first."""
     count, found = alarm_count(run), rung(run)[:most]
+    full = "" if run.verdict is None else f"<p>{text(run.verdict.details, 1000)}</p>"
     if not found:
-        return "<p>No alarm." + ("" if run.monitors else " No predictor has a monitor.") + "</p>"
+        return f"{full}<p>No alarm.{'' if run.monitors else ' No predictor has a monitor.'}</p>"
     crier = Crier()
     items = "".join(
         f"<li><b>{text(one.name)}</b>{_at(one.first['time'])}: "
@@ -244,7 +259,8 @@ def alarms(run: FollowedRun, most: int = 20) -> str:
     )
     shown = sum(one.count for one in found)
     more = f", the latest {shown:,} of them:" if count > shown else ":"
-    return f'<p class="alarm">{count:,} alarm{"s" * (count > 1)}{more}</p><ul>{items}</ul>'
+    told = f'<p class="alarm">{count:,} alarm{"s" * (count > 1)}{more}</p><ul>{items}</ul>'
+    return full + episodes(run, most) + told
 
 
 def changes(run: FollowedRun) -> str:

@@ -1,0 +1,237 @@
+"""What everything that watches has in common: its alarms, and the changes that these are about."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms, odds
+from venn.monitors.evidence import against
+from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
+from venn.saved import Saved, base, held_int, own, saved, state
+
+KEPT = 100  # alarms, and changes
+LASTED = 150  # steps: a new state that has come so long is no longer compared with what was before
+QUESTIONS, ANSWERS = "questions", "answers"  # what a step of a watcher counts
+AGAIN, ANOTHER = "nothing speaks for it any more", "another change followed"  # how a change ends
+FLOOR = "floor"  # part of a monitor that has one
+
+
+@saved
+@dataclass(frozen=True)
+class Case:
+    """One change as one watcher sees it, from its first alarm to its end; steps count what the watcher has seen.
+
+    Attributes
+    ----------
+    first, last : int
+        Steps of its first and of its latest alarm.
+    change : ChangePoint
+        When it began: an estimate, made at its first alarm.
+    evidence, detector, reason : str
+        As in a `Verdict`: what it rests on, what rang first, and the numbers.
+    was : float or None
+        Accuracy before it; None where labels are not classes.
+    part : str
+        Of a watcher with several parts, which one.
+    kind : str
+        What has changed, in words, if that is known.
+    columns, classes : tuple of str
+        That are named.
+    alarms : int
+    anew : int
+        The step after which the evidence, and with it perhaps the predictor, began anew since; 0: not yet.
+    ended : int
+        The step at which it ended; 0: it lasts.
+    how : str
+        How it ended.
+    """
+
+    first: int
+    last: int
+    change: ChangePoint
+    evidence: str
+    detector: str
+    reason: str
+    was: float | None = None
+    part: str = ""
+    kind: str = ""
+    columns: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    alarms: int = 1
+    anew: int = 0
+    ended: int = 0
+    how: str = ""
+
+
+def _held_cases(name: str, value: Any) -> list[Case]:
+    """Return the changes of a state, or say what they must be."""
+    numbers = ("first", "last", "alarms", "anew", "ended")
+    fine = type(value) is list and all(
+        type(one) is Case
+        and type(one.change) is ChangePoint
+        and type(one.was) in (float, type(None))
+        and all(type(getattr(one, of)) is int and getattr(one, of) >= 0 for of in numbers)
+        for one in value
+    )
+    if not fine:
+        raise ValueError(f"{name} must be changes that rang, got {value!r}")
+    return list(value)[-KEPT:]
+
+
+class Watcher(Protocol):
+    """What may stand among the monitors of an `Online`: any object with these will do; `Watching` has all but two.
+
+    Examples
+    --------
+    >>> from venn.monitors import Drift
+    >>> watcher: Watcher = Drift()
+    >>> watcher.sees, watcher.update([0.5]), watcher.verdict().state
+    ('objects', (), 'as claimed')
+    """
+
+    sees: str  #: what `update` takes: "objects" (x), "examples" (x, y) or "predictions" (prediction, y)
+
+    @property
+    def n(self) -> int:
+        """Number of steps."""
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """The latest alarms, oldest first."""
+
+    def update(self, *seen: Any) -> tuple[Alarm, ...]:
+        """Take notice of a step; return the alarms that ring now."""
+
+    def verdict(self) -> Verdict:
+        """Return what to think of it."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all that is to be shown, as plain data."""
+
+
+@base
+class Watching(Saved):
+    """Base of what watches: keeps its alarms and the changes that they are about, and says how things stand.
+
+    One of your own has the number of its steps `n`, says what it `sees`, and returns `self.rang(alarm)` from `update`
+    where it rings. All else is here: alarms that follow each other are one change, which ends after 1000 calm steps.
+
+    Attributes
+    ----------
+    count : int
+        Number of alarms so far.
+    cases : list of Case
+        The latest 100 changes, oldest first.
+
+    Examples
+    --------
+    >>> class Large(Watching):
+    ...     about, n = "large", 0
+    ...     def update(self, x):
+    ...         self.n += 1
+    ...         return self.rang(Alarm(self.n, "Large", 7.0, "It is large.", "large")) if x[0] > 9 else ()
+    >>> watcher = Large()
+    >>> [len(watcher.update([x])) for x in (1, 10, 11)], watcher.verdict().state, len(watcher.cases)
+    ([0, 1, 1], 'doubtful', 1)
+    """
+
+    sees: ClassVar[str] = "objects"
+    about: ClassVar[str] = ""  # what its alarms are about, in a word
+    calm: ClassVar[str] = "nothing has rung"
+
+    count: int = state(held_int, start=0)
+    _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
+    cases: list[Case] = state(_held_cases, start=own(lambda _: []))
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """The latest 100 alarms, oldest first."""
+        return tuple(self._alarms)
+
+    @property
+    def n(self) -> int:
+        """Number of steps."""
+        raise NotImplementedError(f"{type(self).__name__} must say in n how many steps it has seen")
+
+    def counts(self, part: str = "") -> str:
+        """Return what its steps count: questions if it sees objects, else answers."""
+        return QUESTIONS if self.sees == "objects" else ANSWERS
+
+    def case(self, part: str = "") -> Case | None:
+        """Return the latest change of a part, whether it lasts or not."""
+        return next((one for one in reversed(self.cases) if one.part == part), None)
+
+    def lasting(self, part: str = "") -> Case | None:
+        """Return the change of a part that lasts; None if there is none."""
+        found = self.case(part)
+        return None if found is None or found.ended else found
+
+    def check(self, *seen: Any) -> None:
+        """Raise what `update` would raise, and change nothing; by default nothing is refused."""
+
+    def rang(self, *alarms: Alarm) -> tuple[Alarm, ...]:
+        """Take note of alarms, and of the change that they belong to; return them."""
+        for one in alarms:
+            reason = f"the odds are {odds(one.log_evidence)}"
+            change = ChangePoint(one.step, one.step, one.step)
+            self._note(Case(one.step, one.step, change, self.about, against(one.detector, one.about), reason))
+        return self._took(alarms)
+
+    def pass_by(self) -> None:
+        """Let a change end that has not rung for 1000 steps; a step calls it that may do so."""
+        for part in {one.part for one in self.cases[-4:]}:
+            found = self.lasting(part)
+            if found is not None and self.n - found.last >= MEMORY:
+                self._put(replace(found, ended=self.n, how=AGAIN))
+
+    # ------------------------------------------------------------------- for those below
+
+    def _took(self, alarms: Iterable[Alarm]) -> tuple[Alarm, ...]:
+        """Keep alarms, and count them."""
+        rung = tuple(alarms)
+        self._alarms.extend(rung)
+        self.count += len(rung)
+        return rung
+
+    def _note(self, found: Case, another: bool = False) -> None:
+        """Take note of an alarm: it goes on with the change of its part, or begins one, `another` if one lasts."""
+        before = self.lasting(found.part)
+        if before is not None and not another:
+            kind, columns, classes = found.kind, found.columns, found.classes
+            self._put(replace(
+                before, last=found.last, alarms=before.alarms + found.alarms, kind=kind or before.kind,
+                columns=columns or before.columns, classes=classes or before.classes,
+            ))  # fmt: skip
+            return
+        if before is not None:
+            self._put(replace(before, ended=found.first, how=ANOTHER))
+        self.cases = [*self.cases[1 - KEPT :], found]
+
+    def _put(self, changed: Case) -> None:
+        """Put a change in the place of what it was."""
+        place = max(i for i, one in enumerate(self.cases) if one.part == changed.part)
+        self.cases[place] = changed
+
+    # ------------------------------------------------------------------- reading
+
+    def verdict(self) -> Verdict:
+        """Return "doubtful" while a change lasts, or else "as claimed"."""
+        found = self.lasting()
+        if found is None:
+            return Verdict(CLAIMED, None, None, self.about, "", f"{CLAIMED}: {self.calm}")
+        details = f"{DOUBTFUL}: since {found.change}; {found.reason}; last alarm at {found.last}"
+        return Verdict(
+            DOUBTFUL, found.change.step, found.change, self.about, found.detector, details, reason=found.reason
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything to show now, as plain data: step, verdict, evidence and alarms."""
+        return {
+            "step": self.n,
+            "verdict": self.verdict().plain(),
+            "evidence": [],
+            "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
+        }
