@@ -1,427 +1,100 @@
-"""Who may read page, report and metrics: names, origins, tokens, paths, and messages that are none."""
+"""What comes in at every public door alike: numbers that no float holds, names with two meanings, copies."""
 
-from __future__ import annotations
+import copy
 
-import http.client
-import json
-import socket
-import threading
-from contextlib import ExitStack, suppress
-from types import SimpleNamespace
-
+import numpy as np
 import pytest
-from browsing import PATIENCE, Viewer, browser, chromium  # noqa: F401
-from page_cases import HOSTILE, write
+from sklearn.linear_model import LogisticRegression
 
-from venn.online.watch import Watch
-from venn.show.metrics import of_metrics
-from venn.show.page.feed import Feed
-from venn.show.page.page import Page
-from venn.show.server import Door, is_loopback, serving
+import venn
+from venn.online.checkpoint import pack
 
-# ruff: noqa: F811
+CLASSES = ("a", "b")
 
-TOKEN = "a-token_of.more~than-16"
-PORT = 5006
-
-
-# ------------------------------------------------------------------------ the door
 
-
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("localhost:5006", None), ("LOCALHOST:5006", None), ("127.0.0.1:5006", None), ("[::1]:5006", None),
-        ("watch.example", None), ("watch.example:5006", None), ("other.example:8443", None),
-        ("evil.example:5006", 403), ("localhost", 403), ("localhost:5007", 403), ("127.0.0.1", 403), ("", 403),
-        ("other.example", 403), ("localhost.evil.example:5006", 403), ("evil.example,localhost:5006", 403),
-        ("localhost:5006@evil.example", 403), ("localhost:5006 ", 403), ("127.1:5006", 403), ("2130706433:5006", 403),
-        ("localhost.:5006", 403), ("::1:5006", 403), ("0.0.0.0:5006", 403), ("localhost:05006", 403),
-    ],
-)  # fmt: skip
-def test_a_server_answers_to_its_names_only(host, status):
-    door = Door("127.0.0.1", PORT, ["watch.example", "other.example:8443"])
-    refused = door.refusal({"Host": host})
-    assert (refused.status if refused else None) == status
-    assert refused is None or ("\n" not in refused.line and refused.line.startswith("403: "))
-
-
-def test_without_a_host_nobody_comes_in():
-    assert Door("127.0.0.1", PORT).refusal({}).status == 403
+def fitted():
+    return LogisticRegression().fit(np.array([[0.0], [1.0], [0.2], [0.9]]), np.array(["a", "b", "a", "b"]))
 
 
-@pytest.mark.parametrize("listens", ["0.0.0.0", "::"])
-def test_an_address_that_stands_for_all_is_no_name(listens):
-    door = Door(listens, PORT, token=TOKEN)
-    assert door.names == Door("127.0.0.1", PORT).names
-    assert Door("10.0.0.5", PORT, token=TOKEN).names == door.names | {"10.0.0.5:5006"}
-
+def scorer():
+    return venn.FrozenScorer(fitted())
 
-def test_at_the_port_of_the_web_names_come_without_it():
-    assert Door("127.0.0.1", 80).refusal({"Host": "localhost"}) is None
-
-
-@pytest.mark.parametrize("name", ["", "*", "http://a", "a/b", "a:b", "a:123456", "a b", "a\r\nX: y", "*.a"])
-def test_names_that_are_none_are_refused(name):
-    with pytest.raises(ValueError, match="allowed hosts must be NAME or NAME:PORT"):
-        Door("127.0.0.1", PORT, [name])
-
-
-@pytest.mark.parametrize(
-    "token", ["", "short", "fifteen-letters", "with a space in it", "a tab\tand more letters", "ä" * 20]
-)
-def test_tokens_that_are_none_are_refused(token):
-    with pytest.raises(ValueError, match="token must be at least 16 printable letters") as caught:
-        Door("127.0.0.1", PORT, token=token)
-    assert not token or token not in str(caught.value), "an error goes to a log"
-
-
-def test_beyond_this_machine_a_token_is_needed_or_a_word():
-    for host in ("0.0.0.0", "::", "192.0.2.7"):
-        with pytest.raises(ValueError, match="token must be given"):
-            Door(host, PORT)
-        assert Door(host, PORT, unguarded=True).refusal({"Host": "localhost:5006"}) is None
-    assert is_loopback("localhost")
-    assert is_loopback("127.0.0.9")
-    assert not is_loopback("")
-
-
-def test_the_token_comes_as_bearer_or_as_the_cookie_made_of_it():
-    door = Door("127.0.0.1", PORT, token=TOKEN)
-    name, value = door.cookie
-    assert name == "venn-5006"
-    assert TOKEN not in value
-    at = {"Host": "localhost:5006"}
-    for good in (
-        {"Authorization": f"Bearer {TOKEN}"}, {"Authorization": f"bearer  {TOKEN}"}, {"Cookie": f"a=b; {name}={value}"},
-    ):  # fmt: skip
-        assert door.refusal(at | good) is None
-    for bad in (
-        {}, {"Authorization": "Bearer "}, {"Authorization": TOKEN}, {"Authorization": f"Bearer {TOKEN}x"},
-        {"Authorization": f"Basic {TOKEN}"}, {"Authorization": "Bearer ä"}, {"Cookie": f"{name}={TOKEN}"},
-        {"Cookie": f"{name}="}, {"Cookie": f"other={value}"}, {"Cookie": name}, {"Cookie": f"{name}={value[:-1]}"},
-    ):  # fmt: skip
-        assert door.refusal(at | bad).status == 401, bad
-    assert door.cookie == Door("127.0.0.1", PORT, token=TOKEN).cookie, "a viewer survives a restart of the server"
-    assert door.cookie[1] != Door("127.0.0.1", PORT, token=TOKEN + "x").cookie[1]
-    assert door.refusal({"Host": "evil.example:5006", "Authorization": f"Bearer {TOKEN}"}).status == 403
-
-
-EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>{{7*7}}@{x}$\\frac{'\"`"
-
-
-# --------------------------------------------------------------------- raw sockets
-
-
-@pytest.fixture
-def pages(tmp_path):
-    """Starts servers of the page of a run whose classes, ids and names are hostile; gives port and lines of the log."""
-    write(tmp_path / "run.db", 32, flip=16, evil=EVIL)
-    with ExitStack() as stack:
-
-        def start(**guard):
-            lines, feed = [], Feed(lambda: Watch(tmp_path / "run.db"), tmp_path / "run.db")
-            stack.callback(feed.close)
-            guard = {"say": lines.append, **guard}
-            port = stack.enter_context(serving(Page(feed).routes(), "127.0.0.1", 0, **guard))
-            return SimpleNamespace(port=port, lines=lines, url=f"http://127.0.0.1:{port}")
-
-        yield start
-
-
-@pytest.fixture
-def metrics(tmp_path):
-    """Starts a server of metrics."""
-    write(tmp_path / "scraped.db", 8)
-    return lambda **guard: serving(of_metrics(lambda: Watch(tmp_path / "scraped.db")), "127.0.0.1", 0, **guard)
-
-
-def asked(port, path="/", headers=(), method="GET", version="HTTP/1.1"):
-    """Return status, headers and text of the answer to a request written by hand."""
-    lines = [f"{method} {path} {version}", *(f"{name}: {value}" for name, value in headers), "Connection: close"]
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-        connection.sendall("\r\n".join([*lines, "", ""]).encode("latin1"))
-        answer = http.client.HTTPResponse(connection, method=method)
-        answer.begin()
-        text = answer.read().decode()
-    return SimpleNamespace(status=answer.status, headers=answer.headers, text=text)
-
-
-def is_closed(answer):
-    """Whether an answer tells nothing of the run, and has the headers that keep others out."""
-    assert HOSTILE not in answer.text
-    assert "venn_" not in answer.text
-    assert "application/json" not in answer.text
-    assert answer.text.count("\n") <= 1
-    return is_guarded(answer)
-
-
-def is_guarded(answer):
-    assert not [name for name in answer.headers if name.lower().startswith("access-control-")]
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert answer.headers["Referrer-Policy"] == "no-referrer"
-    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
-    [policy] = answer.headers.get_all("Content-Security-Policy")
-    rules = dict(rule.strip().partition(" ")[::2] for rule in policy.split(";"))
-    assert rules["default-src"] == rules["frame-ancestors"] == rules["base-uri"] == rules["form-action"] == "'none'"
-    assert "unsafe" not in policy
-    assert "*" not in policy
-    return True
-
-
-def test_other_names_read_nothing_at_any_address(pages):
-    made = pages()
-    for host in ("evil.example", f"evil.example:{made.port}", f"localhost:{made.port + 1}", "", "localhost"):
-        for path in ("/", "/page.js", "/page.css", "/run.json", "/x"):
-            answer = asked(made.port, path, [("Host", host)])
-            assert answer.status == 403, (host, path)
-            assert answer.text == "403: this server does not go by that name; if it should, start it with " \
-                                  "--allow-host NAME[:PORT]\n"  # fmt: skip
-            assert is_closed(answer)
-    assert asked(made.port, "/", version="HTTP/1.0").status in (400, 403), "no Host at all"
-    twice = asked(made.port, "/", [("Host", f"localhost:{made.port}"), ("Host", "evil.example")])
-    assert twice.status in (400, 403)
-    assert asked(made.port, "http://evil.example/", [("Host", f"localhost:{made.port}")]).status == 404
-    known = asked(made.port, "/", [("Host", f"localhost:{made.port}")])
-    assert known.status == 200
-    assert is_guarded(known)
-    refused = [line for line in made.lines if line.startswith("page: refused 403")]
-    assert len(refused) == 2, "the 1st and the 10th"
-    assert "'evil.example'" in refused[0]
-
-
-def test_other_origins_read_nothing(pages):
-    made = pages()
-    host = f"localhost:{made.port}"
-    for origin in (
-        "http://evil.example",
-        f"http://evil.example:{made.port}",
-        "null",
-        f"http://localhost:{made.port + 1}",
-    ):
-        for path in ("/", "/page.js", "/run.json"):
-            answer = asked(made.port, path, [("Host", host), ("Origin", origin)])
-            assert answer.status == 403
-            assert is_closed(answer)
-    assert asked(made.port, "/run.json", [("Host", host), ("Origin", f"http://{host}")]).status == 200
-
-
-PATHS = (
-    "//", "/.", "/..", "/../", "/./", "/%2e", "/%2e%2e/", "/%2f", "//evil.example/", "/\\evil.example", "/;", "/a",
-    "/static/", "/../server.py", "/%2e%2e/server.py", "//etc/passwd", "/page.js/../server.py", "/page.js/../../door.py",
-    "/page.js/..%2f..%2fdoor.py", "/%2fetc%2fpasswd", "/page.js/", "/page.js%00", "/page%2ejs", "/PAGE.JS", "/page.py",
-    "//page.js", "/./page.js", "/run.json/", "/run.json%00", "//run.json", "/run.db", "/metrics", "/favicon.ico",
-    "/page.css/", "*", "page.js", "",
-)  # fmt: skip
-
-
-def test_no_path_but_those_of_the_page_leads_anywhere(pages):
-    made = pages()
-    host = [("Host", f"localhost:{made.port}")]
-    for path in PATHS:
-        answer = asked(made.port, path, host)
-        assert answer.status == 404, path
-        assert is_closed(answer)
-    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
-        for path in ("/", "/run.json"):
-            answer = asked(made.port, path, host, method=method)
-            assert answer.status == 405, (method, path)
-            assert is_guarded(answer)
-
-
-def test_metrics_are_behind_the_same_door(metrics):
-    with metrics() as port:
-        host = ("Host", f"localhost:{port}")
-        good = asked(port, "/metrics", [host])
-        assert good.status == 200
-        assert "venn_up 1.0" in good.text
-        assert is_guarded(good)
-        for headers in (
-            [("Host", f"evil.example:{port}")], [("Host", "evil.example")], [], [host, ("Origin", "http://evil.example")],
-            [host, ("Origin", "null")], [host, ("Host", "evil.example")],
-        ):  # fmt: skip
-            answer = asked(port, "/metrics", headers)
-            assert answer.status == 403, headers
-            assert is_closed(answer)
-        for path in ("/", "/metrics/", "/../metrics", "/metrics/../x", "/favicon.ico", "/none", "/metrics%00"):
-            answer = asked(port, path, [host])
-            assert answer.status == 404, path
-            assert is_closed(answer)
-    with metrics(token=TOKEN) as port:
-        host = ("Host", f"localhost:{port}")
-        for headers in ([host], [host, ("Authorization", "Bearer wrong")]):
-            answer = asked(port, "/metrics", headers)
-            assert answer.status == 401
-            assert is_closed(answer)
-        assert asked(port, f"/metrics?token={TOKEN}", [host]).status == 401, "tokens in addresses end in logs"
-        assert "venn_up 1.0" in asked(port, "/metrics", [host, ("Authorization", f"Bearer {TOKEN}")]).text
-
-
-def test_without_the_token_nothing_is_read_with_it_the_address_forgets_it(pages):
-    made = pages(token=TOKEN)
-    host = [("Host", f"localhost:{made.port}")]
-    for path in ("/", "/page.js", "/run.json", "/?token=", "/?token=wrong", f"/?token={TOKEN}x",
-                 f"/run.json?token={TOKEN}", f"/?token={TOKEN}&token={TOKEN}", f"/x?token={TOKEN}"):  # fmt: skip
-        answer = asked(made.port, path, host)
-        assert answer.status == 401, path
-        assert answer.headers["WWW-Authenticate"] == "Bearer"
-        assert is_closed(answer)
-    assert asked(made.port, f"/?token={TOKEN}", [("Host", "evil.example")]).status == 403
-    entered = asked(made.port, f"/?token={TOKEN}", host)
-    assert entered.status == 200
-    assert is_closed(entered)
-    assert 'content="0; url=/"' in entered.text
-    cookie = entered.headers["Set-Cookie"]
-    assert {"httponly", "samesite=strict", "path=/"} <= {part.strip().lower() for part in cookie.split(";")}
-    assert TOKEN not in cookie
-    kept = ("Cookie", cookie.partition(";")[0])
-    page = asked(made.port, "/", [*host, kept])
-    assert page.status == 200
-    assert cookie.partition("=")[2].partition(";")[0] not in page.text, "scripts cannot read it"
-    assert asked(made.port, "/run.json", [*host, kept]).status == 200
-    assert asked(made.port, "/", [*host, ("Authorization", f"Bearer {TOKEN}")]).status == 200
-    assert all(TOKEN not in line for line in made.lines)
-
-
-NONSENSE = (
-    b"\r\n\r\n", b"GET\r\n\r\n", b"GET /\r\n\r\n", b"\xff\x00\r\n\r\n", b"GET  / HTTP/1.1\r\n\r\n",
-    b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "query", ["of=none&seen=1.2.3", "seen=.99999999999999999999.", "seen=%00&of=%ff", "of", "seen=a.-1.b&x"]
-)
-def test_what_was_never_seen_gets_the_whole_document(pages, query):
-    made = pages()
-    host = [("Host", f"localhost:{made.port}")]
-    found, whole = (json.loads(asked(made.port, path, host).text) for path in (f"/run.json?{query}", "/run.json"))
-    assert found["tables"] == whole["tables"]
-    assert found["tables"]["chosen"]["after"] == 0
-    assert "tables" not in json.loads(asked(made.port, f"/run.json?seen={whole['seen']}", host).text), "nothing new"
-
-
-def test_what_is_no_request_gets_one_line_and_the_page_goes_on(pages, capfd):
-    made = pages()
-    for sent in NONSENSE:
-        with socket.create_connection(("127.0.0.1", made.port), timeout=60) as connection:
-            connection.sendall(sent)
-            assert connection.recv(100).startswith(b"HTTP/1.1 40"), sent
-    with socket.create_connection(("127.0.0.1", made.port), timeout=60) as connection:
-        connection.sendall(b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n")
-        with suppress(ConnectionResetError):
-            assert connection.recv(100) == b""
-    assert asked(made.port, "/run.json", [("Host", f"localhost:{made.port}")]).status == 200
-    assert capfd.readouterr() == ("", "")
-
-
-def test_an_error_of_the_page_makes_one_line_and_it_goes_on(capfd):
-    lines = []
-    with serving({"/": lambda _: 1 / 0}, "127.0.0.1", 0, say=lines.append) as port:
-        for _ in range(3):
-            assert asked(port, "/", [("Host", f"localhost:{port}")]).status == 500
-    assert lines == ["page: a request that cannot be answered: ZeroDivisionError: division by zero"]
-    assert capfd.readouterr().err == ""
-
-
-# -------------------------------------------------------------------- in a browser
-
-
-def tried(browser, url, script):
-    """Return what a script says that runs in the page at an address."""
-    page = browser.new_page()
-    page.set_default_timeout(PATIENCE)
-    answer = page.goto(url)
-    found = page.evaluate(script)
-    page.close()
-    return answer.status, found
-
-
-READS = """async (port) => {
-  const said = {};
-  for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, location.host]) {
-    for (const path of ["/", "/metrics", "/run.json", "/page.js"]) {
-      try { said[host + path] = (await (await fetch(`http://${host}${path}`)).text()).length > 200; }
-      catch { said[host + path] = false; }
-    }
-    said["script " + host] = await new Promise(done => {
-      const script = document.createElement("script");
-      script.src = `http://${host}/page.js`;
-      script.onload = () => done(true);
-      script.onerror = () => done(false);
-      document.body.append(script);
-    });
-    said["frame " + host] = await new Promise(done => {
-      const frame = document.createElement("iframe");
-      frame.src = `http://${host}/`;
-      frame.onload = () => {
-        let seen = false;
-        try { seen = frame.contentDocument.querySelector("header") !== null; } catch { /* another origin */ }
-        done(seen || frame.contentWindow.length > 0);
-      };
-      document.body.append(frame);
-    });
-  }
-  return said;
-}"""
-
-
-def test_a_site_whose_name_was_pointed_here_reads_nothing(browser, pages, metrics):
-    made = pages()
-    with metrics() as port:
-        for at in (made.port, port):
-            for path in ("/", "/metrics"):
-                status, said = tried(browser, f"http://evil.example:{at}{path}", "document.body.innerText")
-                assert status == 403
-                assert said.startswith("403: this server does not go by that name")
-
-
-def test_the_page_of_another_site_reads_nothing(browser, pages, metrics):
-    """It runs in the same browser, on a port of this machine, with a policy that forbids it nothing."""
-    import http.server
-
-    class Evil(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<!DOCTYPE html><body>evil")
-
-        def log_message(self, *_):
-            """Log nothing."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    made = pages()
-    with metrics() as port:
-        page = browser.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.goto(f"http://evil.example:{server.server_port}/")
-        for at in (made.port, port):
-            said = page.evaluate(READS, at)
-            own = {key for key in said if f"evil.example:{server.server_port}" in key}
-            assert {key for key in said if said[key]} - own == set()
-        page.close()
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_viewer_with_the_token_enters_once_and_stays(browser, pages):
-    made = pages(token=TOKEN)
-    page = browser.new_page()
-    page.set_default_timeout(PATIENCE)
-    complaints = []
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    assert page.goto(made.url).status == 401
-    complaints.clear()
-    page.goto("about:blank")
-    page.set_content(f'<a href="{made.url}/?token={TOKEN}">the page</a>')  # a link on another site
-    page.locator("a").click()
-    page.locator(".chart svg").first.wait_for()
-    assert page.url == f"{made.url}/", "the token is out of the address"
-    assert page.evaluate("document.cookie") == ""
-    assert TOKEN not in page.content()
-    page.reload()
-    page.locator(".chart svg").first.wait_for()
-    assert complaints == []
-    page.close()
+
+def machine():
+    return venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=CLASSES)
+
+
+def number_machine():
+    return venn.KernelRidge(venn.RBF(1.0), C=1)
+
+
+MODELS = {
+    "hinge": machine,
+    "least squares": lambda: venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=CLASSES),
+    "ridge": number_machine,
+    "window": lambda: venn.SlidingWindow(machine(), 5),
+    "venn": lambda: venn.TransductiveVenn(machine(), venn.Argmax()),
+    "abers": lambda: venn.TransductiveVennAbers(machine()),
+    "conformal": lambda: venn.Conformal(machine()),
+    "distribution": lambda: venn.ConformalDistribution(number_machine()),
+    "inductive venn-abers": lambda: venn.InductiveVennAbers(scorer()),
+    "inductive conformal": lambda: venn.InductiveConformal(scorer()),
+    "panel": lambda: venn.Panel(one=venn.TransductiveVennAbers(machine())),
+    "forecaster": lambda: venn.Forecaster(CLASSES),
+    "forecaster of numbers": lambda: venn.Forecaster(float),
+    "forecaster with a scorer": lambda: venn.Forecaster(scorer=fitted()),
+}
+NUMBERS = ("ridge", "distribution", "forecaster of numbers")
+EVERY = pytest.mark.parametrize("name", MODELS)
+
+
+def label(name):
+    return 1.5 if name in NUMBERS else "a"
+
+
+@EVERY
+@pytest.mark.parametrize("value", [10**400, -(10**5000)], ids=["digits", "more digits than Python shows"])
+def test_an_integer_that_no_float_holds_is_refused_by_its_feature(name, value):
+    """A forecaster, and `Online`, gave an OverflowError; a machine said that it was no sequence of numbers."""
+    model = MODELS[name]()
+    model.learn_one([0.5, 1.0] if "scorer" not in name and "inductive" not in name else [0.5], label(name))
+    x = [value] if "scorer" in name or "inductive" in name else [0, value]
+    asks = [getattr(model, call) for call in ("predict_one", "scores", "hypotheses") if hasattr(model, call)]
+    assert asks
+    for ask in (*asks, lambda x: model.learn_one(x, label(name))):
+        with pytest.raises(ValueError, match=rf"x must be finite, got an integer of \d+ bits at feature {len(x) - 1}"):
+            ask(x)
+
+
+@pytest.mark.parametrize("kind", ["forecaster", "forecaster of numbers", "panel"])
+def test_a_question_of_such_a_number_is_refused_too(kind):
+    online = venn.Online(MODELS[kind]())
+    with pytest.raises(ValueError, match="got an integer of 1329 bits at feature 0"):
+        online.ask([10**400])
+    assert not online.pending
+
+
+@pytest.mark.parametrize("name", ["forecast", "intervals", "sets", "more"])
+def test_no_class_has_the_name_of_a_predictor(name):
+    """`outlook["forecast"]` was the predictor's, `outlook["rain"]` a probability."""
+    beside = {"more": venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["rain", name]))}
+    with pytest.raises(ValueError, match=f"classes must have other names than the predictors .*, got '{name}'"):
+        venn.Forecaster(["rain", name], beside=beside)
+
+
+def test_a_scorers_classes_have_other_names_too():
+    model = LogisticRegression().fit([[0.0], [1.0]], ["rain", "sets"])
+    with pytest.raises(ValueError, match="got 'sets'"):
+        venn.Forecaster(scorer=model)
+
+
+@EVERY
+def test_what_a_copy_learns_the_first_one_does_not(name):
+    """A copy of a panel or forecaster shared its predictors and monitors: both had learned half of it."""
+    first, x = MODELS[name](), [0.5]
+    other = copy.copy(first)
+    before = pack(first)
+    other.learn_one(x, label(name))
+    assert pack(first) == before
+    first.learn_one(x, label(name))
+    assert pack(first) == pack(other)
