@@ -387,6 +387,10 @@ class Saved:
             {name: one.fresh() if getattr(one, "learns", False) else one for name, one in self.parameters.items()}
         )
 
+    def __copy__(self) -> Self:
+        # Of two that share what learns, each would learn only half of it when the other is taught.
+        return deepcopy(self)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_saved(self):
             return made_again, (type(self), self.parameters, self.state)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotri, dpotrs, dpstrf
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
 
 from venn._compiled.buffers import Objects, Solved
 from venn._compiled.margin import certify, worst_residual
@@ -28,6 +28,7 @@ from venn._compiled.masses import follow_masses
 from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS, SOLVED
 from venn._compiled.rows import add_rows
 from venn._compiled.solvers import bias_interval, descend, inner_products, judge, resolution, scores_from, send_to_ends
+from venn.machines.interior import minimum
 from venn.machines.machine import NotConverged
 from venn.machines.threads import one_thread
 from venn.prediction import Floats, Integers
@@ -163,7 +164,7 @@ def solved_on(problem: Problem, found: Solution, rounds: int = 1) -> Solution:
     """
     kernel, positive, total, C, *_ = problem
     beta, score, state, _ = found
-    count, guess = total.size, np.empty_like(state)
+    count = total.size
     send_to_ends(kernel, count, positive, total, C, state, beta, score)
     members = np.flatnonzero(np.abs(state) == 1)
     if members.size:
@@ -174,6 +175,13 @@ def solved_on(problem: Problem, found: Solution, rounds: int = 1) -> Solution:
             beta[own] += change
             score += shift
             add_rows(score, count, kernel, own, change, own.size)
+    return judged(problem, beta, score, state)
+
+
+def judged(problem: Problem, beta: Floats, score: Floats, state: NDArray[np.int8]) -> Solution:
+    """Return the solution with its worst violation; where no coefficient is inside its segment, the bias is centred."""
+    kernel, positive, total, C, *_ = problem
+    count, guess = total.size, np.empty_like(state)
     _, worst, off = judge(count, positive, total, C, 0.0, problem.near, beta, score, state, guess)
     if off == 1 and lone_at_end(problem, beta, state):
         off = 0
@@ -303,95 +311,110 @@ def margin_without_dependents(problem: Problem, beta: Floats, state: NDArray[np.
 
 
 STEPS = 100  # of pairwise descent, for each object
+FEW = 100  # objects that take part in an interior point at first
+# Of the largest diagonal entry, see `minimum`. Where the first leaves too much rounding, another one mostly does not.
+FIRM = (1e-11, 1e-9, 1e-12)
+FINE = 1e-24  # of C: the mean product of slacks and multipliers at which an interior point ends
 AT_END = 1e-13  # of C: a coefficient of an interior point this near to an end is at the end, up to rounding
 
 
-def interior(problem: Problem) -> Floats:
-    """Return near-optimal coefficients by a primal-dual interior point; reliable where pairwise descent is slow.
+def interior(problem: Problem, own: Integers, fixed: Floats, firm: float) -> Floats | None:
+    """Return near-optimal coefficients by an interior point, of the objects `own`; the others have those of `fixed`.
 
-    Minimises 1/2 a'Qa - 1'a over 0 <= a <= u, t'a = 0, one variable for each object and label, by
-    Mehrotra's predictor and corrector.
+    Reliable where pairwise descent is slow. None where the others leave no choice. The variables are one for each
+    object and label.
     """
-    m = problem.total.size
-    here = np.concatenate([np.flatnonzero(problem.positive > 0), np.flatnonzero(problem.total > problem.positive)])
+    kernel, positive, negative = problem.kernel, problem.positive[own], (problem.total - problem.positive)[own]
+    plus, minus = np.flatnonzero(positive > 0), np.flatnonzero(negative > 0)
+    if not plus.size + minus.size:
+        return None
+    here = np.concatenate([plus, minus])
     t = np.ones(here.size)
-    t[int((problem.positive > 0).sum()) :] = -1.0
-    u = problem.C * np.where(t > 0, problem.positive[here], (problem.total - problem.positive)[here])
+    t[plus.size :] = -1.0
+    u = problem.C * np.concatenate([positive[plus], negative[minus]])
     # Relative to one object, features have inner products that no shift changes; proximities need not be definite.
-    seen = problem.kernel[:, :m] - problem.kernel[0, :m] - problem.kernel[:, :1] + problem.kernel[0, 0]
+    root = own[0]
+    seen = kernel[np.ix_(own, own)] - kernel[root, own] - kernel[own, root, None] + kernel[root, root]
     Q = seen[np.ix_(here, here)] * np.outer(t, t)
-    few = min(u[t > 0].sum(), u[t < 0].sum())
-    a = 0.5 * u * np.where(t > 0, few / u[t > 0].sum(), few / u[t < 0].sum())
-    s, z, w, b = u - a, np.ones(here.size), np.ones(here.size), 0.0
-    with np.errstate(all="ignore"):
-        for _ in range(150):
-            dual = Q @ a - 1.0 + b * t - z + w
-            mu = (a @ z + s @ w) / (2 * here.size)
-            if mu < 1e-24 * problem.C:
-                break
-            matrix = Q.copy()
-            matrix.flat[:: here.size + 1] += z / a + w / s
-            lu, pivots, singular = dgetrf(matrix.T, overwrite_a=1)  # symmetric: the transpose is the same matrix
-            if singular:
-                break
-            step_t = dgetrs(lu, pivots, t)[0]
-            target, cross_a, cross_s = 0.0, np.zeros(here.size), np.zeros(here.size)
-            for corrector in (False, True):
-                comp_a, comp_s = (target - cross_a) / a - z, (target - cross_s) / s - w
-                step_r = dgetrs(lu, pivots, comp_a - comp_s - dual)[0]
-                db = (t @ step_r + t @ a) / (t @ step_t)
-                da = step_r - db * step_t
-                dz, dw = comp_a - z / a * da, comp_s + w / s * da
-                longest = 1.0
-                for value, change in ((a, da), (s, -da), (z, dz), (w, dw)):
-                    falling = change < 0
-                    longest = min(longest, float((-value[falling] / change[falling]).min(initial=1.0)))
-                if not corrector:
-                    after = ((a + longest * da) @ (z + longest * dz) + (s - longest * da) @ (w + longest * dw)) / (
-                        2 * here.size
-                    )
-                    target, cross_a, cross_s = mu * (after / mu) ** 3, da * dz, -da * dw
-            longest *= 0.995
-            ahead = (a + longest * da, s - longest * da, z + longest * dz, w + longest * dw)
-            if longest < 1e-12 or not all(np.isfinite(v).all() and (v > 0).all() for v in ahead):
-                break
-            (a, s, z, w), b = ahead, b + longest * db
-    # A variable is free when both its slacks outweigh their multipliers; the others go to their end.
-    a = np.where((a < s) & (a < 1e-3 * u) & (z > a), 0.0, a)
-    a = np.where((s < a) & (s < 1e-3 * u) & (w > s), u, a)
-    beta = np.zeros(m)
-    np.add.at(beta, here, a * t)
-    return beta
+    others = fixed.copy()
+    others[own] = 0.0
+    given = np.zeros(fixed.size)
+    scores_from(others, 0.0, kernel, fixed.size, given)
+    gain = 1.0 - t * (given[own] - given[root] - (kernel[own, root] - kernel[root, root]) * others.sum())[here]
+    a = minimum(Q, gain, t, u, -float(others.sum()), FINE * problem.C, firm)
+    if a is None:
+        return None
+    np.add.at(others, own[here], a * t)
+    return others
 
 
 def as_found(problem: Problem, beta: Floats) -> Solution:
     """Return the solution with these coefficients: those inside a segment are members; the bias is the best one."""
-    _, positive, total, C, *_ = problem
     count, beta = beta.size, beta.copy()
-    state, score = settle(problem, beta, AT_END * C), np.empty(count)
+    state, score = settle(problem, beta, AT_END * problem.C), np.empty(count)
     scores_from(beta, 0.0, problem.kernel, count, score)
     members = np.abs(state) == 1
-    if not members.any():
-        return Solution(beta, score, state, np.inf)
-    off = (state - score)[members]
-    score += 0.5 * (off.min() + off.max())
-    _, worst, _ = judge(count, positive, total, C, 0.0, problem.near, beta, score, state, np.empty_like(state))
-    return Solution(beta, score, state, worst if worst < np.inf else np.inf)
+    if members.any():
+        off = (state - score)[members]
+        score += 0.5 * (off.min() + off.max())
+    return judged(problem, beta, score, state)
 
 
-def batch_solve(problem: Problem, start: Floats) -> Iterator[Solution]:
+def solved_near(problem: Problem, start: Solution) -> Solution:
+    """Solve one machine by interior points of the objects near a level; return the best solution found.
+
+    One more label, or one less, moves few objects from one segment to another, and these are near a level. So all
+    others stay at the ends that their states in `start` give. Those whose score shows that they do not belong there
+    take part in the next round, the worst of them first: a few are enough, as their neighbours follow. So the work
+    depends on the margin, hardly on the number of objects.
+
+    References: Osuna, Freund & Girosi (1997), "An improved training algorithm for support vector machines".
+    """
+    _, positive, total, C, *_ = problem
+    low, middle, high = problem.ends
+    count, state = total.size, start.state
+    ends = np.where(state == ABOVE, low, np.where(state == BELOW, high, middle))
+    away = np.abs(np.abs(start.score) - 1.0)
+    away[(np.abs(state) == 1) | (np.abs(start.beta - ends) > problem.near)] = -np.inf
+    order = np.argsort(away, kind="stable")
+    own, left = np.split(order, [max(FEW, int((away < 0.0).sum()))])
+    best, guess = start._replace(violation=np.inf), np.empty_like(state)
+    for firm in FIRM:
+        while True:
+            beta = interior(problem, np.sort(own), ends, firm)
+            if beta is None:
+                more = left[:FEW]
+            else:
+                found = as_found(problem, beta)
+                if found.violation < best.violation:
+                    best = found
+                judge(count, positive, total, C, SMALL * problem.tolerance, problem.near, *found[:3], guess)
+                more = left[guess[left] != found.state[left]]
+                worst = -np.abs(np.abs(found.score[more]) - 1.0)
+                more = more[np.argsort(worst, kind="stable")][: own.size // 4]
+            if not more.size:
+                break
+            own, left = np.append(own, more), np.setdiff1d(left, more)
+        if best.violation <= GOOD * problem.tolerance or beta is None:
+            break
+    return best
+
+
+def batch_solve(problem: Problem, start: Solution) -> Iterator[Solution]:
     """Solve one machine from a feasible start: yield solutions until the caller accepts one.
 
     An interior point mostly gives an exact answer by itself, even where members nearly depend on one another. Otherwise
     block pivoting continues from there, or from the result of pairwise descent, which is slow but needs no definite
     matrix.
     """
-    count = start.size
-    beta, score = start.copy(), np.empty(count)
-    with one_thread():
-        trial = interior(problem)
-        found = as_found(problem, trial)
-    yield found
+    count = start.beta.size
+    beta, score = start.beta.copy(), np.empty(count)
+    for firm in FIRM:
+        with one_thread():
+            inner = interior(problem, np.arange(count), np.zeros(count), firm)
+            trial = beta.copy() if inner is None else inner
+            found = as_found(problem, trial)
+        yield found
     for gap in (None, 1e-4, 1e-7):
         with one_thread():
             if gap is not None:
@@ -524,14 +547,27 @@ def move_masses(
 
 
 def move_one(
-    before: Objects, after: Objects, solved: Solved, k: int, count: int, scale: float, C: float, tolerance: float
+    before: Objects,
+    after: Objects,
+    solved: Solved,
+    k: int,
+    count: int,
+    scale: float,
+    C: float,
+    tolerance: float,
+    path: bool = True,
 ) -> tuple[Solved, int]:
-    """Return machine k for the masses `after` of its examples, and the events of its path, -1 where that failed."""
+    """Return machine k for the masses `after` of its examples, and the events of its path, -1 where that failed.
+
+    Without a `path` only batch solves are tried.
+    """
     old, new = (
         np.array([of.positive[0, :count], of.total[0, :count] - of.positive[0, :count]]) for of in (before, after)
     )
-    machine, events = follow(count, scale, tolerance, C, before, copy_of(k, count, solved), old, new)
-    if events < 0:
+    machine, events = copy_of(k, count, solved), -1
+    if path:
+        machine, events = follow(count, scale, tolerance, C, before, machine, old, new)
+    if path and events < 0:
         # Rounding may have spoilt the inverse: try once more, from one built anew.
         machine = build_margin(count, scale, tolerance, C, before, copy_of(k, count, solved))
         machine, events = follow(count, scale, tolerance, C, before, machine, old, new)
@@ -542,8 +578,8 @@ def move_one(
     machine = copy_of(k, count, solved)
     problem = problem_of(count, scale, tolerance, C, after)
     with np.errstate(invalid="ignore", over="ignore"):  # NaN is refused below
-        start = feasible(C, machine.beta[0], old, new)
-        ways = (way(problem, start) for way in (pivoted, batch_solve))
+        start = Solution(feasible(C, machine.beta[0], old, new), machine.score[0], machine.state[0], np.inf)
+        ways = (way(problem, start) for way in (near, pivoted, batch_solve))
         for solution in chain.from_iterable(ways):
             least = min(least, solution.violation)
             if not solution.violation <= min(SURE * tolerance, best.drift[0]):
@@ -566,10 +602,17 @@ def move_one(
     raise NotConverged(f"residual must be at most {tolerance:.3g}, got {least:.3g} with the new weights")
 
 
-def pivoted(problem: Problem, beta: Floats) -> Iterator[Solution]:
+def near(problem: Problem, start: Solution) -> Iterator[Solution]:
+    """Yield what an interior point of few objects finds."""
+    with one_thread():
+        found = solved_near(problem, start)
+    yield found
+
+
+def pivoted(problem: Problem, start: Solution) -> Iterator[Solution]:
     """Yield what block pivoting makes of feasible coefficients."""
     with one_thread():
-        beta, score = beta.copy(), np.empty(beta.size)
+        beta, score = start.beta.copy(), np.empty(start.beta.size)
         state = settle(problem, beta, problem.near)
         scores_from(beta, 0.0, problem.kernel, beta.size, score)
         found = exchanged(problem, Solution(beta, score, state, np.inf))

@@ -17,6 +17,7 @@ from venn._compiled.solvers import judge, tolerance_of
 from venn._compiled.step import PART, solve_step
 from venn.machines.base import PlacedTable
 from venn.machines.exchange import (
+    FEW,
     SMALL,
     SURE,
     Problem,
@@ -377,9 +378,14 @@ class OneVsAllSVM(StoreWeighing):
                 worst = self._walk(k, side, p, count, scale, tolerance, weight)
                 if branches.commit[k, side] != UNSOLVED:
                     return worst
-            try:
-                machine, _ = move_one(before, after, b.solved, k, count, scale, self.C, tolerance)
-            except NotConverged:
+            # With a small margin a batch solve costs less than most paths that fail, and it has a bound.
+            for path in (True,) if b.solved.size[k] > FEW else (False, True):
+                try:
+                    machine, _ = move_one(before, after, b.solved, k, count, scale, self.C, tolerance, path)
+                    break
+                except NotConverged:
+                    continue
+            else:
                 return found.violation
             found = Solution(machine.beta[0], machine.score[0], machine.state[0], 0.0)
             commit, drift = HELD, float(machine.drift[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
@@ -243,6 +244,10 @@ def _converted(x: Any) -> Floats:
             raise TypeError
         converted: Floats = clean.astype(np.float64) + 0.0
     except (TypeError, ValueError):
+        for j, value in enumerate(x if isinstance(x, list | tuple) else ()):
+            if isinstance(value, int) and abs(value) > sys.float_info.max:  # it may have too many digits to be shown
+                bits = value.bit_length()
+                raise ValueError(f"x must be finite, got an integer of {bits} bits at feature {j}") from None
         raise TypeError(f"x must be a sequence of numbers, got {_strange(x)}") from None
     return converted
 

@@ -81,8 +81,7 @@ class Said(Parts):
 class Outlook(Said):
     """What a `Forecaster` says of one object: each of its predictors' predictions by name, and all of them in one.
 
-    `outlook["yes"]` is the probability of a class. If the name of a predictor is a class, too, such as "sets", it is
-    the predictor's: `to_dict()["probabilities"]` has all classes.
+    `outlook["yes"]` is the probability of a class. So no class of a forecaster has the name of one of its predictors.
 
     Attributes
     ----------
@@ -295,7 +294,7 @@ class Forecaster(Panel):
     Raises
     ------
     TypeError, ValueError
-        Neither classes nor a scorer, or a parameter that is not as described.
+        Neither classes nor a scorer, a class with the name of a predictor, or a parameter that is not as described.
 
     Examples
     --------
@@ -366,6 +365,8 @@ class Forecaster(Panel):
         for name in parts.keys() & others.keys():
             raise ValueError(f"beside must have other names than {', '.join(parts)}, got {name!r}")
         super().__init__(**parts, **others)
+        for name in self.keys() & set(self.space.labels):
+            raise ValueError(f"classes must have other names than the predictors {', '.join(self)}, got {name!r}")
         self.watch()
 
     def _frozen(self, scorer: Any, classes: Any) -> Any:
@@ -699,7 +700,10 @@ def content_of(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
         return x.shape, x.dtype.str, x.tobytes()
     if isinstance(x, list | tuple) and all(type(one) in (int, float) for one in x):
-        return tuple(map(float, x)) if all(one == one for one in x) else None
+        try:
+            return tuple(map(float, x)) if all(one == one for one in x) else None
+        except OverflowError:  # an integer that no float holds: whoever is asked about it says so
+            return None
     return None
 
 
