@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.machines.machine import Underscored, as_known, check_names, check_row, is_table
+from venn.machines.machine import Underscored, check_names, check_row, is_table, renamed
 from venn.machines.sparse import VALUE, is_sparse
 from venn.parameters import REAL, TRUTH
 
@@ -123,8 +123,8 @@ def by_name(x: Any, names: tuple[str, ...]) -> Any:
     if type(x) is np.ndarray:
         return x
     if isinstance(x, Mapping):
-        known = dict(zip(as_known(x, names), x.values(), strict=True)) if isinstance(names, Underscored) else x
-        if known.keys() != set(names) or len(x) != len(names):
+        known = renamed(x, names)
+        if known.keys() != set(names):
             raise ValueError(f"x must have the features {list(names)!r}, got {list(x)!r}")
         return [known[name] for name in names]
     if is_table(x) and len(x) == 1:
