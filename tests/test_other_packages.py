@@ -95,6 +95,20 @@ def test_lightgbm_takes_the_names_that_its_table_had():
         scorer.scores({"mean radius": 1.0, "mean_radius": 2.0, "mean_area": 1.0, "x": 0.0})
 
 
+def test_lightgbm_takes_them_from_river():
+    lightgbm, pd = pytest.importorskip("lightgbm"), pytest.importorskip("pandas")
+    RiverClassifier = pytest.importorskip("venn.adapters.river", exc_type=ImportError).RiverClassifier
+    X, y = data()
+    table = pd.DataFrame(X, columns=["mean radius", "mean_area", "x"])
+    fitted = lightgbm.LGBMClassifier(n_estimators=3, verbosity=-1, n_jobs=1).fit(table, y)
+    model = RiverClassifier(venn.Forecaster(scorer=fitted))
+    for x, label in zip(table.to_dict("records")[:5], y[:5], strict=True):
+        model.learn_one(x, str(label))
+    assert model.predict_proba_one({"x": 0.0, "mean_area": 1.0, "mean radius": 2.0})
+    with pytest.raises(ValueError, match=r"must have no features but|must have the features"):
+        model.predict_proba_one({"x": 0.0, "mean_area": 1.0, "mean radius": 2.0, "mean_radius": 2.0})
+
+
 def test_other_models_know_blanks_from_underscores():
     pd = pytest.importorskip("pandas")
     from sklearn.tree import DecisionTreeClassifier

@@ -201,10 +201,10 @@ def test_a_pipe_gets_the_report_and_stays_a_pipe(command):
     recorded(30).save("record.npz")
     os.mkfifo("pipe")
     got = []
-    reader = threading.Thread(target=lambda: got.append(Path("pipe").read_text("utf-8")))
+    reader = threading.Thread(target=lambda: got.append(Path("pipe").read_text("utf-8")), daemon=True)
     reader.start()
     result = command("record.npz", "--out", "pipe")
-    reader.join(60)
+    reader.join(20)
     assert result.exit_code == 0, result.output
     assert Path("pipe").is_fifo()
     assert got[0].endswith("</html>\n")

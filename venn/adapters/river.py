@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import check_names, fields_in
+from venn.machines.machine import check_names, fields_in, renamed
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outlook
 from venn.parameters import flag, has_methods, is_number, number, python_value
@@ -69,6 +69,7 @@ class Points(TakesTurns):
 
     def _point(self, x: Mapping[Any, Any], names: tuple[Hashable, ...], idle: bool = False) -> Floats:
         """Return the object; if nothing is learned yet, so that no answer depends on it, its gaps hold 0."""
+        x = renamed(x, names)
         lacking = [name for name in names if name not in x]
         if lacking and self.missing is None:
             raise ValueError(

@@ -89,6 +89,14 @@ def as_known(own: Iterable[Any], names: tuple[str, ...]) -> list[Any]:
     return [one.replace(" ", "_") if isinstance(one, str) else one for one in own]
 
 
+def renamed(x: Mapping[Any, Any], names: tuple[Any, ...]) -> Mapping[Any, Any]:
+    """Return an object by its names as they are compared with `names`; as it is where two would become one."""
+    if not isinstance(names, Underscored):
+        return x
+    known = dict(zip(as_known(x, names), x.values(), strict=True))
+    return known if len(known) == len(x) else x
+
+
 def check_names(required: str, own: Iterable[Any], names: tuple[str, ...]) -> None:
     """Raise unless columns or features have these names, in this order; `required` begins the error.
 

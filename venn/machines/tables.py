@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from venn.machines.machine import (
     Underscored,
-    as_known,
     check_names,
     check_row,
     fields_in,
     is_table,
     names_in,
+    renamed,
     values_in,
 )
 from venn.machines.sparse import VALUE, is_sparse
@@ -134,8 +134,8 @@ def by_name(x: Any, names: tuple[str, ...]) -> Any:
         return x
     x = as_mapping(x)
     if isinstance(x, Mapping):
-        known = dict(zip(as_known(x, names), x.values(), strict=True)) if isinstance(names, Underscored) else x
-        if known.keys() != set(names) or len(x) != len(names):
+        known = renamed(x, names)
+        if known.keys() != set(names):
             raise ValueError(f"x must have the features {list(names)!r}, got {list(x)!r}")
         return [known[name] for name in names]
     if is_table(x) and len(x) == 1:

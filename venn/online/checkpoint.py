@@ -26,6 +26,7 @@ FORMAT = "venn checkpoint"
 VERSION = 2
 FLOOR = 1 << 12  # room for so many entries is allowed whatever the size of a file
 PLAIN = frozenset({bool, int, str})  # of whose values the JSON is the value itself
+ANEW = ". To calibrate this one, make the predictor anew with it"
 #: By an older version: what turns header and members into those of the next one. None: version 1, of venn 0.2, kept
 #: what version 2 computes. A journal goes on without its old checkpoints: all is learned again.
 MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {}
@@ -163,7 +164,7 @@ def _read(file: IO[bytes], models: Sequence[Any], name: str) -> Any:
     try:
         return contents(file, models)
     except AnotherModel as error:
-        raise AnotherModel(f"{error} ({name})") from error
+        raise AnotherModel(f"{name} needs other models: {error}{ANEW}") from error
     except Exception as error:
         raise ValueError(f"{name} is not a readable checkpoint: {error}") from error
 

@@ -684,7 +684,7 @@ class Online(TakesTurns):
             if not given:
                 raise
             if not new_scorer:
-                raise JournalError(f"{error}. {HOW}") from error
+                raise JournalError(f"{str(error).removesuffix(checkpoint.ANEW)}. {HOW}") from error
             return False
         return True
 
