@@ -68,7 +68,8 @@ def test_json_is_the_snapshots(run, flipped):
     result = run("monitor", flipped, *FIXED, "--json", "--steps", 200, "--predictors", "deleted,platt")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert list(found) == ["deleted", "platt", "conformal", "objects", "classes"]  # what rings sooner is beside it
+    names = ["deleted", "platt", "conformal"]  # what rings sooner is beside it
+    assert list(found) == [*names, "objects", "classes", "episodes"]
     assert found["deleted"]["step"] == 200
     assert found["deleted"]["alarms"]["count"] == 0
     assert found["platt"]["evidence"][0]["detector"] == "ForwardEProcess"
@@ -82,13 +83,13 @@ def test_what_is_written_and_a_record_watched_again(run, tmp_path):
     files = ["curves.png", "errors.png", "martingales.png", "p_values.png", "record.npz", "reliability.png"]
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == [*files, "snapshots.json"]
     snapshots = json.loads(result.stdout)
-    assert json.loads((tmp_path / "here/snapshots.json").read_text()) == snapshots
+    assert json.loads((tmp_path / "here/snapshots.json").read_text()) | {"episodes": []} == snapshots
     assert snapshots["deleted"]["window"]["size"] == 50
     again = run("monitor", "here/record.npz", *options)
     del snapshots["objects"], snapshots["classes"]  # which a record does not hold; they have their share there as well
     assert json.loads(again.stdout) == snapshots
     part = json.loads(run("monitor", "here/record.npz", *options[:-1], "deleted", "--steps", 100).stdout)
-    assert list(part) == ["deleted"]
+    assert list(part) == ["deleted", "episodes"]
     assert part["deleted"]["step"] == 100
     record = Record.load(tmp_path / "here/record.npz")
     assert record.shuffle == 0
@@ -106,11 +107,11 @@ def test_the_forecaster_stands_on_streams_of_any_length(run, tmp_path, command, 
     found = json.loads(result.stdout)
     watched = ["intervals", "sets"]  # nothing is claimed of the forecast
     assert (
-        list(found) == [*watched, "objects", "classes"]
+        list(found) == [*watched, "objects", "classes", "episodes"]
         if command == "monitor"
         else list(found["predictors"]) == ["forecast", *watched]
     )
-    assert "verdict: intervals: too early to say: 60 of 320 examples" in result.stderr
+    assert "verdict: intervals: Wait: 60 of 320 examples." in result.stderr
 
 
 def test_the_speed_is_kept(run):
@@ -196,7 +197,7 @@ def test_ctrl_c_ends_the_watch_and_loses_nothing(run, tmp_path, monkeypatch):
     assert result.exit_code == 130
     assert "interrupted at step 31 of 1728" in result.stderr
     assert json.loads(result.stdout) == expected
-    assert json.loads((tmp_path / "here/snapshots.json").read_text()) == expected
+    assert json.loads((tmp_path / "here/snapshots.json").read_text()) | {"episodes": []} == expected
     assert len(Record.load(tmp_path / "here/record.npz")) == 31
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -220,7 +221,7 @@ def test_ctrl_c_while_waiting_and_a_second_one(run, monkeypatch):
     monkeypatch.setattr(monitor_command, "sleep", interrupting(1))
     result = run(*arguments)
     assert result.exit_code == 130
-    assert "car: step 1 of 1728\nvenn: too early to say: 1 of 300 examples; " in result.stdout
+    assert "car: step 1 of 1728\nvenn: Wait: 1 of 300 examples; " in result.stdout
     monkeypatch.setattr(monitor_command, "sleep", interrupting(2))
     result = run(*arguments)
     assert result.exit_code == 1
@@ -328,5 +329,6 @@ def test_a_column_that_changes_is_named_in_the_units_it_is_watched_in(run, tmp_p
     (tmp_path / "t.csv").write_text("\n".join(["hot,other,y", *rows]) + "\n")
     result = run("monitor", "t.csv", "--label", "y", "--predictors", "inductive", "--json", *scale)
     verdict = json.loads(result.stdout)["objects"]["verdict"]
-    assert f"column {name}" in verdict["sentence"]
+    assert f"Column {name}" in verdict["sentence"]
+    assert f"column {name}" in verdict["details"]
     assert "other" not in verdict["sentence"]

@@ -187,7 +187,7 @@ PREDICTIONS = {
 }
 TESTED_ELSEWHERE = {
     **dict.fromkeys(("BenchRow", "Scenario"), "plain values, test_bench.py"),
-    **dict.fromkeys(("Episode", "Episodes", "Moment", "Watcher", "Watching"), "what changed, test_episodes.py"),
+    **dict.fromkeys(("Episode", "Episodes", "Moment", "Watches", "Watching"), "what changed, test_episodes.py"),
     "Asked": "a pair, test_floor.py",
     "Scale": "its parameters exclude each other, test_machine_scale.py",
     **dict.fromkeys(("Stack", "Refits", "ScorerForecast"), "what a forecaster trains, test_stack.py"),

@@ -301,7 +301,7 @@ def test_the_command_line_rings_and_ends_with_a_code(tmp_path):
     replayed = call(
         "replay", "car", "--steps", "120", "--predictors", "abers", "--floor", ".99", "--out", str(tmp_path / "r")
     )
-    assert "verdict: abers: below the floor" in replayed.output
+    assert "verdict: abers: Below the floor" in replayed.output
     assert call("monitor", str(tmp_path / "r" / "record.npz"), "--floor", ".99").exit_code == 3
 
 

@@ -474,11 +474,11 @@ class MonitorTable(OptionTable, frozen=True, kw_only=True):
     restart_on_alarm: Annotated[bool, Option(
         "Forget the window when an alarm rings.", RUN, needs=("machine.window",))] = False
     on_alarm: Annotated[Words | None, Option(
-        "Run this on an alarm, without a shell; it gets the alarm as JSON on its standard input, and in variables.",
+        "Run this as a change begins, is known, and ends, without a shell; it gets it as JSON on its standard input.",
         RUN)] = None
-    alarm_webhook: Annotated[Address | None, Option("Post an alarm to this address as JSON.", RUN)] = None
+    alarm_webhook: Annotated[Address | None, Option("Post the same to this address as JSON.", RUN)] = None
     alarm_every: Annotated[NotNegative, Option(
-        "Least seconds from one notification about a predictor to the next.", RUN, rare=RUN,
+        "Least seconds from one notification of the same watchers to the next.", RUN, rare=RUN,
         needs=("monitor.on_alarm", "monitor.alarm_webhook"))] = EVERY
     keep: Annotated[Count | None, Option(
         "Number of latest examples that --restart-on-alarm keeps.  [default: 0]", RUN,

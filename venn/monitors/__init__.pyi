@@ -54,5 +54,5 @@ from .sources import TrueLabel as TrueLabel
 from .verdict import Moment as Moment
 from .verdict import Verdict as Verdict
 from .verdict import worst as worst
-from .watching import Watcher as Watcher
+from .watching import Watches as Watches
 from .watching import Watching as Watching

@@ -131,6 +131,8 @@ class ClassDrift(TakesTurns, Watching):
     each class are exchangeable, however its labels come, the same is true of what rings within classes, and of
     names.
 
+    After a change all begins anew once the new state has lasted, as in `Drift`.
+
     Parameters
     ----------
     classes : sequence of c labels, or Classes

@@ -115,6 +115,10 @@ class Drift(TakesTurns, Watching):
     rings with probability at most `level`, the ranking's risk included; alarms of `ShiryaevRoberts` come at most
     n / `run_length` times in n objects on average (for `AgainstFirst` unless its first sample misleads).
 
+    A change that is 150 objects old is the new state: from there on objects are compared with those since then alone,
+    and all bets begin anew, with the level of a new stream. This happens after an alarm only, so where objects never
+    change no alarm is added. What rings again within 150 objects after that belongs to the same change.
+
     Parameters
     ----------
     ranking : AmongAll or AgainstFirst, default AmongAll()

@@ -155,6 +155,8 @@ class Monitor(TakesTurns, Watching):
         The latest 100, oldest first.
     count : int
         Number of alarms so far.
+    cases : list of Case
+        The changes that these alarms are about, oldest first.
 
     Raises
     ------

@@ -81,13 +81,13 @@ def _held_cases(name: str, value: Any) -> list[Case]:
     return list(value)[-KEPT:]
 
 
-class Watcher(Protocol):
+class Watches(Protocol):
     """What may stand among the monitors of an `Online`: any object with these will do; `Watching` has all but two.
 
     Examples
     --------
     >>> from venn.monitors import Drift
-    >>> watcher: Watcher = Drift()
+    >>> watcher: Watches = Drift()
     >>> watcher.sees, watcher.update([0.5]), watcher.verdict().state
     ('objects', (), 'as claimed')
     """

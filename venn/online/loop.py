@@ -19,7 +19,7 @@ from venn.monitors.episodes import Episode, Episodes
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import beside
 from venn.monitors.verdict import Verdict, worst
-from venn.monitors.watching import Watcher
+from venn.monitors.watching import Watches
 from venn.online import checkpoint
 from venn.online.chain import FEATURES, QuestionRow, copy_object, encode, encode_object
 from venn.online.journal import HOW, OF_SCORER, Journal, JournalError, checked_id
@@ -78,12 +78,12 @@ class Online(TakesTurns):
     ----------
     predictor : Predictor or Panel
         As a new process makes it. If the journal holds a run of it, that run continues: see `panel`.
-    monitor : Monitor, Drift, ClassDrift or mapping of str to these, optional
+    monitor : Monitor, another Watches, or mapping of str to these, optional
         A monitor for a single predictor, or by name for some in a panel; each has seen nothing yet. A `Forecaster`
         brings its own, whose places those of the same names take. A `Drift`, alone or under a name that no predictor
         has, watches the objects: it gets each as it is asked about, and rings before labels come. A
         `ClassDrift` watches the examples: it gets each when its label comes.
-        `venn.monitors.together` makes them so that they share one level.
+        `venn.monitors.together` makes them so that they share one level. So does any `Watches` of your own.
     journal : Journal, str or path, optional
         None: nothing is kept, and an id can be used again once its question no longer waits.
     patience : int >= 1, optional
@@ -162,7 +162,7 @@ class Online(TakesTurns):
     def __init__(
         self,
         predictor: Predictor | Panel,
-        monitor: Watcher | Mapping[str, Any] | None = None,
+        monitor: Watches | Mapping[str, Any] | None = None,
         journal: Journal | str | os.PathLike[str] | None = None,
         *,
         patience: int | None = None,
@@ -711,6 +711,8 @@ class Online(TakesTurns):
 
     def _close(self, ended: bool) -> None:
         journal = self.journal
+        if self._teller is not None and (journal is None or self._sound.broken == CLOSED):
+            self._teller.close()
         if journal is None or self._sound.broken == CLOSED:
             return
         try:

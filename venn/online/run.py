@@ -14,7 +14,7 @@ from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.verdict import USELESS, Moment, Verdict
-from venn.monitors.watching import ANSWERS, QUESTIONS, Watcher, Watching
+from venn.monitors.watching import ANSWERS, QUESTIONS, Watches, Watching
 from venn.online.lot import Lot, Settling, Unlabelled, unlabelled, with_waiting
 from venn.online.panel import Noted, Panel
 from venn.prediction import Label, Prediction
@@ -53,18 +53,18 @@ class Run:
     Parameters
     ----------
     panel : Panel
-    monitor : Monitor, another Watcher, or mapping of str to these, optional
+    monitor : Monitor, another Watches, or mapping of str to these, optional
     labels : Lot, optional
         As for `Online`; see there for the attributes.
 
     Attributes
     ----------
-    given : dict of str to Watcher
+    given : dict of str to Watches
         By name of a predictor, what watches its predictions and the run updates itself; the monitors of its panel see
         what this learns.
-    drifts : dict of str to Watcher
+    drifts : dict of str to Watches
         They see each object at its question.
-    examples : dict of str to Watcher
+    examples : dict of str to Watches
         They see each example at its answer.
     rung : list of Rung
         The alarms of the latest event.
@@ -396,5 +396,5 @@ def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Any]:
 
 
 def _watches(one: Any) -> bool:
-    """Whether an object watches: it says what it sees, and has what every `Watcher` has."""
-    return getattr(one, "sees", None) in SEES and all(hasattr(one, of) for of in vars(Watcher) if of[0] != "_")
+    """Whether an object watches: it says what it sees, and has what every `Watches` has."""
+    return getattr(one, "sees", None) in SEES and all(hasattr(one, of) for of in vars(Watches) if of[0] != "_")
