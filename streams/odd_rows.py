@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from streams.checks import Integers, means_missing
-from streams.schema import PLAIN, Skip, is_number
+from streams.schema import Skip, is_number
 
 FIRST, LAST = 2, 3  # rows at the beginning and at the end that may hold units, and sums and notes
 FEWEST = 10  # rows of a table in which a text that comes once means something
@@ -46,9 +45,9 @@ def is_lost(names: Sequence[str], texts: Texts, kinds: Sequence[Any]) -> bool:
 
     Examples
     --------
-    >>> is_lost(["39", "red"], [["5", "7"], ["blue", "red"]], [PLAIN, None])
+    >>> is_lost(["39", "red"], [["5", "7"], ["blue", "red"]], [None, None])
     True
-    >>> is_lost(["age", "red"], [["5", "7"], ["blue", "red"]], [PLAIN, None])
+    >>> is_lost(["age", "red"], [["5", "7"], ["blue", "red"]], [None, None])
     False
     """
     told = [(name, own) for name, own, kind in zip(names, texts, kinds, strict=True) if not isinstance(kind, Skip)]
@@ -68,7 +67,9 @@ def odd(texts: Texts, codes: Any, kinds: Sequence[Any], gap: Callable[[int, str]
         return {}
     counts = [None if own is None else np.bincount(codes[:, j].astype(np.int64), minlength=len(own))
               for j, own in enumerate(texts)]  # fmt: skip
-    numeric = [own is None or _numbers(own, but=1 + FIRST + LAST) for own in texts]
+    numeric = [
+        own is None or sum(not _digits(text) for text in own[:SAMPLE]) <= FIRST + LAST < len(own) for own in texts
+    ]
     found: dict[int, str] = {}
     for row in sorted({*range(FIRST), *range(n - LAST, n)}):
         strange: list[int] = []
@@ -85,8 +86,8 @@ def odd(texts: Texts, codes: Any, kinds: Sequence[Any], gap: Callable[[int, str]
                 continue
             once = count[int(codes[row, j])] == 1
             if numeric[j]:
-                strange += [] if is_number(text) or not once else [j]
-                example = example or is_number(text)
+                strange += [] if _digits(text) or not once else [j]
+                example = example or _digits(text)
             elif 2 * len(own) <= n:
                 strange += [j] if once else []
                 example = example or not once
@@ -103,15 +104,12 @@ def _first(kinds: Sequence[Any]) -> int:
     return next((j for j, kind in enumerate(kinds) if not isinstance(kind, Skip)), 0)
 
 
-def _numbers(texts: Sequence[str], but: int = 0) -> bool:
-    """Whether distinct texts, or the first of them, are numbers, or missing, but for a few."""
-    left = but
-    some = False
-    for text in islice(texts, SAMPLE):
-        number = is_number(text, PLAIN)
-        some = some or number
-        if not number and not means_missing(text):
-            left -= 1
-            if left < 0:
-                return False
-    return some
+def _digits(text: str) -> bool:
+    """Whether a text holds a digit, as numbers do, with a unit or without."""
+    return any(map(str.isdigit, text))
+
+
+def _numbers(texts: Sequence[str]) -> bool:
+    """Whether distinct texts, or the first of them, are numbers, or missing."""
+    known = [text for text in texts[:SAMPLE] if not means_missing(text)]
+    return bool(known) and all(map(is_number, known))

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice
 from math import isfinite
 from pathlib import Path
+from shlex import quote
 from typing import Any, Protocol, TextIO
 
 import numpy as np
@@ -99,29 +100,24 @@ class Trouble:
         fill: dict[str, Any] = {"fill": "median"} if gaps else {}
         if not said:
             return (Numeric(decimal=decimal, **fill), "") if self.values > len(gaps) else (Skip(), "it holds no value")
-        signs = [text for text in said if not any(map(str.isalnum, text))]
-        one_sign, others = len({text.strip() for text in signs}) == 1, [text for text in said if text not in signs]
-        if not signs or one_sign:
-            how = way_to_write(others, decimal)
-            numbers = self.values - len(self.strange)
-            plain = not others and numbers > 0
-            # One 5more among 2, 3 and 4 has no unit.
-            if plain or (how is not None and (how.unit is None or len(others) >= numbers)):
-                if one_sign:
-                    fill = {"missing": (*gaps, signs[0].strip()), "fill": "median"}
-                how = replace(how or Numeric(decimal=decimal), **fill)
-                return how, _ambiguous(how, others)
-        if all(map(INFINITE.fullmatch, said)):
+        numbers = self.values - len(self.strange)
+        words = {text: None for text in said if way_to_write([text], decimal) is None}
+        others = [text for text in said if text not in words]
+        if words and all(map(INFINITE.fullmatch, words)):
             return Skip(), "it holds numbers that are not finite"
         if all(map(DATE.fullmatch, said)):
             return Skip(), "it holds dates: make a number of them that means something, such as days since a fixed one"
-        if len(said) >= self.values - len(self.strange) and all(way_to_write([text], decimal) for text in said):
+        how = way_to_write(others, decimal) if others else Numeric(decimal=decimal)
+        # A few words may mean missing numbers, and so may one sign such as -, among any. One 5more has no unit.
+        one_sign = len({*map(str.strip, words)}) == 1 and not any(map(str.isalnum, "".join(words)))
+        few = not words or one_sign or (len(words) <= FEW and numbers + len(others) > MANY)
+        if how is not None and few and numbers + len(others) and (how.unit is None or len(others) >= numbers):
+            if words:
+                fill = {"missing": tuple(dict.fromkeys((*gaps, *map(str.strip, words)))), "fill": "median"}
+            known = f"it holds numbers but for {', '.join(map(repr, words))}, taken as missing values there"
+            return replace(how, **fill), known if words and not one_sign else _ambiguous(how, others)
+        if not words and len(said) >= numbers:
             return Skip(), "its numbers are written in several ways: mend the file"
-        numbers = self.values - len(self.strange)
-        if numbers > MANY and len(said) <= FEW:
-            words = ", ".join(map(repr, said))
-            known = f"it holds numbers but for {words}, taken as missing values there"
-            return Numeric((*gaps, *said), "median", decimal=decimal), known
         if self.values <= min(MOST_NAMES, rows // 2):
             many = f"one feature for each of its {self.values} values" if self.values > MANY else ""
             return Nominal(missing=gaps or None), many
@@ -625,7 +621,8 @@ def _odd_rows(path: Path, read: _ReadCells, lines: Callable[[], Integers]) -> li
         rows = lines()[again].tolist()
         raise ValueError(
             f"{path}, row {rows[0]} has the names of the columns again{also_in(rows[1:])}, as where one file comes "
-            "after another: leave such rows out"
+            f"after another: leave such rows out, as awk 'NR == 1 {{h = $0}} NR == 1 || $0 != h' {quote(str(path))} "
+            "> new.csv does"
         )
     said = []
     if odd_rows.is_lost(names, texts, kinds):

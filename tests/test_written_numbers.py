@@ -274,3 +274,15 @@ def test_a_frame_is_refused_with_a_schema_to_paste(backend, whole):
     assert any(line.startswith("left out: 'ref': it has another text in each row") for line in lines)
     assert any(line.startswith("left out: 'text': it holds numbers as text: cast") for line in lines)
     assert any(line.startswith("left out: 'paid': cast it to float") for line in lines)
+
+
+def test_a_row_of_units_takes_no_column_away(replay):
+    rows = [f'"${i * 7919 % 9973 + 1000:,}",{i % 9}%,{"yn"[i % 2]}' for i in range(80)]
+    Path("t.csv").write_text("\n".join(["amount,share,y", "USD,%,", *rows, "Sum,,"]))
+    result = replay()
+    words = shlex.split(result.stderr.splitlines()[-1].removeprefix("try: "))
+    assert {("--unit", "amount=$"), ("--unit", "share=%"), ("--thousands", ",")} <= set(pairwise(words))
+    assert "--skip" not in words
+    assert "row 2 may be no example" in result.stderr
+    assert "row 83 may be no example: it begins with 'Sum'" in result.stderr
+    assert "'amount': it holds numbers but for 'Sum', 'USD', taken as missing values there" in result.stderr

@@ -16,7 +16,7 @@ import streams
 from streams.checks import MISSING, means_missing
 from streams.encoder import BadValue
 from streams.messages import Unnamed
-from streams.schema import Refused, missing_texts, way_to_write
+from streams.schema import Refused, is_number, missing_texts, way_to_write
 from streams.tables import DATE, INFINITE, BadColumns, OtherDelimiter, Trouble, read_header, some_of, to_know
 from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.numbers import holds_numbers
@@ -79,8 +79,9 @@ class Columns:
         source, path = self.config.source, Path(data)
         names = read_header(path, source.delimiter)
         if source.label is None:
+            lost = "; if these are no names, give the file a header" if any(map(is_number, names)) else ""
             raise click.UsageError(
-                f"{data} is a CSV file: name the column of its label with --label; it has {some_of(names)}"
+                f"{data} is a CSV file: name the column of its label with --label; it has {some_of(names)}{lost}"
             )
         for key in ("label", *REPEATED):
             named = (source.label,) if key == "label" else getattr(source, key) or ()
