@@ -16,6 +16,7 @@ import venn
 from venn.labels import Real
 from venn.monitors.kind import NUMBER
 from venn.monitors.kinds import kind_of
+from venn.monitors.number_kinds import NestedIntervalsKind
 from venn.online.journal import Journal, JournalError
 from venn.online.panel import Panel
 from venn.online.restart import NEAR, Bulletin
@@ -164,6 +165,19 @@ def test_ends_that_are_infinite_are_the_same_or_not():
     assert kind.apart(one, one) == 0
     assert kind.apart(one, other) < NEAR
     assert kind.apart(one, kind.kept(of_numbers().predict_one(X[5])["intervals"])) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [((0.0, 2.0), (1e-9, 2.0), 5e-10), ((0.0, 0.0), (1e-300, 0.0), np.inf), ((-np.inf, 2.0), (-np.inf, 1.0), 0.5),
+     ((-np.inf, 2.0), (-9.0, 2.0), np.inf), ((np.nan, 2.0), (np.nan, 2.0), 0.0), ((np.nan, 2.0), (1.0, 2.0), np.inf)],
+)  # fmt: skip
+def test_numbers_are_compared_with_the_largest(one, other, apart):
+    class Ends(NestedIntervalsKind):
+        def _read(self, prediction):
+            return [], np.array(prediction)
+
+    assert Ends().apart(one, other) == pytest.approx(apart)
 
 
 @pytest.mark.program

@@ -189,9 +189,10 @@ class Kind(ABC):
         off = ~((numbers == others) | (np.isnan(numbers) & np.isnan(others)))
         if not off.any():
             return 0.0
-        if not np.isfinite(numbers[off] - others[off]).all():
+        largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
+        if not largest or not np.isfinite([numbers[off], others[off]]).all():
             return inf
-        return float(np.abs(numbers - others)[off].max() / np.abs(numbers[np.isfinite(numbers)]).max())
+        return float(np.abs(numbers[off] - others[off]).max()) / largest
 
     def _read(self, prediction: Any) -> tuple[list[Any], Floats]:
         """Return of a kept prediction what is equal or not, and the numbers that rounding may change."""
