@@ -108,12 +108,13 @@ def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples
     """By definition, but for the ridge and the pool, which have tests of their own; the last landmark is example 40."""
     monkeypatch.setattr(stack, "TREES", 20)
     monkeypatch.setattr(stack, "LEAVES", 20)
+    monkeypatch.setattr(stack, "MANY", 40)
     X, y = examples(60)
     fit, part, others = Fit.of(X, y, 3, 40), np.arange(0, 40, 3), np.setdiff1d(np.arange(60), np.arange(0, 40, 3))
     Z = fit.learners.place(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some examples are in no tree's rest
-        forest = RandomForestClassifier(stack.TREES, oob_score=True, random_state=0).fit(Z, y)
+        forest = RandomForestClassifier(60, oob_score=True, random_state=0).fit(Z, y)
     said = np.concatenate([forest.oob_decision_function_[None, part],
                            all_heard(Learners.fitted(X[others], y[others], 3)).answers(X[part])[1:]])  # fmt: skip
     heard = fit.learners.powers > 0
@@ -126,6 +127,7 @@ def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples
     def logs(probabilities, scores):
         return np.array([*np.log(0.9999 * probabilities + 1e-4 / 3), *scores]).swapaxes(0, 1)
 
+    assert (fit.learners.powers[:2] != 1).all()
     to_power = fit.learners.powers[:, None, None]
     said = (0.9999 * said + 1e-4 / 3) ** to_power
     said /= said.sum(axis=2, keepdims=True)

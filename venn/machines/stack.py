@@ -38,7 +38,7 @@ from venn.saved import (
 
 TREES = 100  # of the forest
 LEAVES = 400  # rounds of boosting times classes: with many classes there are fewer rounds
-MANY = 1400  # from so many examples on a forest has three times as many trees, and boosting twice as many rounds
+MANY = 1400  # from so many examples on: more trees, more rounds that each learn less, and parts to powers
 FARTHEST = 10.0  # deviations from the centre, for the logistic regression
 PARTS = ("random forest", "boosted trees", "logistic regression")
 KINDS = len(PARTS)
@@ -127,8 +127,10 @@ class Learners(RowByRow):
     pickle. `Learners.fitted` makes them.
 
     Classes of fewer than 5 examples are not boosted: what boosted trees say of them is what the forest says.
-    Each part is tried on examples that such a part has not seen. They say to what power its probabilities count, which
-    mends one that is too bold or too timid. One that then says less than the frequencies of the classes says nothing.
+    Each part is tried on examples that such a part has not seen. One that says less than the frequencies of the
+    classes, to whatever power, says nothing. From 1400 examples on its probabilities count to the power that is best
+    there, which mends one that is too bold or too timid; before, powers found so are too small where much is being
+    learned, and vary.
 
     Parameters
     ----------
@@ -194,22 +196,28 @@ class Learners(RowByRow):
         X, others = dense(X), np.ones(len(codes), np.bool_)
         others[tried] = False
         counts = np.bincount(codes[others], minlength=c)
-        learners, unseen = cls._fitted(X, codes, c, counts)
+        many = len(codes) >= MANY
+        learners, unseen = cls._fitted(X, codes, c, counts, many)
         said = np.full((KINDS, len(tried), c), np.nan)
         if learners.forest is None:
             return learners, said
         said[0] = learners.of_all(unseen[tried])
         if (counts > 0).sum() > 1:
-            fewer = cls._fitted(X[others], codes[others], c, counts, forest=False)[0]
+            fewer = cls._fitted(X[others], codes[others], c, counts, many, forest=False)[0]
             said[1:] = fewer.probas_of(fewer.place(X[tried]), said[0])[1:]
         worst = -np.log((counts[codes[tried]] + 1 / c) / (counts.sum() + 1)).sum()
         for i, logs in enumerate(logarithms(said)):
             power, loss = best_power(logs, codes[tried])
-            learners.powers[i] = power if loss <= worst and not np.isnan(said[i]).all() else 0.0
+            if loss > worst or np.isnan(said[i]).all():
+                learners.powers[i] = 0.0
+            elif many:
+                learners.powers[i] = power
         return learners, learners.to_powers(said)
 
     @classmethod
-    def _fitted(cls, X: Any, codes: Integers, c: int, counts: Integers, forest: bool = True) -> tuple[Self, Floats]:
+    def _fitted(
+        cls, X: Any, codes: Integers, c: int, counts: Integers, many: bool, forest: bool = True
+    ) -> tuple[Self, Floats]:
         """Return learners by which classes are boosted that come often in `counts`, and what the forest says unseen."""
         from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
         from sklearn.linear_model import LogisticRegression
@@ -221,9 +229,9 @@ class Learners(RowByRow):
             return cls(c, present, np.arange(1), None, None, scale.state, nothing, powers), np.ones((len(X), 1))
         often = np.flatnonzero(counts[present] >= OFTEN)
         j, kept = len(often), np.isin(codes, present[often])
-        more, rounds = len(X) >= MANY, int(np.clip(LEAVES // (j if j > 2 else 1), 20, 100))
-        woods = RandomForestClassifier(3 * TREES if more else TREES, oob_score=True, random_state=0)
-        how = {"max_iter": 2 * rounds, "learning_rate": 0.05} if more else {"max_iter": rounds}
+        rounds = int(np.clip(LEAVES // (j if j > 2 else 1), 20, 100))
+        woods = RandomForestClassifier(3 * TREES if many else TREES, oob_score=True, random_state=0)
+        how = {"max_iter": 2 * rounds, "learning_rate": 0.05} if many else {"max_iter": rounds}
         boosting = HistGradientBoostingClassifier(**how, random_state=0)
         linear = LogisticRegression(max_iter=300)
         placed = scale.place(X, FARTHEST)  # to trees the same, but for numbers that 32 bits do not hold
@@ -310,14 +318,14 @@ class Learners(RowByRow):
 
 
 def best_power(logs: Floats, codes: Integers) -> tuple[float, float]:
-    """Return to what power probabilities should count, by their (n, c) logarithms and n labels, and their loss then.
+    """Return to what power probabilities should count, by their (n, c) logarithms and n labels, and the least loss.
 
     It is preferred as near to 1 as by `RIDGE` examples.
     """
     each = POWERS[:, None, None] * logs
     lost = (np.logaddexp.reduce(each, axis=2) - each[:, np.arange(len(codes)), codes]).sum(axis=1)
     best = int((lost + RIDGE * np.log(POWERS) ** 2).argmin())
-    return float(POWERS[best]), float(lost[best])
+    return float(POWERS[best]), float(lost.min())
 
 
 def dense(rows: Any) -> Floats:
