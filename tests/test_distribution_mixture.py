@@ -210,7 +210,7 @@ def test_a_process_takes_labels_in_the_likelier_shape_and_says_only_what_labels_
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     noise = rng.normal(size=80)
-    processes = [Process.fitted(X, y) for y in (X[:, 0] + noise, np.exp(2 * X[:, 0] + noise), np.rint(noise > 0))]
+    processes = [Process.fitted(X, y) for y in (X[:, 0] + noise, np.exp(2 * X[:, 0] + noise), 1.0 * (noise > 0))]
     assert [process.shape.reach for process in processes[:2]] == [PLAIN, STRETCHED]
     assert set(processes[2].quantiles(X, np.linspace(-2, 2, 9)).ravel()) == {0.0, 1.0}
     # Densities of labels, by the same shape: the likelihood of a normal label in it, times the slope of the map.
