@@ -7,6 +7,7 @@ import logging
 import pickle
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -372,3 +373,8 @@ def test_what_was_told_is_not_told_again():
     ).plain())))  # fmt: skip
     assert [stage for stage, _ in herald.news([one])] == ["began"]
     assert herald.news([one]) == Herald([one]).news([one]) == []
+    known = replace(one, kind="objects of classes 'no' and 'yes' look different, or their labels mean something else")
+    ((stage, told),) = herald.news([known])
+    assert (stage, told.known) == ("known", f"Known of the change since question 9: {known.kind}.")
+    assert herald.news([known]) == []
+    assert [stage for stage, _ in herald.news([replace(known, ended=one.last, how="calm")])] == ["ended"]

@@ -246,7 +246,8 @@ class Service:
             self._voice.say(text)
         while online.stages:
             stage, episode = online.stages.popleft()
-            self._voice.say(f"episode {episode.number} {STAGES[stage]}: {episode}")
+            told = episode.known if stage == KNOWN else episode
+            self._voice.say(f"episode {episode.number} {STAGES[stage]}: {told}")
         if online.asked + online.answered > self._judged:
             self._judge()
         if self._reached is not None:

@@ -99,6 +99,14 @@ class Episode:
             told += more if len(f"{told}{more}".split()) <= LONGEST else ""
         return told
 
+    @property
+    def known(self) -> str:
+        """What has changed, in one sentence: as many of its kinds as 25 words hold."""
+        told = f"Known of the change since {self.first}:"
+        for part in self.kind.split("; "):
+            told += f" {part}." if len(f"{told} {part}".split()) <= LONGEST else ""
+        return told.removesuffix(":")
+
     def plain(self) -> dict[str, Any]:
         """Return all of it as JSON, with its sentence."""
         names = ("watchers", "columns", "classes")

@@ -307,8 +307,9 @@ def message(run: str, stage: str, episode: Episode, verdict: Verdict, time: floa
     ('1970-01-01T00:00:00+00:00', 'doubtful')
     """
     broken = episode.claims and episode.lasts and verdict.state in (CHANGED, BELOW)
+    said = episode.known if stage == KNOWN else verdict.sentence if broken else episode
     return {
-        "text": f"{run}: {verdict.sentence if broken else episode}",
+        "text": f"{run}: {said}",
         "run": run,
         "stage": stage,
         "time": datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds"),
