@@ -402,3 +402,11 @@ def test_intervals_of_skewed_labels_miss_no_more_often_than_they_say():
         model.learn_one(x, label)
     assert stats.binomtest(sum(missed), 200, 0.2, alternative="greater").pvalue > 1e-3
     assert stats.kstest(p_values, "uniform").pvalue > 1e-3
+
+
+def test_points_at_numbers_that_are_labels_again_and_again_are_these_numbers():
+    y = np.random.default_rng(0).integers(0, 2, 60).astype(float)
+    model = learned(StackedDistribution(Prefix(0.6, first=50)), np.ones((60, 1)), y)
+    prediction = model.predict_one([1.0])
+    assert set(prediction.points) == {0.0, 1.0}
+    assert prediction.cdf(0.0) == pytest.approx((np.sum(y[30:] == 0) + 0.5) / 31)

@@ -34,7 +34,6 @@ FOLDS = 3  # what boosted trees say of an example is by those fitted without its
 LEAF = 8  # examples at least in a leaf of the forest of spreads
 BLENDS = np.array([0.1, 0.3, 0.5, 0.7, 1.0])  # shares of the mean in the spread
 LEVEL = 0.1  # of the intervals by which a shape of labels is chosen
-BETTER = 0.95  # share of the score: what is less plain must be so much better, as few examples say little
 CENTRAL = np.array([LEVEL / 2, 1 - LEVEL / 2])
 
 
@@ -125,8 +124,8 @@ class NumberFit(RowByRow):
         """Return what is fitted to n examples, and what such trees and spreads say of each that they have not seen.
 
         Labels are taken in two shapes, and intervals end with or without regard to a forest of quantiles. The fit is
-        that whose intervals at .1 are the better ones of these examples, each by parts that have not seen it, by a
-        twentieth at least if it is less plain: so it is a function of them alone.
+        that whose intervals at .1 are the better ones of these examples, each by parts that have not seen it; if it is
+        less plain, by the share 1 / sqrt(n) at least. So it is a function of them alone.
 
         Returns
         -------
@@ -142,15 +141,16 @@ class NumberFit(RowByRow):
     def _best(cls, X: Floats, labels: Floats, landmarks: int, forest: bool) -> tuple[Self, Floats, Floats]:
         try:
             found = [cls.fitted(X, labels, landmarks, Shape.fitted(labels, reach)) for reach in (PLAIN, STRETCHED)]
-            gaps = gaps_of(labels)
+            # What is less plain must be better by so much: few examples say little.
+            gaps, enough = gaps_of(labels), 1 - 1 / np.sqrt(len(labels))
             alone = [_score(gaps, ends[:, 0], ends[:, 1], labels) for _, ends in found]
-            best = int(alone[1] < BETTER * alone[0])
+            best = int(alone[1] < enough * alone[0])
             (made, offsets, spreads), ends = found[best]
             made.gaps = gaps
             if forest and len(X) >= 4 * LEAF and np.ptp(labels) > 0:
                 woods, unseen = QuantileForest.fitted_unseen(X, labels, Shape.fitted(labels, STRETCHED), CENTRAL)
                 both = _score(gaps, *_further(ends, unseen), labels)
-                made.woods = woods if both < BETTER * alone[best] else None
+                made.woods = woods if both < enough * alone[best] else None
             return made, offsets, spreads
         except (ValueError, np.linalg.LinAlgError) as error:
             raise NotConverged(f"the stack must be fitted to {len(X)} examples: {error}") from error

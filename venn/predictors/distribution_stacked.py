@@ -16,7 +16,7 @@ from venn.machines.kernel_ridge import KernelRidge, Lines
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberFit
 from venn.machines.scale import Scale, ScaleLike, checked_scale
-from venn.machines.shapes import PLAIN, Shape, within
+from venn.machines.shapes import PLAIN, Shape, nearest, within
 from venn.machines.stack import dense
 from venn.parameters import instance, integer, optional
 from venn.predictors.learning import History, Predictor, held_features, held_history
@@ -152,7 +152,11 @@ class StackedDistribution(Predictor):
         if self.shape is None:
             return PredictiveDistribution(points, tau, origin=origin, grid=grid)
         ties = [self.shape.back(one) for one in (points, points - grid, points + grid)]
-        lower, upper = (None, None) if self.fit is None else self.fit.ends(dense(row), *ties[1:])
+        lower = upper = None
+        if self.fit is not None:
+            lower, upper = self.fit.ends(dense(row), *ties[1:])
+            near = nearest(self.fit.gaps, ties[0])  # but for rounding a point is such a number
+            ties[0] = np.where((ties[1] <= near) & (near <= ties[2]), near, ties[0])
         return PredictiveDistribution(
             ties[0], tau, lows=ties[1], highs=ties[2], lower=lower, upper=upper, strays=self.strays
         )
