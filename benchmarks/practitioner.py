@@ -1,4 +1,4 @@
-"""Against what a practitioner refits every 150 examples: forest, boosted trees, logistic regression, SVC, calibrated.
+"""Against what a practitioner refits every 150 examples: forests, boosted trees, logistic regression, SVC, calibrated.
 
     python benchmarks/practitioner.py [--shuffles 1] [--steps 1500] [--every 150] [--sets car pima ...] [--out FILE]
     python benchmarks/practitioner.py --steps 8000 --first 2000 --every 1000 --rivals trees --sets adult elec2 ...
@@ -8,26 +8,30 @@ is and inside scikit-learn's `CalibratedClassifierCV`, by sigmoid, by temperatur
 isotonic regression, with five folds, or as many as the rarest class has examples; classes with a single example are
 left out of that fit, and of boosted trees those with fewer than five, which would spoil the others. They get the
 probability that is their share of the examples. A fit that fails leaves the one before it at work. Logistic regression
-and SVC scale their columns. The forecaster learns each example. Everybody predicts each example before its label comes;
-the first 100, or `--first`, do not count (on sets of fewer than three times as many examples, the first third).
-`--rivals trees`: forest and boosted trees only, as they are and with a temperature. Probabilities below 1e-15 count as
-1e-15. Seconds are processor time for all steps, fits included, one thread. Each finished set and shuffle is a line of
-the file, with log losses of everybody in blocks of 500 steps, and is not repeated. Prints the tables of
-docs/which_predictor.md, and one JSON line.
+and SVC scale their columns. Boosted trees of LightGBM, XGBoost and CatBoost stand beside scikit-learn's where they are
+installed. One more rival is the mean of all that have a temperature. The forecaster learns each example. Everybody
+predicts each example before its label comes; the first 100, or `--first`, do not count (on sets of fewer than three
+times as many examples, the first third). `--rivals trees`: forests and boosted trees only, as they are and with a
+temperature. Probabilities below 1e-15 count as 1e-15. Seconds are processor time for all steps, fits included, one
+thread. Each finished set and shuffle is a line of the file, with log losses of everybody in blocks of 500 steps, and
+is not repeated. Prints the tables of docs/which_predictor.md, and one JSON line.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
 import json
 import time
 import warnings
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -43,29 +47,43 @@ SETS = (
     "leukemia",
 )  # fmt: skip
 LEAST, FOLDS = 1e-15, 5
-BOOSTED, OFTEN = "boosted trees", 5  # classes with fewer examples are not boosted
+OFTEN = 5  # classes with fewer examples are not boosted
 SOON, LATER = 50, 300  # refits after every so many examples, up to so many
 RIVALS = {
     "random forest": lambda: RandomForestClassifier(random_state=0),
-    BOOSTED: lambda: HistGradientBoostingClassifier(random_state=0),
+    "extra trees": lambda: ExtraTreesClassifier(random_state=0),
+    "boosted trees": lambda: HistGradientBoostingClassifier(random_state=0),
     "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
     "SVC": lambda: make_pipeline(StandardScaler(), SVC()),
 }
+BOOSTED = ["boosted trees"]
+for package, kind, quiet in (
+    ("lightgbm", "LGBMClassifier", {"verbose": -1, "n_jobs": 1}),
+    ("xgboost", "XGBClassifier", {"n_jobs": 1}),
+    ("catboost", "CatBoostClassifier", {"silent": True, "thread_count": 1, "allow_writing_files": False}),
+):
+    if importlib.util.find_spec(package):
+        RIVALS[package] = partial(lambda package, kind, quiet: getattr(importlib.import_module(package), kind)(
+            random_state=0, **quiet), package, kind, quiet)  # fmt: skip
+        BOOSTED.append(package)
 AS_IT_IS, WAYS = "as it is", ("as it is", "sigmoid", "temperature", "isotonic")
-OURS = "Forecaster"
+OURS, MEAN = "Forecaster", "mean, temperature"
 NAMES = (OURS, *(f"{name}, {way}" for name in RIVALS for way in WAYS if (name, way) != ("SVC", AS_IT_IS)))
-TREES = (OURS, *(f"{name}, {way}" for name in ("random forest", BOOSTED) for way in (AS_IT_IS, "temperature")))
+TREES = (
+    OURS,
+    *(f"{name}, {way}" for name in ("random forest", "extra trees", *BOOSTED) for way in (AS_IT_IS, "temperature")),
+)
 BLOCK = 500
 
 
 def refitted(name: str, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -> np.ndarray:
     """Return (n, c) probabilities by a classifier that is fitted anew again and again, to all examples so far."""
     said = np.full((len(y), c), 1 / c)
-    before = None
+    before, present = None, np.arange(c)
     times = [*range(SOON, min(LATER, len(y) - 1) + 1, SOON), *range(LATER + every, len(y), every)]
     for n, until in pairwise([*times, len(y)]):
         counts = np.bincount(y[:n], minlength=c)
-        least = OFTEN if name == BOOSTED else 1 if way == AS_IT_IS else 2
+        least = OFTEN if name in BOOSTED else 1 if way == AS_IT_IS else 2
         keep = (counts >= least)[y[:n]]
         if len(np.unique(y[:n][keep])) < 2:
             continue
@@ -74,15 +92,16 @@ def refitted(name: str, way: str, X: np.ndarray, y: np.ndarray, c: int, every: i
             model = CalibratedClassifierCV(model, method=way, cv=min(FOLDS, counts[counts >= least].min()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            labels, codes = np.unique(y[:n][keep], return_inverse=True)  # XGBoost takes no gaps
             try:
-                before = model.fit(X[:n][keep], y[:n][keep])
+                before, present = model.fit(X[:n][keep], codes), labels
             except RuntimeError:  # temperature scaling of probabilities that are 0 may come to NaN
                 if before is None:
                     continue
             block = np.tile((counts + 1 / c) / (n + 1), (until - n, 1))
-            block[:, before.classes_] = 0
+            block[:, present] = 0
             rest = 1 - block.sum(axis=1, keepdims=True)
-            block[:, before.classes_] = rest * before.predict_proba(X[n:until])
+            block[:, present] = rest * before.predict_proba(X[n:until])
         said[n:until] = block
     return said
 
@@ -94,16 +113,21 @@ def measured(data: str, seed: int, steps: int, every: int, first: int, names) ->
     X, y = zip(*[(np.asarray(x, float), stream.classes.index(label)) for x, label in stream.take(n)], strict=True)
     X, y, c = np.array(X), np.array(y), len(stream.classes)
     first, found, blocks = min(first, n // 3), {}, {}
-    for name in names:
+    tempered = []
+    for name in [*names, MEAN]:
         begun = time.process_time()
         if name == OURS:
             model, said = venn.Forecaster(stream.classes), np.empty((n, c))
             for i in range(n):
                 said[i] = model.predict_one(X[i]).proba
                 model.learn_one(X[i], stream.classes[y[i]])
+        elif name == MEAN:
+            said = np.mean(tempered, axis=0)
         else:
             rival, _, way = name.rpartition(", ")
             said = refitted(rival, way, X, y, c, every)
+            if way == "temperature":
+                tempered.append(said)
         seconds = time.process_time() - begun
         lost, right = -np.log(np.maximum(said[np.arange(n), y], LEAST)), said.argmax(axis=1) == y
         found[name] = [float(lost[first:].mean()), float(right[first:].mean()), seconds]
