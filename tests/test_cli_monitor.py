@@ -331,4 +331,4 @@ def test_a_column_that_changes_is_named_in_the_units_it_is_watched_in(run, tmp_p
     verdict = json.loads(result.stdout)["objects"]["verdict"]
     assert f"Column {name}" in verdict["sentence"]
     assert f"column {name}" in verdict["details"]
-    assert "other" not in verdict["sentence"]
+    assert "'other'" not in verdict["details"]

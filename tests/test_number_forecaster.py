@@ -245,7 +245,7 @@ def test_a_floor_is_about_the_intervals_of_its_forecast():
     model = learned(Forecaster(float, floor=0.5, on_change="keep"), X, y)
     assert model.monitors["forecast"].verdict().state != "below the floor"
     learned(model, X[:40], 10.0 * 3.0 ** np.arange(40))
-    assert "below the floor, accuracy of at least .50" in str(model.monitors["forecast"].verdict())
+    assert "below the floor, accuracy of at least .50" in model.monitors["forecast"].verdict().details
 
 
 def test_it_stands_by_default_on_streams_of_numbers():

@@ -134,7 +134,7 @@ def test_a_monitor_sees_a_change_and_no_other():
     assert calm.count == 0
     assert changed.count > 0
     assert min(alarm.step for alarm in changed.alarms) > 250
-    assert str(changed.verdict()).startswith("changed since about")
+    assert changed.verdict().details.startswith("changed since about")
 
 
 def test_a_monitor_refuses_what_is_no_number():
