@@ -178,7 +178,11 @@ def test_immediate_answers_are_a_replay():
 
 def state(online):
     """All that a checkpoint holds, but for the mark of the run and the time."""
-    kept = {name: value for name, value in online._state().items() if name not in ("run", "chain", "mark", "latest", "moments")}
+    kept = {
+        name: value
+        for name, value in online._state().items()
+        if name not in ("run", "chain", "mark", "latest", "moments")
+    }
     return checkpoint.pack(kept), online.pending
 
 
