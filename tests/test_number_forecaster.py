@@ -14,9 +14,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import streams
 import venn
 from venn.machines import FrozenRegressor, KernelRidge, MultiscaleLaplacian, number_stack
+from venn.machines.number_experts import QuantileForest
 from venn.machines.number_stack import NumberFit
 from venn.machines.shapes import PLAIN, STRETCHED, Shape, gaps_of, within
-from venn.online import Forecaster
+from venn.machines.trees import FlatTrees
+from venn.online import Forecaster, checkpoint
 from venn.predictors import ConformalDistribution, StackedDistribution
 from venn.schedules import Prefix
 
@@ -410,3 +412,17 @@ def test_points_at_numbers_that_are_labels_again_and_again_are_these_numbers():
     prediction = model.predict_one([1.0])
     assert set(prediction.points) == {0.0, 1.0}
     assert prediction.cdf(0.0) == pytest.approx((np.sum(y[30:] == 0) + 0.5) / 31)
+
+
+@pytest.mark.filterwarnings("ignore:this version of scikit-learn")
+def test_where_trees_cannot_be_read_numbers_lose_none_of_them(monkeypatch):
+    """Forest, boosted trees and spread were dropped without a word, and a forest of quantiles could not be fitted."""
+    X, y = stream(90)
+    fits = [lambda: NumberFit.of(X, y, 40), lambda: QuantileForest.fitted(X, y)]
+    asks = [lambda fit: fit.around(fit.place(X)), lambda fit: fit.quantiles(X, np.array([0.1, 0.5, 0.9]))]
+    read = [ask(fit()) for fit, ask in zip(fits, asks, strict=True)]
+    monkeypatch.setattr(FlatTrees, "of", lambda estimator: None)
+    for fit, ask, expected in zip(fits, asks, read, strict=True):
+        made = fit()
+        for one in (made, checkpoint.unpack(checkpoint.pack(made))):
+            np.testing.assert_allclose(ask(one), expected, rtol=1e-9)

@@ -15,7 +15,7 @@ from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.shapes import PLAIN, STRETCHED, Shape, gaps_of, nearest
 from venn.machines.stack import FARTHEST, dense
 from venn.machines.threads import one_thread
-from venn.machines.trees import FlatTrees
+from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance
 from venn.prediction import Floats, Integers
 from venn.saved import Saved, component, held_codes, held_finite, held_float, held_rows, own, param
@@ -27,7 +27,9 @@ TREES, LEAF = 100, 5  # trees, and examples at least in a leaf
 WAYS = ("roots", "left", "right")  # of trees: where a row goes, to a leaf if negative
 
 
-def _held_trees(name: str, trees: Any) -> FlatTrees:
+def _held_trees(name: str, trees: Any) -> FlatTrees | AskedTrees:
+    if isinstance(trees, AskedTrees):
+        return trees
     if not isinstance(trees, FlatTrees) or not len(trees.start) == len(trees.roots):
         raise ValueError(f"{name} must be FlatTrees with a column for each tree, got {trees!r}")
     if not np.array_equal(trees.leaves[:, 0], np.arange(len(trees.leaves))):
@@ -35,15 +37,39 @@ def _held_trees(name: str, trees: Any) -> FlatTrees:
     return trees
 
 
-def _held_members(name: str, members: Any, trees: FlatTrees, n: int) -> Any:
-    return held_codes(name, members, (len(trees.roots) * n,), 0, n, np.int32)
+def _held_members(name: str, members: Any, trees: FlatTrees | AskedTrees, n: int) -> Any:
+    t = TREES if isinstance(trees, AskedTrees) else len(trees.roots)
+    return held_codes(name, members, (t * n,), 0, n, np.int32)
 
 
-def _held_ends(name: str, ends: Any, trees: FlatTrees, members: int) -> Any:
-    held_codes(name, ends, (len(trees.leaves),), 1, members + 1)
+def _held_ends(name: str, ends: Any, trees: FlatTrees | AskedTrees, members: int) -> Any:
+    m = held_rows(name, ends) if isinstance(trees, AskedTrees) else len(trees.leaves)
+    held_codes(name, ends, (m,), 1, members + 1)
     if not (np.diff(ends) > 0).all() or ends[-1] != members:
         raise ValueError(f"{name} must ascend to {members}, got {ends!r}")
     return ends
+
+
+def _numbered(trees: FlatTrees | AskedTrees) -> FlatTrees | AskedTrees:
+    """Return trees that say the number of the leaf: each has a column, to which it adds that."""
+    if isinstance(trees, AskedTrees):
+        return trees
+    parts = trees.parameters
+    ways = np.concatenate([parts[name] for name in WAYS])  # leaves that say the same are numbered, too
+    m = int((ways < 0).sum())
+    ways[ways < 0] = -1 - np.arange(m)
+    cuts = np.cumsum([len(parts[name]) for name in WAYS])[:-1]
+    renumbered = {name: way.astype(parts[name].dtype) for name, way in zip(WAYS, np.split(ways, cuts), strict=True)}
+    numbers = {"start": np.zeros(len(trees.roots)), "leaves": np.arange(m, dtype=np.float64)[:, None]}
+    return FlatTrees(**{**parts, **renumbered, **numbers, "link": "softmax"})
+
+
+def leaves_of(trees: FlatTrees | AskedTrees, placed: Floats) -> Integers:
+    """Return, for (n, d) rows and each tree, the number of the leaf among those of all trees."""
+    if isinstance(trees, AskedTrees):
+        return trees.leaves_of(placed)
+    found: Integers = trees.answer("decision_function", placed).astype(np.int64)
+    return found
 
 
 @component
@@ -56,7 +82,7 @@ class QuantileForest(Saved):
     ----------
     scale : (3, d) float64
         See `ColumnScale.state`.
-    trees : FlatTrees
+    trees : FlatTrees or AskedTrees
         They say, for each tree, the number of the leaf.
     labels : (n,) float64, ascending
     members : (T n,) int32
@@ -79,7 +105,7 @@ class QuantileForest(Saved):
     """
 
     scale: Floats = param()
-    trees: FlatTrees = param(_held_trees)
+    trees: FlatTrees | AskedTrees = param(_held_trees)
     labels: Floats = param(held_finite, own(lambda m: (held_rows("labels", m.labels),)))
     members: Any = param(_held_members, own(attrgetter("trees")), own(lambda m: len(m.labels)))
     ends: Integers = param(_held_ends, own(attrgetter("trees")), own(lambda m: len(m.members)))
@@ -129,21 +155,10 @@ class QuantileForest(Saved):
                 woods.fit(placed, apart / unit)
         except ValueError as error:
             raise NotConverged(f"a forest must be fitted to {len(labels)} examples: {error}") from error
-        found = FlatTrees.of(woods)
-        if found is None:
-            raise NotConverged("a forest must be read, which this version of scikit-learn does not allow")
-        parts, t = found.parameters, len(found.roots)
-        # Each tree has a column, to which it adds the number of its leaf; leaves that say the same are numbered, too.
-        ways = np.concatenate([parts[name] for name in WAYS])
-        m = int((ways < 0).sum())
-        ways[ways < 0] = -1 - np.arange(m)
-        cuts = np.cumsum([len(parts[name]) for name in WAYS])[:-1]
-        renumbered = {name: way.astype(parts[name].dtype) for name, way in zip(WAYS, np.split(ways, cuts), strict=True)}
-        numbered = {"link": "softmax", "start": np.zeros(t), "leaves": np.arange(m, dtype=np.float64)[:, None]}
-        trees = FlatTrees(**{**parts, **renumbered, **numbered})
-        leaves = trees.answer("decision_function", placed).astype(np.int64).T.ravel()
+        trees = _numbered(trees_of(woods, placed, apart / unit))
+        leaves, t = leaves_of(trees, placed).T.ravel(), len(woods.estimators_)
         members = np.tile(np.arange(n, dtype=np.int32), t)[np.argsort(leaves, kind="stable")]
-        made = cls(scale.state, trees, labels[order], members, np.cumsum(np.bincount(leaves, minlength=m)))
+        made = cls(scale.state, trees, labels[order], members, np.cumsum(np.bincount(leaves)))
         unseen = np.empty((n, len(levels)))
         if len(levels):
             out = np.ones((t, n), np.bool_)
@@ -161,8 +176,7 @@ class QuantileForest(Saved):
     def quantiles(self, rows: Any, levels: Floats) -> Floats:
         """Return the (n, k) quantiles of the labels of n objects at (k,) levels from 0 to 1."""
         found = np.empty((len(rows), len(levels)))
-        at = self.trees.answer("decision_function", self._scale.place(dense(rows), FARTHEST)).astype(np.int64)
-        for i, leaves in enumerate(at):
+        for i, leaves in enumerate(leaves_of(self.trees, self._scale.place(dense(rows), FARTHEST))):
             found[i] = self._quantiles(leaves, levels)
         return found
 

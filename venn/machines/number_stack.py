@@ -19,7 +19,7 @@ from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.shapes import PLAIN, STRETCHED, Shape, ends_between, gaps_of
 from venn.machines.stack import FARTHEST, BaseStack, RowByRow, dense, kernel_rows
 from venn.machines.threads import one_thread
-from venn.machines.trees import FlatTrees
+from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance, integer
 from venn.prediction import Floats
 from venn.saved import component, held_finite, held_float, held_positive, held_rows, own, param
@@ -41,7 +41,7 @@ D = own(attrgetter("features"))
 
 
 def _held_trees(name: str, trees: Any, d: int) -> Any:
-    if not isinstance(trees, FlatTrees | None) or (trees is not None and trees.features != d):
+    if not isinstance(trees, FlatTrees | AskedTrees | None) or (trees is not None and trees.features != d):
         raise ValueError(f"{name} must be trees of {d} features, or None, got {trees!r}")
     return trees
 
@@ -60,7 +60,7 @@ class NumberFit(RowByRow):
     ----------
     scale : (3, d) float64
         See `ColumnScale.state`.
-    forest, boosted, errors : FlatTrees or None
+    forest, boosted, errors : FlatTrees or AskedTrees, or None
         The last one says how far off the forecast is. None if there is nothing to tell apart.
     factors : (d,) float64
         By which the kernel stretches the scaled columns.
@@ -87,9 +87,9 @@ class NumberFit(RowByRow):
     c = 0  #: number of classes
 
     scale: Floats = param()
-    forest: FlatTrees | None = param(_held_trees, D)
-    boosted: FlatTrees | None = param(_held_trees, D)
-    errors: FlatTrees | None = param(_held_trees, D)
+    forest: FlatTrees | AskedTrees | None = param(_held_trees, D)
+    boosted: FlatTrees | AskedTrees | None = param(_held_trees, D)
+    errors: FlatTrees | AskedTrees | None = param(_held_trees, D)
     factors: Floats = param(held_finite, own(lambda fit: (fit.features,)))
     columns: Floats = param(held_finite, own(lambda fit: (fit.features, np.shape(fit.columns)[-1])))
     coefficients: Floats = param(held_finite, own(lambda fit: (fit.columns.shape[1],)))
@@ -132,13 +132,17 @@ class NumberFit(RowByRow):
         NumberFit, (n,) offsets, (n,) spreads
             As of the method `around`.
         """
-        import sklearn.ensemble  # noqa: F401  # before its threads are told: they are its trees'
-
-        with one_thread():
-            return cls._best(X, labels, landmarks, True)
+        return cls._best(X, labels, landmarks, True)
 
     @classmethod
     def _best(cls, X: Floats, labels: Floats, landmarks: int, forest: bool) -> tuple[Self, Floats, Floats]:
+        import sklearn.ensemble  # noqa: F401  # before its threads are told: they are its trees'
+
+        with one_thread():
+            return cls._of_shapes(X, labels, landmarks, forest)
+
+    @classmethod
+    def _of_shapes(cls, X: Floats, labels: Floats, landmarks: int, forest: bool) -> tuple[Self, Floats, Floats]:
         try:
             found = [cls.fitted(X, labels, landmarks, Shape.fitted(labels, reach)) for reach in (PLAIN, STRETCHED)]
             # What is less plain must be better by so much: few examples say little.
@@ -200,7 +204,7 @@ class NumberFit(RowByRow):
         ).fit(placed, capped)
         each = BLENDS[:, None] * self.spread + (1 - BLENDS[:, None]) * woods.oob_prediction_
         self.blend = float(BLENDS[(np.log(each) + sizes / each).mean(axis=1).argmin()])
-        self.errors = FlatTrees.of(woods) if self.blend < 1 else None
+        self.errors = trees_of(woods, placed, capped) if self.blend < 1 else None
         return each[int(np.flatnonzero(self.blend == BLENDS)[0])]
 
     def place(self, rows: Any) -> Floats:
@@ -343,7 +347,8 @@ def _trees(placed: Floats, targets: Floats) -> tuple[Any, Any, Floats, Floats]:
         away = np.arange(n) % FOLDS == k
         unseen[away] = boosting().fit(placed[~away], targets[~away]).predict(placed[away])
     both = np.column_stack([woods.oob_prediction_, unseen])
-    return FlatTrees.of(woods), FlatTrees.of(boosted), both, woods.feature_importances_
+    read = (trees_of(one, placed, targets) for one in (woods, boosted))
+    return *read, both, woods.feature_importances_
 
 
 def _chosen(placed: Floats, targets: Floats, unseen: Floats, shares: Floats) -> tuple[float, Floats, Floats]:

@@ -448,8 +448,15 @@ class FlatTrees(Saved):
         return True
 
 
-#: Forests and boosted trees of classes, as they are fitted with nothing to choose but these numbers.
-KINDS = "RandomForestClassifier", "ExtraTreesClassifier", "HistGradientBoostingClassifier"
+#: Forests and boosted trees that are fitted here.
+KINDS = (
+    "RandomForestClassifier", "HistGradientBoostingClassifier", "RandomForestRegressor", "HistGradientBoostingRegressor"
+)  # fmt: skip
+
+
+def _held_targets(name: str, targets: Any, n: int) -> Any:
+    held = held_codes(name, targets, (n,), 0, 2**31) if getattr(targets, "dtype", None) == np.int64 else targets
+    return held_finite(name, held, (n,)) if held is targets else held
 
 
 @component
@@ -465,7 +472,7 @@ class AskedTrees(Saved):
         Name of scikit-learn's class, one of `KINDS`.
     settings : dict
         What it is made with.
-    X, y : (n, d) float64, (n,) int64
+    X, y : (n, d) float64, (n,) int64 or float64
         What it is fitted to.
 
     Raises
@@ -477,12 +484,13 @@ class AskedTrees(Saved):
     kind: str = param(one_of, KINDS)
     settings: Any = param()
     X: Floats = param(held_finite, own(lambda trees: (held_rows("X", trees.X), np.shape(trees.X)[-1])))
-    y: Integers = param(held_codes, own(lambda trees: (len(trees.X),)), 0, 2**31)
+    y: Any = param(_held_targets, own(lambda trees: len(trees.X)))
 
     def derive(self) -> None:
         """Warn, once."""
         global _warned
         self._estimator: Any = None
+        self._numbers: Integers | None = None
         if not _warned:
             _warned = True
             warnings.warn(
@@ -493,29 +501,53 @@ class AskedTrees(Saved):
             )
 
     @classmethod
-    def of(cls, estimator: Any, X: Floats, y: Integers) -> AskedTrees:
+    def of(cls, estimator: Any, X: Floats, y: Any) -> AskedTrees:
         """Return one that asks an estimator which was fitted to these examples."""
         asked = cls(type(estimator).__name__, estimator.get_params(), X, y)
         asked._estimator = estimator
         return asked
 
+    @property
+    def features(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
     def proba(self, X: Any) -> Floats:
         """Return the (n, c) probabilities of (n, d) rows."""
+        if len(X) > 1 and self.kind.startswith("Hist"):  # in a block it adds up many classes in another order
+            return np.concatenate([self.proba(row[None]) for row in X])
+        found: Floats = self._asked().predict_proba(X)
+        return found
+
+    def predict(self, X: Any) -> Floats:
+        """Return the (n,) numbers that a regressor predicts for (n, d) rows."""
+        found: Floats = self._asked().predict(X)
+        return found
+
+    def leaves_of(self, X: Any) -> Integers:
+        """Return, for (n, d) rows and each tree of a forest, the number of the leaf among those of all trees."""
+        asked = self._asked()
+        if self._numbers is None:
+            places = asked.apply(self.X)
+            self._before = np.cumsum(np.append(0, places.max(axis=0)[:-1] + 1))
+            self._numbers = np.unique(places + self._before)  # each leaf has examples
+        found: Integers = self._numbers.searchsorted(asked.apply(X) + self._before)
+        return found
+
+    def _asked(self) -> Any:
+        """Return the estimator, fitted again where a file has its examples only."""
         if self._estimator is None:
             import sklearn.ensemble
 
             with one_thread(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._estimator = getattr(sklearn.ensemble, self.kind)(**self.settings).fit(self.X, self.y)
-        if len(X) > 1 and self.kind.startswith("Hist"):  # in a block it adds up many classes in another order
-            return np.concatenate([self.proba(row[None]) for row in X])
-        found: Floats = self._estimator.predict_proba(X)
-        return found
+        return self._estimator
 
 
 _warned = False
 
 
-def trees_of(estimator: Any, X: Floats, y: Integers) -> FlatTrees | AskedTrees:
+def trees_of(estimator: Any, X: Floats, y: Any) -> FlatTrees | AskedTrees:
     """Return the trees of an estimator that was fitted to these examples; itself where they cannot be read."""
     return FlatTrees.of(estimator) or AskedTrees.of(estimator, X, y)
