@@ -540,4 +540,4 @@ def test_the_last_line_shows_a_name_on_one_line():
     said = []
     verdict = Verdict("as claimed", None, None, "none", "", "fine", "a\nalarm: \u202eb")
     conclude(verdict, said.append)
-    assert said == ["verdict: a alarm:  b: fine"]
+    assert said == ["verdict: a alarm:  b: Go on: as claimed."]

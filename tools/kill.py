@@ -41,6 +41,8 @@ BATCH = 7  # events in a transaction, for those that use one
 
 Made = tuple[object, dict[str, object]]
 
+TIMED = "run", "chain", "mark", "latest", "moments"  # parts of a state that hold times, or name the run
+
 
 def squares() -> venn.LeastSquaresSVM:
     return venn.LeastSquaresSVM(venn.RBF(0.5), 10.0, CAR.classes)
@@ -219,9 +221,7 @@ def left(online: venn.Online, path: Path) -> dict[str, object]:
     """Return all that a run leaves, but for times."""
     record = path.with_suffix(".npz")
     online.record().save(record)
-    state = checkpoint.pack(
-        {name: part for name, part in online._state().items() if name not in ("run", "chain", "mark")}
-    )
+    state = checkpoint.pack({name: part for name, part in online._state().items() if name not in TIMED})
     with closing(sqlite3.connect(path)) as db:
         tables = {
             table: list(db.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2"))
