@@ -23,6 +23,7 @@ from msgspec.structs import asdict, fields
 from streams.checks import MISSING, same_text
 from streams.schema import THOUSANDS, Numeric
 from venn.cli.errors import did_you_mean
+from venn.cli.modules import is_in_module
 from venn.cli.numbers import MOST_CLASSES
 from venn.cli.numbers import PREDICTORS as OF_NUMBERS
 from venn.cli.predictors import FORECASTER, PREDICTORS
@@ -202,7 +203,7 @@ KNOWN = (*PREDICTORS, *OF_NUMBERS)  # predictors of classes, and of numbers
 RUN, MONITOR, SERVERS = ("run",), ("monitor",), ("monitor", "metrics")
 LOOKS = ("replay", "compare", "monitor")  # at a stream that ends
 ALL = (*RUN, *LOOKS)
-LIVE = "redis kafka jsonl csv"  # kinds of sources; there are also file, a CSV file read whole, and data, a named set
+LIVE = "redis kafka jsonl csv own"  # kinds of sources; there are also file, a CSV file read whole, and data, a name
 SERVED = ("view.serve", "run.metrics_port")
 MOST = sys.float_info.max
 CODE = (".joblib", ".pkl", ".pickle")  # files of models that run code as they are loaded
@@ -266,9 +267,7 @@ def _command(found: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _scorer(text: str) -> str:
-    module, colon, name = text.rpartition(":")
-    place = colon and all(part.isidentifier() for part in (*module.split("."), *name.split(".")))
-    require(bool(place) or text.endswith(SCORER_FILES))
+    require(is_in_module(text) or text.endswith(SCORER_FILES))
     return text
 
 

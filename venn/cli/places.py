@@ -17,11 +17,16 @@ from streams.messages import ErrorHandler, Reader
 from streams.tables import some_of
 from venn.cli.columns import REPEATED, Columns
 from venn.cli.errors import did_you_mean, in_shell
+from venn.cli.modules import found_in_module, is_in_module
 from venn.cli.options import DECLARED, Config, SourceTable
 from venn.cli.scorer import GivenModel
 
 SCHEMES = {"redis": "redis", "rediss": "redis", "unix": "redis", "kafka": "kafka", "jsonl": "jsonl", "csv": "csv"}
-FORMS = "redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE, csv:FILE, -, or data as of venn replay"
+FORMS = (
+    "redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE, csv:FILE, -, MODULE:NAME, or data as of "
+    "venn replay"
+)
+OWN = "own"  # kind of the sources that are a user's, as MODULE:NAME
 SHORTEST = 0.2  # seconds that Kafka's client needs for an answer
 
 
@@ -67,12 +72,16 @@ def open_place(config: Config, model: GivenModel | None = None) -> SourcePlace:
         raise click.UsageError(f"{where} must say where messages come from: {FORMS}")
     scheme, colon, rest = given.url.partition(":")
     kind = "jsonl" if given.url == "-" else SCHEMES.get(scheme, "") if colon else ""
+    if not kind and is_in_module(given.url):
+        kind = OWN
     if not kind and "://" in given.url:
         raise click.UsageError(f"{where} must be {FORMS}, got the scheme {scheme!r}{did_you_mean(scheme, SCHEMES)}")
     if not kind:
         return _data(config, given.url, model)
-    check_source(config, kind, given.url if kind in ("jsonl", "csv") else f"a source of the kind {kind}")  # no password
-    path = rest if colon else given.url
+    check_source(
+        config, kind, given.url if kind in ("jsonl", "csv", OWN) else f"a source of the kind {kind}"
+    )  # no password
+    path = rest if colon and kind != OWN else given.url
     if kind in ("jsonl", "csv") and not path:
         raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")
     return _live(config, kind, path, model)
@@ -103,6 +112,8 @@ def _live(config: Config, kind: str, path: str, model: GivenModel | None) -> Sou
         source = _redis(config, common)
     elif kind == "kafka":
         source = _kafka(config, path, common)
+    elif kind == OWN:
+        source = streams.OwnSource(found_in_module(config.where("source", "url"), path, ("messages",)), **common)
     elif kind == "jsonl":
         source = streams.JSONLines(path, follow=not given.end, **common)
     else:

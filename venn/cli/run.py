@@ -55,9 +55,9 @@ def run(config: Config, check: bool) -> None:
     """Predict for a source's questions, learn its answers, and keep both in a journal; after a kill it continues.
 
     --source is redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE or csv:FILE, which may grow, - for
-    JSON lines on stdin, or, to try it out, a named data set or a CSV file as in `venn replay`, with --delay and
-    --missing for its answers. A message is a question {"id": 7, "x": [1, 2.5]}, its answer {"id": 7, "y": "no"}, or
-    both in one; with --numbers y is a number.
+    JSON lines on stdin, MODULE:NAME for a source of your own, or, to try it out, a named data set or a CSV file as in
+    `venn replay`, with --delay and --missing for its answers. A message is a question {"id": 7, "x": [1, 2.5]}, its
+    answer {"id": 7, "y": "no"}, or both in one; with --numbers y is a number.
 
     Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
     By default the predictor is the forecaster, of which a prediction holds three: forecast (probabilities to decide

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 import pickle
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -20,7 +17,8 @@ import streams
 from streams.checks import MISSING
 from streams.schema import Numeric
 from streams.tables import read_header, some_of
-from venn.cli.errors import in_shell, one_line
+from venn.cli.errors import in_shell
+from venn.cli.modules import found_in_module, told
 from venn.cli.options import CODE, DECLARED, Config
 from venn.cli.predictors import FORECASTER
 from venn.machines.frozen import labels_of, method_of
@@ -32,6 +30,7 @@ ITS_OWN = (
     *(("source", key) for key in ("nominal", "ordinal", "fill", "unit", "skip", "scaling", "merge_alike")),
     *(("predictor", key) for key in ("adaptive", "groups")), *(("machine", key) for key in DECLARED["machine"]),
 )  # fmt: skip
+ASKED = ("predict", "predict_proba", "decision_function")
 TOLD = 5  # categories that are named
 NEW = "Online(..., new_scorer=True)"  # as errors for programs say it
 
@@ -238,14 +237,16 @@ def _loaded(config: Config, given: str, where: str) -> Any:
             f"{where} must be a file that runs no code, such as one of skops, got {given}: to load it runs whatever "
             "code it holds; if it is from somebody whom you would let run programs here, give --scorer-runs-code"
         )
-    try:
-        found = _of_file(config, given, suffix) if suffix in (".skops", *CODE) else _of_module(given)
-    except click.ClickException:
-        raise
-    except Exception as error:  # whatever code of the user's own raises
-        raise click.ClickException(f"{where} {given} cannot be loaded: {type(error).__name__}: "
-                                   f"{one_line(error)}") from error  # fmt: skip
-    if not any(hasattr(found, method) for method in ("predict", "predict_proba", "decision_function")):
+    if suffix in (".skops", *CODE):
+        try:
+            found = _of_file(config, given, suffix)
+        except click.ClickException:
+            raise
+        except Exception as error:  # whatever a file holds
+            raise click.ClickException(f"{where} {given} cannot be loaded: {told(error)}") from error
+    else:
+        found = found_in_module(where, given, ASKED)
+    if isinstance(found, type) or not any(hasattr(found, method) for method in ASKED):
         raise click.ClickException(f"{where} must be a fitted model, or a function that returns one, got {found!r:.60}")
     return found
 
@@ -274,15 +275,3 @@ def _of_skops(given: str, trusted: Sequence[str]) -> Any:
             f"add --scorer-trusts {types}"
         )
     return io.load(given, trusted=list(trusted))
-
-
-def _of_module(given: str) -> Any:
-    """Return a model of a module, as Python would import it in the folder where the command runs."""
-    module, _, name = given.partition(":")
-    if (here := os.getcwd()) not in sys.path:
-        sys.path.insert(0, here)
-    found: Any = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    ready = not isinstance(found, type) and any(hasattr(found, one) for one in ("predict", "predict_proba"))
-    return found() if callable(found) and not ready else found
