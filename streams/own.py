@@ -57,8 +57,6 @@ class OwnSource(Reader):
         *,
         form: Form | None = None,
         bad: ErrorHandler | None = None,
-        lost: ErrorHandler | None = None,
-        wait: float = 1.0,
         name: str | None = None,
     ) -> None:
         if isinstance(source, type) or not callable(getattr(source, "messages", None)):
@@ -66,7 +64,7 @@ class OwnSource(Reader):
         named: Any = getattr(source, "name", None) if name is None else name
         if name is None and not isinstance(named, str):
             raise TypeError(f"source must have a name, text that is the same after a restart, got {named!r}")
-        super().__init__(named, form, bad, lost, wait)
+        super().__init__(named, form, bad, None, 1.0)  # it says itself what is lost, and when nothing comes
         self.source = source
 
     def __repr__(self) -> str:

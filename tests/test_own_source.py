@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,7 @@ class Given:
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # to which the command adds
     (tmp_path / "cities_for_test.py").write_text(MODULE)
     return tmp_path
 

@@ -27,7 +27,7 @@ def is_in_module(text: str) -> bool:
 def found_in_module(where: str, given: str, methods: tuple[str, ...]) -> Any:
     """Return what a module holds: an object with one of these methods, or what a function or a class makes.
 
-    It is imported as Python would in the folder where the command runs.
+    It is imported as Python would; the folder where the command runs is looked in last.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def found_in_module(where: str, given: str, methods: tuple[str, ...]) -> Any:
         It is not there, or its own code has raised an error.
     """
     if (here := os.getcwd()) not in sys.path:
-        sys.path.insert(0, here)
+        sys.path.append(here)
     module, _, name = given.partition(":")
     try:
         found: Any = importlib.import_module(module)

@@ -113,7 +113,8 @@ def _live(config: Config, kind: str, path: str, model: GivenModel | None) -> Sou
     elif kind == "kafka":
         source = _kafka(config, path, common)
     elif kind == OWN:
-        source = streams.OwnSource(found_in_module(config.where("source", "url"), path, ("messages",)), **common)
+        mine = found_in_module(config.where("source", "url"), path, ("messages",))
+        source = streams.OwnSource(mine, form=common["form"], bad=common["bad"], name=given.name)
     elif kind == "jsonl":
         source = streams.JSONLines(path, follow=not given.end, **common)
     else:
