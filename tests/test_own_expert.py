@@ -112,31 +112,25 @@ def test_without_experts_all_is_as_before():
     assert "experts=[LikeTheLast(" in repr(venn.Forecaster(CLASSES, experts=[LikeTheLast(CLASSES)]))
 
 
-@pytest.mark.parametrize("scorer", GIVEN)
-def test_it_goes_on_when_the_forecaster_begins_anew(scorer):
-    rng, mine = np.random.default_rng(0), LikeTheLast(CLASSES)
+@pytest.mark.parametrize(("scorer", "times"), [("none", 1), ("scorer", 2)])
+def test_it_goes_on_when_the_forecaster_begins_anew(scorer, times):
+    rng, mine, known, turned, anew = np.random.default_rng(0), LikeTheLast(CLASSES), 0, False, 0
     model = venn.Forecaster(CLASSES, experts=[mine], transductive=100, last=100, **GIVEN[scorer])
-    anew = []
-    for change in range(3):  # labels are turned round twice
-        for _ in range(1500):
-            if len(anew) > change:
+    for _ in range(1500):
+        turned ^= known == 200  # labels are turned round, and back
+        x = rng.normal(size=2)
+        model.learn_one(x, CLASSES[int((x[0] > 0) != turned)])
+        before, known = known, model[model.main].n
+        if known < before:
+            anew += 1
+            assert model.given_experts == (mine,)
+            assert mine.n == model.n
+            assert model["forecast"].loss == 0
+            ids = [id(one) for one in model["forecast"].experts]
+            assert len(set(ids)) == len(ids) == model.own[1] + 1, "one more goes on with all examples"
+            if anew == times:
                 break
-            x = rng.normal(size=2)
-            y = CLASSES[int((x[0] > 0) != change % 2)]
-            before = model[model.main].n
-            model.learn_one(x, y)
-            if model[model.main].n < before:
-                anew.append(model.n)
-                assert model.given_experts == (mine,)
-                assert mine.n == model.n
-                assert model["forecast"].loss == 0
-                ids = [id(one) for one in model["forecast"].experts]
-                assert len(set(ids)) == len(ids) == model.own[1] + 1, "one more goes on with all examples"
-        else:
-            if change:
-                break
-            anew.append(0)
-    assert len(anew) > 1, "it never began anew: the test tests nothing"
+    assert anew == times
 
 
 def test_files_and_copies_hold_what_it_learned(tmp_path):
@@ -190,6 +184,22 @@ def test_of_numbers():
         assert (forecast.loss <= forecast.losses + forecast.allowance + 1e-9).all()
         assert forecast.weights.argmax() == forecast.m - 1
         assert model.given_experts[0].last == y
+
+
+def test_of_numbers_it_goes_on_as_well():
+    rng, mine = np.random.default_rng(0), Near()
+    fit = LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
+    model = venn.Forecaster(float, scorer=fit, experts=[mine])
+    for i in range(1000):
+        x = rng.normal(size=1)
+        model.learn_one(x, float(x[0] + rng.normal() / 10 + 100 * (i >= 200)))
+        if model["distribution"].n < i:
+            break
+    assert 200 < i < 999, "it begins anew"
+    assert model.given_experts == (mine,)
+    assert len(model["forecast"].experts) == 2
+    assert model["forecast"].loss == 0
+    assert mine.last > 50
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from math import isfinite, nan
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 import streams
-from streams.checks import MISSING
+from streams.checks import MISSING, is_finite
 from streams.schema import Numeric
 from streams.tables import read_header, some_of
 from venn.cli.errors import in_shell
@@ -207,7 +207,7 @@ class _Cells:
             return self._category(cell if number is None else number)
         if cell is None or (is_number(cell) and is_gap(cell)):
             return nan, True
-        if not is_number(cell) or not isfinite(cell):
+        if not is_number(cell) or not is_finite(cell):
             raise ValueError(f"{_place(name)} must be a finite number, text or null, got {cell!r:.60}")
         return self._category(cell)
 
