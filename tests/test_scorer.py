@@ -301,6 +301,25 @@ def test_boosted_trees_get_their_categories(folder):
     assert len(said()) == N
 
 
+def test_names_with_blanks_are_those_of_boosted_trees_that_know_them_without(folder):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, number = frame(80, 0)
+    X = pandas.DataFrame({"own age": X.age, "floor": number.round()})
+    y = np.where(number > 55, "yes", "no")
+    joblib.dump(lightgbm.LGBMClassifier(n_estimators=3, verbosity=-1, n_jobs=1).fit(X, y), "model.joblib")
+    Path("rows.csv").write_text("floor,own age,bought\n30,20,no\n80,81,yes\n")
+    csv = ("--source", "csv:rows.csv", "--end", "--label", "bought", "--journal", "a.db", "--out", "a")
+    assert venn_("run", *csv, *MODEL).exit_code == 0
+    Path("in.jsonl").write_text(
+        '{"x": {"floor": 30, "own age": 20}, "y": "no"}\n{"x": {"own age": 81, "floor": 80}, "y": "yes"}\n'
+    )
+    json_ = ("--source", "jsonl:in.jsonl", "--end", "--features", "own age,floor", "--journal", "b.db", "--out", "b")
+    result = venn_("run", *json_, *MODEL)
+    assert result.exit_code == 0, result.output
+    assert said("a") == said("b")
+    assert len(said("a")) == 2
+
+
 ROWS = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"], "c": [7, 8, 7]})
 NAMES = ("a", "b", "c")
 
@@ -327,11 +346,18 @@ def test_categories_are_those_of_the_encoder(columns, found):
     assert known_categories(make_pipeline(StandardScaler()).fit(ROWS[["a"]]), ("a",)) == {}
 
 
-def test_codes_that_look_like_numbers_stay_the_categories_that_they_are(folder):
-    X = pandas.DataFrame({"code": ["007", "012", "9"] * 20, "rank": [1, 2, 3] * 20})
+@pytest.mark.parametrize("kind", ["pipeline", "catboost"])
+def test_codes_that_look_like_numbers_stay_the_categories_that_they_are(folder, kind):
+    X = pandas.DataFrame({"code": ["007", "012", "9"] * 20, "rank": [1, 2, 3, 4] * 15})
     y = np.where(X.code == "007", "yes", "no")
-    joblib.dump(make_pipeline(OneHotEncoder(), LogisticRegression()).fit(X, y), "model.joblib")
-    Path("rows.csv").write_text("code,rank,bought\n007,1,yes\n9,2.0,no\n012,3,no\n")
+    if kind == "catboost":
+        catboost = pytest.importorskip("catboost")
+        model = catboost.CatBoostClassifier(50, cat_features=["code"], verbose=False, thread_count=1)
+        model.set_params(allow_writing_files=False)
+    else:
+        model = make_pipeline(OneHotEncoder(), LogisticRegression())
+    joblib.dump(model.fit(X, y), "model.joblib")
+    Path("rows.csv").write_text("code,rank,bought\n007,4,yes\n9,2.0,no\n012,1,no\n")
     result = venn_("run", *LIVE[:3], *LIVE[5:], *MODEL)
     assert result.exit_code == 0, result.output
     assert "unknown category" not in result.stderr

@@ -101,7 +101,7 @@ def _live(config: Config, kind: str, path: str, model: GivenModel | None) -> Sou
         raise click.UsageError(f"{numbers} does not go with {config.where('source', 'classes')}")
     handlers = Handlers()
     common: dict[str, Any] = {
-        "form": _form(config) if model is None else model.form(given.features),
+        "form": _form(config) if model is None else model.form(Path(path) if kind == "csv" else None),
         "wait": max(config.run.linger, SHORTEST) if kind == "kafka" else config.run.linger,
         "name": given.name,
         "bad": lambda error: handlers.bad(error),

@@ -22,7 +22,8 @@ from venn.cli.modules import found_in_module, told
 from venn.cli.options import CODE, DECLARED, Config
 from venn.cli.predictors import FORECASTER
 from venn.machines.frozen import labels_of, method_of
-from venn.machines.tables import columns_of, has_classes, is_gap, is_number, known_categories, unwrapped
+from venn.machines.machine import as_known
+from venn.machines.tables import codes_of, columns_of, has_classes, is_gap, is_number, known_categories, unwrapped
 from venn.online.forecaster import Forecaster, of_numbers
 
 #: Options that say what a given model has said already: how columns are read, and what learns.
@@ -88,7 +89,7 @@ class GivenModel:
         if not numbers and not found:
             raise click.UsageError(f"{config.where('source', 'classes')} must say which labels may come, in the order "
                                    f"of the model's columns, as {self.told} has no classes_")  # fmt: skip
-        if self.names is not None and "features" in config.given("source"):
+        if self.names is not None and given.features and as_known(given.features, self.names) != list(self.names):
             raise click.UsageError(f"{config.where('source', 'features')} does not go with a model that names its "
                                    f"columns: {some_of(list(self.names))}")  # fmt: skip
         self.classes = () if numbers else tuple(found)
@@ -113,19 +114,25 @@ class GivenModel:
 
     # ------------------------------------------------------------------------------------------------------- its rows
 
-    def form(self, features: Sequence[str] | None = None) -> streams.Form:
-        """Return the form of messages whose objects are what it was fitted to."""
-        return streams.Form(features if self.names is None else self.names, self.classes or "numbers", make=self.object)
+    def form(self, header: Path | None = None) -> streams.Form:
+        """Return the form of messages whose objects are what it was fitted to; a file's `header` has its own blanks."""
+        features: Sequence[str] | None = self.config.source.features or self.names
+        if self.names is not None and header is not None and header.is_file():
+            own = read_header(header, self.config.source.delimiter)
+            written = dict(zip(as_known(own, self.names), own, strict=True))
+            features = [written.get(name, name) for name in self.names]
+        return streams.Form(features, self.classes or "numbers", make=self.object)
 
     @cached_property
     def _cells(self) -> dict[str, _Cells]:
         known = {} if self.names is None else known_categories(self.estimator, self.names)
-        given = self.config.source
-        how = Numeric(decimal=given.decimal, thousands=given.thousands)
-        return {name: _Cells(known.get(name), how, given.missing_texts or ()) for name in (*(self.names or ()), "")}
+        given, codes = self.config.source, codes_of(self.estimator)
+        how, gaps = Numeric(decimal=given.decimal, thousands=given.thousands), given.missing_texts or ()
+        names = (*(self.names or ()), "")
+        return {name: _Cells(known.get(name), how, gaps, name in codes) for name in names}
 
     def object(self, cells: Mapping[str, Any] | Sequence[Any]) -> Any:
-        """Return the object of an example's cells: a dict of those that the model names, or an array of numbers.
+        """Return the object of cells in the model's order: a dict by its names, or an array of numbers.
 
         Raises
         ------
@@ -135,7 +142,7 @@ class GivenModel:
         if self.names is None:
             named = cells.items() if isinstance(cells, Mapping) else enumerate(cells)
             return np.array([self._number(name, cell) for name, cell in named])
-        row = dict(cells) if isinstance(cells, Mapping) else dict(zip(self.names, cells, strict=True))
+        row = dict(zip(self.names, cells.values() if isinstance(cells, Mapping) else cells, strict=True))
         for name, cell in row.items():
             row[name], known = self._cells[name].read(name, cell)
             if not known:
@@ -163,7 +170,7 @@ class GivenModel:
             raise click.UsageError(f"{data} is a CSV file: name the column of its label with --label; it has {names}")
         rows = streams.CSVRows(
             path, given.label, delimiter=given.delimiter, decimal=given.decimal, thousands=given.thousands,
-            form=self.form(given.features), follow=False,
+            form=self.form(path), follow=False,
         )  # fmt: skip
         X, y = [], []
         self.unknown.clear()
@@ -191,10 +198,10 @@ class GivenModel:
 class _Cells:
     """Reads the cells of a column as the model knows them: text of a file, or values of JSON."""
 
-    def __init__(self, categories: list[Any] | None, how: Numeric, gaps: Sequence[str]) -> None:
+    def __init__(self, categories: list[Any] | None, how: Numeric, gaps: Sequence[str], text: bool) -> None:
         self._known, self._how, self._gaps = categories, how, {*MISSING, *gaps}
         self._by_text = {str(one): one for one in categories or ()}
-        self._text = bool(categories) and all(isinstance(one, str) for one in categories or ())
+        self._text = text or (bool(categories) and all(isinstance(one, str) for one in categories or ()))
 
     def read(self, name: Any, cell: Any) -> tuple[Any, bool]:
         """Return what the model gets of a cell, and whether it knows this category, if it knows any."""
