@@ -25,6 +25,7 @@ from .messages import MessagesLost as MessagesLost
 from .messages import MessageSource as MessageSource
 from .messages import Tally as Tally
 from .messages import to_json as to_json
+from .own import OwnSource as OwnSource
 from .schema import Nominal as Nominal
 from .schema import Numeric as Numeric
 from .schema import Ordinal as Ordinal

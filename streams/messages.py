@@ -349,6 +349,10 @@ class Form:
         otherwise. `null` in JSON is a missing value.
     scaling : Scaling, optional
         Applied to the encoded object.
+    make : callable, optional
+        Makes the object in place of the encoder, for a model that reads columns by itself: of a dict from feature to
+        cell, or of a list of cells where no features are known. Cells of a file of rows are text. A ValueError that it
+        raises says what is wrong with the message. Not with a schema or scaling.
 
     Raises
     ------
@@ -358,15 +362,22 @@ class Form:
     Examples
     --------
     >>> Form(features=["width", "height"], classes=["no", "yes"])
-    Form(features=('width', 'height'), classes=('no', 'yes'), schema=None, scaling=None)
+    Form(features=('width', 'height'), classes=('no', 'yes'), schema=None, scaling=None, make=None)
+    >>> Decoder(Form(features=["city"], make=dict)).point({"city": "Oslo"})
+    {'city': 'Oslo'}
     """
 
     features: Sequence[str] | None = None
     classes: Sequence[Label] | Literal["numbers"] | None = None
     schema: Mapping[str, ColumnKind] | None = None
     scaling: Scaling | None = None
+    make: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
+        if self.make is not None and not callable(self.make):
+            raise TypeError(f"make must be a function of an object's cells, or None, got {self.make!r}")
+        if self.make is not None and (self.schema is not None or self.scaling is not None):
+            raise ValueError("make must be None where there is a schema or scaling, which make the object")
         if self.features is not None:
             names = distinct_names("features", self.features)
             if not names:
@@ -458,8 +469,8 @@ class Decoder:
             raise ValueError("must have an id, as it has y and no x, got none")
         return identity, x, y
 
-    def point(self, x: Any) -> Floats:
-        """Return the encoded object (d',) of a list of values, or of a mapping from feature to value."""
+    def point(self, x: Any) -> Any:
+        """Return the object of a list of values, or of a mapping from feature to value: (d',) numbers, or as made."""
         if isinstance(x, Mapping):
             if self.features is None:
                 what = f"x has names, and no features are declared, got {shown(dict(x))}"
@@ -471,6 +482,12 @@ class Decoder:
             raise ValueError(f"x must be a list of numbers or an object from feature to value, got {shown(x)}")
         if not values:
             raise ValueError("x must have at least one value, got none")
+        if self._form.make is not None:
+            if self.features is None:
+                return self._form.make(values)
+            if len(values) != len(self.features):
+                raise ValueError(f"x must have {len(self.features)} values, got {len(values)}")
+            return self._form.make(dict(zip(self.features, values, strict=True)))
         encoder = self._encoder
         if encoder is None:
             if self._form.schema:

@@ -455,3 +455,23 @@ def test_what_is_no_object_is_named(x):
     with pytest.raises((TypeError, ValueError), match="x must"):
         drift.update(x)
     assert drift.n == 0
+
+
+def test_a_column_that_begins_with_gaps_is_of_what_comes_first():
+    nan = np.nan
+    rows = [[nan, nan], [nan, nan], [3.0, nan], [1.0, 2.0], [nan, 5.0], [2.0, 2.0]]
+    lists, arrays = ColumnDrift(0.01), ColumnDrift(0.01)
+    for row in rows:
+        lists.update([None if one != one else one for one in row])
+        arrays.update(np.array(row))
+        assert lists.p_values.tolist() == arrays.p_values.tolist()
+    words = ColumnDrift(0.01, ["age", "city"])
+    for city in (nan, None, "Oslo", nan, "Rome"):
+        words.update({"age": 31.0, "city": city})
+    assert words.texts == [None, ["Oslo", "Rome"]]
+    for wrong in ({"age": 31.0, "city": 2.0}, {"age": "x", "city": "Rome"}):
+        with pytest.raises(TypeError, match="x must have"):
+            words.update(wrong)
+    again = ColumnDrift(0.01, ["age", "city"])
+    again.restore(words.state)
+    assert again.texts == words.texts

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.example import Scaling
+from streams.lines import CSVRows
 from streams.messages import BadMessage, Decoder, Form, Message, Tally, distinct_keys, to_json
 from streams.schema import Nominal, Numeric, Ordinal, Skip
 
@@ -254,3 +255,22 @@ def test_only_numpy_is_imported():
     program += "print(sorted({'redis', 'confluent_kafka', 'scipy', 'sklearn', 'numba', 'venn'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_an_object_is_what_a_form_makes_of_its_cells(tmp_path):
+    made = Form(["city", "age"], ["no", "yes"], make=lambda cells: ("made", cells))
+    expected = ("made", {"city": "Oslo", "age": 31})
+    assert Decoder(made).json('{"x": {"age": 31, "city": "Oslo"}}')[1] == expected
+    assert Decoder(made).json('{"x": ["Oslo", 31]}')[1] == expected
+    assert Decoder(Form(make=tuple)).json('{"x": ["Oslo", null]}')[1] == ("Oslo", None)
+    (tmp_path / "in.csv").write_text("age,extra,city,y\n31,?,Oslo,no\n")
+    (message,) = CSVRows(tmp_path / "in.csv", "y", form=made, follow=False).messages()
+    assert (message.x, message.y) == (("made", {"city": "Oslo", "age": "31"}), "no")
+    for text in ('{"x": ["Oslo"]}', '{"x": {"city": "Oslo"}}', '{"x": []}', '{"x": 3}'):
+        with pytest.raises(ValueError, match=r"x must (have|be)"):
+            Decoder(made).json(text)
+    with pytest.raises(TypeError, match="make must be a function"):
+        Form(make=3)
+    for more in ({"schema": {"age": Numeric()}}, {"scaling": Scaling([0], [1])}):
+        with pytest.raises(ValueError, match="make must be None where there is a schema or scaling"):
+            Form(make=tuple, **more)

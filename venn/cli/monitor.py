@@ -151,7 +151,7 @@ def _of_stream(data: str, chosen: Learning, settings: Mapping[str, Any], say: Ca
     if tuning is not None:
         stream = stream.drop(tuning.n)
     record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
-    columns = watched_columns(chosen.config, False, tuple(stream.features))
+    columns = watched_columns(chosen.config, chosen.model is not None, tuple(stream.features))
     monitors = monitors_on(panel, watch.drift, columns, **settings)
     steps = _live(advance(stream, panel, steps=steps_asked), record, panel.watch_by(monitors))
     return Shown(stream.name, length(stream, steps_asked), record, monitors, steps)

@@ -23,6 +23,7 @@ from msgspec.structs import asdict, fields
 from streams.checks import MISSING, same_text
 from streams.schema import THOUSANDS, Numeric
 from venn.cli.errors import did_you_mean
+from venn.cli.modules import is_in_module
 from venn.cli.numbers import MOST_CLASSES
 from venn.cli.numbers import PREDICTORS as OF_NUMBERS
 from venn.cli.predictors import FORECASTER, PREDICTORS
@@ -202,9 +203,11 @@ KNOWN = (*PREDICTORS, *OF_NUMBERS)  # predictors of classes, and of numbers
 RUN, MONITOR, SERVERS = ("run",), ("monitor",), ("monitor", "metrics")
 LOOKS = ("replay", "compare", "monitor")  # at a stream that ends
 ALL = (*RUN, *LOOKS)
-LIVE = "redis kafka jsonl csv"  # kinds of sources; there are also file, a CSV file read whole, and data, a named set
+LIVE = "redis kafka jsonl csv own"  # kinds of sources; there are also file, a CSV file read whole, and data, a name
 SERVED = ("view.serve", "run.metrics_port")
 MOST = sys.float_info.max
+CODE = (".joblib", ".pkl", ".pickle")  # files of models that run code as they are loaded
+SCORER_FILES = (".skops", *CODE)
 
 # ---------------------------------------------------------------- what is kept of a value
 
@@ -263,6 +266,11 @@ def _command(found: str | tuple[str, ...]) -> tuple[str, ...]:
     return parts
 
 
+def _scorer(text: str) -> str:
+    require(is_in_module(text) or text.endswith(SCORER_FILES))
+    return text
+
+
 def _address(url: str) -> str:
     Webhook(url)
     return url
@@ -306,6 +314,8 @@ Seed = Annotated[Count | Literal["none"], OptionForm("an integer >= 0 or none", 
 _TEXT, _TEXTS = "text that is not empty", "distinct texts that are not empty"
 Text = Annotated[str, Meta(pattern="^[^\0\ud800-\udfff]+$")]
 File = Annotated[Text, OptionForm(_TEXT, str, metavar="FILE")]
+Scorer = Annotated[Text, OptionForm(
+    f"MODULE:NAME, or a file {', '.join(SCORER_FILES)}", str, _scorer, "SCORER")]
 Folder = Annotated[Text, OptionForm(_TEXT, str, metavar="FOLDER")]
 Column = Annotated[Text, OptionForm(_TEXT, str, metavar="COLUMN")]
 Address = Annotated[Text, OptionForm("http://HOST/... or https://HOST/...", str, _address, "URL")]
@@ -429,6 +439,20 @@ class PredictorTable(OptionTable, frozen=True, kw_only=True):
     groups: Annotated[Column | None, Option(
         "Compare each example with those of equal value in this column only: what is guaranteed then holds in each "
         "group. For conformal, Venn and Venn-Abers predictors.")] = None
+
+
+    scorer: Annotated[Scorer | None, Option(
+        "A fitted model of your own, calibrated as the stream goes: MODULE:NAME, of a model or of a function that "
+        "returns it, or FILE.skops. It gets the columns as they come.")] = None
+    scorer_trusts: Annotated[Texts | None, Option(
+        "Types in FILE.skops that you trust, beside those that are known to do no harm.",
+        needs=("predictor.scorer",))] = None
+    scorer_runs_code: Annotated[bool, Option(
+        "Also take a scorer from FILE.joblib, .pkl or .pickle. To load such a file runs code that it holds: only from "
+        "those whom you would let run programs here.", needs=("predictor.scorer",))] = False
+    new_scorer: Annotated[bool, Option(
+        "Let a journal go on with another scorer than before: calibration then begins anew.", RUN,
+        needs=("predictor.scorer",))] = False
 
 
 class MachineTable(OptionTable, frozen=True, kw_only=True):

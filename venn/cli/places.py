@@ -17,10 +17,16 @@ from streams.messages import ErrorHandler, Reader
 from streams.tables import some_of
 from venn.cli.columns import REPEATED, Columns
 from venn.cli.errors import did_you_mean, in_shell
+from venn.cli.modules import found_in_module, is_in_module
 from venn.cli.options import DECLARED, Config, SourceTable
+from venn.cli.scorer import GivenModel
 
 SCHEMES = {"redis": "redis", "rediss": "redis", "unix": "redis", "kafka": "kafka", "jsonl": "jsonl", "csv": "csv"}
-FORMS = "redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE, csv:FILE, -, or data as of venn replay"
+FORMS = (
+    "redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE, csv:FILE, -, MODULE:NAME, or data as of "
+    "venn replay"
+)
+OWN = "own"  # kind of the sources that are a user's, as MODULE:NAME
 SHORTEST = 0.2  # seconds that Kafka's client needs for an answer
 
 
@@ -38,19 +44,22 @@ class SourcePlace(NamedTuple):
 
 
 class Handlers:
-    """Passes bad and lost messages on: a source is opened before the object that handles them exists."""
+    """Passes bad and lost messages and unknown categories on: a source is opened before what handles them exists."""
 
     def __init__(self) -> None:
         self.bad: ErrorHandler = _raise
         self.lost: ErrorHandler = _raise
+        self.unknown: Callable[[str, Any], object] = lambda column, value: None
 
 
 def _raise(error: Exception) -> object:
     raise error
 
 
-def open_place(config: Config) -> SourcePlace:
+def open_place(config: Config, model: GivenModel | None = None) -> SourcePlace:
     """Return the source that a configuration names; a live one is not read yet.
+
+    Objects are what a given `model` reads, else what an encoder makes of them.
 
     Raises
     ------
@@ -63,21 +72,25 @@ def open_place(config: Config) -> SourcePlace:
         raise click.UsageError(f"{where} must say where messages come from: {FORMS}")
     scheme, colon, rest = given.url.partition(":")
     kind = "jsonl" if given.url == "-" else SCHEMES.get(scheme, "") if colon else ""
+    if not kind and is_in_module(given.url):
+        kind = OWN
     if not kind and "://" in given.url:
         raise click.UsageError(f"{where} must be {FORMS}, got the scheme {scheme!r}{did_you_mean(scheme, SCHEMES)}")
     if not kind:
-        return _data(config, given.url)
-    check_source(config, kind, given.url if kind in ("jsonl", "csv") else f"a source of the kind {kind}")  # no password
-    path = rest if colon else given.url
+        return _data(config, given.url, model)
+    check_source(
+        config, kind, given.url if kind in ("jsonl", "csv", OWN) else f"a source of the kind {kind}"
+    )  # no password
+    path = rest if colon and kind != OWN else given.url
     if kind in ("jsonl", "csv") and not path:
         raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")
-    return _live(config, kind, path)
+    return _live(config, kind, path, model)
 
 
-def _live(config: Config, kind: str, path: str) -> SourcePlace:
+def _live(config: Config, kind: str, path: str, model: GivenModel | None) -> SourcePlace:
     """Return a source of messages; `path` is what stands after the scheme."""
     given, numbers = config.source, config.where("source", "numbers")
-    if given.classes is None and not given.numbers:
+    if model is None and given.classes is None and not given.numbers:
         holds = Columns(config).declared(path) if kind == "csv" else []
         found = f"\nfor what {path} holds now, try: {' '.join(holds)}" if holds else ""
         raise click.UsageError(
@@ -88,7 +101,7 @@ def _live(config: Config, kind: str, path: str) -> SourcePlace:
         raise click.UsageError(f"{numbers} does not go with {config.where('source', 'classes')}")
     handlers = Handlers()
     common: dict[str, Any] = {
-        "form": _form(config),
+        "form": _form(config) if model is None else model.form(Path(path) if kind == "csv" else None),
         "wait": max(config.run.linger, SHORTEST) if kind == "kafka" else config.run.linger,
         "name": given.name,
         "bad": lambda error: handlers.bad(error),
@@ -99,6 +112,9 @@ def _live(config: Config, kind: str, path: str) -> SourcePlace:
         source = _redis(config, common)
     elif kind == "kafka":
         source = _kafka(config, path, common)
+    elif kind == OWN:
+        mine = found_in_module(config.where("source", "url"), path, ("messages",))
+        source = streams.OwnSource(mine, form=common["form"], bad=common["bad"], name=given.name)
     elif kind == "jsonl":
         source = streams.JSONLines(path, follow=not given.end, **common)
     else:
@@ -119,6 +135,9 @@ def _live(config: Config, kind: str, path: str) -> SourcePlace:
         "scaling",
     )
     columns = ", ".join(f"{name}={getattr(given, name)!r}" for name in settings if name in config.given("source"))
+    if model is not None:
+        names = model.names or given.features
+        return SourcePlace(source, True, model.classes, None, names, "", handlers, columns)
     return SourcePlace(source, True, given.classes or (), _width(given), _features(given), "", handlers, columns)
 
 
@@ -133,17 +152,17 @@ def check_source(config: Config, kind: str, name: str) -> None:
             raise click.UsageError(f"{config.where('source', key)} does not go with {name}{meant}")
 
 
-def _data(config: Config, data: str) -> SourcePlace:
+def _data(config: Config, data: str, model: GivenModel | None) -> SourcePlace:
     given = config.source
     scale = config.machine.scale
-    stream = open_stream(data, config, seed_of(config))
+    stream = open_stream(data, config, seed_of(config), model)
     if given.steps is not None:
         stream = stream.take(min(given.steps, len(stream)))
     teacher: Any = streams.Delayed(given.delay) if given.delay else streams.Immediate()
     if given.missing:
         teacher = streams.Lazy(given.missing, teacher=teacher)
     source = streams.teach(stream, teacher)
-    if scale is not None:
+    if scale is not None or model is not None:
         source.name += ", columns as they are"  # a run goes on with the same objects only
     if given.name is not None:
         source.name = given.name
@@ -156,7 +175,8 @@ def _fingerprint(stream: streams.Stream) -> str:
     X: Any = stream.X
     found = zlib.crc32(repr((list(stream.features), list(stream.classes))).encode())
     for array in (*((X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (X,)), stream.y):
-        found = zlib.crc32(np.ascontiguousarray(array).tobytes(), found)
+        content = repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()
+        found = zlib.crc32(content, found)
     return f"{found:08x}"
 
 
@@ -245,16 +265,20 @@ def seed_of(config: Config, usual: int | None = None) -> int | None:
     return usual if seed is None else None if seed == "none" else int(seed)
 
 
-def open_stream(data: str, config: Config, shuffle: int | None) -> streams.Stream:
-    """Return the stream that DATA names; its columns are standardised over the whole file, unless --scale is given."""
-    columns, whole, named = Columns(config), config.machine.scale is None, is_named(data)
+def open_stream(data: str, config: Config, shuffle: int | None, model: GivenModel | None = None) -> streams.Stream:
+    """Return the stream that DATA names; its columns are standardised over the whole file, unless --scale is given.
+
+    For a given `model` they are as they come.
+    """
+    columns, named = Columns(config), is_named(data)
+    whole = config.machine.scale is None and model is None
     check_source(config, *(("data", f"{data}, a named data set") if named else ("file", data)))
     if named:
         stream = streams.load(data, shuffle=shuffle, progress=_announce_once(data), scale=whole)
     elif Path(data).is_dir():
         raise click.ClickException(f"{data} is a folder: give a CSV file or a name that `venn datasets` lists")
     elif Path(data).exists():
-        stream = columns.open(data, shuffle, whole)
+        stream = columns.open(data, shuffle, whole) if model is None else model.stream(data, shuffle)
     elif os.sep in data or "." in data:
         bare = data.removeprefix("csv:")
         meant = f"; csv:FILE is a source of `venn run`, here give {bare}" if Path(bare).exists() else ""

@@ -8,6 +8,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -40,7 +41,8 @@ from venn.cli.panels import (
     usual_gamma,
 )
 from venn.cli.places import is_named, open_stream, seed_of
-from venn.cli.predictors import STUDY, default_predictors, with_adaptive
+from venn.cli.predictors import FORECASTER, STUDY, default_predictors, with_adaptive
+from venn.cli.scorer import GivenModel, given_model
 from venn.cli.words import began_anew, conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.kernels import RBF
 from venn.machines.tuning import PENALTIES, Tuning, tune
@@ -79,15 +81,22 @@ class Learning:
     def predictors(self, data: str | None, stream: streams.Stream, say: Callable[[str], None]) -> list[str]:
         """Return the predictors that were named, or those of default; say so where labels are numbers."""
         names, of_numbers = self.config.predictor.names, not stream.classes
+        if self.model is not None:
+            return [FORECASTER]
         if of_numbers:
             say("labels are numbers (--no-numbers takes them as classes)")
         if names is not None:
             numbers.check_names(names, of_numbers)
         return list(names or default_predictors(None if of_numbers else data))
 
+    @cached_property
+    def model(self) -> GivenModel | None:
+        """The given model, if there is one."""
+        return given_model(self.config)
+
     def open(self, data: str, shuffle: int | None) -> streams.Stream:
         """Return the stream that DATA names."""
-        return open_stream(data, self.config, shuffle)
+        return open_stream(data, self.config, shuffle, self.model)
 
     def drawn(self, record: Record, folder: Path) -> list[Path]:
         """Draw the figures of a record into a folder; return them, or say what they need."""
@@ -104,6 +113,11 @@ class Learning:
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
         config, classes = self.config, stream.classes
+        if self.model is not None:
+            panel = self.model.panel(say)
+            for line in self.model.said():
+                say(line)
+            return panel, None
         names = self.standing(stream, predictors)
         choices: Choices = {}
         tuning: Tuning | None = None

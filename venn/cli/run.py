@@ -18,7 +18,7 @@ from streams.messages import Reader
 from venn.cli import numbers
 from venn.cli.commands import INTERRUPTED, Ending, close_stdout
 from venn.cli.config import configured
-from venn.cli.errors import one_line_errors, spared
+from venn.cli.errors import one_line, one_line_errors, spared
 from venn.cli.journals import guard, holds_journal
 from venn.cli.options import Config
 from venn.cli.output import COLUMNS, only_predictions
@@ -33,11 +33,12 @@ from venn.cli.panels import (
 )
 from venn.cli.places import SourcePlace, open_place
 from venn.cli.predictors import INDUCTIVE, WINDOWED, default_predictors, with_adaptive, with_conformal
+from venn.cli.scorer import NEW, given_model
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.monitors.drift import ABOUT
 from venn.online.chain import FEATURES
-from venn.online.journal import Journal
+from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
 from venn.online.panel import Panel
 from venn.online.watch import Watch
@@ -54,9 +55,9 @@ def run(config: Config, check: bool) -> None:
     """Predict for a source's questions, learn its answers, and keep both in a journal; after a kill it continues.
 
     --source is redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE or csv:FILE, which may grow, - for
-    JSON lines on stdin, or, to try it out, a named data set or a CSV file as in `venn replay`, with --delay and
-    --missing for its answers. A message is a question {"id": 7, "x": [1, 2.5]}, its answer {"id": 7, "y": "no"}, or
-    both in one; with --numbers y is a number.
+    JSON lines on stdin, MODULE:NAME for a source of your own, or, to try it out, a named data set or a CSV file as in
+    `venn replay`, with --delay and --missing for its answers. A message is a question {"id": 7, "x": [1, 2.5]}, its
+    answer {"id": 7, "y": "no"}, or both in one; with --numbers y is a number.
 
     Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
     By default the predictor is the forecaster, of which a prediction holds three: forecast (probabilities to decide
@@ -98,7 +99,8 @@ def made(config: Config) -> Plan:
     """Make everything that a configuration names, but open nothing."""
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
-    place = open_place(config)
+    model = given_model(config)
+    place = open_place(config, model)
     if config.run.out != "-":
         url = config.source.url or ""
         spared(config.where("run", "out"), config.run.out, config.journal.path, url, url.partition(":")[2] or url)
@@ -127,12 +129,17 @@ def made(config: Config) -> Plan:
         check_kernel(config)
         machine, width = config.machine, place.width
         choices = usual_choices(place.data, machine, width)
-    panel = panel_of(config, names, choices, place.classes, place.features, notes.append, place.live)
+    if model is None:
+        panel = panel_of(config, names, choices, place.classes, place.features, notes.append, place.live)
+    else:
+        panel = model.panel(notes.append)
+        notes += model.said()  # of a file that has been read
+        model.tell = lambda column, value: place.handlers.unknown(column, value)
     if config.run.metrics_port is not None:
         Door(config.access.host, config.run.metrics_port, **guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
-    columns = watched_columns(config, place.live, place.features)
+    columns = watched_columns(config, place.live or model is not None, place.features)
     monitors = monitors_on(panel, watch.drift, columns, watch.floor, level=watch.level, run_length=watch.run_length)
     return Plan(place, panel, monitors, journal, notes)
 
@@ -164,7 +171,7 @@ def plan(config: Config, say: Callable[[str], None]) -> None:
     if not path.exists() or is_blank(path):
         say(f"journal: {path}, a new one")
         return
-    counts = compared(plan)
+    counts = compared(plan, config)
     say(f"journal: {path}, goes on after {counts.asked:,} questions and {counts.answered:,} answers")
 
 
@@ -178,7 +185,7 @@ def is_blank(path: Path) -> bool:
     return blank
 
 
-def compared(plan: Plan) -> SeenCounts:
+def compared(plan: Plan, config: Config) -> SeenCounts:
     """Return the counts of the journal's run, or say how it differs from this one, more briefly than `Online` would."""
     path = plan.journal.path
     with Watch(path) as watch:
@@ -196,7 +203,13 @@ def compared(plan: Plan) -> SeenCounts:
                     f"{path} holds a run {verb} {', '.join(there)}, not {', '.join(here)}{option}"
                 )
             for name in here:
-                if there[name] != here[name]:
+                if there[name] != here[name] and not (what == "predictor" and config.predictor.new_scorer):
+                    if what == "predictor" and config.predictor.scorer is not None:
+                        raise click.ClickException(
+                            f"{path} holds a run of another model than {config.predictor.scorer}: "
+                            f"{config.where('predictor', 'new_scorer')} begins calibration anew with it, in the same "
+                            "journal"
+                        )
                     was, now = differing(there[name], here[name])
                     hint = ": the monitors share --level" if "level=" in was and "level=" in now else ""
                     scales = [re.findall(r"scale=[^,)]*", one) for one in (was, now)]
@@ -227,21 +240,19 @@ def serve(config: Config, voice: Voice) -> int:
     """Run until the source ends or an end is requested; return the exit code."""
     plan = made(config)
     if holds_journal(str(plan.journal.path)) and not is_blank(plan.journal.path):
-        compared(plan)
+        compared(plan, config)
     with ExitStack() as stack:
         ending = stack.enter_context(Ending())
         source: Reader = stack.enter_context(plan.place.source)
         notifier = stack.enter_context(notifying(config, voice))
-        patience = config.journal.patience
-        online = stack.enter_context(
-            Online(plan.panel, plan.monitors, plan.journal, patience=patience, on_alarm=notifier)
-        )
+        online = stack.enter_context(_online(config, plan, notifier))
         _check_source(config, plan, source)
         _check_columns(plan, online, source)
         if config.run.metrics_port is not None:
             _serve_metrics(plan.journal.path, config, voice, stack)
         service = Service(config, online, plan.journal, source, voice)
-        plan.place.handlers.bad, plan.place.handlers.lost = service.bad, service.lost
+        handlers = plan.place.handlers
+        handlers.bad, handlers.lost, handlers.unknown = service.bad, service.lost, service.unknown
         for note in plan.notes:
             voice.say(note)
         # A collection of all garbage passes over everything, modules too, and stops the loop for a tenth of a second
@@ -259,6 +270,17 @@ def serve(config: Config, voice: Voice) -> int:
             voice.say(notifier.said())
         conclude(online.verdict(), voice.say)
     return INTERRUPTED if ending.pressed and not ending.terminated else 0
+
+
+def _online(config: Config, plan: Plan, notifier: Notifier) -> Online:
+    """Return the run, which goes on if the journal holds one; another given model is refused unless it is allowed."""
+    new_scorer, patience = config.predictor.new_scorer, config.journal.patience
+    try:
+        return Online(
+            plan.panel, plan.monitors, plan.journal, patience=patience, new_scorer=new_scorer, on_alarm=notifier
+        )
+    except JournalError as error:
+        raise click.ClickException(one_line(error).replace(NEW, config.where("predictor", "new_scorer"))) from error
 
 
 def notifying(config: Config, voice: Voice) -> Notifier:

@@ -157,6 +157,10 @@ class Service:
             self._place = error.position
         self._voice.complain("skipped a bad message", str(error))
 
+    def unknown(self, column: str, value: Any) -> None:
+        """Count a category that a given model does not know."""
+        self._voice.complain("met an unknown category", f"{value!r} in column {column}, which the model does not know")
+
     def lost(self, error: Exception) -> None:
         """Handle the report that messages are lost."""
         if not self._settings.skip_lost:

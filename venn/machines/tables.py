@@ -313,6 +313,65 @@ def categories_of(estimator: Any, names: tuple[str, ...]) -> dict[str, list[Any]
     return read(inner, names) if read is not None and columns_of(inner)[1] == names else {}
 
 
+def known_categories(estimator: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
+    """Return the categories that an estimator knows of its columns by name: of its encoders, of its boosted trees.
+
+    Columns of which it does not say which categories it knows, and columns of numbers, are not among them.
+
+    Examples
+    --------
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> rows = np.array([["Oslo", 31], ["Rome", 40]], object)
+    >>> pipeline = make_column_transformer((OneHotEncoder(), [0]), remainder="passthrough").fit(rows)
+    >>> known_categories(pipeline, ("city", "age"))
+    {'city': ['Oslo', 'Rome']}
+    """
+    one = unwrapped(estimator)
+    calibrated = getattr(one, "calibrated_classifiers_", None)
+    inner = calibrated[0].estimator if calibrated else getattr(one, "best_estimator_", None)
+    if inner is not None:
+        return known_categories(inner, names)
+    if hasattr(one, "steps"):  # up to the first that knows some: later ones may have other columns
+        width = len(names)
+        for _, step in one.steps:
+            if (of := getattr(step, "n_features_in_", width)) == width and (found := known_categories(step, names)):
+                return found
+            if of != width:
+                break
+        return {}
+    if hasattr(one, "transformers_"):
+        found = {}
+        for _, step, columns in one.transformers_:
+            chosen = _chosen(columns, names)
+            if chosen and not isinstance(step, str):
+                found |= known_categories(step, chosen)
+        return {name: found[name] for name in names if name in found}
+    categories = getattr(one, "categories_", None)
+    if categories is not None and len(categories) == len(names):
+        each = (np.asarray(values, object).tolist() for values in categories)
+        return {name: [value for value in values if not is_gap(value)]
+                for name, values in zip(names, each, strict=True)}  # fmt: skip
+    try:
+        return categories_of(one, names)
+    except (ValueError, AttributeError):  # whoever scores with it says what is wrong
+        return {}
+
+
+def _chosen(columns: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of columns that a transformer of columns was given, in whatever form; none if that is another.
+
+    One column by its name alone is a list of texts to the transformer, not a table.
+    """
+    if isinstance(columns, slice):
+        ends = [names.index(end) if isinstance(end, str) else end for end in (columns.start, columns.stop)]
+        return names[slice(ends[0], ends[1] if isinstance(columns.stop, int | None) else ends[1] + 1, columns.step)]
+    listed = np.asarray([] if isinstance(columns, str) or callable(columns) else columns, object).reshape(-1).tolist()
+    if listed and all(isinstance(one, bool) for one in listed):
+        return tuple(name for name, taken in zip(names, listed, strict=True) if taken)
+    return tuple(one if isinstance(one, str) else names[one] for one in listed)
+
+
 def _of_lightgbm(model: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
     booster = model.booster_
     # A copy, which was saved and loaded, has them under the other name.

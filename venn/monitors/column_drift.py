@@ -127,6 +127,11 @@ def _held_found(name: str, value: Any, drift: ColumnDrift) -> list[NamedColumn]:
     return value
 
 
+def _is_gap(value: Any) -> bool:
+    """Whether a value is missing: None or NaN."""
+    return value is None or (isinstance(value, float) and isnan(value))
+
+
 def bare(x: Any, names: Sequence[str] | None) -> Any:
     """Return an object with names as a mapping, or as its values after its names were compared; others as they are.
 
@@ -177,7 +182,8 @@ class ColumnDrift(Saved):
     found : list of NamedColumn
         The columns that are named now.
     texts : list or None
-        For each column the texts that it has had, None for one of numbers; None before the first object.
+        For each column the texts that it has had, none as long as it has had gaps alone, None for one of numbers; None
+        before the first object.
 
     Raises
     ------
@@ -232,16 +238,16 @@ class ColumnDrift(Saved):
             x = [by_name[name] for name in keys]
         texts = isinstance(x, list | tuple) or (array_of(x).dtype.kind in "OU" and np.ndim(x) == 1)
         values = list(x) if texts else None
-        if values is None or not any(isinstance(one, str) or one is None for one in values):
-            if self._words:
-                raise TypeError(f"x must have text in column {self._words[0]} as the first object had, got {x!r}")
+        if values is None or not any(isinstance(one, str) or _is_gap(one) for one in values):
+            if words := [j for j in self._words if (known or [])[j]]:
+                raise TypeError(f"x must have text in column {words[0]} as the first object had, got {x!r}")
             return None, clean_object(x, width, missing=True)
         if width is not None and len(values) != width:
             raise ValueError(f"x must have {width} columns as the first object had, got {len(values)}")
         numbers = np.full(len(values), np.nan)
         for j, value in enumerate(values):
-            text = isinstance(value, str) if known is None else known[j] is not None
-            if value is None or (isinstance(value, float) and isnan(value)):
+            text = isinstance(value, str) if known is None or known[j] == [] else known[j] is not None
+            if _is_gap(value):
                 values[j] = None
             elif text != isinstance(value, str):
                 raise TypeError(f"x must have {'text' if text else 'a number'} in column {j}, got {value!r}")
@@ -268,6 +274,7 @@ class ColumnDrift(Saved):
         values, numbers = self._read(x)
         if self.texts is None:
             self._begin(x, values, numbers.size)
+        self._settle(numbers)
         naming, n = self._naming, self.n
         self.n = n + 1
         if naming is None:  # too many columns
@@ -298,10 +305,21 @@ class ColumnDrift(Saved):
         if self.names is not None and len(self.names) != width:
             raise ValueError(f"x must have {len(self.names)} columns, {', '.join(self.names)}, got {width}")
         self._keys = self._order(x) if isinstance(x, Mapping) else None
-        self.texts = [[] if values is not None and isinstance(values[j], str) else None for j in range(width)]
+        gaps = [values is not None and values[j] is None for j in range(width)]
+        self.texts = [[] if values is not None and (gap or isinstance(values[j], str)) else None
+                      for j, gap in enumerate(gaps)]  # fmt: skip
         self._naming = Naming(width, self.level) if width <= MOST else None
         self._rows = self._earlier = np.empty((0, width))
         self.derive()
+
+    def _settle(self, numbers: Floats) -> None:
+        """Take a column that has had gaps alone for one of numbers, now that it has its first."""
+        texts = self.texts or []
+        new = [j for j in self._words if texts[j] == [] and not isnan(numbers[j])]
+        if new:
+            self.texts = [None if j in new else known for j, known in enumerate(texts)]
+            self._rows = self._rows[: self._held].copy()
+            self.derive()
 
     def begin_anew(self) -> None:
         """Compare with the objects from now on alone; columns may be named again, with less of the level."""

@@ -42,7 +42,7 @@ from venn.saved import checked_keys, held_int, saved
 from venn.schedules import Prefix
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
-CHOSEN = ("transductive", "last", "first", "ranges", "level", "on_change", "floor")
+CHOSEN = ("transductive", "last", "first", "ranges", "level", "on_change", "floor", "own")
 GIVEN = "Retrain or invert the model."
 RESTART, KEEP = "restart", "keep"
 LAST = 100_000  # examples, by default: after so many nothing trains any more
@@ -284,12 +284,17 @@ class Forecaster(Panel):
     measure : nonconformity measure on scores, optional
         What makes the sets around a given classifier, as in `InductiveConformal`: by default the one of the smallest
         sets. `venn.nonconformity` has others, such as `APS()`, whose sets grow where an object is hard.
+    experts : sequence of Predictor, optional
+        Further experts of the forecast, of any kind that says probabilities of the same classes, or distributions where
+        labels are numbers: see docs/add_expert.md. They go on as they are when the forecaster begins anew.
 
     Attributes
     ----------
     classes : tuple of labels
     monitors : dict of str to Monitor
         They watch the intervals and the sets; of numbers the distribution.
+    own : (int, int)
+        Places of the given experts among those of the forecast: from the first on, up to the second.
 
     Raises
     ------
@@ -345,6 +350,7 @@ class Forecaster(Panel):
         beside: Mapping[str, Predictor] | None = None,
         floor: Floor | float | None = None,
         measure: Any = None,
+        experts: Sequence[Predictor] = (),
     ) -> None:
         self.transductive = integer("transductive", transductive, 2)
         self.last = max(LAST, self.transductive) if last is None else integer("last", last, self.transductive)
@@ -360,6 +366,11 @@ class Forecaster(Panel):
             raise TypeError(f"measure must be given with a scorer only, around which it makes sets, got {measure!r}")
         else:
             parts = self._learning(classes, first, ranges)
+        self.own = 0, 0
+        if given := members("experts", experts, "predictors"):
+            forecast = with_given(parts[FORECAST], given)
+            parts[FORECAST], several = forecast, len(forecast.experts)
+            self.own = several - len(given), several
         self.on_change = one_of("on_change", on_change, (RESTART, KEEP))
         others = by_name("beside", beside, "predictors")
         for name in parts.keys() & others.keys():
@@ -417,7 +428,14 @@ class Forecaster(Panel):
         sets: Any = self.get(SETS)
         usual = sets is None or not scorer or repr(sets.measure) == repr(usual_measure(sets.given))
         chosen += "" if usual else f", measure={sets.measure!r}"
-        return f"Forecaster({self.told}{scorer}, {chosen}{beside})"
+        experts = f", experts={list(self.given_experts)!r}" if self.given_experts else ""
+        return f"Forecaster({self.told}{scorer}, {chosen}{beside}{experts})"
+
+    @property
+    def given_experts(self) -> tuple[Any, ...]:
+        """The experts of the forecast that were given, as they are now."""
+        forecast: Any = self[FORECAST]
+        return tuple(forecast.experts[slice(*self.own)])
 
     # -------------------------------------------------------------------- state
 
@@ -434,6 +452,7 @@ class Forecaster(Panel):
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
         """Return a forecaster of these predictors."""
+        parameters = {"own": (0, 0)} | parameters  # of a file without, from before there were any
         checked_keys("parameters", parameters, ("predictors", *CHOSEN))
         made = cls.__new__(cls)
         made.transductive = integer("transductive", parameters["transductive"], 2)
@@ -448,6 +467,7 @@ class Forecaster(Panel):
         if not isinstance(predictors[cls.main], HandOver | cls.calibrates):
             raise ValueError(f"{cls.main} must be those of a Forecaster, got {predictors[cls.main]!r}")
         Panel.__init__(made, **predictors)
+        made.own = _held_places("own", parameters["own"], predictors[FORECAST])
         made.on_change = one_of("on_change", parameters["on_change"], (RESTART, KEEP))
         made.watch()
         return made
@@ -546,6 +566,11 @@ class Forecaster(Panel):
         TypeError, ValueError
             `other` is not as described, or there is no given scorer.
         """
+        if isinstance(other, Forecaster) and other.own != self.own:
+            raise ValueError(
+                f"other must have the experts {list(self.given_experts)!r}, to be merged, "
+                f"got {list(other.given_experts)!r}"
+            )
         predictors = self._merged(other)
         for name in ("transductive", "last", "level", "on_change", "floor"):
             if getattr(other, name) != getattr(self, name):
@@ -601,8 +626,10 @@ class Forecaster(Panel):
             parts |= {} if sets is None else {SETS: sets.calibrated()}
         else:
             parts = self._learning(self.classes, self.first, self.ranges)
-        if self.classes:
-            parts[FORECAST] = with_further(parts[FORECAST], self[FORECAST])
+        given, forecast = self.given_experts, parts[FORECAST]
+        if given:
+            forecast = with_given(forecast, given)
+        parts[FORECAST] = with_further(forecast, self[FORECAST], given) if self.classes else forecast
         before = self.n
         self._predictors.update(parts)
         self._learners = elementary(self._predictors.values())
@@ -730,15 +757,33 @@ def given_parts(scorer: FrozenScorer, measure: Any) -> dict[str, Predictor]:
     return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(read, measure)}
 
 
-def with_further(anew: Any, before: Any) -> ExpertMixture:
+def _held_places(name: str, value: Any, forecast: Any) -> tuple[int, int]:
+    """Return places of experts in a forecast, from one on up to another; or say what they must be."""
+    experts = len(getattr(forecast, "experts", ()))
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"{name} must be two places, got {value!r}")
+    first = integer(name, value[0], 0, experts)
+    return first, integer(name, value[1], first, experts)
+
+
+def with_given(forecast: Any, given: Sequence[Any]) -> Any:
+    """Return a mixture that has weighed nothing, of further experts as well: they have no part in its pool at first."""
+    if isinstance(forecast, DistributionMixture):
+        return forecast.of([*forecast.experts, *given])
+    exponents = forecast.exponents or (1.0,)  # of one expert alone
+    experts = [*forecast.experts, *given]
+    return ExpertMixture(experts, (*exponents, *(0.0,) * sum(map(experts_in, given))), forecast.share)
+
+
+def with_further(anew: Any, before: Any, given: Sequence[Any] = ()) -> ExpertMixture:
     """Return a mixture that begins anew, in which the last expert that learns goes on with all examples.
 
     It is what was fitted anew, or the calibration of a given scorer. So a false alarm costs little; after a true one it
-    soon weighs nothing.
+    soon weighs nothing. The `given` experts, which both have, go on anyway.
     """
-    further = [expert for expert in before.experts if not isinstance(expert, ScorerForecast)][-1]
-    exponents = anew.exponents or (1.0,)  # of one expert alone
-    return ExpertMixture([*anew.experts, further], (*exponents, *(0.0,) * experts_in(further)))
+    passed = {id(one) for one in given}
+    own = [one for one in before.experts if not isinstance(one, ScorerForecast) and id(one) not in passed]
+    return with_given(anew, own[-1:])
 
 
 def own_scale(first: Any, ranges: Any) -> Scale | Literal[False]:
