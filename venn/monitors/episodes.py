@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from venn.monitors.notebook import table
 from venn.monitors.verdict import LONGEST, OF_OBJECTS, Moment
 from venn.monitors.watching import ANOTHER, FLOOR, LASTED, Case, Watching
 
@@ -100,6 +101,19 @@ class Episode:
         return told
 
     @property
+    def row(self) -> dict[str, Any]:
+        """All of it in words: a line of a table."""
+        return {
+            "since about": self.first, "first alarm": self.rang, "rang": ", ".join(self.watchers),
+            "what": self.kind or self.reason, "done": self.done,
+            "ended": "it lasts" if self.ended is None else f"{self.ended}: {self.how}", "alarms": self.alarms,
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """Return its sentence and all of it for notebooks."""
+        return table(str(self), {f"{self.number}": self.row})
+
+    @property
     def known(self) -> str:
         """What has changed, in one sentence: as many of its kinds as 25 words hold."""
         told = f"Known of the change since {self.first}:"
@@ -131,6 +145,11 @@ class Episodes(tuple[Episode, ...]):
     """
 
     __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks, a line for each."""
+        told = "no change" if not self else f"{len(self)} change{'s' * (len(self) > 1)}"
+        return table(told, {f"{one.number}": one.row for one in self})
 
     def frame(self) -> Any:
         """Return them as a pandas frame, one row each."""
