@@ -59,6 +59,8 @@ class Episode:
         How it ended.
     claims : bool
         Whether what a predictor claims is broken; else only objects or classes have changed.
+    anew : Moment or None
+        The question after which a predictor began anew because of it.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class Episode:
     ended: Moment | None = None
     how: str = ""
     claims: bool = False
+    anew: Moment | None = None
 
     @property
     def lasts(self) -> bool:
@@ -158,7 +161,7 @@ class Episodes(tuple[Episode, ...]):
         flat = []
         for one in self:
             row = one.plain()
-            for name in ("first", "rang", "last", "ended"):
+            for name in ("first", "rang", "last", "anew", "ended"):
                 at = row.pop(name)
                 row |= {f"{name}_{part}": None if at is None else at[part] for part in ("number", "time", "id")}
             flat.append(row)
@@ -235,5 +238,5 @@ def _told(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
         tuple(dict.fromkeys(name for one in seen for name in one.case.classes)),
         seen[0].case.reason, sum(one.case.alarms for one in seen),
         f"it began anew after {began[0].anew}" if began else NOTHING_DONE, ended, how,
-        any(one.sees not in (OF_OBJECTS, "examples") for one in seen),
+        any(one.sees not in (OF_OBJECTS, "examples") for one in seen), began[0].anew if began else None,
     )  # fmt: skip
