@@ -70,6 +70,7 @@ class Point(NamedTuple):
 
     step: int
     figures: Mapping[str, Any]  #: by name: "curves", "window", "evidence"
+    time: float = 0.0  #: seconds since 1970; 0 where that is not known
 
 
 class FollowedRun:
@@ -130,10 +131,10 @@ class FollowedRun:
         self._judge(watched)
         for point in series:
             self._drawn = point.step
-            self._add(Point(point.step, point.figures))
+            self._add(Point(point.step, point.figures, point.time))
         steps = {snapshot["told"]["step"] for snapshot in self.snapshots.values()}
         if len(steps) == 1 and steps != {0}:  # written together, and later than the last point of the curves
-            self._add(Point(steps.pop(), self._figures()))
+            self._add(Point(steps.pop(), self._figures(), self.counts.time))
         rung = [len(one) for one in self.alarms.values()], [one[-1]["step"] for one in self.alarms.values() if one]
         seen = (tuple(self.counts), self.ended, tuple(self.episodes), len(self.points), self.thinned, steps, rung)
         if seen != self._seen:
@@ -208,7 +209,7 @@ class FollowedRun:
         """Let the curves end where the run ends, however near the last point is."""
         step = max((one["told"]["step"] for one in self.snapshots.values()), default=0)
         if self.points and step > self.points[-1].step:
-            self.points.append(Point(step, self._figures()))
+            self.points.append(Point(step, self._figures(), self.counts.time))
             self._standings.clear()
 
     @property

@@ -128,19 +128,21 @@ def _status(feed: Feed, run: FollowedRun, held: str, now: float) -> Status:
     if run.ended is not None:
         end = f"{clock(run.ended)}, {ago(now - run.ended)} ago"
         if found.state in GRAVE:
-            return found._replace(also=f"{ENDED}: {end}")
+            return found._replace(also=f"{found.also} {ENDED}: {end}".strip())
         return Status(ENDED, end, "", f"at its end: {found.sentence}")
     if not run.silent(now):
         return found
     if found.state in GRAVE:
-        return found._replace(also=f"{SILENT}: {quiet}")
+        return found._replace(also=f"{found.also} {SILENT}: {quiet}".strip())
     return Status(SILENT, quiet, "", f"before that: {found.sentence}")
 
 
 def _judged_as(run: FollowedRun, verdict: Verdict, since: str) -> Status:
     """Return what a verdict says of a run."""
     rang = words.alarm_count(run) > 0
-    return Status(verdict.state, since, _said(run, verdict), "", rang, words.began_anew(verdict))
+    said = _said(run, verdict)
+    advice = "" if verdict.advice in said else verdict.advice
+    return Status(verdict.state, since, said, advice, rang, words.began_anew(verdict))
 
 
 def _said(run: FollowedRun, verdict: Verdict) -> str:

@@ -51,7 +51,7 @@ def card(run: FollowedRun, most: int = 2) -> str:
     if not found:
         none = f"none{rang}" if run.monitors else "none: no predictor has a monitor"
         return f'<section class="card rung"><h2>Changes: {none}</h2></section>'
-    lines = "".join(f"<li>{_line(one)}</li>" for one in found[:most])
+    lines = "".join(f"<li>{_line(one)}{_again(run, one)}</li>" for one in found[:most])
     return (
         f'<section class="card rung"><h2>Changes: {len(found):,}{rang}</h2>'
         f'<div class="span" data-strip></div><ul class="short">{lines}</ul></section>'
@@ -59,11 +59,19 @@ def card(run: FollowedRun, most: int = 2) -> str:
 
 
 def _line(one: Episode) -> str:
-    """Return a change in a line: since when, whether it lasts, and what changed, or else who rang."""
+    """Return a change in a line: since when, whether it lasts; what had changed, or who rang.
+
+    What changes now, a card of its own says.
+    """
     now = "it lasts" if one.ended is None else f"over at {moment(one.ended, 16)}"
-    what = text(one.kind or f"{', '.join(one.watchers)} rang", 80)
+    what = text(one.kind if one.kind and not one.lasts else f"{', '.join(one.watchers)} rang", 80)
     chosen = f'<button type="button" class="to {_class(one)}" data-episode="{one.number}">{one.number}</button>'
     return f"{chosen} since {moment(one.first, 16)}: {now}. {what[:1].upper()}{what[1:]}"
+
+
+def _again(run: FollowedRun, one: Episode) -> str:
+    """Return which questions are to be looked at again because of a change that broke what is claimed."""
+    return "".join(f". {of[:1].upper()}{of[1:]}: {what}" for of, what in again(run, one).items() if one.claims)
 
 
 def _class(one: Episode) -> str:

@@ -161,6 +161,7 @@
     const i = nearest(table.step.map(x), at);
     if (i < 0) return null;
     const found = [x(table.step[i]), ["answers", said(table.step[i])]];
+    if (table.time?.[i]) found.push(["last one", moment(table.time[i])]);
     for (const item of chart.items) {
       if (item.draw === "line") found.push([item.say, said(table[item.column]?.[i])]);
       if (item.draw === "band") found.push([item.say, `${said(table[item.column]?.[i])} to ${said(table[item.to]?.[i])}`]);
@@ -217,12 +218,15 @@
   const day = (then, now = new Date()) => `${then.getDate()} ${MONTHS[then.getMonth()]}${then.getFullYear() === now.getFullYear() ? "" : ` ${then.getFullYear()}`}`;
   const minute = (then) => `${two(then.getHours())}:${two(then.getMinutes())}`;
   const zone = (then) => new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(then).find((one) => one.type === "timeZoneName").value;
+  const moment = (at, form = "minute") => {
+    const then = new Date(1000 * at);
+    let text = `${day(then) === day(new Date()) ? "" : `${day(then)} `}${minute(then)}`;
+    if (form !== "minute") text += `:${two(then.getSeconds())}`;
+    return form === "zone" ? `${text} ${zone(then)}` : text;
+  };
   const tellTimes = () => {
     for (const one of document.querySelectorAll("time[data-at]")) {
-      const then = new Date(1000 * one.dataset.at), form = one.dataset.form;
-      let text = `${day(then) === day(new Date()) ? "" : `${day(then)} `}${minute(then)}`;
-      if (form !== "minute") text += `:${two(then.getSeconds())}`;
-      if (form === "zone") text += ` ${zone(then)}`;
+      const text = moment(one.dataset.at, one.dataset.form);
       if (one.textContent !== text) one.textContent = text;
     }
   };
