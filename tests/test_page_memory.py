@@ -191,7 +191,7 @@ def test_times_are_marked_for_the_viewers_zone(form):
 
 def test_a_sentence_keeps_its_moments_and_its_text_is_escaped():
     at = Moment(7, 1_700_000_000.0, HOSTILE)
-    said = words.placed(f"<b> since {at}: bad.", [at, None])
+    said = words.placed(f"<b> since {at}: bad.", words.named(at, None))
     assert said.startswith("&lt;b&gt; since <time ")
     assert "(question 7 <button" in said
     assert "<img" not in said

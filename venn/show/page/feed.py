@@ -162,9 +162,9 @@ class FollowedRun:
             self.since = verdict.at.time
         elif before is None or (before.since, before.predictor) != (verdict.since, verdict.predictor):
             when = watched.asked_at if verdict.evidence == OF_OBJECTS else watched.answered_at
-            self.since = when(verdict.since - self._before(verdict.predictor))
+            self.since = when(verdict.since - self.before(verdict.predictor))
 
-    def _before(self, name: str) -> int:
+    def before(self, name: str) -> int:
         """Return how many steps a monitor had seen before the run began."""
         one = self.snapshots.get(name)
         return 0 if one is None or one["monitor"] is None else one["monitor"]["step"] - one["told"]["step"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import time
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from venn.monitors.verdict import (
     OF_CLASSES,
     OF_OBJECTS,
     USELESS,
-    Moment,
     Verdict,
 )
 from venn.show.page import memory, words
@@ -76,15 +75,11 @@ class Status(NamedTuple):
     also: str  #: what must be known beside it
     rang: bool = False  #: whether the run has rung
     anew: bool = False  #: whether the predictor has begun anew since the change
-    moments: tuple[Moment, ...] = ()  #: that its texts name
-    times: tuple[float, ...] = ()  #: the same of times, in seconds since 1970
+    names: Mapping[str, str] = {}  #: moments within its texts, as HTML, with times that the script writes anew
 
     def html(self, told: str) -> str:
-        """Return one of its texts as HTML, with times that the script writes in the viewer's zone."""
-        shown = words.placed(told, self.moments, SENTENCE)
-        for one in self.times:
-            shown = shown.replace(clock(one), words.when(one, "zone"))
-        return shown
+        """Return one of its texts as HTML."""
+        return words.placed(told, self.names, SENTENCE)
 
     @property
     def meaning(self) -> str:
@@ -110,9 +105,10 @@ def status(feed: Feed, now: float | None = None) -> Status:
     if run is None:
         return Status(WAITING, "", feed.complaint or "", "")
     held = "" if run.verdict is None else _said(run, run.verdict)
-    named = () if run.verdict is None or run.verdict.at is None else (run.verdict.at,)
-    times = tuple(one for one in (run.created, run.since, run.ended, run.counts.time) if one)
-    return _status(feed, run, held, now)._replace(moments=named, times=times)
+    names = {} if run.verdict is None else memory.named(run, run.verdict)
+    times = (run.created, run.since, run.ended, run.counts.time)
+    names |= {clock(one): words.when(one, "zone") for one in times if one}
+    return _status(feed, run, held, now)._replace(names=names)
 
 
 def _status(feed: Feed, run: FollowedRun, held: str, now: float) -> Status:
@@ -210,7 +206,7 @@ def concluded(run: FollowedRun) -> str:
     if verdict is None:
         return ""
     found = _judged_as(run, verdict, "")
-    return banner(found if verdict.at is None else found._replace(moments=(verdict.at,)), "") + lately(run)
+    return banner(found._replace(names=memory.named(run, verdict)), "") + lately(run)
 
 
 def lately(run: FollowedRun) -> str:

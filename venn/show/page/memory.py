@@ -7,12 +7,12 @@ from typing import Any
 
 from venn.monitors.episodes import NOTHING_DONE, Episode
 from venn.monitors.kinds import SetKind, kind_of
-from venn.monitors.verdict import Moment
+from venn.monitors.verdict import Moment, Verdict
 from venn.show.notify import Burst, Crier, bursts
 from venn.show.page import words
 from venn.show.page.feed import FollowedRun
 from venn.show.page.words import moment, placed, text, tiles, when
-from venn.show.view import Snapshot
+from venn.show.view import Snapshot, floors
 
 MOST = 20  # changes, and lines of alarms of each
 BROKEN, SEEN = "broken", "seen"  # classes of the style sheet: claims are broken, or only objects or classes changed
@@ -80,7 +80,7 @@ def _class(one: Episode) -> str:
 
 def changes(run: FollowedRun, most: int = MOST) -> str:
     """Return the verdict in full, and the latest changes, each with its alarms: the newest first."""
-    full = "" if run.verdict is None else f"<p>{placed(run.verdict.details, [run.verdict.at])}</p>"
+    full = "" if run.verdict is None else f"<p>{placed(run.verdict.details, named(run, run.verdict))}</p>"
     crier = Crier()
     loose = alarms(run.by_episode[0], crier, most, 0 if run.episodes else words.alarm_count(run))
     found = list(zip(run.episodes, run.by_episode[1:], strict=True))[::-1]
@@ -109,7 +109,7 @@ def episode(run: FollowedRun, one: Episode, rung: Sequence[Any], crier: Crier, m
     moments = one.first, one.ended, one.anew
     return (
         f'<details class="episode {_class(one)}" id="episode-{one.number}"{" open" if one is run.episodes[-1] else ""}>'
-        f"<summary><b>{one.number}</b> {placed(str(one), moments, 600)}</summary>"
+        f"<summary><b>{one.number}</b> {placed(str(one), words.named(*moments), 600)}</summary>"
         f'<dl class="rows">{facts}</dl>{alarms(rung, crier, most, one.alarms)}</details>'
     )
 
@@ -127,17 +127,34 @@ def done(run: FollowedRun, one: Episode) -> str:
         at = f" at {when(came.time)}" if came.time else ""
         of = Moment(one.anew.number, None, one.anew.id)
         return f"it began anew{at}, when the label of {moment(of)} came"
-    return "nothing: it goes on as before" if one.done == NOTHING_DONE else placed(one.done, [one.anew], 160)
+    return "nothing: it goes on as before" if one.done == NOTHING_DONE else placed(one.done, words.named(one.anew), 160)
+
+
+def named(run: FollowedRun, verdict: Verdict) -> dict[str, str]:
+    """Return what a verdict's sentence names, as HTML: a question, and the step after which it is to be relied on."""
+    found = words.named(verdict.at)
+    before = run.before(verdict.predictor)
+    came = None if verdict.anew is None else run.answers.get(verdict.anew - before)
+    if came is not None and came.time:
+        found[f"after step {verdict.anew}"] = f"after {when(came.time, 'minute')} (question {came.asked:,})"
+    return found
+
+
+def doubted(run: FollowedRun, one: Episode) -> range:
+    """Return which questions came between a change and its end, or until it began anew because of it."""
+    came = _anew(run, one)
+    low = any(floor["below"] for floor in floors(run.snapshots).values())  # what began anew is no better for that
+    last = run.counts.asked if one.ended is None else one.ended.number - 1
+    return range(max(one.first.number, 1), (last if came is None or (low and one.lasts) else came.asked) + 1)
 
 
 def again(run: FollowedRun, one: Episode) -> dict[str, str]:
-    """Return which questions came between a change and its end, or what was done about it."""
-    came, first = _anew(run, one), one.first.number
-    last = came.asked if came is not None else run.counts.asked if one.ended is None else one.ended.number - 1
-    if not 1 <= first <= last:
+    """Return these questions in words; nothing where there are none."""
+    of = doubted(run, one)
+    if not of:
         return {}
-    of = "to look at again" if one.claims else "asked meanwhile"
-    return {of: f"questions {first:,} to {last:,}: {last - first + 1:,}"}
+    name = "to look at again" if one.claims else "asked meanwhile"
+    return {name: f"questions {of[0]:,} to {of[-1]:,}: {len(of):,}"}
 
 
 def alarms(rung: Iterable[tuple[str, Snapshot]], crier: Crier, most: int, count: int = 0) -> str:
@@ -195,4 +212,6 @@ def _within(run: FollowedRun, number: int) -> str:
     ]
     if not of:
         return "<p class='fine'>It came during no change that was found.</p>"
-    return "".join(f"<p>It came during change {_line(one)}</p>" for one in of)
+    bad = any(one.claims and number in doubted(run, one) for one in of)
+    look = "<p class='alarm'>Look at it again: what was claimed of it did not hold.</p>" if bad else ""
+    return look + "".join(f"<p>It came during change {_line(one)}</p>" for one in of)

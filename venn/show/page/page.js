@@ -199,8 +199,9 @@
     const state = drawn.get(place);
     const point = (event) => { state.pointer = event && { x: event.clientX, y: event.clientY }; tell(place); };
     place.addEventListener("pointermove", point);
-    place.addEventListener("pointerleave", () => { state.start = undefined; point(null); });
-    place.addEventListener("pointerdown", (event) => { if (event.pointerType === "mouse") state.start = chosen(place, event)[0] ? chosen(place, event)[1] : undefined; });
+    place.addEventListener("pointerleave", (event) => { state.start = undefined; if (event.pointerType !== "touch") point(null); });
+    document.addEventListener("pointerdown", (event) => { if (state.pointer && !place.contains(event.target)) point(null); });
+    place.addEventListener("pointerdown", (event) => { point(event); if (event.pointerType === "mouse") state.start = chosen(place, event)[0] ? chosen(place, event)[1] : undefined; });
     place.addEventListener("pointerup", (event) => {
       const [one, at] = chosen(place, event);
       const ends = [state.start ?? at, at].sort((a, b) => a - b);

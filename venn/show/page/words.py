@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from time import localtime, strftime, time
@@ -147,13 +147,17 @@ def moment(one: Moment, longest: int = LONGEST) -> str:
     return which if one.time is None else f"{when(one.time, 'minute')} ({which})"
 
 
-def placed(told: str, moments: Iterable[Moment | None], longest: int = 1000) -> str:
-    """Return a sentence as HTML, with the moments that it names as `moment` writes them."""
+def placed(told: str, names: Mapping[str, str], longest: int = 1000) -> str:
+    """Return a sentence as HTML, with `names` within it, of moments, by what they are as HTML: see `named`."""
     shown = text(told, longest)
-    for one in dict.fromkeys(moments):
-        if one is not None:
-            shown = shown.replace(text(one, longest), moment(one))
+    for name, html in names.items():
+        shown = shown.replace(text(name, longest), html)
     return shown
+
+
+def named(*moments: Moment | None) -> dict[str, str]:
+    """Return moments by what a sentence calls them, as HTML."""
+    return {str(one): moment(one) for one in moments if one is not None}
 
 
 def duration(seconds: float) -> str:
@@ -277,7 +281,7 @@ def changes(run: FollowedRun) -> str:
     )
     if not run.drifts and not said:
         return ""
-    none = ": nothing is found in the latest examples" if run.drifts and not found else ""
+    head = "Objects and classes: like before in the latest examples" if run.drifts and not found else "What has changed"
     items = "".join(
         f"<div><p><b>{text(one.words, 300)}</b>, since {text(one.since)}</p>{picture(one)}</div>"
         for one in found[:PICTURES]
@@ -287,7 +291,7 @@ def changes(run: FollowedRun) -> str:
     if len(found) > PICTURES:
         notes.insert(0, f"And {len(found) - PICTURES} more: {'; '.join(one.words for one in found[PICTURES:])}.")
     fine = f'<p class="fine">{text(" ".join(notes), 1000)}</p>' if notes else ""
-    return f'<section class="card wide changes"><h2>What has changed{none}</h2>{said}{items}{fine}</section>'
+    return f'<section class="card wide changes"><h2>{head}</h2>{said}{items}{fine}</section>'
 
 
 def picture(one: Picture) -> str:
