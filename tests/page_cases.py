@@ -165,6 +165,52 @@ def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: 
     journal.close()
 
 
+class Fitted:
+    """A fitted classifier of three columns, as somebody has one."""
+
+    classes_ = np.array(["good", "fraud"])
+    feature_names_in_ = np.array(["amount", "age", "items"], dtype=object)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return a row of probabilities for each object; `items` is not used."""
+        rows = np.asarray(X, float)
+        p = 1 / (1 + np.exp(-np.clip(1.5 * (rows[:, 0] - 20) / 5 + rows[:, 1], -500, 500)))
+        return np.column_stack([p, 1 - p])
+
+
+#: Runs of a fitted model: from which question on what is done to it; the rest is as before.
+RUNS = {
+    "began anew": {900: "flipped"}, "below the floor": {900: "noise"}, "doubtful twice": {600: "items", 900: ""},
+    "several episodes": {500: "unit", 900: "", 1200: "flipped"},
+}  # fmt: skip
+
+
+def write_run(path: Any, run: str, n: int = 1500, late: int = 40, pace: float = 60.0) -> None:
+    """Write the journal of a real run of `RUNS` over n questions, a minute each; labels come late; it ends now."""
+    from unittest.mock import patch
+
+    import venn
+
+    rng, now = np.random.default_rng(1), [time() - n * pace]
+    with patch("time.time", lambda: now[0]):
+        floor = 0.7 if run == "below the floor" else None
+        online = venn.Online(venn.Forecaster(scorer=Fitted(), floor=floor), journal=path)
+        done, wait = "", []
+        for i in range(1, n + 1):
+            now[0] += pace
+            done = RUNS[run].get(i, done)
+            amount, age = 20 + 5 * rng.normal(), rng.normal()
+            good = rng.random() < 1 / (1 + np.exp(-1.5 * (amount - 20) / 5 - age))
+            good ^= done == "flipped" or (done == "noise" and rng.random() < 0.4)
+            unit = 785 if done == "unit" else 1
+            items = float(rng.integers(1, 6)) + (9 if done == "items" else 0)
+            online.ask({"amount": amount * unit, "age": age, "items": items}, f"order-{10_000 + i}")
+            wait.append("good" if good else "fraud")
+            if i > late:
+                online.answer(f"order-{10_000 + i - late}", wait[i - late - 1])
+        online._close(False)  # noqa: SLF001 - as if it went on
+
+
 class Lived(NamedTuple):
     """A question, its label, and what its answer brought."""
 

@@ -47,6 +47,22 @@ def test_a_run_shows_the_verdict_of_each_monitor():
     assert "too early" in page
 
 
+def test_verdicts_and_changes_show_all_that_they_say_and_no_markup():
+    from venn.monitors import Episode, Episodes, Moment
+
+    verdict = venn.Monitor(["no", "yes"]).verdict()
+    assert str(verdict) in verdict._repr_html_()
+    assert verdict.details in verdict._repr_html_()
+    evil = "<img src=x onerror=alert(1)>"
+    at = Moment(901, None, evil)
+    one = Episode(1, at, at, at, (evil,), f"column '{evil}'", (evil,), (), evil, 3, evil, at, evil)
+    for shown, lines in ((one, 1), (Episodes((one,)), 1), (Episodes(()), 0)):
+        page = shown._repr_html_()
+        assert page.count("<tr>") == 1 + lines
+        assert "<img" not in page
+        assert ("3" in page) == ("&lt;img" in page) == bool(lines)
+
+
 def test_a_figure_shows_itself():
     pytest.importorskip("matplotlib")
     figure = run(6)[0].plot()

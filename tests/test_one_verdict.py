@@ -17,7 +17,7 @@ from venn import cli
 from venn.monitors.verdict import STATES
 from venn.online.watch import Watch
 from venn.show import metrics
-from venn.show.page import first, words
+from venn.show.page import first, memory, words
 from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.page import render
 from venn.show.view import counting
@@ -69,7 +69,7 @@ def test_all_doors_say_the_same_of_a_forecaster(run):
         said.append(watch.verdict())
         read = FollowedRun(watch)
         said.append(read.verdict)
-        assert words.text(verdict, 1000) in render(read, "title", "data")
+        assert words.placed(str(verdict), memory.named(read, verdict)) in render(read, "title", "data")
         told = {labels for metric, labels, value in metrics.samples(watch) if metric is metrics.VERDICT and value}
     assert said == [verdict] * len(said)
     states = {name: one.state for name, one in online.verdicts().items()}
@@ -80,7 +80,7 @@ def test_all_doors_say_the_same_of_a_forecaster(run):
     feed.look()
     found = first.status(feed)
     assert (found.state, found.sentence) == (verdict.state, str(verdict))
-    assert words.text(verdict, 1000) in first.head(feed)
+    assert words.placed(str(verdict), memory.named(feed.run, verdict)) in first.head(feed)
     assert "no predictor has a monitor" not in first.head(feed)
     feed.close()
     runner = CliRunner()
@@ -137,7 +137,7 @@ def test_what_a_forecaster_learned_before_shifts_no_time_of_the_run(tmp_path, sc
     with Watch(path) as watch:
         read = FollowedRun(watch)
         assert read.verdict.state == "changed"
-        assert read.since == watch.answered_at(read.verdict.since - 300) is not None
+        assert read.since == watch.asked_at(read.verdict.since - 300) is not None
 
 
 @pytest.mark.parametrize("how", ["closed", "left", "an error"])

@@ -27,7 +27,8 @@ from venn.monitors.verdict import Verdict
 from venn.online import Online, files
 from venn.online.watch import Watch
 from venn.predictors import ConformalIntervals
-from venn.show.page import charts, feed, first, words
+from venn.show.notify import bursts
+from venn.show.page import charts, feed, first, memory, words
 from venn.show.page.feed import Feed, FollowedRun
 
 # -------------------------------------------------------------------- what is read
@@ -263,8 +264,8 @@ def test_words_escape_what_a_run_says(tmp_path):
     with Watch(tmp_path / "run.db") as watch:
         run = FollowedRun(watch)
     for name in run.names:
-        said = words.latest(run, name) + words.alarms(run) + words.promise(run, name) + words.parameters(run)
-        said += words.outcomes(run, name) + first.outcomes(run) + first.lately(run) + first.alarms(run)
+        said = words.latest(run, name) + memory.changes(run) + words.promise(run, name) + words.parameters(run)
+        said += words.outcomes(run, name) + first.outcomes(run) + first.lately(run) + memory.card(run)
         assert "<img" not in said
         assert "&lt;img" in said
     assert "(&lt;b&gt;)" in words.parameters(run)
@@ -287,9 +288,9 @@ def test_words_say_what_is_guaranteed_and_what_came_of_it(tmp_path):
     assert "misses the true label with exactly that probability" in words.promise(run, "conformal")
     assert "Nothing is guaranteed" in words.promise(run, "platt")
     count = sum(monitor.count for monitor in made.told.values())
-    assert f">{count} alarm" in words.alarms(run)
-    assert words.alarms(run).count("<li>") == min(len(words.rung(run)), 20)
-    theorems = [one.partition("</li>")[0] for one in words.alarms(run).split("Theorem")[1:]]
+    assert f">{count} alarm" in memory.changes(run)
+    assert memory.changes(run).count("<li>") == min(len(bursts(run.by_episode[0])), 20)
+    theorems = [one.partition("</li>")[0] for one in memory.changes(run).split("Theorem")[1:]]
     assert 0 < len(theorems) == len(set(theorems)), "each is told once"
     rows = words.latest(run, "venn")
     assert rows.count("<tr>") == 21, "a head and the latest 20"
@@ -439,20 +440,21 @@ def test_outcomes_of_labels_that_come_late(tmp_path):
 def test_alarms_in_one_line_each(tmp_path):
     write_state(tmp_path / "run.db", "changed")
     run = fed(tmp_path / "run.db").run
-    said = first.alarms(run)
+    said = memory.card(run)
     assert said.count("<li>") == 1, "one change, one line"
     (one,) = run.episodes
     assert one.alarms >= sum(map(len, run.alarms.values()))
     assert f"Changes: 1, {one.alarms:,} alarms" in said
-    assert f"since about {words.text(one.first)}, first alarm at {words.text(one.rang)}: it lasts" in said
+    assert f"since {words.moment(one.first, 16)}: it lasts" in said
     newest = max(alarm["step"] for rung in run.alarms.values() for alarm in rung)
-    assert f"more until step {newest:,}" in words.alarms(run)
-    told = words.alarms(run)
-    found = words.rung(run)
+    assert f"more until step {newest:,}" in memory.changes(run)
+    told = memory.changes(run)
+    assert run.by_episode[0] == []
+    found = bursts(run.by_episode[1])
     assert told.count("<li>") == len(found) < 20
     assert sum(one.count for one in found) == sum(map(len, run.alarms.values())) > 30
     write_state(tmp_path / "calm.db", "as claimed")
-    assert "Changes: none" in first.alarms(fed(tmp_path / "calm.db").run)
+    assert "Changes: none" in memory.card(fed(tmp_path / "calm.db").run)
 
 
 def test_the_first_screen_says_each_thing_once(tmp_path):

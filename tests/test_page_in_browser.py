@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from base64 import b64encode
@@ -15,12 +16,14 @@ from hashlib import sha256
 import pytest
 from browsing import LAST, Viewer, browser, chromium, served  # noqa: F401
 from click.testing import CliRunner
-from page_cases import CLASSES, HOSTILE, STATES, predictions, write, write_state
+from page_cases import CLASSES, HOSTILE, STATES, Fitted, predictions, write, write_run, write_state
 from test_doors import EVIL, pages  # noqa: F401
 
-from venn import cli
+from venn import Forecaster, Online, cli
 from venn.online.record import Record
 from venn.online.watch import Watch
+from venn.show.page.feed import FollowedRun
+from venn.show.page.page import render
 
 # ruff: noqa: F811
 
@@ -282,3 +285,83 @@ def test_hostile_names_are_text_in_figures(tmp_path):
         assert file.parent == tmp_path, "a name leads to no other folder"
         if file.suffix == ".svg":
             assert "<script" not in file.read_text("utf-8")
+
+
+# ---------------------------------------------------------------------------------- what it remembers
+
+
+def test_the_strip_the_zone_of_the_viewer_and_a_question_on_a_telephone(browser, served):
+    write_run(served.path, "doubtful twice", 1000)
+    options = {"viewport": {"width": 390, "height": 844}, "timezone_id": "Asia/Tokyo"}
+    viewer = Viewer(browser, served.url, **options)
+    blocks = viewer.page.locator(".line-of-time button")
+    blocks.nth(1).wait_for()
+    assert blocks.count() == 2
+    boxes = [blocks.nth(i).bounding_box() for i in range(2)]
+    assert 0 < boxes[0]["x"] < boxes[1]["x"] < boxes[1]["x"] + boxes[1]["width"] <= 390
+    for box in boxes:
+        assert box["width"] >= 14, "a finger must find it"
+
+    # A change opens, and stays as the viewer left it while the page goes on.
+    parts = viewer.page.locator("details.episode")
+    assert [parts.nth(i).evaluate("of => of.open") for i in range(2)] == [True, False], "the newest is open"
+    blocks.first.click()
+    viewer.until(lambda: parts.nth(1).evaluate("of => of.open"), bool)
+    viewer.until(lambda: parts.nth(1).bounding_box()["y"], lambda y: 0 <= y < 844)
+    with Online(Forecaster(scorer=Fitted()), journal=served.path) as online:
+        online.ask({"amount": 20.0, "age": 0.0, "items": 3.0}, "one more")
+    viewer.until(lambda: "to 1,001" in parts.first.inner_text(), bool)
+    assert parts.nth(1).evaluate("of => of.open")
+
+    # Times are the viewer's: Tokyo is nine hours ahead of UTC.
+    shown = viewer.page.locator(".status time").first
+    at = float(shown.get_attribute("data-at"))
+    assert time.strftime("%H:%M", time.gmtime(at + 9 * 3600)) in shown.inner_text()
+    assert "GMT+9" in viewer.page.locator(".status .since").inner_text()
+
+    # A question by its id, typed or touched.
+    viewer.page.locator("#search input").fill("order-10700")
+    viewer.page.keyboard.press("Enter")
+    found = viewer.page.locator("[data-words=found]")
+    found.get_by_text("order-10700", exact=True).wait_for()
+    assert "during change 1" in found.inner_text().replace("\n", " ")
+    viewer.page.locator("[data-words=latest] button.id").first.click()
+    found.get_by_text("one more", exact=True).wait_for()
+    assert "has not come" in found.inner_text()
+    viewer.page.locator("#search input").fill("<img src=x onerror=window.hacked=1>")
+    viewer.page.keyboard.press("Enter")
+    viewer.waits_for("No question has the id <img")  # as text
+    assert viewer.page.evaluate("window.hacked") is None
+    assert viewer.page.locator("img").count() == 0
+    assert viewer.page.evaluate("document.documentElement.scrollWidth") <= 390
+    viewer.is_clean(served.url)
+    viewer.page.close()
+
+
+def test_a_touch_on_a_chart_says_its_numbers_and_when(browser, served):
+    write_state(served.path, "changed")
+    viewer = Viewer(browser, served.url, viewport={"width": 390, "height": 844}, has_touch=True)
+    chart = viewer.page.locator(".chart > svg").first
+    chart.wait_for()
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    viewer.page.touchscreen.tap(box["x"] + 200, box["y"] + 80)
+    viewer.page.locator(".tip dt", has_text="last one").first.wait_for()
+    viewer.page.touchscreen.tap(box["x"] + 200, max(box["y"] - 30, 5))
+    viewer.page.locator(".tip").wait_for(state="detached")
+    viewer.is_clean(served.url)
+    viewer.page.close()
+
+
+def test_a_report_has_the_strip_and_no_search(tmp_path, browser):
+    write_state(tmp_path / "run.db", "changed")
+    with Watch(tmp_path / "run.db") as watch:
+        content = render(FollowedRun(watch), "title", "data")
+    (tmp_path / "report.html").write_text(content, "utf-8")
+    assert 'id="search"' not in content
+    viewer = Viewer(browser, (tmp_path / "report.html").as_uri(), timezone_id="Asia/Tokyo")
+    viewer.page.locator(".line-of-time button").first.wait_for()
+    assert viewer.page.get_by_text("GMT+9").count() >= 2
+    viewer.page.locator("button.id").first.click()
+    assert viewer.complaints == []
+    viewer.page.close()

@@ -29,7 +29,7 @@ from venn.show.page.page import Page
 from venn.show.server import serving
 
 STATES = ("as claimed", "too early to say", "doubtful", "changed", "silent")
-SIZES = {"narrow": (400, 800), "wide": (1400, 900)}
+SIZES = {"narrow": (390, 800), "wide": (1400, 900)}
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -47,12 +47,15 @@ def take(browser: Any, folder: Path, state: str) -> None:
     """Take the four pictures of a state."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "run.db")
-        page_cases.write_state(path, state)
+        if state in STATES:
+            page_cases.write_state(path, state)
+        else:
+            page_cases.write_run(path, state)
         with served(path) as address:
             page = browser.new_page()
             page.set_default_timeout(120_000)
             page.goto(address)
-            page.locator(f".status.{state.replace(' ', '-')}").wait_for()
+            page.locator(".status").wait_for()
             page.locator(".chart svg").first.wait_for()
             for size, (width, height) in SIZES.items():
                 page.set_viewport_size({"width": width, "height": height})
@@ -81,7 +84,7 @@ def main() -> None:
     page_cases.CLASSES = ("no", "yes", "maybe")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        for state in STATES:
+        for state in (*STATES, *page_cases.RUNS):
             take(browser, options.folder, state)
         browser.close()
     if options.docs:

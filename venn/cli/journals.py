@@ -29,7 +29,7 @@ from venn.online.record import Record
 from venn.online.repair import Salvaged, Verified
 from venn.online.repair import salvage as save_whole_part
 from venn.online.repair import verify as check_all
-from venn.online.watch import CurvePoint, Seen, Watch
+from venn.online.watch import Answered, CurvePoint, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, Feed, FollowedRun, Watched
 from venn.show.view import SeenCounts, figures_of
 
@@ -268,6 +268,10 @@ class Recorded:
     def outcomes(self, answers: int = 20) -> list[Seen]:
         """Return the same: each step has its label."""
         return self.latest(answers)
+
+    def answer(self, step: int) -> Answered:
+        """Return the same number: each step was one question, and no later one had been asked."""
+        return Answered(step, step, 0.0)
 
     def answered_at(self, step: int) -> None:
         """Return None here too."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from venn.monitors.notebook import table
 from venn.monitors.verdict import LONGEST, OF_OBJECTS, Moment
 from venn.monitors.watching import ANOTHER, FLOOR, LASTED, Case, Watching
 
@@ -58,6 +59,8 @@ class Episode:
         How it ended.
     claims : bool
         Whether what a predictor claims is broken; else only objects or classes have changed.
+    anew : Moment or None
+        The question after which a predictor began anew because of it.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Episode:
     ended: Moment | None = None
     how: str = ""
     claims: bool = False
+    anew: Moment | None = None
 
     @property
     def lasts(self) -> bool:
@@ -98,6 +102,19 @@ class Episode:
             more = f" {part[:1].upper()}{part[1:]}."
             told += more if len(f"{told}{more}".split()) <= LONGEST else ""
         return told
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """All of it in words: a line of a table."""
+        return {
+            "since about": self.first, "first alarm": self.rang, "rang": ", ".join(self.watchers),
+            "what": self.kind or self.reason, "done": self.done,
+            "ended": "it lasts" if self.ended is None else f"{self.ended}: {self.how}", "alarms": self.alarms,
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """Return its sentence and all of it for notebooks."""
+        return table(str(self), {f"{self.number}": self.row})
 
     @property
     def known(self) -> str:
@@ -132,6 +149,11 @@ class Episodes(tuple[Episode, ...]):
 
     __slots__ = ()
 
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks, a line for each."""
+        told = "no change" if not self else f"{len(self)} change{'s' * (len(self) > 1)}"
+        return table(told, {f"{one.number}": one.row for one in self})
+
     def frame(self) -> Any:
         """Return them as a pandas frame, one row each."""
         import pandas
@@ -139,7 +161,7 @@ class Episodes(tuple[Episode, ...]):
         flat = []
         for one in self:
             row = one.plain()
-            for name in ("first", "rang", "last", "ended"):
+            for name in ("first", "rang", "last", "anew", "ended"):
                 at = row.pop(name)
                 row |= {f"{name}_{part}": None if at is None else at[part] for part in ("number", "time", "id")}
             flat.append(row)
@@ -216,5 +238,5 @@ def _told(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
         tuple(dict.fromkeys(name for one in seen for name in one.case.classes)),
         seen[0].case.reason, sum(one.case.alarms for one in seen),
         f"it began anew after {began[0].anew}" if began else NOTHING_DONE, ended, how,
-        any(one.sees not in (OF_OBJECTS, "examples") for one in seen),
+        any(one.sees not in (OF_OBJECTS, "examples") for one in seen), began[0].anew if began else None,
     )  # fmt: skip

@@ -13,6 +13,7 @@ import msgspec
 from venn.monitors.alarms import Alarm, ChangePoint, odds, shares
 from venn.monitors.evidence import Evidence, against
 from venn.monitors.kind import LEVEL, Kind
+from venn.monitors.notebook import table
 from venn.prediction import ERROR_BOUND, REALISED_ROW, Floats
 from venn.saved import saved
 
@@ -201,6 +202,11 @@ class Verdict:
             if more and len(f"{told} {more}".split()) <= LONGEST - (1 if self.predictor else 0):
                 told = f"{told} {more}"
         return told
+
+    def _repr_html_(self) -> str:
+        """Return its sentence and its numbers for notebooks."""
+        rows = {"state": self.state, "since": self.since if self.at is None else self.at, "details": self.details}
+        return table(str(self), {of: {"": value} for of, value in rows.items() if value is not None})
 
     def plain(self) -> dict[str, Any]:
         """Return all of it as JSON, without what is not there, and its sentence; `of` makes the verdict again."""

@@ -17,6 +17,7 @@ from venn.machines.witnesses import AnotherModel
 from venn.monitors.alarms import Alarm
 from venn.monitors.episodes import Episode, Episodes
 from venn.monitors.monitor import Monitor
+from venn.monitors.notebook import table
 from venn.monitors.shared_level import beside
 from venn.monitors.verdict import Verdict, worst
 from venn.monitors.watching import Watches
@@ -43,7 +44,6 @@ from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor, names_among
 from venn.saved import described
-from venn.show import notebook
 from venn.show.notify import Herald, teller
 from venn.turns import TakesTurns, turn_of
 
@@ -259,7 +259,7 @@ class Online(TakesTurns):
     def _repr_html_(self) -> str:
         """Return the verdicts for notebooks, one line for each monitor."""
         rows = {name: {"state": one.state, "verdict": str(one)} for name, one in self.verdicts().items()}
-        return notebook.table(repr(self), rows)
+        return table(repr(self), rows)
 
     # ------------------------------------------------------------------- asking
 

@@ -18,12 +18,13 @@ from venn.monitors.curves import Curves, Outcomes, SetCurves, outcomes
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.monitor import Monitor
+from venn.monitors.notebook import table
 from venn.monitors.sources import usual_sources
 from venn.online import checkpoint, figures
 from venn.parameters import ascending, by_name, integer, is_number, several_names
 from venn.prediction import NOTHING, Floats, Label, Prediction
 from venn.saved import checked_keys, held_array, held_float, held_rows, held_text
-from venn.show import notebook, terminal
+from venn.show import terminal
 from venn.smoothing import Smoothing
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ class Record(HasLabels):
 
     def _repr_html_(self) -> str:
         """Return the table of means for notebooks."""
-        return notebook.table(self.title, self.means() if self._n else {})
+        return table(self.title, self.means() if self._n else {})
 
     def means(self) -> dict[str, dict[str, float]]:
         """Return the means over the whole run.

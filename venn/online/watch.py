@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from venn.labels import HasLabels, read_labels
 from venn.monitors.episodes import Episode, Episodes
-from venn.monitors.verdict import OF_OBJECTS, Verdict
+from venn.monitors.verdict import OF_OBJECTS, Moment, Verdict
 from venn.online.chain import (
     LARGEST,
     UNREADABLE,
@@ -26,6 +28,7 @@ from venn.online.chain import (
     whole,
 )
 from venn.online.files import held
+from venn.online.journal import checked_id
 from venn.online.record import Record
 from venn.parameters import integer, path_of
 from venn.prediction import Label, Prediction
@@ -33,6 +36,7 @@ from venn.show.view import SeenCounts, overall
 
 EPISODES = "venn episodes"  # beside the snapshots of predictors in a journal
 ENDED = "venn run ended"  # beside the positions of sources in a journal
+QUESTIONS = "questions q LEFT JOIN answers a ON a.question = q.event"
 RECENT = 1000  # answers over which the rate is measured
 
 
@@ -46,6 +50,23 @@ class Seen(NamedTuple):
     status: str  #: "pending", "answered" or "expired"
     y: Label | None
     delay: int | None  #: answers learned between the question and its own answer
+
+
+class Asked(NamedTuple):
+    """A question found by its id: what was said of it, and what came."""
+
+    number: int  #: from 1 on, in the order in which they were asked
+    seen: Seen  #: with the time when it was asked
+    came: float | None  #: when its label came, or it was given up, in seconds since 1970
+    since: int  #: answers that came after it was asked
+
+
+class Answered(NamedTuple):
+    """A label that came."""
+
+    number: int  #: of its question, from 1 on
+    asked: int  #: questions until then: what was learned from it speaks in later ones only
+    time: float  #: seconds since 1970
 
 
 class CurvePoint(NamedTuple):
@@ -108,6 +129,7 @@ class Watch(HasLabels):
             self.monitors: dict[str, str] = header["monitors"]
             self.objects = tuple(name for name in self.monitors if name not in self.names)
             self.created: float = header["created"]
+            self._moments: dict[int, Moment] = {}  # of questions that changes name by number alone
         except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
             self.close()
             raise JournalError(f"{self.path} cannot be read as a journal: {error!r}") from error
@@ -232,7 +254,23 @@ class Watch(HasLabels):
         """Return the changes of the run, each from its first alarm to its end, as they were when last written."""
         rows = self._checked("latest", "WHERE predictor = ?", (EPISODES,))
         with self._making():
-            return Episodes(Episode.of(one) for one in json.loads(rows[0][3])) if rows else Episodes(())
+            found = [Episode.of(one) for one in json.loads(rows[0][3])] if rows else []
+        whole = self._whole
+        return Episodes(
+            replace(
+                one, first=whole(one.first), rang=whole(one.rang), last=whole(one.last),
+                anew=one.anew and whole(one.anew), ended=one.ended and whole(one.ended),
+            )
+            for one in found
+        )  # fmt: skip
+
+    def _whole(self, at: Moment) -> Moment:
+        """Return a moment with the time and the id of its question."""
+        if at.time is not None or at.number < 1:
+            return at
+        if at.number not in self._moments:
+            self._moments[at.number] = self.moment(at.number) or at
+        return self._moments[at.number]
 
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
         """Return the latest alarms about a predictor, oldest first, each with its `time` and the run's `step`.
@@ -249,7 +287,7 @@ class Watch(HasLabels):
     def latest(self, questions: int = 20) -> list[Seen]:
         """Return the latest questions, newest first."""
         integer("questions", questions, 0, LARGEST)
-        return self._seen("q.time", "questions q LEFT JOIN answers a ON a.question = q.event", "q.event", questions)
+        return self._seen("q.time", QUESTIONS, "q.event", questions)
 
     def outcomes(self, answers: int = 20) -> list[Seen]:
         """Return the latest questions that were answered, the latest answer first; `time` is when the answer came."""
@@ -273,20 +311,84 @@ class Watch(HasLabels):
                 for event, id, when, content, truth, delay, expired in rows
             ]  # fmt: skip
 
+    def question(self, id: int | str) -> Asked | None:
+        """Return the question of an id, what was said of it and what came; None if there is none.
+
+        However long the run, that takes a few steps in indices.
+
+        Examples
+        --------
+        >>> import tempfile, venn
+        >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with venn.Online(venn.TransductiveVenn(machine), journal=f"{folder}/run.db") as online:
+        ...         prediction = online.ask([0.0], "order-7")
+        ...         with Watch(f"{folder}/run.db") as watch:
+        ...             print(watch.question("order-7").seen.status, watch.question("order-8"))
+        pending None
+        """
+        rows = self._rows("SELECT event, step FROM questions WHERE id = ?", (checked_id(id),))
+        if not rows:
+            return None
+        event, step = rows[0]
+        (seen,) = self._seen("q.time", f"{QUESTIONS} WHERE q.event = {event}", "q.event", 1)
+        came = self._rows(
+            "SELECT time FROM answers WHERE question = ? UNION ALL SELECT time FROM expired WHERE question = ?",
+            (event, event),
+        )
+        (last,) = self._rows("SELECT ifnull(max(step), 0) FROM answers")
+        return Asked(event - step - self._given_up(event), seen, came[0][0] if came else None, last[0] - step)
+
+    def answer(self, step: int) -> Answered | None:
+        """Return which question the label of a step was to, and when it came; None if there is no such step."""
+        rows = self._rows(
+            "SELECT q.event, q.step, a.event, a.time FROM answers a JOIN questions q ON q.event = a.question"
+            " WHERE a.step = ?", (integer("step", step, 0, LARGEST),)
+        )  # fmt: skip
+        if not rows:
+            return None
+        question, before, event, when = rows[0]
+        return Answered(question - before - self._given_up(question), event - step - self._given_up(event), float(when))
+
+    def _given_up(self, event: int) -> int:
+        """Return how many questions had been given up before an event: they are numbered in the order of events."""
+        (last,) = self._rows("SELECT ifnull(max(number), 0) FROM expired")
+        return bisect_left(range(1, last[0] + 1), event, key=self._given_up_at)
+
+    def _given_up_at(self, number: int) -> int:
+        with self._making():
+            return int(self._rows("SELECT event FROM expired WHERE number = ?", (number,))[0][0])
+
+    def _event(self, number: int) -> int | None:
+        """Return the event of a question by its number; None if there is none."""
+        (last,) = self._rows("SELECT ifnull(max(event), 0) FROM questions")
+        found = bisect_left(range(1, last[0] + 1), number, key=self._asked_by) + 1
+        return found if found <= last[0] else None
+
+    def _asked_by(self, event: int) -> int:
+        """Return how many questions had been asked up to an event."""
+        rows = self._rows("SELECT event, step FROM questions WHERE event <= ? ORDER BY event DESC LIMIT 1", (event,))
+        return rows[0][0] - rows[0][1] - self._given_up(rows[0][0]) if rows else 0
+
+    def moment(self, number: int) -> Moment | None:
+        """Return the time and the id of a question, by its number from 1 on; None if there is no such question."""
+        if isinstance(number, int) and not 1 <= number <= LARGEST:
+            return None
+        event = self._event(integer("number", number, 1))
+        rows = [] if event is None else self._rows("SELECT time, id FROM questions WHERE event = ?", (event,))
+        return Moment(number, *rows[0]) if rows else None
+
     def asked_at(self, number: int) -> float | None:
         """Return when a question came, in seconds since 1970; None if there is no such question."""
-        return self._time("questions ORDER BY event LIMIT 1 OFFSET ? - 1", "number", number)
+        found = self.moment(number)
+        return None if found is None else found.time
 
     def answered_at(self, step: int) -> float | None:
         """Return when the answer of a step came, in seconds since 1970; None if there is no such step."""
-        return self._time("answers WHERE step = ?", "step", step)
-
-    def _time(self, rows: str, name: str, number: int) -> float | None:
-        """Return the time of the row with a number from 1 on; None if there is none."""
-        if isinstance(number, int) and not 1 <= number <= LARGEST:
+        if isinstance(step, int) and not 1 <= step <= LARGEST:
             return None
-        found = self._rows(f"SELECT time FROM {rows}", (integer(name, number, 1),))
-        return found[0][0] if found else None
+        found = self._rows("SELECT time FROM answers WHERE step = ?", (integer("step", step, 1),))
+        return float(found[0][0]) if found else None
 
     def record(self) -> Record:
         """Return all answered questions as a `Record`: predictions as they were made, in the order of their answers.

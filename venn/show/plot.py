@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.monitors.bounds import binomial_limits
-from venn.show.notebook import png
+from venn.monitors.notebook import png
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

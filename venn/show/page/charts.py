@@ -34,7 +34,7 @@ NO_EVIDENCE = "No evidence is gathered here: there is no monitor, or nothing it 
 
 
 def table(run: FollowedRun, name: str, after: int = 0) -> Columns:
-    """Return `step` and all that is drawn of a predictor at the points after so many, as JSON takes it.
+    """Return `step`, its `time` and all that is drawn of a predictor at the points after so many, as JSON takes it.
 
     These are `accuracy`, `window`, `lower` and `upper`; for each level the `error_...` and the `size_...` of sets or
     the `width_...` of intervals; for each detector the base 10 logarithms of its evidence. What is not known is None.
@@ -57,11 +57,13 @@ def compared(run: FollowedRun, after: int = 0) -> Columns:
 
 
 def _steps(run: FollowedRun, after: int) -> Columns:
-    return {"step": [step for step, _ in run.points[after:]]}
+    points = run.points[after:]
+    timed = {"time": [round(one.time) for one in points]} if run.created else {}
+    return {"step": [one.step for one in points]} | timed
 
 
 def _column(run: FollowedRun, name: str, part: str, key: str, after: int) -> list[float | None]:
-    found = (figures.get(name, {}).get(part, {}).get(key) for _, figures in run.points[after:])
+    found = (figures.get(name, {}).get(part, {}).get(key) for _, figures, _ in run.points[after:])
     # A width is infinite while an interval is: it is not drawn.
     return [None if value is None or not isfinite(value) else float(f"{value:.6g}") for value in found]
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic, time
@@ -13,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from venn.labels import LabelSpace, Real
 from venn.monitors.episodes import Episode
 from venn.monitors.kind import LEVEL
-from venn.monitors.verdict import OF_OBJECTS, Verdict
+from venn.monitors.verdict import CLAIMED, OF_OBJECTS, Verdict
 from venn.show.view import UNSEEN, SeenCounts, Snapshot, Standing, figures_of, overall, standing
 
 MOST_POINTS = 2000
@@ -22,6 +25,7 @@ OUTCOMES = 40  # latest questions with their labels
 OFTEN = 0.25  # least seconds between two readings, however many viewers ask
 RATE_OVER = 10.0  # seconds
 FEW = 5  # fewer answers say little about a rate
+NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # an id that is a number, as somebody types it
 QUIET, QUIET_GAPS = 5.0, 10.0  # a run is silent after so many seconds, and so many times its usual gap
 
 
@@ -49,6 +53,9 @@ class Watched(Protocol):
     def episodes(self) -> Sequence[Episode]: ...
     def latest(self, questions: int = 20) -> Sequence[Any]: ...
     def outcomes(self, answers: int = 20) -> Sequence[Any]: ...
+    def answer(self, step: int) -> Any:
+        """Return the `number` of the question of a label, how many were `asked` until it came, and its `time`."""
+
     def answered_at(self, step: int) -> float | None:
         """Return when the label of a step came, in seconds since 1970; None if that is not known."""
 
@@ -63,6 +70,7 @@ class Point(NamedTuple):
 
     step: int
     figures: Mapping[str, Any]  #: by name: "curves", "window", "evidence"
+    time: float = 0.0  #: seconds since 1970; 0 where that is not known
 
 
 class FollowedRun:
@@ -77,7 +85,10 @@ class FollowedRun:
     verdict : Verdict or None
         The worst on the predictors, with its name.
     since : float or None
-        When the step came from which on the verdict holds, in seconds since 1970, if it names one.
+        When the question came from which on the verdict holds, in seconds since 1970, if it names one. Where the
+        journal names none, and of an alarm that has passed, when the label of that step came.
+    by_episode : list of list
+        The alarms that were read, by episode: pairs of a name and an alarm. Before them those of no episode.
     ended : float or None
         When the run came to its end, in seconds since 1970.
     version : int
@@ -102,6 +113,7 @@ class FollowedRun:
         self.snapshots: dict[str, Snapshot] = {}  # of predictors
         self.drifts: dict[str, Snapshot] = {}  # of what watches objects
         self.alarms: dict[str, Sequence[Snapshot]] = {}
+        self.answers: dict[int, Any] = {}  # labels, by the steps of alarms: see `Watched.answer`
         self.read(watched)
 
     def read(self, watched: Watched) -> None:
@@ -119,19 +131,26 @@ class FollowedRun:
         self._judge(watched)
         for point in series:
             self._drawn = point.step
-            self._add(Point(point.step, point.figures))
+            self._add(Point(point.step, point.figures, point.time))
         steps = {snapshot["told"]["step"] for snapshot in self.snapshots.values()}
         if len(steps) == 1 and steps != {0}:  # written together, and later than the last point of the curves
-            self._add(Point(steps.pop(), self._figures()))
+            self._add(Point(steps.pop(), self._figures(), self.counts.time))
         rung = [len(one) for one in self.alarms.values()], [one[-1]["step"] for one in self.alarms.values() if one]
         seen = (tuple(self.counts), self.ended, tuple(self.episodes), len(self.points), self.thinned, steps, rung)
         if seen != self._seen:
             self._seen, self.version = seen, self.version + 1
+            self.by_episode = grouped(self.episodes, self.alarms, partial(self._answer, watched))
             self._standings.clear()
         now = monotonic()
         self._times.append((now, self.counts.answered))
         while now - self._times[0][0] > RATE_OVER:
             self._times.popleft()
+
+    def _answer(self, watched: Watched, step: int) -> Any:
+        """Return the label of a step, read once."""
+        if step not in self.answers:
+            self.answers[step] = watched.answer(step)
+        return self.answers[step]
 
     def _judge(self, watched: Watched) -> None:
         """Note the worst verdict, and when what it says began."""
@@ -139,11 +158,13 @@ class FollowedRun:
         self.verdict = verdict
         if verdict is None or verdict.since is None:
             self.since = None
+        elif verdict.at is not None and verdict.at.time is not None and verdict.state != CLAIMED:
+            self.since = verdict.at.time
         elif before is None or (before.since, before.predictor) != (verdict.since, verdict.predictor):
             when = watched.asked_at if verdict.evidence == OF_OBJECTS else watched.answered_at
-            self.since = when(verdict.since - self._before(verdict.predictor))
+            self.since = when(verdict.since - self.before(verdict.predictor))
 
-    def _before(self, name: str) -> int:
+    def before(self, name: str) -> int:
         """Return how many steps a monitor had seen before the run began."""
         one = self.snapshots.get(name)
         return 0 if one is None or one["monitor"] is None else one["monitor"]["step"] - one["told"]["step"]
@@ -188,7 +209,7 @@ class FollowedRun:
         """Let the curves end where the run ends, however near the last point is."""
         step = max((one["told"]["step"] for one in self.snapshots.values()), default=0)
         if self.points and step > self.points[-1].step:
-            self.points.append(Point(step, self._figures()))
+            self.points.append(Point(step, self._figures(), self.counts.time))
             self._standings.clear()
 
     @property
@@ -204,6 +225,36 @@ class FollowedRun:
         """Whether nothing has happened for longer than usual."""
         usual = QUIET_GAPS / self.counts.rate if self.counts.rate else 0.0
         return (time() if now is None else now) - self.counts.time > max(QUIET, usual)
+
+
+def grouped(
+    episodes: Sequence[Episode], alarms: Mapping[str, Sequence[Snapshot]], answer: Callable[[int], Any]
+) -> list[list[tuple[str, Snapshot]]]:
+    """Return alarms with their names by episode, each with the latest that had rung at its question.
+
+    `answer` gives the label of a step. Before the episodes stand the alarms of none, where there are none.
+    """
+    found: list[list[tuple[str, Snapshot]]] = [[] for _ in range(len(episodes) + 1)]
+    begun = [one.rang.number for one in episodes]
+    for name, rung in alarms.items():
+        reached = 0  # labels may come in another order than their questions
+        for alarm in rung:
+            of_object = alarm.get("about") == OF_OBJECTS
+            came = None if of_object else answer(alarm["step"])
+            number = alarm["step"] if of_object else 0 if came is None else came.number
+            reached = max(reached, number)
+            found[max(bisect_right(begun, reached), min(len(begun), 1))].append((name, alarm))
+    return found
+
+
+class Searched(Watched, Protocol):
+    """What the page needs besides, to find a question."""
+
+    def question(self, id: Any) -> Any:
+        """Return the question of an id, what was said of it and what came; None if there is none."""
+
+    def moment(self, number: int) -> Any:
+        """Return the moment of a question, by its number; None if there is none."""
 
 
 class Feed:
@@ -230,7 +281,7 @@ class Feed:
 
     def __init__(
         self,
-        opened: Callable[[], Watched],
+        opened: Callable[[], Searched],
         path: str | os.PathLike[str],
         errors: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError),
     ) -> None:
@@ -239,7 +290,7 @@ class Feed:
         self.run: FollowedRun | None = None
         self.complaint: str | None = None
         self.looks = 0
-        self._watched: Watched | None = None
+        self._watched: Searched | None = None
         self._file: tuple[int, int] | None = None
         self._next = 0.0
 
@@ -271,6 +322,21 @@ class Feed:
                 return
         assert self.run is not None
         self.run.read(self._watched)
+
+    def find(self, said: str) -> list[Any]:
+        """Return the questions whose id somebody typed: as text, as a number, or else by their number.
+
+        Each is a `venn.online.watch.Asked`.
+        """
+        self.look()
+        watched = self._watched
+        if watched is None:
+            return []
+        number = int(said) if NUMBER.fullmatch(said) else None
+        found = [watched.question(said), *([] if number is None else [watched.question(number)])]
+        if number is not None and not any(found) and (at := watched.moment(number)) is not None:
+            found = [watched.question(at.id)]
+        return [one for one in found if one is not None]
 
     @staticmethod
     def _goes_on(run: FollowedRun, watched: Watched) -> bool:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import time
 from typing import Any, NamedTuple
 
 from venn.monitors.alarms import shares
 from venn.monitors.kinds import kind_of
-from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, OF_CLASSES, OF_OBJECTS, USELESS, Verdict
-from venn.show.page import words
+from venn.monitors.verdict import (
+    BELOW,
+    CHANGED,
+    CLAIMED,
+    DOUBTFUL,
+    EARLY,
+    OF_CLASSES,
+    OF_OBJECTS,
+    USELESS,
+    Verdict,
+)
+from venn.show.page import memory, words
 from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.words import ago, clock, text
 from venn.show.view import Recent, counting, recent, unlabelled
@@ -17,7 +27,7 @@ from venn.show.view import Recent, counting, recent, unlabelled
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early", USELESS: "guesses", BELOW: "below floor"}  # in a table
 GRAVE = CHANGED, BELOW  # shown even where nothing arrives
-ALARMS, OUTCOMES, SPELLED, ROWS = 2, 40, 5, 6  # how many of each there are room for
+OUTCOMES, SPELLED, ROWS = 40, 5, 6  # how many of each there are room for
 LEAST_RANGE, MARGIN = 0.2, 1.25  # of the bar of an error rate
 SENTENCE = 1000
 
@@ -65,6 +75,11 @@ class Status(NamedTuple):
     also: str  #: what must be known beside it
     rang: bool = False  #: whether the run has rung
     anew: bool = False  #: whether the predictor has begun anew since the change
+    names: Mapping[str, str] = {}  #: moments within its texts, as HTML, with times that the script writes anew
+
+    def html(self, told: str) -> str:
+        """Return one of its texts as HTML."""
+        return words.placed(told, self.names, SENTENCE)
 
     @property
     def meaning(self) -> str:
@@ -90,6 +105,13 @@ def status(feed: Feed, now: float | None = None) -> Status:
     if run is None:
         return Status(WAITING, "", feed.complaint or "", "")
     held = "" if run.verdict is None else _said(run, run.verdict)
+    names = {} if run.verdict is None else memory.named(run, run.verdict)
+    times = (run.created, run.since, run.ended, run.counts.time)
+    names |= {clock(one): words.when(one, "zone") for one in times if one}
+    return _status(feed, run, held, now)._replace(names=names)
+
+
+def _status(feed: Feed, run: FollowedRun, held: str, now: float) -> Status:
     if feed.complaint is not None:
         return Status(BROKEN, "", feed.complaint, held and f"before that: {held}")
     if not run.counts.asked and run.ended is None:
@@ -102,19 +124,21 @@ def status(feed: Feed, now: float | None = None) -> Status:
     if run.ended is not None:
         end = f"{clock(run.ended)}, {ago(now - run.ended)} ago"
         if found.state in GRAVE:
-            return found._replace(also=f"{ENDED}: {end}")
+            return found._replace(also=f"{found.also} {ENDED}: {end}".strip())
         return Status(ENDED, end, "", f"at its end: {found.sentence}")
     if not run.silent(now):
         return found
     if found.state in GRAVE:
-        return found._replace(also=f"{SILENT}: {quiet}")
+        return found._replace(also=f"{found.also} {SILENT}: {quiet}".strip())
     return Status(SILENT, quiet, "", f"before that: {found.sentence}")
 
 
 def _judged_as(run: FollowedRun, verdict: Verdict, since: str) -> Status:
     """Return what a verdict says of a run."""
     rang = words.alarm_count(run) > 0
-    return Status(verdict.state, since, _said(run, verdict), "", rang, words.began_anew(verdict))
+    said = _said(run, verdict)
+    advice = "" if verdict.advice in said else verdict.advice
+    return Status(verdict.state, since, said, advice, rang, words.began_anew(verdict))
 
 
 def _said(run: FollowedRun, verdict: Verdict) -> str:
@@ -126,8 +150,9 @@ def _since(run: FollowedRun, verdict: Verdict, now: float) -> str:
     if verdict.since is None:
         calm = verdict.state == CLAIMED and run.monitors and run.created and not words.alarm_count(run)
         return f"no alarm since it began, {clock(run.created)}, {ago(now - run.created)} ago" if calm else ""
-    when = run.since
-    at = f", {clock(when)}, {ago(now - when)} ago" if when else ""
+    at = f", {clock(run.since)}, {ago(now - run.since)} ago" if run.since else ""
+    if verdict.at is not None and verdict.at.time is not None and verdict.state != CLAIMED:
+        return f"since about question {verdict.at.number:,}{at}"
     if verdict.evidence == OF_OBJECTS:
         return f"since about question {verdict.since:,}{at}"
     if verdict.state in (*GRAVE, USELESS) or verdict.evidence == OF_CLASSES:
@@ -155,7 +180,7 @@ def head(feed: Feed) -> str:
     if run is None:
         return f'<div class="first">{card}</div>'
     old = " old" if found.state in (SILENT, BROKEN) else ""
-    parts = (card, words.changes(run), lately(run), alarms(run), outcomes(run))
+    parts = (card, words.changes(run), lately(run), memory.card(run), outcomes(run))
     return f'<div class="first{old}">{"".join(parts)}</div>'
 
 
@@ -166,9 +191,9 @@ def banner(found: Status, name: str) -> str:
         f'<p class="title" role="heading" aria-level="1">{found.title}</p>',
         f'<p class="means">{found.meaning}</p>',
     ]
-    said += [f'<p class="since">{text(found.since, SENTENCE)}</p>'] if found.since else []
-    said += [f'<p class="sentence">{text(found.sentence, SENTENCE)}</p>'] if found.sentence else []
-    said += [f'<p class="also">{text(found.also, SENTENCE)}</p>'] if found.also else []
+    said += [f'<p class="since">{found.html(found.since)}</p>'] if found.since else []
+    said += [f'<p class="sentence">{found.html(found.sentence)}</p>'] if found.sentence else []
+    said += [f'<p class="also">{found.html(found.also)}</p>'] if found.also else []
     colour = DOUBTFUL if found.anew else found.state  # what it says now may be true; only the change is told
     return (
         f'<section class="status {of_state(colour)}" role="status">{shape(colour)}<div>{"".join(said)}</div></section>'
@@ -180,7 +205,8 @@ def concluded(run: FollowedRun) -> str:
     verdict = run.verdict
     if verdict is None:
         return ""
-    return banner(_judged_as(run, verdict, ""), "") + lately(run)
+    found = _judged_as(run, verdict, "")
+    return banner(found._replace(names=memory.named(run, verdict)), "") + lately(run)
 
 
 def lately(run: FollowedRun) -> str:
@@ -260,27 +286,6 @@ def _mini(verdict: Verdict | None, seen: bool) -> str:
     return f'<span class="mini {of_state(state)}">{shape(state)}{SHORT.get(state, state)}</span>'
 
 
-def _at(when: float) -> str:
-    return f"{clock(when, zone=False)} " if when else ""
-
-
-def alarms(run: FollowedRun) -> str:
-    """Return the latest changes, the newest first: each with what was seen of it; and how many alarms rang."""
-    count, found = words.alarm_count(run), list(reversed(run.episodes))
-    if not found:
-        none = "none" if run.monitors else "none: no predictor has a monitor"
-        return f'<section class="card rung"><h2>Changes: {none}</h2></section>'
-    lines = "".join(
-        f"<li><b>{text(', '.join(one.watchers), 60)}</b> since about {text(one.first)}, "
-        f"first alarm at {text(one.rang)}: {text('it lasts' if one.lasts else f'over at {one.ended}')}; "
-        f"done: {text(one.done, 120)}</li>"
-        for one in found[:ALARMS]
-    )
-    more = f", the last {ALARMS}" if len(found) > ALARMS else ""
-    rang = f", {count:,} alarm{'s' * (count > 1)}"
-    return f'<section class="card rung"><h2>Changes: {len(found):,}{rang}{more}</h2><ul>{lines}</ul></section>'
-
-
 def outcomes(run: FollowedRun) -> str:
     """Return what came of the latest predictions whose labels have come, of the verdict's predictor."""
     name = run.worst
@@ -294,7 +299,7 @@ def outcomes(run: FollowedRun) -> str:
     cells = "".join(f'<i class="{"right" if right else "wrong"}"></i>' for _, right in judged)
     rows = [
         (
-            text(seen.id, 24),
+            words.identity(seen.id, 24),
             words.judged(seen.predictions[name]),
             words.label(seen.y, 24),
             words.verdict_on(right, told),

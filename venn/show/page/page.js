@@ -161,6 +161,7 @@
     const i = nearest(table.step.map(x), at);
     if (i < 0) return null;
     const found = [x(table.step[i]), ["answers", said(table.step[i])]];
+    if (table.time?.[i]) found.push(["last one", moment(table.time[i])]);
     for (const item of chart.items) {
       if (item.draw === "line") found.push([item.say, said(table[item.column]?.[i])]);
       if (item.draw === "band") found.push([item.say, `${said(table[item.column]?.[i])} to ${said(table[item.to]?.[i])}`]);
@@ -198,8 +199,9 @@
     const state = drawn.get(place);
     const point = (event) => { state.pointer = event && { x: event.clientX, y: event.clientY }; tell(place); };
     place.addEventListener("pointermove", point);
-    place.addEventListener("pointerleave", () => { state.start = undefined; point(null); });
-    place.addEventListener("pointerdown", (event) => { if (event.pointerType === "mouse") state.start = chosen(place, event)[0] ? chosen(place, event)[1] : undefined; });
+    place.addEventListener("pointerleave", (event) => { state.start = undefined; if (event.pointerType !== "touch") point(null); });
+    document.addEventListener("pointerdown", (event) => { if (state.pointer && !place.contains(event.target)) point(null); });
+    place.addEventListener("pointerdown", (event) => { point(event); if (event.pointerType === "mouse") state.start = chosen(place, event)[0] ? chosen(place, event)[1] : undefined; });
     place.addEventListener("pointerup", (event) => {
       const [one, at] = chosen(place, event);
       const ends = [state.start ?? at, at].sort((a, b) => a - b);
@@ -211,12 +213,96 @@
   };
   const again = () => { for (const place of drawn.keys()) paint(place); };
 
-  // ------------------------------------------------------------ the document
-  const show = (found) => {
-    for (const [place, html] of Object.entries(found.words ?? {})) {
-      const at = document.querySelector(`[data-words="${place}"]`);
-      if (at && written.get(place) !== html) { at.innerHTML = html; written.set(place, html); }
+  // ------------------------------------------- times, in the viewer's zone
+  const two = (value) => String(value).padStart(2, "0");
+  const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const day = (then, now = new Date()) => `${then.getDate()} ${MONTHS[then.getMonth()]}${then.getFullYear() === now.getFullYear() ? "" : ` ${then.getFullYear()}`}`;
+  const minute = (then) => `${two(then.getHours())}:${two(then.getMinutes())}`;
+  const zone = (then) => new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(then).find((one) => one.type === "timeZoneName").value;
+  const moment = (at, form = "minute") => {
+    const then = new Date(1000 * at);
+    let text = `${day(then) === day(new Date()) ? "" : `${day(then)} `}${minute(then)}`;
+    if (form !== "minute") text += `:${two(then.getSeconds())}`;
+    return form === "zone" ? `${text} ${zone(then)}` : text;
+  };
+  const tellTimes = () => {
+    for (const one of document.querySelectorAll("time[data-at]")) {
+      const text = moment(one.dataset.at, one.dataset.form);
+      if (one.textContent !== text) one.textContent = text;
     }
+  };
+
+  // -------------------------------------------------- changes, over the time
+  const HOUR = 3600, DAY = 86400; // seconds
+  const RANGES = { "last day": DAY, "last week": 7 * DAY, all: Infinity };
+  const APART = [60, 300, 900, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 365 * DAY];
+  let strip = null, shownRange = "all";
+  const clocks = (low, high, most) => { // from midnight on, in the viewer's zone
+    const apart = APART.find((one) => (high - low) / one <= most) ?? APART.at(-1) * Math.ceil((high - low) / most / APART.at(-1));
+    const start = new Date(1000 * low), found = [];
+    start.setHours(0, 0, 0, 0);
+    for (let then = start; then / 1000 <= high; ) {
+      if (then / 1000 >= low) found.push([then / 1000, apart >= DAY || minute(then) === "00:00" ? day(then) : minute(then)]);
+      const next = new Date(then);
+      if (apart >= DAY) next.setDate(next.getDate() + apart / DAY);
+      else next.setTime(next.getTime() + 1000 * apart);
+      then = next;
+    }
+    return found;
+  };
+  const open = (number) => {
+    const at = document.getElementById(`episode-${number}`);
+    if (!at) return;
+    at.open = true;
+    at.scrollIntoView({ block: "start", behavior: "smooth" });
+  };
+  const drawStrip = () => {
+    for (const place of strip ? document.querySelectorAll("[data-strip]") : []) {
+      const { timed, from, to, spans } = strip, ranges = timed ? Object.entries(RANGES).filter(([, long]) => long < to - from || long === Infinity) : [];
+      const range = ranges.find(([name]) => name === shownRange) ?? ranges.at(-1), start = range ? Math.max(from, to - range[1]) : from;
+      const key = JSON.stringify([strip, range, place.clientWidth]);
+      if (place.dataset.drawn === key && place.childElementCount) continue;
+      place.dataset.drawn = key;
+      place.replaceChildren();
+      const share = (value) => 100 * Math.min(Math.max((value - start) / (to - start || 1), 0), 1);
+      const line = make(place, "div", { class: "line-of-time" });
+      for (const one of spans) {
+        if (one.to < start) continue;
+        const block = make(line, "button", { type: "button", class: one.c + (one.lasts ? " lasts" : ""), "data-episode": one.number, title: one.say, "aria-label": one.say }, `${one.number}`);
+        block.style.left = `${share(one.from)}%`;
+        block.style.width = `${share(one.to) - share(one.from)}%`;
+      }
+      const below = make(place, "div", { class: "ticks" }), most = Math.max(2, Math.floor(place.clientWidth / 75));
+      for (const [at, text] of timed ? clocks(start, to, most) : ticks(start, to, most)) {
+        const one = make(below, "span", { class: share(at) > 80 ? "end" : "" }, text);
+        one.style[share(at) > 80 ? "right" : "left"] = `${share(at) > 80 ? 100 - share(at) : share(at)}%`;
+      }
+      if (ranges.length < 2) continue;
+      const choice = make(place, "div", { class: "ranges" });
+      for (const [name] of ranges) {
+        const one = make(choice, "button", { type: "button", "aria-pressed": name === range[0] }, name);
+        one.addEventListener("click", () => { shownRange = name; drawStrip(); });
+      }
+    }
+  };
+
+  // ------------------------------------------------------------ the document
+  const write = (place, html) => {
+    const at = document.querySelector(`[data-words="${place}"]`);
+    if (!at || written.get(place) === html) return;
+    const before = [...at.querySelectorAll("details[id]")].map((one) => [one.id, one.open]);
+    at.innerHTML = html;
+    written.set(place, html);
+    for (const [id, was] of before) { // what the viewer has opened stays open
+      const one = document.getElementById(id);
+      if (one) one.open = was;
+    }
+  };
+  const show = (found) => {
+    for (const [place, html] of Object.entries(found.words ?? {})) write(place, html);
+    strip = found.strip ?? strip;
+    drawStrip();
+    tellTimes();
     for (const [name, { after, columns }] of Object.entries(found.tables ?? {})) {
       if (after) for (const [key, values] of Object.entries(columns)) tables[name][key].push(...values);
       else tables[name] = columns;
@@ -252,6 +338,7 @@
           seen = found.seen;
           if (found.names) choose(found.names, found.of);
           show(found);
+          if (found.names && waits) find(waits);
         }
       } catch {
         if (++failed > 1) root.dataset.lost = "";
@@ -259,6 +346,29 @@
       clearTimeout(wait);
       wait = setTimeout(ask, document.hidden ? HIDDEN : EVERY);
     };
+    const search = document.getElementById("search"), field = search.querySelector("input");
+    let waits = "", latest = 0; // the id whose label has not come
+    const find = async (id) => {
+      const mine = ++latest;
+      try {
+        const answer = await fetch(`question.json?${new URLSearchParams({ id })}`, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+        if (!answer.ok) throw new Error(answer.status);
+        const found = await answer.json();
+        if (mine !== latest) return;
+        waits = found.waits ? id : "";
+        show(found);
+      } catch {
+        if (mine === latest) show({ words: { found: "<p>The server does not answer: try again.</p>" } });
+      }
+    };
+    search.addEventListener("submit", (event) => { event.preventDefault(); if (field.value.trim()) find(field.value.trim()); });
+    document.addEventListener("click", (event) => {
+      const of = event.target.closest("[data-id]");
+      if (!of) return;
+      field.value = of.dataset.id;
+      find(of.dataset.id);
+      search.scrollIntoView({ block: "center", behavior: "smooth" });
+    });
     const choose = (names, of) => {
       if (JSON.stringify(names) !== chooser.dataset.names) {
         chooser.dataset.names = JSON.stringify(names);
@@ -283,6 +393,11 @@
       root.dataset.theme = getComputedStyle(root).colorScheme === "dark" ? "light" : "dark";
       kept(root.dataset.theme);
     });
+    document.addEventListener("click", (event) => {
+      const of = event.target.closest("[data-episode]");
+      if (of) open(of.dataset.episode);
+    });
+    addEventListener("resize", drawStrip);
     const held = document.getElementById("document");
     if (held) show(JSON.parse(held.textContent));
     else asking();

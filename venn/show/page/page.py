@@ -12,7 +12,7 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from venn.show.page import charts, first, words
+from venn.show.page import charts, first, memory, words
 from venn.show.page.feed import Feed, FollowedRun
 from venn.show.server import HTML, Reply, Routes
 
@@ -47,7 +47,16 @@ class Page:
             "/page.js": lambda _: Reply("text/javascript; charset=utf-8", SCRIPT.encode()),
             "/page.css": lambda _: Reply("text/css; charset=utf-8", STYLE.encode()),
             "/run.json": self._document,
+            "/question.json": self._question,
         }
+
+    def _question(self, asked: Mapping[str, list[str]]) -> Reply:
+        """Return what was said of a question, and what came, for whoever looks for its id."""
+        said = asked.get("id", [""])[0]
+        questions = self._feed.find(said)
+        found = {"words": {"found": memory.found(self._feed.run, said, questions)},
+                 "waits": any(one.seen.status == "pending" for one in questions)}  # fmt: skip
+        return Reply(JSON, json.dumps(found, separators=(",", ":")).encode())
 
     def _document(self, asked: Mapping[str, list[str]]) -> Reply:
         """Return the run; viewers who have seen the same share what is made."""
@@ -75,8 +84,8 @@ def document(feed: Feed, of: str = "", seen: str = "") -> dict[str, Any]:
     -------
     dict
         ``page``, the version of the script; ``title``; ``seen``; ``words``, HTML by place; and if there is news
-        ``names`` and ``of``, the predictors and the chosen one, ``charts`` by place, and ``tables``, their columns by
-        name, from the row ``after`` on.
+        ``names`` and ``of``, the predictors and the chosen one, ``charts`` by place, ``strip``, the changes, and
+        ``tables``, columns by name, from the row ``after`` on.
     """
     run, said = feed.run, {"head": first.head(feed)}
     title = f"{first.status(feed).title} · {feed.path.name}"
@@ -94,11 +103,11 @@ def document(feed: Feed, of: str = "", seen: str = "") -> dict[str, Any]:
         return found
     after = int(before[1]) if before[0] == same and before[1].isdecimal() and len(before[1]) < 10 else 0
     said |= {
-        "numbers": words.numbers(run, name), "promise": words.promise(run, name), "alarms": words.alarms(run),
+        "numbers": words.numbers(run, name), "promise": words.promise(run, name), "alarms": memory.changes(run),
         "outcomes": words.outcomes(run, name), "latest": words.latest(run, name),
     }  # fmt: skip
     return found | {
-        "names": run.names, "of": name, "words": said,
+        "names": run.names, "of": name, "words": said, "strip": memory.strip(run),
         "charts": {"compared": charts.of_all(run, COMPARED), **charts.of_predictor(run, name, CHOSEN)},
         "tables": {
             CHOSEN: {"after": after, "columns": charts.table(run, name, after)},
@@ -162,6 +171,12 @@ PAGE = _whole(
     "venn", '<link rel="stylesheet" href="page.css"><script src="page.js"></script>',
     _words("head") + _words("facts"),
     [
+        _card(
+            "What was said of a question",
+            '<form id="search"><input type="search" aria-label="id of a question" placeholder="its id" '
+            'autocomplete="off" autocapitalize="off" spellcheck="false"> <button>find</button></form>'
+            f"{_words('found')}", "find",
+        ),
         _card("All predictors so far", _chart("compared")),
         '<section class="card wide"><label hidden>Predictor <select id="chooser"></select></label>'
         f"{_words('numbers')}{_predictor('', _words('promise'))}</section>\n",
@@ -210,7 +225,7 @@ def render(run: FollowedRun, title: str, data: str) -> str:
     """Return the report as HTML: the page of every predictor, whose document stands in it."""
     run.finish()
     drawn, tables = {COMPARED: charts.of_all(run, COMPARED)}, {COMPARED: charts.compared(run)}
-    main = [words.changes(run), _card("Means over all steps", words.summary(run))]
+    main = [words.changes(run), memory.card(run), _card("Means over all steps", words.summary(run))]
     main += [_card("All predictors so far", _chart(COMPARED))] if len(run.names) > 1 else []
     tails = []
     for place, name in enumerate(run.names):
@@ -223,16 +238,20 @@ def render(run: FollowedRun, title: str, data: str) -> str:
             ("questions to", words.latest, run.latest),
         ):
             tails += [_card(f"Latest {what} {words.text(name)}", told(run, name))] if found else []
-    main += [_card("Changes and alarms", words.alarms(run, 100)), *tails, _card("Parameters", words.parameters(run))]
+    main += [_card("Changes and alarms", memory.changes(run, 100)), *tails, _card("Parameters", words.parameters(run))]
     counts = run.counts
-    shown = [f"<b>{words.text(data)}</b>", run.space.counted, f"report of {words.clock(time())}"]
+    shown = [f"<b>{words.text(data)}</b>", run.space.counted, f"report of {words.when(time(), 'zone')}"]
     if run.created:
-        shown.insert(1, f"begun {words.clock(run.created)}")
+        shown.insert(1, f"begun {words.when(run.created, 'zone')}")
     if counts.time:
-        shown.insert(2, f"last event {words.clock(counts.time)}")
+        shown.insert(2, f"last event {words.when(counts.time, 'zone')}")
     header = f"<h1>{escape(title)}</h1>{first.concluded(run)}<p class='fine'>{' · '.join(shown)}</p>"
     header += words.facts(counts, None)
-    held = {"charts": drawn, "tables": {of: {"after": 0, "columns": table} for of, table in tables.items()}}
+    held = {
+        "charts": drawn,
+        "strip": memory.strip(run),
+        "tables": {of: {"after": 0, "columns": table} for of, table in tables.items()},
+    }
     content = json.dumps(held, allow_nan=False, separators=(",", ":")).replace("<", r"\u003c")
     # A file has no headers: its policy names its script and its style by their digests, and lets nothing be fetched.
     policy = (f"default-src 'none'; script-src {_digest(SCRIPT)}; style-src {_digest(STYLE)}; img-src data:; "

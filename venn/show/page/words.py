@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
 from time import localtime, strftime, time
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from venn.monitors.alarms import shares
 from venn.monitors.kind import ErrorKind, Judged
 from venn.monitors.kinds import SetKind, kind_of
-from venn.monitors.verdict import BELOW, CHANGED, Verdict
+from venn.monitors.verdict import BELOW, CHANGED, Moment, Verdict
 from venn.prediction import (
     CRPS,
     EACH_CLASS,
@@ -23,7 +24,7 @@ from venn.prediction import (
     PREDICTED_LABEL,
     REALISED_ROW,
 )
-from venn.show.notify import Burst, Crier, bursts, plain
+from venn.show.notify import plain
 from venn.show.page.feed import LATEST, FollowedRun
 from venn.show.view import Picture, SeenCounts, floors, pictures, standing
 
@@ -109,6 +110,54 @@ def clock(seconds: float, zone: bool = True) -> str:
     then = localtime(seconds)
     day = "" if then[:3] == localtime()[:3] else "%Y-%m-%d "
     return strftime(f"{day}%H:%M:%S{' %Z' if zone else ''}", then)
+
+
+def when(seconds: float, form: str = "second") -> str:
+    """Return a time as HTML, which the script writes again in the viewer's zone; without one it is the server's.
+
+    `form` says how far it is written: "minute", "second", or "zone" with the zone.
+
+    Examples
+    --------
+    >>> when(0.0)
+    '<time data-at="0.000" data-form="second" datetime="1970-01-01T00:00:00+00:00">1970-01-01 00:00:00</time>'
+    """
+    told = clock(seconds, form == "zone")
+    told = told[:-3] if form == "minute" else told
+    utc = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return f'<time data-at="{seconds:.3f}" data-form="{form}" datetime="{utc}">{told}</time>'
+
+
+def identity(id: Any, longest: int = LONGEST) -> str:
+    """Return an id as a button, which finds its question on the page; in a report it does nothing.
+
+    Examples
+    --------
+    >>> identity("<b>")
+    '<button type="button" class="id" data-id="&lt;b&gt;">&lt;b&gt;</button>'
+    """
+    return f'<button type="button" class="id" data-id="{escape(str(id))}">{text(id, longest)}</button>'
+
+
+def moment(one: Moment, longest: int = LONGEST) -> str:
+    """Return a question as HTML: when it came, its number, and its id if that is another."""
+    which = f"question {one.number:,}"
+    if one.id is not None:
+        which += " " + identity(one.id, longest) if str(one.id) != str(one.number) else ""
+    return which if one.time is None else f"{when(one.time, 'minute')} ({which})"
+
+
+def placed(told: str, names: Mapping[str, str], longest: int = 1000) -> str:
+    """Return a sentence as HTML, with `names` within it, of moments, by what they are as HTML: see `named`."""
+    shown = text(told, longest)
+    for name, html in names.items():
+        shown = shown.replace(text(name, longest), html)
+    return shown
+
+
+def named(*moments: Moment | None) -> dict[str, str]:
+    """Return moments by what a sentence calls them, as HTML."""
+    return {str(one): moment(one) for one in moments if one is not None}
 
 
 def duration(seconds: float) -> str:
@@ -215,52 +264,10 @@ def began_anew(verdict: Verdict) -> bool:
     return verdict.state == CHANGED and change is not None and (verdict.anew or 0) >= change.step
 
 
-def rung(run: FollowedRun, together: Callable[[Iterable[tuple[str, Any]]], list[Burst]] = bursts) -> list[Burst]:
-    """Return the alarms of all predictors that were read, `together` those that follow one another, newest first."""
-    found = together((name, alarm) for name, of in run.alarms.items() for alarm in of)
-    return sorted(found, key=lambda one: (one.last["time"], one.last["step"], one.name), reverse=True)
-
-
 def alarm_count(run: FollowedRun) -> int:
     """Return the number of alarms of all predictors so far."""
     told = sum(standing(one).alarms for one in (*run.snapshots.values(), *run.drifts.values()))
     return max(told, sum(map(len, run.alarms.values())))
-
-
-def _at(when: float) -> str:
-    return f" · {clock(when)}" if when else ""
-
-
-def episodes(run: FollowedRun, most: int = 20) -> str:
-    """Return the latest changes as a table, newest first: since when, what, what rang, what was done, how it ended."""
-    rows = [
-        (
-            f"{one.number}", text(one.first), text(one.rang), text(", ".join(one.watchers), 120),
-            text(one.kind or one.reason, 400), text(one.done, 120),
-            text("it lasts" if one.lasts else f"{one.ended}: {one.how}", 160), f"{one.alarms:,}",
-        )
-        for one in list(reversed(run.episodes))[:most]
-    ]  # fmt: skip
-    heads = ("change", "since about", "first alarm", "rang", "what", "done", "ended", "alarms")
-    return table(heads, rows) if rows else ""
-
-
-def alarms(run: FollowedRun, most: int = 20) -> str:
-    """Return the verdict in full, the latest changes and the latest alarms of all predictors, newest first."""
-    count, found = alarm_count(run), rung(run)[:most]
-    full = "" if run.verdict is None else f"<p>{text(run.verdict.details, 1000)}</p>"
-    if not found:
-        return f"{full}<p>No alarm.{'' if run.monitors else ' No predictor has a monitor.'}</p>"
-    crier = Crier()
-    items = "".join(
-        f"<li><b>{text(one.name)}</b>{_at(one.first['time'])}: "
-        f"{text(crier.sentence(one.first), 1000)}{f' <b>{one.more}.</b>' if one.more else ''}</li>"
-        for one in found
-    )
-    shown = sum(one.count for one in found)
-    more = f", the latest {shown:,} of them:" if count > shown else ":"
-    told = f'<p class="alarm">{count:,} alarm{"s" * (count > 1)}{more}</p><ul>{items}</ul>'
-    return full + episodes(run, most) + told
 
 
 def changes(run: FollowedRun) -> str:
@@ -274,7 +281,7 @@ def changes(run: FollowedRun) -> str:
     )
     if not run.drifts and not said:
         return ""
-    none = ": nothing is found in the latest examples" if run.drifts and not found else ""
+    head = "Objects and classes: like before in the latest examples" if run.drifts and not found else "What has changed"
     items = "".join(
         f"<div><p><b>{text(one.words, 300)}</b>, since {text(one.since)}</p>{picture(one)}</div>"
         for one in found[:PICTURES]
@@ -284,7 +291,7 @@ def changes(run: FollowedRun) -> str:
     if len(found) > PICTURES:
         notes.insert(0, f"And {len(found) - PICTURES} more: {'; '.join(one.words for one in found[PICTURES:])}.")
     fine = f'<p class="fine">{text(" ".join(notes), 1000)}</p>' if notes else ""
-    return f'<section class="card wide changes"><h2>What has changed{none}</h2>{said}{items}{fine}</section>'
+    return f'<section class="card wide changes"><h2>{head}</h2>{said}{items}{fine}</section>'
 
 
 def picture(one: Picture) -> str:
@@ -350,7 +357,7 @@ def judged(prediction: Any) -> str:
     return kind_of(prediction).judged_by(prediction, lambda of: label(of, 24))
 
 
-def _said(prediction: Any) -> tuple[str, str, bool]:
+def said(prediction: Any) -> tuple[str, str, bool]:
     """Return the label of a prediction, its claim, and whether its best class is another."""
     kind = kind_of(prediction)
     best = kind.best(prediction, lambda of: label(of, 24))
@@ -359,7 +366,7 @@ def _said(prediction: Any) -> tuple[str, str, bool]:
 
 
 def _when(seconds: float) -> str:
-    return clock(seconds, zone=False) if seconds else "–"
+    return when(seconds) if seconds else "–"
 
 
 def outcomes(run: FollowedRun, name: str) -> str:
@@ -380,7 +387,7 @@ def latest(run: FollowedRun, name: str) -> str:
 
 
 def _asked(
-    found: Sequence[Any], name: str, when: str, more: Sequence[str], cells: Callable[[Any, str], Sequence[str]]
+    found: Sequence[Any], name: str, time: str, more: Sequence[str], cells: Callable[[Any, str], Sequence[str]]
 ) -> str:
     """Return a table of questions and what was said of them, with more columns; nothing if there are none.
 
@@ -393,13 +400,13 @@ def _asked(
     told, sets = kind.judged, isinstance(kind, SetKind)
     for one in found:
         prediction = one.predictions[name]
-        said, claim, best = _said(prediction)
+        label_of, claim, best = said(prediction)
         others = others or best
         right = verdict_on(kind.right(prediction, one.y), told) if one.status == "answered" else ""
-        rows.append((_when(one.time), text(one.id), *(() if sets else (said,)), claim, *cells(one, right)))
+        rows.append((_when(one.time), identity(one.id), *(() if sets else (label_of,)), claim, *cells(one, right)))
     note = f"<p class='fine'>{BEST}</p>" if others else ""
     claimed = told.said if isinstance(kind, ErrorKind) else "claimed"
-    header = (when, "id", *(() if sets else ("label",)), claimed, *(one.format(told.asked) for one in more))
+    header = (time, "id", *(() if sets else ("label",)), claimed, *(one.format(told.asked) for one in more))
     return table(header, rows) + note
 
 
