@@ -21,6 +21,7 @@ from venn import cli
 from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Watching
 from venn.monitors.alarms import change_of_counts
 from venn.monitors.episodes import Episode, episodes_of
+from venn.online import checkpoint
 from venn.online.watch import Watch
 from venn.prediction import Forecast, PredictionSet
 from venn.saved import component, held_int, state
@@ -256,6 +257,46 @@ def test_episodes_are_there_again_after_a_kill_and_are_told_once(scorer, tmp_pat
     figures = exposition(lambda: Watch(tmp_path / "run.db")).decode()
     assert "venn_episodes_total 2.0" in figures
     assert "venn_episode_lasting 1.0" in figures
+
+
+@pytest.mark.parametrize("kind", ["given", "own", "numbers", "beside"])
+def test_a_checkpoint_of_a_model_that_began_anew_is_read(kind, scorer, tmp_path, caplog):
+    X, y = events(60, ())
+
+    def run():
+        other = venn.TransductiveVenn(venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=CLASSES))
+        model = {
+            "given": lambda: venn.Forecaster(scorer=scorer),
+            "own": lambda: venn.Forecaster(CLASSES),
+            "numbers": lambda: venn.Forecaster(float),
+            "beside": lambda: venn.Forecaster(scorer=scorer, beside={"other": other}),
+        }[kind]()
+        return venn.Online(model, journal=tmp_path / "run.db")
+
+    with run() as online:
+        served(online, X[:40], X[:, 0] if kind == "numbers" else y)
+        online.panel._begin_anew()  # as after an alarm, long before the checkpoint that `close` writes
+        served(online, X, X[:, 0] if kind == "numbers" else y, 40)
+    state = checkpoint.pack(online._run.state())
+    with caplog.at_level(logging.WARNING, "venn"):
+        again = run()
+    assert "no checkpoint" not in caplog.text
+    assert checkpoint.pack(again._run.state()) == state
+    again.close()
+
+
+def test_a_journal_of_an_older_version_goes_on_and_is_watched(scorer, tmp_path, monkeypatch):
+    X, y = events(300, ())
+    X[200:, 1] = 32 + 50 * X[200:, 1]
+    with monkeypatch.context() as older:
+        older.setattr(checkpoint, "VERSION", 2)
+        with begun(scorer, tmp_path / "run.db", watch=False) as online:
+            served(online, X[:250], y)
+    online.journal.checkpoints.forget()  # none of that version can be read
+    online = begun(scorer, tmp_path / "run.db")
+    assert online.answered == 250
+    assert [one.columns for one in online.episodes()] == [("column 2",)]
+    online.close()
 
 
 def test_a_model_knows_its_episodes_and_keeps_them_in_a_file(scorer):

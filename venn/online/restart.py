@@ -250,9 +250,8 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any], anew: Anew 
     if state["run"] != journal.token or found is None or found != state["chain"]:
         file.unlink(missing_ok=True)  # of another run, or of events that this one lost in a power failure
         raise ValueError(f"it is that of another run, after {events} events")
-    if {name: described(one) for name, one in state["panel"].items()} != {
-        n: described(p) for n, p in run.panel.items()
-    }:
+    # A model that has begun anew has other parts than a fresh one; how it was made stays.
+    if described(state["panel"]) != described(run.panel):
         raise ValueError(f"it holds {state['panel']!r}")
     waiting = {}
     for event, number in zip(state["waiting"], state["numbers"], strict=True):
