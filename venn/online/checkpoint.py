@@ -23,12 +23,12 @@ from venn.saved import Saved, checked_keys, described, is_saved, kind_named, mad
 from venn.turns import turn_of
 
 FORMAT = "venn checkpoint"
-VERSION = 2
+VERSION = 3
 FLOOR = 1 << 12  # room for so many entries is allowed whatever the size of a file
 PLAIN = frozenset({bool, int, str})  # of whose values the JSON is the value itself
 ANEW = ". To calibrate this one, make the predictor anew with it"
-#: By an older version: what turns header and members into those of the next one. None: version 1, of venn 0.2, kept
-#: what version 2 computes. A journal goes on without its old checkpoints: all is learned again.
+#: By an older version: what turns header and members into those of the next one. None: version 1, of venn 0.2, and 2,
+#: of 0.3, hold other parameters of what is fitted. A journal goes on without its old checkpoints: all is learned again.
 MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {}
 
 
