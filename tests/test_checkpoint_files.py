@@ -158,7 +158,7 @@ def forged(**fields):
 
 def test_other_versions_are_refused_or_migrated(monkeypatch):
     this = checkpoint.VERSION
-    for version in (0, this + 1, "1", None, 1.0, True):
+    for version in (0, 1, 2, this + 1, "1", None, 1.0, True):
         with pytest.raises(ValueError, match=f"has version {version!r}, this program reads {this}"):
             unpack(forged(version=version))
 

@@ -27,12 +27,9 @@ VERSION = 3
 FLOOR = 1 << 12  # room for so many entries is allowed whatever the size of a file
 PLAIN = frozenset({bool, int, str})  # of whose values the JSON is the value itself
 ANEW = ". To calibrate this one, make the predictor anew with it"
-#: By an older version: what turns header and members into those of the next one. What forecasters and monitors keep has
-#: changed since version 2, of venn 0.3, and is refused by name; what has not is read. Of version 1, of venn 0.2, nothing
-#: is. A journal goes on without its old checkpoints: all is learned again.
-MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {
-    2: lambda header, members: (header | {"version": 3}, members)
-}
+#: By an older version: what turns header and members into those of the next one. None: version 1, of venn 0.2, and 2,
+#: of 0.3, hold other parameters of what is fitted. A journal goes on without its old checkpoints: all is learned again.
+MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {}
 
 
 def save(path: str | os.PathLike[str], thing: Any) -> None:
