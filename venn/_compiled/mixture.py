@@ -304,3 +304,97 @@ def pool_loss(logs, codes, exponents, biases, by_exponent, by_bias):  # type: ig
         for k in range(c):
             by_bias[k] += q[k]
     return loss
+
+
+# -------------------------------------------------------------------------------------------------------------- experts
+# Forecasts of experts and their pool, weighed by their past: see `venn.predictors.expert_mixture`.
+
+
+@compiled
+def log_sum(a, b):  # type: ignore[no-untyped-def]
+    """Return ln(e^a + e^b)."""
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+
+@compiled
+def mix_experts(each, codes, seen, shares, dealt, pool, sums, logs, out):  # type: ignore[no-untyped-def]
+    """Mix what experts say of n examples in turn; weigh them by each label before the next one.
+
+    One example is a block of one: so a block says what its examples say one by one, to the last bit.
+
+    Parameters
+    ----------
+    each : (n, m, c) float64
+        Probabilities by m experts, NaN where one says nothing.
+    codes : (n,) int64
+        Class codes; -1 for an object that is only asked about.
+    seen : int
+        Number of examples before.
+    shares : (3,) float64
+        Logarithm of the share of a weight that is kept; share of the uniform distribution in what an expert says, and
+        after how many examples that begins to fall.
+    dealt : (2, m + 1) float64
+        Logarithms of what is dealt out to each, and of what each keeps at least.
+    pool : (m + c,) float64
+        Powers of the experts, logarithms of the factors of the classes.
+    sums : (4, m + 1) float64, changed
+        Logarithms of weights, losses and allowances, of the experts and the pool; the first number of the last row is
+        the loss of the mixture.
+    logs : (n, m, c) float64
+        Set to the logarithms of what counts as said by the experts.
+    out : (n, c) float64
+        Set to the forecasts.
+    """
+    n, m, c = each.shape
+    weights, losses, allowance, loss = sums
+    biases = pool[m:]
+    said, exponents, share = np.empty((m + 1, c)), np.empty(m), np.empty(m + 1)
+    for t in range(n):
+        floor = shares[1] * shares[2] / max(seen, shares[2])
+        awake, powers = 0, 0.0
+        for i in range(m):
+            sleeps = np.isnan(each[t, i, 0])
+            awake += 0 if sleeps else 1
+            exponents[i] = 0.0 if sleeps else pool[i]
+            powers += exponents[i]
+            share[i] = 0.0 if sleeps else math.exp(weights[i])
+            for k in range(c):
+                said[i, k] = 1.0 if sleeps else each[t, i, k] * (1.0 - floor) + floor / c
+                logs[t, i, k] = math.log(said[i, k])
+        if powers == 0.0 and 0 < awake < m:  # nobody who is awake was in the pool
+            for i in range(m):
+                exponents[i] = 0.0 if np.isnan(each[t, i, 0]) else 1.0 / awake
+        share[m] = math.exp(weights[m])
+        pooled(logs[t], exponents, biases, said[m])
+        total = 0.0
+        for k in range(c):
+            said[m, k] = said[m, k] * (1.0 - floor) + floor / c
+            mean = 0.0
+            for i in range(m + 1):
+                mean += share[i] * said[i, k]
+            out[t, k] = mean
+            total += mean
+        for k in range(c):
+            out[t, k] /= total
+        code = codes[t]
+        if code < 0:
+            continue
+        seen += 1
+        loss[0] -= math.log(out[t, code])
+        top = -math.inf
+        for i in range(m + 1):
+            if i < m and np.isnan(each[t, i, 0]):  # it counts as if it had said what the others say together
+                for k in range(c):
+                    said[i, k] = out[t, k]
+                    logs[t, i, k] = math.log(out[t, k])
+            lost = -math.log(said[i, code])
+            losses[i] += lost
+            allowance[i] -= dealt[1, i]
+            weights[i] -= lost
+            top = max(top, weights[i])
+        norm = 0.0
+        for i in range(m + 1):
+            norm += math.exp(weights[i] - top)
+        norm = top + math.log(norm)
+        for i in range(m + 1):
+            weights[i] = log_sum(weights[i] - norm + shares[0], dealt[0, i])
