@@ -200,9 +200,7 @@ class Exchangeability(Evidence):
         row = [*event, nan, nan, first, repeated.log_threshold, start]
         row += [nan] * (compiled.BETS - compiled.LEVEL) if band is None else [*band.constants, self._left, nan, nan]
         bands = () if band is None else (band,)
-        return Packed(
-            JUMPERS, tuple(self.martingale.jumps), row, (*bands, self.ville.bets, repeated.bets)
-        )
+        return Packed(JUMPERS, tuple(self.martingale.jumps), row, (*bands, self.ville.bets, repeated.bets))
 
     def went_on(self, row: Floats, latest: Floats) -> None:
         """Take note of steps that a compiled loop made."""

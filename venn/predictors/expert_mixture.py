@@ -12,7 +12,7 @@ from venn._compiled.mixture import mix_experts
 from venn.labels import HasLabels, label_space
 from venn.machines.stack import fitted_pool
 from venn.parameters import fraction, integer, optional, real_array
-from venn.prediction import Floats, Label, MixedForecast
+from venn.prediction import Floats, Integers, Label, MixedForecast
 from venn.predictors.blocks import ManyMixedForecasts
 from venn.predictors.learning import Combined, Predictor, checked_predictor
 from venn.saved import Given, component, held_codes, held_finite, held_float, held_int, held_rows, own, param, state
@@ -267,7 +267,11 @@ class ExpertMixture(OfExperts):
     def combined_many(self, blocks: Sequence[Any]) -> ManyMixedForecasts:
         """Return the mixtures of predictions for many objects, which each of the predictors has made."""
         each = self.heard_many(blocks)
-        return ManyMixedForecasts(self._mixed(each, np.full(len(each), -1))[0], self.classes)
+        return self.block(self._mixed(each, np.full(len(each), -1))[0])
+
+    def block(self, forecasts: Floats) -> ManyMixedForecasts:
+        """Return (n, c) forecasts of its own as a block."""
+        return ManyMixedForecasts(forecasts, self.classes)
 
     def _mixed(self, each: Floats, codes: Integers) -> tuple[Floats, Floats]:
         """Return (n, c) forecasts and (n, M, c) logarithms of what counts as said; learn where a code is not -1."""
@@ -304,7 +308,8 @@ class ExpertMixture(OfExperts):
         """
         shape, done = (len(codes), self.m, len(self.classes)), 0
         requirement = f"heard must be {shape[1:]} probabilities of each example, as the method heard returns them"
-        if real_array(each, requirement).shape != shape or not ((each >= 0).all() or ((each >= 0) | (each != each)).all()):
+        fine = real_array(each, requirement).shape == shape
+        if not fine or not ((each >= 0).all() or ((each >= 0) | np.isnan(each)).all()):
             raise ValueError(f"{requirement}, got {each!r}")
         out = np.empty((shape[0], shape[2]))
         while done < len(codes):

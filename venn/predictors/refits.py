@@ -557,11 +557,15 @@ class ScorerForecast(HasLabels, Predictor):
             return shares_of(asked.scores_of_one(x), asked.scorer is not None, asked.given)[:, 0]
         return shares_of(asked.machine.scores(x)[None], self.n > 0, asked.machine)[:, 0]
 
+    def of_scores(self, scores: Floats) -> Floats:
+        """Return the (1, n, c) probabilities for n objects, by their scores."""
+        return shares_of(scores[:, : len(self.classes)], self._asked.scorer is not None, self._asked.given)
+
     def predict_many(self, X: Any) -> Floats:
         """Return the (1, n, c) probabilities for n objects; NaN before there is a scorer."""
         asked = self._asked
         if isinstance(asked, Inductive):
-            return shares_of(asked.scores_of_many(X), asked.scorer is not None, asked.given)
+            return self.of_scores(asked.scores_of_many(X))
         return shares_of(asked.machine.score_many(X), self.n > 0, asked.machine)
 
 
