@@ -113,7 +113,7 @@ class InBlocks(Panel):
         return own and all(isinstance(one, Monitor) for one in self.monitors.values())
 
     def _block(self, rows: ObjectRows, codes: Integers) -> tuple[int, Said] | None:
-        """Learn examples up to one at which it begins anew; return how many and what was said, or None: not in a block."""
+        """Learn examples up to one at which it begins anew; return how many, and what was said. None: one by one."""
         if len(codes) < FEW or not self._by_scores:
             return None
         learners = [one for one in self._learners if type(one) in BY_SCORES]
