@@ -60,7 +60,7 @@ def left(model):
 
 
 def same(estimator, n=6000):
-    """Whether blocks of several sizes, and from a file in between, say and leave the same; and whether it began anew."""
+    """Whether blocks of several sizes, from a file in between, say and leave the same; and whether it began anew."""
     X, y = rows(n, 2, n // 2)
     alone = venn.Forecaster(scorer=estimator)
     said, found = one_by_one(alone, X, y), []

@@ -85,8 +85,8 @@ def test_blocks_say_what_rows_say_one_by_one_across_pool_fits_and_a_change(estim
     scorer = fitted(estimator, classes)
     alone = assert_alike(lambda: venn.Forecaster(scorer=scorer, **given), *rows(classes, N, 2, CHANGE))
     assert alone.verdict().state in ("changed", "below the floor")
-    anew = alone._before
-    assert (CHANGE < anew < N) if given.get("on_change") != "keep" else anew == 0
+    anew = alone.monitors["sets"].verdict().anew
+    assert anew is None if given.get("on_change") == "keep" else CHANGE < anew < N
 
 
 def test_blocks_are_taken_by_the_loops_and_not_one_by_one(monkeypatch):
