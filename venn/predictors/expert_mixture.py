@@ -196,6 +196,7 @@ class ExpertMixture(OfExperts):
         """No forecast is kept yet."""
         self.space = label_space(tuple(self.experts[0].classes))
         self._first, self._prior = _powers(self), _prior(self)
+        self._heard: Floats | None = None  # what was heard last: nobody has to check it
         m, c = self.m, len(self.classes)
         self._logs, self._codes = np.zeros((0, m, c)), np.zeros(0, np.int64)  # a ring, and its labels
         self.predictors = (*self.experts, Weighing(self))  # what learns; the last compares forecasts with labels
@@ -254,9 +255,21 @@ class ExpertMixture(OfExperts):
         """Return the mixture of the experts' predictions, one by each of the predictors."""
         return MixedForecast(self._mixed(self.heard(predictions)[None], NOBODY)[0][0], self.classes)
 
+    def merged(self, rows: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """Return the (c,) forecast, and what each expert and the pool (M + 1, c) say, as it counts."""
+        out, logs = self._mixed(np.concatenate(rows)[None], NOBODY)
+        return out[0], np.exp(logs[0])
+
+    @cached_property
+    def _fixed(self) -> tuple[Floats, Floats]:
+        """What a compiled loop reads of the shares that are dealt out."""
+        kept, *dealt = self.dealt
+        return np.array([kept, FLOOR, WHOLE]), np.array(dealt)
+
     def heard(self, predictions: Sequence[Any]) -> Floats:
         """Return the (M, c) probabilities of the experts, of the predictions of one object."""
-        return np.concatenate([said_by(one) for one in predictions])
+        self._heard = np.concatenate([said_by(one) for one in predictions])
+        return self._heard
 
     def heard_many(self, blocks: Sequence[Any]) -> Floats:
         """Return the (n, M, c) probabilities of the experts, of predictions for many objects."""
@@ -274,13 +287,11 @@ class ExpertMixture(OfExperts):
         return ManyMixedForecasts(forecasts, self.classes)
 
     def _mixed(self, each: Floats, codes: Integers) -> tuple[Floats, Floats]:
-        """Return (n, c) forecasts and (n, M, c) logarithms of what counts as said; learn where a code is not -1."""
-        sums = np.array([self._weights, self.losses, self.allowance, np.zeros(self.m + 1)])
-        sums[3, 0] = self.loss
-        kept, *dealt = self.dealt
-        shares, pool = np.array([kept, FLOOR, WHOLE]), np.concatenate([self._powers, self._biases])
-        logs, out = np.empty(each.shape), np.empty((len(each), len(self.classes)))
-        mix_experts(each, codes, self._seen, shares, np.array(dealt), pool, sums, logs, out)
+        """Return (n, c) forecasts, and (n, M + 1, c) logarithms of what counts; learn where a code is not -1."""
+        m, c = self.m, len(self.classes)
+        sums, logs, out = np.empty((4, m + 1)), np.empty((len(each), m + 1, c)), np.empty((len(each), c))
+        sums[0], sums[1], sums[2], sums[3, 0] = self._weights, self.losses, self.allowance, self.loss
+        mix_experts(each, codes, self._seen, *self._fixed, self._powers, self._biases, sums, logs, out)
         if codes is not NOBODY:
             self._weights, self.losses, self.allowance, self.loss = sums[0], sums[1], sums[2], float(sums[3, 0])
         return out, logs
@@ -289,7 +300,11 @@ class ExpertMixture(OfExperts):
 
     def weigh(self, code: int, heard: Floats) -> None:
         """Weigh the experts by what they said of an example with this class code, (M, c) as `heard` returned it."""
-        self.weigh_many(np.array([integer("code", code, 0, len(self.classes) - 1)]), np.asarray(heard)[None])
+        codes, known = np.array([integer("code", code, 0, len(self.classes) - 1)]), heard is self._heard
+        if known:  # for speed
+            self._learn(codes, heard[None])
+        else:
+            self.weigh_many(codes, np.asarray(heard)[None])
 
     def weigh_many(self, codes: Integers, each: Floats) -> Floats:
         """Weigh the experts by what they say of examples in turn, and fit the pool when it is time.
@@ -306,19 +321,24 @@ class ExpertMixture(OfExperts):
         (n, c) float64
             The forecast of each example before it was learned.
         """
-        shape, done = (len(codes), self.m, len(self.classes)), 0
+        shape = len(codes), self.m, len(self.classes)
         requirement = f"heard must be {shape[1:]} probabilities of each example, as the method heard returns them"
         fine = real_array(each, requirement).shape == shape
         if not fine or not ((each >= 0).all() or ((each >= 0) | np.isnan(each)).all()):
             raise ValueError(f"{requirement}, got {each!r}")
-        out = np.empty((shape[0], shape[2]))
+        out, done = np.empty((shape[0], shape[2])), 0
         while done < len(codes):
             part = slice(done, done + max(1, self._due - self._seen))
-            out[part], logs = self._mixed(each[part], codes[part])
-            self._keep(logs, codes[part])
-            done += len(logs)
-            if self._seen >= self._due:
-                self.fit_pool()
+            out[part] = self._learn(codes[part], each[part])
+            done += len(codes[part])
+        return out
+
+    def _learn(self, codes: Integers, each: Floats) -> Floats:
+        """Weigh the experts by examples before the next fit of the pool, and fit that if it is time."""
+        out, logs = self._mixed(each, codes)
+        self._keep(logs, codes)
+        if self._seen >= self._due:
+            self.fit_pool()
         return out
 
     def _keep(self, logs: Floats, codes: Integers) -> None:
@@ -331,8 +351,9 @@ class ExpertMixture(OfExperts):
                 grown = np.zeros((room, *ring.shape[1:]), ring.dtype)
                 grown[: len(ring)] = ring
                 setattr(self, name, grown)
-        places = np.arange(seen, self._seen)[-KEPT:] % KEPT
-        self._logs[places], self._codes[places] = logs[-KEPT:], codes[-KEPT:]
+        at = seen % KEPT
+        places: Any = slice(at, at + 1) if len(codes) == 1 else np.arange(seen, self._seen)[-KEPT:] % KEPT
+        self._logs[places], self._codes[places] = logs[-KEPT:, : self.m], codes[-KEPT:]
 
     def fit_pool(self) -> None:
         """Fit the pool to the latest forecasts, from its last solution."""

@@ -9,8 +9,9 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
 
+from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
 from venn.machines.ahead import Awaited, Fits
 from venn.machines.frozen import clean_row, clean_rows
@@ -571,12 +572,11 @@ class ScorerForecast(HasLabels, Predictor):
 
 def shares_of(scores: Floats, known: bool, scorer: Any) -> Floats:
     """Return (1, n, c) probabilities by the (n, c) scores of a scorer, NaN where it is not `known`."""
-    n, c = scores.shape
     if not known:
-        return np.full((1, n, c), np.nan)
-    shares = expit(scores) if log_odds(scorer) else np.clip(scores, 0.0, 1.0)
-    total = shares.sum(axis=1, keepdims=True)
-    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / c)[None]
+        return np.full((1, *scores.shape), np.nan)
+    out = np.empty((1, *scores.shape))
+    shares_of_scores(np.ascontiguousarray(scores), log_odds(scorer), out[0])
+    return out
 
 
 def log_odds(scorer: Any) -> bool:
