@@ -205,6 +205,74 @@ def test_alarms_at_many_places_end_blocks_there():
     assert model.n == alone.n == 900
 
 
+def events(X, y):
+    return list(zip(X, y, strict=True))
+
+
+def test_a_replay_of_what_is_at_hand_goes_in_blocks_and_records_the_same():
+    """An iterator is replayed one by one."""
+    scorer, examples = fitted(LogisticRegression()), events(*rows(2, N, 2, CHANGE))
+    alone, model = (venn.Forecaster(scorer=scorer) for _ in range(2))
+    one, other = venn.replay(iter(examples), alone), venn.replay(examples, model, steps=N - 10)
+    assert checkpoint.pack(model) != checkpoint.pack(alone)
+    more = venn.replay(examples[-10:], model)
+    assert (len(other), len(more)) == (N - 10, 10)
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
+    for name in one.names:
+        for whole, first, rest in zip(one.outcomes(name), other.outcomes(name), more.outcomes(name), strict=True):
+            assert np.array_equal(whole, np.concatenate([first, rest], axis=-1))
+    assert (other.kind("sets"), other.guaranteed) == (one.kind("sets"), one.guaranteed)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda one: (one[0], "other"), "y must be one of the classes"),
+        (lambda one: (one[0][:2], one[1]), "x must have 4 features"),
+        (lambda one: one[0], "must give pairs"),
+    ],
+    ids=["label", "columns", "pair"],
+)
+def test_a_replay_in_blocks_says_at_which_step_it_is_refused(spoil, said):
+    examples = events(*rows(2, 50, 2))
+    examples[30] = spoil(examples[30])
+    scorer, found = fitted(LogisticRegression()), []
+    for stream in (examples, iter(examples)):
+        model = venn.Forecaster(scorer=scorer)
+        with pytest.raises((TypeError, ValueError), match=said) as refused:
+            venn.replay(stream, model)
+        found.append((str(refused.value), getattr(refused.value, "__notes__", []), checkpoint.pack(model)))
+    assert model.n == 30
+    assert found[0] == found[1]
+
+
+def test_a_replay_in_blocks_learns_what_came_before_its_source_failed():
+    class Failing(list):
+        def __iter__(self):
+            yield from super().__iter__()
+            raise OSError("gone")
+
+    model = venn.Forecaster(scorer=fitted(LogisticRegression()))
+    with pytest.raises(OSError, match="gone"):
+        venn.replay(Failing(events(*rows(2, 50, 2))), model)
+    assert model.n == 50
+
+
+def test_a_record_refuses_blocks_that_do_not_fit():
+    model, (X, y) = venn.Forecaster(scorer=fitted(LogisticRegression())), rows(2, 30, 2)
+    record, said = venn.Record(model.classes, list(model)), model.replay_many(X, y)
+    for blocks, labels, wrong in (
+        ({"sets": said["sets"]}, y, "names"),
+        (dict(said), y[1:], "one for each of 30"),
+        (dict(said), ["other", *y[1:]], "classes"),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            record.update_many(blocks, labels)
+    assert len(record) == 0
+    record.update_many(said, y)
+    assert len(record) == 30
+
+
 def broken(monkeypatch, owner, name, twin):
     """Whether blocks still say what rows say one by one if a method is another one."""
     scorer, (X, y) = fitted(LogisticRegression()), rows(2, N, 2, CHANGE)

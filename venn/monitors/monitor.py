@@ -463,7 +463,7 @@ class Monitor(TakesTurns, Saved):
 
     def take(self, scored: Scored, i: int) -> tuple[Alarm, ...]:
         """Process step i of several; return the alarms that ring."""
-        code = int if self.space.labels else float
+        code: Any = int if self.space.labels else float
         self._numbers[:], self._row[:] = scored.numbers[i], scored.rows[i]
         return self._take(outcome(code(scored.truths[i]), code(scored.predicted[i]), self._numbers, self._row))
 

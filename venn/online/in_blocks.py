@@ -36,8 +36,13 @@ class InBlocks(Panel):
     claiming: ClassVar[tuple[str, ...]]  #: those whose claims are watched
     parts: ClassVar[tuple[str, ...]]  #: names of its own predictors
     outlooks: ClassVar[Any]  #: what it says of many objects
-    main: ClassVar[str]
+    main: ClassVar[str]  #: the one that is asked how many examples it has learned, and of what scorer
     _asked: Any
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+        raise NotImplementedError
 
     def learn_many(self, X: Any, y: Iterable[Label]) -> None:
         """Learn many examples, as `learn_one` would one after the other, to the last bit, and faster.
@@ -101,7 +106,7 @@ class InBlocks(Panel):
     # -------------------------------------------------------------------- blocks
 
     @property
-    def _by_scores(self) -> bool:
+    def by_scores(self) -> bool:
         """Whether all that learns reads the scores of a given scorer, or weighs what does."""
         for one in self._learners:
             read = one.predictor if type(one) is ScorerForecast else one
@@ -114,7 +119,7 @@ class InBlocks(Panel):
 
     def _block(self, rows: ObjectRows, codes: Integers) -> tuple[int, Said] | None:
         """Learn examples up to one at which it begins anew; return how many, and what was said. None: one by one."""
-        if len(codes) < FEW or not self._by_scores:
+        if len(codes) < FEW or not self.by_scores:
             return None
         learners = [one for one in self._learners if type(one) in BY_SCORES]
         scores: dict[int, Any] = {}
