@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 import venn
 from venn.nonconformity import APS
-from venn.online import checkpoint, in_blocks
+from venn.online import checkpoint
 from venn.online.in_blocks import InBlocks
 from venn.predictors.expert_mixture import ExpertMixture
 from venn.predictors.inductive_abers import InductiveVennAbers
@@ -121,6 +121,19 @@ class Unlike:
         return np.column_stack([1 - p, p])
 
 
+def test_a_users_own_forecaster_is_asked_row_by_row():
+    class Counting(venn.Forecaster):
+        learned = 0
+
+        def learn_one(self, x, y, noted=None):
+            self.learned += 1
+            super().learn_one(x, y, noted)
+
+    model = Counting(scorer=fitted(LogisticRegression()))
+    model.learn_many(*rows(2, 20, 2))
+    assert model.learned == model.n == 20
+
+
 def test_a_scorer_whose_rows_differ_in_a_block_is_asked_row_by_row():
     assert_alike(lambda: venn.Forecaster(scorer=Unlike()), *rows(2, 60, 2), sizes=(30,))
 
@@ -200,7 +213,7 @@ def test_alarms_at_many_places_end_blocks_there():
     alone = venn.Forecaster(scorer=scorer)
     said = one_by_one(alone, X, y)
     model = Counting(scorer=scorer)
-    assert same(in_blocks_of(300, model, X, y), said)
+    assert same(in_blocks_of(900, model, X, y), said)
     assert len(times) > 1
     assert model.n == alone.n == 900
 
@@ -306,8 +319,3 @@ def test_a_mixture_that_learns_a_block_at_once_is_found_out(monkeypatch):
         return out
 
     assert not broken(monkeypatch, ExpertMixture, "weigh_many", at_once)
-
-
-def test_long_blocks_are_cut():
-    """Few rows are taken back where an alarm rings, and what the loops need is bounded."""
-    assert in_blocks.AT_A_TIME <= 1000

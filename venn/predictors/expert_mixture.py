@@ -253,7 +253,10 @@ class ExpertMixture(OfExperts):
 
     def combined(self, predictions: Sequence[Any]) -> MixedForecast:
         """Return the mixture of the experts' predictions, one by each of the predictors."""
-        return MixedForecast(self._mixed(self.heard(predictions)[None], NOBODY)[0][0], self.classes)
+        forecast = self._mixed(self.heard(predictions)[None], NOBODY)[0][0]
+        if forecast.min() > 0:  # for speed; of sum 1 it is anyway
+            return MixedForecast.unchecked(forecast, self.classes)
+        return MixedForecast(forecast, self.classes)  # an expert has said something else than probabilities
 
     def merged(self, rows: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Return the (c,) forecast, and what each expert and the pool (M + 1, c) say, as it counts."""
