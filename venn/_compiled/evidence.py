@@ -98,3 +98,39 @@ def forecasts_step(bets, rows, latest, place, truth, predicted, numbers, row, ta
         if written[0] >= rows[i, TOP]:
             found = RINGS
     return found
+
+
+@compiled
+def jumpers_steps(rates, rows, latest, place, truths, predicted, numbers, labels, taus):  # type: ignore[no-untyped-def]
+    """Take all pieces n steps further as `jumpers_step` does; return how many there are before one that is not calm.
+
+    That step is not undone.
+
+    Parameters
+    ----------
+    truths, predicted, taus : (n,) float64
+    numbers, labels : (n, 9) and (n, c) float64
+    """
+    for i in range(truths.shape[0]):
+        step = jumpers_step(rates, rows, latest, place + i, truths[i], predicted[i], numbers[i], labels[i], taus[i])
+        if step != CALM:
+            return i
+    return truths.shape[0]
+
+
+@compiled
+def forecasts_steps(bets, rows, latest, place, truths, predicted, numbers, labels, taus):  # type: ignore[no-untyped-def]
+    """Take all pieces n steps further as `forecasts_step` does; return how many there are before one that is not calm.
+
+    That step is not undone.
+
+    Parameters
+    ----------
+    truths, predicted, taus : (n,) float64
+    numbers, labels : (n, 9) and (n, c) float64
+    """
+    for i in range(truths.shape[0]):
+        step = forecasts_step(bets, rows, latest, place + i, truths[i], predicted[i], numbers[i], labels[i], taus[i])
+        if step != CALM:
+            return i
+    return truths.shape[0]

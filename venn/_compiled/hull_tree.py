@@ -488,3 +488,26 @@ def query_all(nodes, leaves, scores):  # type: ignore[no-untyped-def]
     for i in range(scores.shape[0]):
         out[i, 0], out[i, 1] = query(nodes, leaves, scores[i])
     return out
+
+
+@compiled
+def replay_all(nodes, leaves, scores, labels, taken, first, out):  # type: ignore[no-untyped-def]
+    """Read the fit at each score in turn, then insert the example if it is taken, from number `first` on.
+
+    Parameters
+    ----------
+    labels : (n,) int64
+    taken : (n,) bool
+    out : (n, 2) float64
+        Set to p0 and p1 at each score.
+
+    Returns
+    -------
+    int
+        The number of the first example that did not fit, or n.
+    """
+    for i in range(first, scores.shape[0]):
+        out[i, 0], out[i, 1] = query(nodes, leaves, scores[i])
+        if taken[i] and insert(nodes, leaves, scores[i], labels[i]) != DONE:
+            return i
+    return scores.shape[0]

@@ -304,3 +304,111 @@ def pool_loss(logs, codes, exponents, biases, by_exponent, by_bias):  # type: ig
         for k in range(c):
             by_bias[k] += q[k]
     return loss
+
+
+# -------------------------------------------------------------------------------------------------------------- experts
+# Forecasts of experts and their pool, weighed by their past: see `venn.predictors.expert_mixture`.
+
+
+@compiled
+def shares_of_scores(scores, log_odds, out):  # type: ignore[no-untyped-def]
+    """Set `out` (n, c) to probabilities by (n, c) scores: logarithms of odds, or probabilities that may be just off."""
+    n, c = scores.shape
+    for i in range(n):
+        total = 0.0
+        for k in range(c):
+            value = scores[i, k]
+            out[i, k] = 1.0 / (1.0 + math.exp(-value)) if log_odds else min(max(value, 0.0), 1.0)
+            total += out[i, k]
+        for k in range(c):
+            out[i, k] = out[i, k] / total if total > 0.0 else 1.0 / c
+
+
+@compiled
+def log_sum(a, b):  # type: ignore[no-untyped-def]
+    """Return ln(e^a + e^b)."""
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+
+@compiled
+def mix_experts(each, codes, seen, shares, dealt, powers, biases, sums, logs, out):  # type: ignore[no-untyped-def]
+    """Mix what experts say of n examples in turn; weigh them by each label before the next one.
+
+    One example is a block of one: so a block says what its examples say one by one, to the last bit.
+
+    Parameters
+    ----------
+    each : (n, m, c) float64
+        Probabilities by m experts, NaN where one says nothing.
+    codes : (n,) int64
+        Class codes; -1 for an object that is only asked about.
+    seen : int
+        Number of examples before.
+    shares : (3,) float64
+        Logarithm of the share of a weight that is kept; share of the uniform distribution in what an expert says, and
+        after how many examples that begins to fall.
+    dealt : (2, m + 1) float64
+        Logarithms of what is dealt out to each, and of what each keeps at least.
+    powers, biases : (m,) and (c,) float64
+        Of the pool: of the experts, and logarithms of factors of the classes.
+    sums : (4, m + 1) float64, changed
+        Logarithms of weights, losses and allowances, of the experts and the pool; the first number of the last row is
+        the loss of the mixture.
+    logs : (n, m + 1, c) float64
+        Set to the logarithms of what counts as said by the experts and the pool.
+    out : (n, c) float64
+        Set to the forecasts.
+    """
+    n, m, c = each.shape
+    weights, losses, allowance, loss = sums
+    said, exponents, share = np.empty((m + 1, c)), np.empty(m), np.empty(m + 1)
+    for t in range(n):
+        floor = shares[1] * shares[2] / max(seen, shares[2])
+        awake, power = 0, 0.0
+        for i in range(m):
+            sleeps = np.isnan(each[t, i, 0])
+            awake += 0 if sleeps else 1
+            exponents[i] = 0.0 if sleeps else powers[i]
+            power += exponents[i]
+            share[i] = 0.0 if sleeps else math.exp(weights[i])
+            for k in range(c):
+                said[i, k] = 1.0 if sleeps else each[t, i, k] * (1.0 - floor) + floor / c
+                logs[t, i, k] = math.log(said[i, k])
+        if power == 0.0 and 0 < awake < m:  # nobody who is awake was in the pool
+            for i in range(m):
+                exponents[i] = 0.0 if np.isnan(each[t, i, 0]) else 1.0 / awake
+        share[m] = math.exp(weights[m])
+        pooled(logs[t, :m], exponents, biases, said[m])
+        total = 0.0
+        for k in range(c):
+            said[m, k] = said[m, k] * (1.0 - floor) + floor / c
+            logs[t, m, k] = math.log(said[m, k])
+            mean = 0.0
+            for i in range(m + 1):
+                mean += share[i] * said[i, k]
+            out[t, k] = mean
+            total += mean
+        for k in range(c):
+            out[t, k] /= total
+        for i in range(m):
+            if np.isnan(each[t, i, 0]):  # it counts as if it had said what the others say together
+                for k in range(c):
+                    logs[t, i, k] = math.log(out[t, k])
+        code = codes[t]
+        if code < 0:
+            continue
+        seen += 1
+        loss[0] -= math.log(out[t, code])
+        top = -math.inf
+        for i in range(m + 1):
+            lost = -logs[t, i, code]
+            losses[i] += lost
+            allowance[i] -= dealt[1, i]
+            weights[i] -= lost
+            top = max(top, weights[i])
+        norm = 0.0
+        for i in range(m + 1):
+            norm += math.exp(weights[i] - top)
+        norm = top + math.log(norm)
+        for i in range(m + 1):
+            weights[i] = log_sum(weights[i] - norm + shares[0], dealt[0, i])

@@ -161,3 +161,45 @@ def add_set(numbers, row, hit, levels, sums, ring):  # type: ignore[no-untyped-d
         ring[3 + levels.shape[0] + place] = size
     for column in range(sums.shape[0]):
         sums[column] += ring[column]
+
+
+@compiled
+def score_each_point(proba, predicted, truths, numbers, rows):  # type: ignore[no-untyped-def]
+    """Score point forecasts (n, c); return the number of the first that is not fine, or n."""
+    for i in range(proba.shape[0]):
+        if score_point(proba[i], predicted[i], truths[i], numbers[i], rows[i]) != FINE:
+            return i
+    return proba.shape[0]
+
+
+@compiled
+def score_each_pairs(pairs, predicted, truths, numbers, rows):  # type: ignore[no-untyped-def]
+    """Score class intervals (n, c, 2); return the number of the first that is not fine, or n."""
+    for i in range(pairs.shape[0]):
+        if score_pairs(pairs[i], predicted[i], truths[i], numbers[i], rows[i]) != FINE:
+            return i
+    return pairs.shape[0]
+
+
+@compiled
+def score_each_set(p_values, predicted, truths, numbers, rows):  # type: ignore[no-untyped-def]
+    """Score p-values (n, c); return the number of the first that is not fine, or n."""
+    for i in range(p_values.shape[0]):
+        if score_set(p_values[i], predicted[i], truths[i], numbers[i], rows[i]) != FINE:
+            return i
+    return p_values.shape[0]
+
+
+@compiled
+def add_each_graded(predicted, truths, numbers, rows, clip, sums, table):  # type: ignore[no-untyped-def]
+    """Write what a monitor averages of n probability predictions into `table` (n, 9), and add it to `sums`."""
+    for i in range(numbers.shape[0]):
+        hit, realised_hit = predicted[i] == truths[i], numbers[i, REALISED_CLASS] == truths[i]
+        add_graded(numbers[i], hit, realised_hit, clip, sums, table[i])
+
+
+@compiled
+def add_each_set(predicted, truths, numbers, rows, levels, sums, table):  # type: ignore[no-untyped-def]
+    """Write what a monitor averages of n prediction sets into `table` (n, 3 + 2 * levels), and add it to `sums`."""
+    for i in range(numbers.shape[0]):
+        add_set(numbers[i], rows[i], predicted[i] == truths[i], levels, sums, table[i])

@@ -415,6 +415,12 @@ class FrozenScorer(Saved):
             self._witnesses.note(rows, scores)
         return scores
 
+    def score_alone(self, rows: ObjectRows) -> Floats:
+        """Return the (n, c) scores that rows have one by one, to the last bit: in one call where that is the same."""
+        if self._linear is not None or (self.row_by_row and isinstance(rows, np.ndarray)):
+            return self.score_rows(rows)
+        return np.concatenate([self.score_rows(rows[i : i + 1]) for i in range(len(rows))])
+
     def expect(self, objects: Sequence[Any]) -> None:
         """Score objects that have arrived in one call, before their turns come; no score changes by that.
 

@@ -369,7 +369,8 @@ def fitted_pool(
 
     bounds = [(0.0, None)] * k + [(None, None)] * c
     at = start if begin is None else np.concatenate(begin)
-    found = minimize(loss, at, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ROUNDS}).x
+    with one_thread():
+        found = minimize(loss, at, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ROUNDS}).x
     if not np.isfinite(found).all():
         found = at
     return found[:k].copy(), found[k:].copy()

@@ -44,7 +44,7 @@ class Witnesses:
         if self._full:
             return
         most = max(LEAST, min(MOST, CELLS // rows.shape[1]))
-        for i in range(min(len(rows), most)):
+        for i in range(len(rows)):
             row = rows[i : i + 1]
             self._kept.setdefault(row.tobytes(), (row, answers[i : i + 1].copy()))
             if len(self._kept) >= most:

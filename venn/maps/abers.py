@@ -13,7 +13,7 @@ from venn._compiled import hull_tree as tree
 from venn._compiled.hulls import LEAF, LIMIT, ONE, WIDTH, precompute
 from venn.maps.contract import binary_labels, class_scores, finite_array
 from venn.parameters import Parameters, class_codes, members, number, real_array, with_methods
-from venn.prediction import Floats, Integers, Label
+from venn.prediction import Bools, Floats, Integers, Label
 from venn.saved import Saved, checked_keys, held_array, held_finite, held_rows, mergeable, saved
 
 # --------------------------------------------------------------------------------------------------------------- merges
@@ -374,6 +374,31 @@ class VennAbers(Saved):
     def query_many(self, scores: Any) -> Floats:
         """Return (n, 2): p0 and p1 at each of n finite scores, leaving no trace."""
         return tree.query_all(self._nodes, self._leaves, finite_array("scores", scores))
+
+    def replay_many(self, scores: Any, labels: Any, taken: Bools | None = None) -> Floats:
+        """Return (n, 2): p0 and p1 at each score in turn, after which the example is inserted.
+
+        Parameters
+        ----------
+        scores : (n,) finite numbers
+        labels : (n,) of 0, 1, False or True
+        taken : (n,) bool, optional
+            Which examples are inserted; by default all.
+
+        Examples
+        --------
+        >>> VennAbers().replay_many([0.1, 0.9], [0, 1])
+        array([[0., 1.],
+               [0., 1.]])
+        """
+        clean = finite_array("scores", scores)
+        codes, done = binary_labels("labels", labels, len(clean)), 0
+        wanted = np.ones(len(clean), np.bool_) if taken is None else taken
+        self._check_room(int(wanted.sum()))
+        out = np.empty((len(clean), 2))
+        while (done := tree.replay_all(self._nodes, self._leaves, clean, codes, wanted, done, out)) < len(clean):
+            self._grow()
+        return out
 
 
 class Table:

@@ -22,15 +22,31 @@ from venn.prediction import Floats
 from venn.saved import Saved, component, held_bool, held_float, held_like, own, param, state
 
 WAITING = 512  # steps that wait until a trace is asked for
+AT_ONCE = WAITING - 1  # steps that a loop makes in one call, at most
+JUMPERS = compiled.jumpers_step, compiled.jumpers_steps
+FORECASTS = compiled.forecasts_step, compiled.forecasts_steps
 
 
 class Packed(NamedTuple):
     """What a compiled loop needs of a piece of evidence."""
 
-    loop: Any  #: see `venn._compiled.evidence`
+    loop: Any  #: of one step, and of several: see `venn._compiled.evidence`
     shared: tuple[float, ...]  #: what it reads besides: the same for all pieces
     row: list[float]  #: the beginning of the piece's row
     bets: tuple[Any, ...]  #: whose memories follow
+
+
+class Scored(NamedTuple):
+    """Predictions and outcomes of n steps in numbers, as a compiled loop reads them."""
+
+    truths: Floats  #: (n,) codes of the true labels
+    predicted: Floats  #: (n,) codes of the predicted labels
+    numbers: Floats  #: (n, 9), see `venn._compiled.outcomes`
+    rows: Floats  #: (n, c)
+
+    def part(self, which: slice) -> Scored:
+        """Return some of the steps; views."""
+        return Scored(*(column[which] for column in self))
 
 
 class Evidence(Saved, ABC):
@@ -184,9 +200,7 @@ class Exchangeability(Evidence):
         row = [*event, nan, nan, first, repeated.log_threshold, start]
         row += [nan] * (compiled.BETS - compiled.LEVEL) if band is None else [*band.constants, self._left, nan, nan]
         bands = () if band is None else (band,)
-        return Packed(
-            compiled.jumpers_step, tuple(self.martingale.jumps), row, (*bands, self.ville.bets, repeated.bets)
-        )
+        return Packed(JUMPERS, tuple(self.martingale.jumps), row, (*bands, self.ville.bets, repeated.bets))
 
     def went_on(self, row: Floats, latest: Floats) -> None:
         """Take note of steps that a compiled loop made."""
@@ -304,7 +318,7 @@ class PointForecasts(Evidence):
         if event is None:
             return None
         row = [*event, nan, nan, inf if self._rung else self.log_threshold, nan, nan, nan]
-        return Packed(compiled.forecasts_step, BETS, row, (self.process,))
+        return Packed(FORECASTS, BETS, row, (self.process,))
 
     def went_on(self, row: Floats, latest: Floats) -> None:
         """Take note of steps that a compiled loop made."""
@@ -351,6 +365,7 @@ class AllEvidence:
     def __init__(self, pieces: Sequence[Evidence]) -> None:
         self._pieces = pieces
         self._waiting = 0  # steps that the pieces have not taken note of
+        self._tried: tuple[int, Floats | None] = 0, None  # steps that were tried, and memories after them
         self._gather()
 
     def __reduce__(self) -> Any:
@@ -362,7 +377,7 @@ class AllEvidence:
         self._loop = None
         if not packed or len(packed) < len(self._pieces) or len({one[:2] for one in packed}) > 1:
             return
-        self._loop, self._shared = packed[0].loop, np.array(packed[0].shared)
+        (self._loop, self._steps), self._shared = packed[0].loop, np.array(packed[0].shared)
         self._latest = np.empty((WAITING, len(packed)))
         self._rows = np.zeros((len(packed), max(len(one.row) + sum(bets.size for bets in one.bets) for one in packed)))
         for row, one in zip(self._rows, packed, strict=True):
@@ -377,6 +392,34 @@ class AllEvidence:
             for row, latest, piece in zip(self._rows, self._latest[: self._waiting].T, self._pieces, strict=True):
                 piece.went_on(row, latest)
             self._waiting = 0
+
+    @property
+    def singly(self) -> bool:
+        """Whether no loop knows all pieces, so that each step is made by itself."""
+        return self._loop is None and len(self._pieces) > 0
+
+    def calm(self, scored: Scored, taus: Floats) -> int:
+        """Return how many steps the loop makes before one at which a piece may ring; none is made yet."""
+        self._tried = 0, None
+        if not self._pieces:
+            return len(taus)
+        if self._waiting + len(taus) >= WAITING:
+            self.settle()
+        rows = self._rows.copy()
+        found = int(self._steps(self._shared, rows, self._latest, self._waiting, *scored, taus))
+        self._tried = found, rows if found == len(taus) else None
+        return found
+
+    def go_on(self, scored: Scored, taus: Floats) -> None:
+        """Make steps, none more than were `calm` just now."""
+        if not self._pieces:
+            return
+        count, rows = self._tried
+        if rows is not None and count == len(taus):
+            self._rows[:] = rows
+        else:
+            self._steps(self._shared, self._rows, self._latest, self._waiting, *scored, taus)
+        self._waiting += len(taus)
 
     def begin_anew(self) -> None:
         """Let all bets begin anew."""

@@ -14,9 +14,9 @@ from venn._compiled.outcomes import FINE
 from venn.labels import LabelSpace
 from venn.monitors.alarms import shares
 from venn.monitors.bounds import binomial_limits
-from venn.monitors.curves import Curves, Outcomes, SetCurves
-from venn.monitors.evidence import Evidence
-from venn.prediction import LONG_RUN, Floats, Label, Prediction
+from venn.monitors.curves import Curves, Outcomes, SetCurves, outcome
+from venn.monitors.evidence import Evidence, Scored
+from venn.prediction import LONG_RUN, Bools, Floats, Integers, Label, Prediction
 
 NUMBER = np.dtype("<f8")
 TOLERANCE = 1e-6
@@ -47,6 +47,7 @@ class Kind(ABC):
     attribute: ClassVar[str]  #: attribute of a prediction with all its numbers
     wanted: ClassVar[str]  #: requirement on these numbers, for messages
     score: ClassVar[Callable[..., int]]  #: compiled: (numbers, predicted, truth, scores (9,), row) -> FINE, or not
+    score_each: ClassVar[Callable[..., int] | None] = None  #: the same of n: the number of the first that is not fine
     columns: ClassVar[tuple[str, ...]]  #: columns that a monitor averages, in the order of `add`
     means: ClassVar[tuple[str, ...]]  #: columns of `curves` of which a record gives the means
     table: ClassVar[Mapping[str, str]]  #: those of `means` shown in tables, and their headings
@@ -95,6 +96,23 @@ class Kind(ABC):
             raise ValueError(f"{name} must predict {self.wanted}, got {raw!r}")
         return predicted
 
+    def scored_many(
+        self, block: Any, name: str, space: LabelSpace, truths: Integers, numbers: Floats, rows: Floats
+    ) -> Any:
+        """Write the scores of n predictions, a block of them, for true codes; return the (n,) predicted codes.
+
+        Raises
+        ------
+        ValueError
+            One of them holds invalid numbers.
+        """
+        raw, predicted, fine = getattr(block, self.attribute), block.index, 0
+        if raw.shape[1:] == self.shape(space) and self.score_each is not None:
+            fine = self.score_each(raw, predicted, truths, numbers, rows)
+        if fine < len(raw):
+            raise ValueError(f"{name} must predict {self.wanted}, got {raw[fine]!r}")
+        return predicted
+
     def hit(self, step: Outcomes) -> bool:
         """Whether the prediction of one step was right."""
         return bool(step.predicted == step.truth)
@@ -106,6 +124,15 @@ class Kind(ABC):
     @abstractmethod
     def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
         """Write the columns of one step, whose scores are `numbers` and `row`, into `ring`, and add them to `sums`."""
+
+    def add_many(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
+        """Do what `add` does for n steps, in the rows of `table`; return which were right."""
+        hits = np.empty(len(table), np.bool_)
+        for i, (numbers, row) in enumerate(zip(steps.numbers, steps.rows, strict=True)):
+            step = outcome(steps.truths[i], steps.predicted[i], numbers, row)
+            self.add(step, numbers, row, clip, sums, table[i])
+            hits[i] = self.hit(step)
+        return hits
 
     def evidence(self, level: float, memory: int, classes: tuple[Label, ...]) -> tuple[Evidence, ...]:
         """Return the evidence against the claims of these predictions where nothing is guaranteed."""

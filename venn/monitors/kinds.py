@@ -21,12 +21,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from venn._compiled.outcomes import add_graded, add_set, score_pairs, score_point, score_rows, score_set
+from venn._compiled.outcomes import (
+    add_each_graded,
+    add_each_set,
+    add_graded,
+    add_set,
+    score_each_pairs,
+    score_each_point,
+    score_each_set,
+    score_pairs,
+    score_point,
+    score_rows,
+    score_set,
+)
 from venn.labels import LabelSpace
 from venn.monitors.alarms import shares
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
 from venn.monitors.curves import Curves, Outcomes, SetCurves, per_step
-from venn.monitors.evidence import Evidence, PointForecasts
+from venn.monitors.evidence import Evidence, PointForecasts, Scored
 from venn.monitors.kind import LEVEL, ErrorKind, Judged, Kind, Recalled
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
 from venn.monitors.sources import level_shares, usual_sources
@@ -39,6 +51,7 @@ from venn.prediction import (
     NOTHING,
     PREDICTED_LABEL,
     REALISED_ROW,
+    Bools,
     CategoryClass,
     ClassIntervals,
     Floats,
@@ -82,6 +95,11 @@ class ProbabilityKind(Kind):
     def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
         """Write the columns of one step into `ring` and add them to `sums`."""
         add_graded(numbers, step.predicted == step.truth, step.realised_class == step.truth, clip, sums, ring)
+
+    def add_many(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
+        """Do what `add` does for n steps, in the rows of `table`; return which were right."""
+        add_each_graded(steps.predicted, steps.truths, steps.numbers, steps.rows, clip, sums, table)
+        return np.asarray(steps.predicted == steps.truths)
 
     def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
         """Return the mean claim and the accuracy as text; where only the realised row is calibrated, those of it."""
@@ -163,6 +181,7 @@ class ForecastKind(ProbabilityKind):
     """Point forecasts. Nothing is guaranteed about them; a forward e-process bets against their probabilities."""
 
     of, attribute, score = Forecast, "proba", staticmethod(score_point)
+    score_each = staticmethod(score_each_point)
     figures = ProbabilityKind.figures | {"martingales"}
     interval = False
 
@@ -228,6 +247,7 @@ class ClassIntervalsKind(ProbabilityKind):
 
     of: ClassVar[type[Any]] = ClassIntervals
     attribute, score, wanted = "pairs", staticmethod(score_pairs), "probabilities"
+    score_each = staticmethod(score_each_pairs)
 
     def shape(self, space: LabelSpace, *known: Any) -> tuple[int, ...]:
         """Return the shape of the numbers of a prediction."""
@@ -244,6 +264,7 @@ class SetKind(ErrorKind):
     """Prediction sets: an error is a true label that is not in the set."""
 
     of, attribute, score, wanted = PredictionSet, "p_values", staticmethod(score_set), "p-values"
+    score_each = staticmethod(score_each_set)
     columns = means = ("accuracy", "credibility", "confidence", *AT_LEVELS)
     table: ClassVar[Mapping[str, str]] = {
         "accuracy": "accuracy", "error_0.01": "error .01", "error_0.05": "error .05", "error_0.1": "error .1",
@@ -260,6 +281,11 @@ class SetKind(ErrorKind):
     def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
         """Write the columns of one step into `ring` and add them to `sums`."""
         add_set(numbers, row, step.predicted == step.truth, LEVEL_ARRAY, sums, ring)
+
+    def add_many(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
+        """Do what `add` does for n steps, in the rows of `table`; return which were right."""
+        add_each_set(steps.predicted, steps.truths, steps.numbers, steps.rows, LEVEL_ARRAY, sums, table)
+        return np.asarray(steps.predicted == steps.truths)
 
     def losses(self, means: Mapping[str, float], frequencies: Floats) -> tuple[float, float]:
         """Return the share of labels that were not the least strange one, and that of the most frequent class."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.outcomes import WIDTH
+from venn._compiled.outcomes import CONFIDENCE, WIDTH
 from venn.labels import Classes, LabelSpace, label_space
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint
 from venn.monitors.bounds import StitchedBound
 from venn.monitors.curves import Outcomes, outcome
-from venn.monitors.evidence import AllEvidence, Evidence, Exchangeability, PointForecasts, against
+from venn.monitors.evidence import AT_ONCE, AllEvidence, Evidence, Exchangeability, PointForecasts, Scored, against
 from venn.monitors.floor import LOSSES, Floor, FloorWatch, floor_of
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
@@ -363,21 +363,39 @@ class Monitor(TakesTurns, Watching):
         truths = list(labels)
         if len(predictions) != len(truths):
             raise ValueError(f"labels must be one for each of {len(predictions)} predictions, got {len(truths)}")
-        codes = self.space.encode_many(truths).tolist()
-        scorer = Scorer("the predictor", self.space)  # scores all before anything counts
+        rung: list[Alarm] = []
+        for alarms in self.in_turn(self.scored(predictions, self.space.encode_many(truths))):
+            rung += alarms
+        return tuple(rung)
+
+    def scored(self, predictions: Any, codes: Any) -> Scored:
+        """Return predictions, a block or a sequence, and the codes of their labels in numbers; begin with the first.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As by `update_many`: the monitor is unchanged.
+        """
+        scorer, n = Scorer("the predictor", self.space), len(codes)  # scores all before anything counts
         scorer.kind, scorer.guaranteed = self._scorer.kind, self._scorer.guaranteed
-        kind = scorer.kind or (kind_of(predictions[0], scorer.name) if codes else FORECAST)
-        numbers, rows = np.empty((len(codes), WIDTH)), np.empty((len(codes), kind.breadth(self.space)))
-        predicted = []
-        for i, truth in enumerate(codes):
-            prediction = predictions[i]
-            predicted.append(scorer.score(prediction, truth, numbers[i], rows[i]))
-            if scorer.guaranteed is None:
-                scorer.keep(prediction)
-            _check_guarantee(prediction, scorer.guaranteed)
+        kind = scorer.kind or (kind_of(predictions[0], scorer.name) if n else FORECAST)
+        numbers, rows = np.empty((n, WIDTH)), np.empty((n, kind.breadth(self.space)))
+        if n and kind.score_each is not None and getattr(predictions, "one", None) is kind.of:
+            predicted = kind.scored_many(predictions, scorer.name, self.space, codes, numbers, rows)
+            scorer.score(predictions[0], codes[0], numbers[0], rows[0])  # says what is wrong with its classes
+            scorer.keep(predictions[0])
+            _check_guarantee(predictions, scorer.guaranteed)
+        else:
+            predicted = []
+            for i, truth in enumerate(codes.tolist()):
+                prediction = predictions[i]
+                predicted.append(scorer.score(prediction, truth, numbers[i], rows[i]))
+                if scorer.guaranteed is None:
+                    scorer.keep(prediction)
+                _check_guarantee(prediction, scorer.guaranteed)
         if self._scorer.kind is None and scorer.kind is not None and scorer.guaranteed is not None:
             self._begin(scorer.kind, scorer.guaranteed)
-        return self._take_all(codes, predicted, numbers, rows)
+        return Scored(np.array(codes, np.float64), np.array(predicted, np.float64), numbers, rows)
 
     def follow(self, steps: Outcomes, kind: str, guaranteed: str) -> tuple[Alarm, ...]:
         """Process n steps of a record, as `update` would have; return all alarms that rang.
@@ -403,15 +421,57 @@ class Monitor(TakesTurns, Watching):
                 f"steps must be of kind {self._scorer.kind.name!r} and guarantee {self._scorer.guaranteed!r}, "
                 f"got {kind!r} and {guaranteed!r}"
             )
-        numbers = np.column_stack(steps[2:-1])
-        return self._take_all(steps.truth.tolist(), steps.predicted.tolist(), numbers, steps.row.T)
+        numbers = np.column_stack(steps[2:-1]).astype(np.float64)
+        truths, predicted = (np.array(codes, np.float64) for codes in steps[:2])
+        scored = Scored(truths, predicted, numbers, np.ascontiguousarray(steps.row.T))
+        return tuple(alarm for alarms in self.in_turn(scored) for alarm in alarms)
 
-    def _take_all(self, truths: list[Any], predicted: list[Any], numbers: Floats, rows: Floats) -> tuple[Alarm, ...]:
-        rung: list[Alarm] = []
-        for truth, found, scores, row in zip(truths, predicted, numbers, rows, strict=True):
-            self._numbers[:], self._row[:] = scores, row
-            rung += self._take(outcome(truth, found, self._numbers, self._row))
-        return tuple(rung)
+    def in_turn(self, scored: Scored) -> Iterator[tuple[Alarm, ...]]:
+        """Process steps in turn; yield the alarms of those at which one may ring."""
+        done = 0
+        while done < len(scored.truths):
+            calm = self.quiet(scored.part(slice(done, None)))
+            self.go_on(scored.part(slice(done, done + calm)))
+            done += calm
+            if done < len(scored.truths) and not calm:
+                yield self.take(scored, done)
+                done += 1
+
+    def quiet(self, scored: Scored) -> int:
+        """Return how many of these steps, perhaps the first of them only, ring for certain no alarm; none is made."""
+        n, watch = self.n, self.floor_watch
+        floored = watch is not None and (watch.floor.chance == 1 or self.lasting(FLOOR) is not None)
+        if n in self._begins or self._together.singly or floored:
+            return 0
+        few = min([AT_ONCE, len(scored.truths), *(step - n for step in self._begins if step > n)])
+        if (found := self.lasting()) is not None:  # a step at which it may end is made alone
+            late = n + 1 - found.last - self.window
+            few = min(few, -late if late <= 0 else -late % OFTEN)
+            if not few:
+                return 0
+        return self._together.calm(scored.part(slice(few)), self._smoothing.block(n, few))
+
+    def go_on(self, scored: Scored) -> None:
+        """Make steps, none more than were `quiet` just now."""
+        if not len(scored.truths):
+            return
+        self._last = None
+        kind, means = self._kind, self._means
+        self._together.go_on(scored, self._smoothing.block(self.n, len(scored.truths)))
+        table = np.empty((len(scored.truths), len(kind.columns)))
+        hits = kind.add_many(scored, self.clip, means.sums, table)
+        means.extend(table)
+        if kind.calibrated:
+            self._calibration.update_many(np.minimum(scored.numbers[:, CONFIDENCE], 1.0), hits)
+        self._accuracy.update_many(hits.astype(np.float64))
+        if self._truths is not None:
+            self._truths.extend(scored.truths.astype(np.int64).tolist())
+
+    def take(self, scored: Scored, i: int) -> tuple[Alarm, ...]:
+        """Process step i of several; return the alarms that ring."""
+        code: Any = int if self.space.labels else float
+        self._numbers[:], self._row[:] = scored.numbers[i], scored.rows[i]
+        return self._take(outcome(code(scored.truths[i]), code(scored.predicted[i]), self._numbers, self._row))
 
     def _begin(self, kind: Kind, guaranteed: str) -> None:
         """Choose the evidence that suits the first prediction."""

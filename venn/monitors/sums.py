@@ -444,6 +444,13 @@ class Means(Saved):
         self.n += 1
         return self._ring[place]
 
+    def extend(self, table: Floats) -> None:
+        """Keep the rows of several new steps."""
+        before, self.n = self.n, self.n + len(table)
+        if (held := min(self.n, self.window)) > len(self._ring):
+            self._ring = grown(self._ring, min(max(2 * held, ROWS), self.window), len(self.names))
+        self._ring[np.arange(before, self.n)[-self.window :] % self.window] = table[-self.window :]
+
     def of_all(self) -> dict[str, float]:
         """Return the means over all steps, at least one."""
         return self._named(self.sums / self.n)

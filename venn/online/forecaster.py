@@ -11,7 +11,7 @@ import numpy as np
 
 from venn.labels import Real
 from venn.machines.bank import Bank, Mixture
-from venn.machines.frozen import FrozenScorer, clean_rows
+from venn.machines.frozen import FrozenScorer
 from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberStack
@@ -23,18 +23,18 @@ from venn.monitors.shared_level import together, trainings
 from venn.monitors.verdict import CHANGED, USELESS, Verdict, worst
 from venn.nonconformity import Share
 from venn.nonconformity.own import usual_measure
+from venn.online.in_blocks import InBlocks
 from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks, Parts
 from venn.online.panel import Noted, Panel
 from venn.parameters import by_name, fraction, integer, members, one_of, optional
 from venn.prediction import Floats, Label
-from venn.predictors.blocks import block_of
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.distribution_mixture import DistributionMixture
 from venn.predictors.distribution_stacked import StackedDistribution
 from venn.predictors.expert_mixture import ExpertMixture, experts_in
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.learning import Predictor, elementary, names_among, share_histories
+from venn.predictors.learning import Predictor, elementary, share_histories
 from venn.predictors.refits import NumberRefits, Refits, ScorerForecast, log_odds
 from venn.predictors.restarting import HandOver
 from venn.predictors.transductive import Conformal, TransductiveVennAbers
@@ -219,7 +219,7 @@ class Outlooks(Said):
 
 
 @saved
-class Forecaster(Panel):
+class Forecaster(InBlocks):
     """The recommended predictors as one model, with nothing to choose: for a stream of examples of any length.
 
     It is a `Panel` of three predictors, and may stand wherever a panel may: in `Online`, `replay`, a checkpoint.
@@ -500,54 +500,6 @@ class Forecaster(Panel):
         """Return the outlooks for many objects, (n, d), all from the present state; nothing is learned."""
         return self.outlooks(super().predict_many(X))
 
-    def learn_many(self, X: Any, y: Iterable[Label]) -> None:
-        """Learn many examples, as `learn_one` would one after the other; scorers score them in one call.
-
-        Parameters
-        ----------
-        X : (n, d) array, sparse or not, or a table of the columns that a given scorer was fitted to
-        y : iterable of n labels
-
-        Raises
-        ------
-        TypeError, ValueError
-            X or y is not as described: nothing is learned.
-
-        Examples
-        --------
-        >>> model = Forecaster(["no", "yes"])
-        >>> model.learn_many([[i / 40] for i in range(40)], ["yes" if i > 20 else "no" for i in range(40)])
-        >>> model.n, model.predict_one([0.9]).label
-        (40, 'yes')
-        """
-        for x, label in self._in_turn(X, y):
-            self.learn_one(x, label)
-
-    def replay_many(self, X: Any, y: Iterable[Label]) -> Any:
-        """Return the outlook for each example before it is learned; all are learned, one after the other.
-
-        Parameters, Raises
-            As of `learn_many`.
-        """
-        said = []
-        for x, label in self._in_turn(X, y):
-            said.append(self.predict_one(x))
-            self.learn_one(x, label)
-        return self.outlooks({name: block_of([one[name] for one in said]) for name in self})
-
-    def _in_turn(self, X: Any, y: Iterable[Label]) -> list[tuple[Any, Label]]:
-        """Return examples in turn, checked, of which scorers have taken notice."""
-        labels = members("y", y, "labels")
-        gaps = getattr(getattr(self[self.main], "given", None), "missing", False)  # of a given scorer: its own concern
-        rows = clean_rows(X, None, names_among(self.values()), gaps)
-        if len(labels) != len(rows) or not labels:
-            raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, at least one, got {len(labels)}")
-        for label in labels:
-            self.space.check(label)
-        objects = [rows[i] for i in range(len(rows))]
-        self.expect(objects)
-        return list(zip(objects, labels, strict=True))
-
     def merge(self, other: Self) -> Self:
         """Return a new forecaster that has calibrated the given scorer on the examples of both, which do not change.
 
@@ -610,8 +562,12 @@ class Forecaster(Panel):
             self._asked = None
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
                 rung = {name: one.update(said[name], y, given.get(name)) for name, one in self.monitors.items()}
-                if self.on_change == RESTART and any(rung[name] for name in self.claiming) and self._changed:
+                if self._begins_anew and any(rung[name] for name in self.claiming) and self._changed:
                     self._begin_anew()
+
+    @property
+    def _begins_anew(self) -> bool:
+        return self.on_change == RESTART
 
     @property
     def _changed(self) -> bool:

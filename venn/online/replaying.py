@@ -13,6 +13,7 @@ import numpy as np
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import trainings_of
 from venn.online.forecaster import Forecaster
+from venn.online.in_blocks import InBlocks
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.parameters import by_name, integer
@@ -46,6 +47,19 @@ def ahead(events: Iterable[Any], expect: Callable[[list[Any]], None]) -> Iterato
     if not at_hand(events):
         yield from events
         return
+    for block in parts_of(events):
+        expect(block)
+        yield from block
+
+
+def parts_of(events: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield some hundred of the events at a time; an error of the iteration is raised after the events before it.
+
+    Examples
+    --------
+    >>> list(parts_of("abc"))
+    [['a', 'b', 'c']]
+    """
     rest = iter(events)
     while True:
         block: list[Any] = []
@@ -56,8 +70,7 @@ def ahead(events: Iterable[Any], expect: Callable[[list[Any]], None]) -> Iterato
         except Exception as error:
             failure = error
         if block:
-            expect(block)
-        yield from block
+            yield block
         if failure is not None:
             raise failure
         if len(block) < AT_A_TIME:
@@ -137,14 +150,7 @@ def replay(
     first = next(iter(panel))
     start = perf_counter()
     with Progress(length(stream, steps), progress) as bar:
-        for n, _, predictions, y in advance(stream, panel, steps=steps):
-            try:
-                record.update(predictions, y)
-                for name, monitor in watched.items():
-                    monitor.update(predictions[name], y)
-            except Exception as error:
-                error.add_note(f"at step {n} of the replay")
-                raise
+        for n in _recorded(stream, panel, record, watched, steps):
             if bar.due():
                 bar.update(n, record.running(first))
         if not len(record):
@@ -152,6 +158,44 @@ def replay(
         bar.update(len(record), record.running(first))
     record.seconds = perf_counter() - start
     return record
+
+
+def _recorded(
+    stream: Iterable[Any], panel: Panel, record: Record, watched: Mapping[str, Monitor], steps: int | None
+) -> Iterator[int]:
+    """Replay and record; yield how many steps there are so far, in blocks where all is at hand and nobody looks on."""
+    if not (at_hand(stream) and not watched and isinstance(panel, InBlocks) and panel.by_scores):
+        for n, _, predictions, y in advance(stream, panel, steps=steps):
+            _record(n, predictions, y, record, watched)
+            yield n
+        return
+    _check_for(stream, panel, steps)
+    for block in parts_of(islice(stream, steps)):
+        done, before, labels = len(record), panel.n, [example[1] for example in block if _is_pair(example)]
+        try:
+            if len(labels) < len(block):
+                raise TypeError("not all are pairs")
+            record.update_many(panel.replay_many([example[0] for example in block], labels), labels)
+        except Exception as error:
+            if panel.n > before:
+                error.add_note(f"at step {done + panel.n - before + 1} of the replay")
+                raise
+            for n, _, predictions, y in _advance(block, panel, done + 1):  # what is wrong is said in its turn
+                _record(n, predictions, y, record, watched)
+        yield len(record)
+
+
+def _record(
+    n: int, predictions: Mapping[str, Prediction], y: Label, record: Record, watched: Mapping[str, Monitor]
+) -> None:
+    """Record a step, and let monitors watch it."""
+    try:
+        record.update(predictions, y)
+        for name, monitor in watched.items():
+            monitor.update(predictions[name], y)
+    except Exception as error:
+        error.add_note(f"at step {n} of the replay")
+        raise
 
 
 def default_for(stream: object) -> Forecaster:
@@ -209,16 +253,24 @@ def advance(
     TypeError, ValueError
         As `replay` does.
     """
-    _check(stream, steps)
-    for predictor in panel.values():
-        check_stream(stream, names_among([predictor]))
+    _check_for(stream, panel, steps)
+    for step in _advance(stream, panel, 1):
+        yield step
+        if step[0] == steps:
+            break
+
+
+def _advance(
+    examples: Iterable[Any], panel: Panel, first: int
+) -> Iterator[tuple[int, Any, dict[str, Prediction], Label]]:
+    """Do what `advance` does, of what has been checked; the first step has this number."""
     # For each machine's tuning, how many of the first examples it was made on.
     met: dict[Any, int] = {tuning: 0 for predictor in panel.values() if (tuning := _tuning(predictor))}
 
-    def expect(examples: list[Any]) -> None:
-        panel.expect([example[0] for example in examples if _is_pair(example)])
+    def expect(arrived: list[Any]) -> None:
+        panel.expect([example[0] for example in arrived if _is_pair(example)])
 
-    for n, example in enumerate(ahead(stream, expect), 1):
+    for n, example in enumerate(ahead(examples, expect), first):
         x, y = _pair(example, n)
         try:
             predictions = panel.predict_one(x)
@@ -230,8 +282,13 @@ def advance(
             error.add_note(f"at step {n} of the replay")
             raise
         yield n, x, predictions, y
-        if n == steps:
-            break
+
+
+def _check_for(stream: object, panel: Panel, steps: int | None) -> None:
+    """Refuse what no panel can replay, and a stream whose columns stand elsewhere than a given scorer takes them."""
+    _check(stream, steps)
+    for predictor in panel.values():
+        check_stream(stream, names_among([predictor]))
 
 
 def _check(stream: object, steps: int | None) -> None:
@@ -248,7 +305,7 @@ def _warn_of_tuning(tuning: Any, n: int, met: int) -> None:
             "learned again are not exchangeable with new ones, and no guarantee holds; replay the rest, such as "
             f"stream.drop({tuning.n})",
             UserWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
 

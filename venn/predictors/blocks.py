@@ -406,3 +406,10 @@ def block_of(predictions: Sequence[Any]) -> Any:
     _, *others = arguments_of(many)
     rows = np.array([getattr(one, many.numbers) for one in predictions])
     return many(rows, *(getattr(first, name) for name in others))
+
+
+def joined(blocks: Sequence[Any]) -> Any:
+    """Return blocks, or lists of predictions, as one block of all, in order; a list where there is no block of it."""
+    if len({type(one) for one in blocks}) == 1 and isinstance(blocks[0], Many):
+        return type(blocks[0]).join(blocks)
+    return block_of([one for block in blocks for one in block])

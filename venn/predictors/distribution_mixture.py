@@ -142,17 +142,10 @@ class DistributionMixture(OfExperts):
             self._asked = key, mixed(said, np.exp(self._weights))
         return self._asked[1], said
 
-    def weigh(self, label: float, merged: PredictiveDistribution, said: Floats) -> None:
-        """Weigh the experts by what they said of an example with this label.
-
-        Parameters
-        ----------
-        label : float
-        merged : PredictiveDistribution
-        said : (M, 100) float64
-            Both as `heard` returned them.
-        """
-        label, shape = self.space.encode(label), (self.m, QUANTILES)
+    def weigh(self, label: float, heard: tuple[PredictiveDistribution, Floats]) -> None:
+        """Weigh the experts by what they said of an example with this label, as `heard` returned it."""
+        (merged, said), shape = heard, (self.m, QUANTILES)
+        label = self.space.encode(label)
         requirement = f"said must be {shape} quantiles, as the method heard returns them"
         if real_array(said, requirement).shape != shape:
             raise ValueError(f"{requirement}, got {said!r}")

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.mixture import pooled
+from venn._compiled.mixture import mix_experts
 from venn.labels import HasLabels, label_space
 from venn.machines.stack import fitted_pool
 from venn.parameters import fraction, integer, optional, real_array
-from venn.prediction import Floats, Label, MixedForecast
+from venn.prediction import Floats, Integers, Label, MixedForecast
 from venn.predictors.blocks import ManyMixedForecasts
 from venn.predictors.learning import Combined, Predictor, checked_predictor
 from venn.saved import Given, component, held_codes, held_finite, held_float, held_int, held_rows, own, param, state
@@ -21,6 +21,7 @@ FLOOR = 1e-4  # share of the uniform distribution in what an expert says: none i
 WHOLE = 100  # examples after which that share falls, as 1 / n
 POOLED = 0.8  # weight of the pool before the first example; the experts have the rest in equal parts
 KEPT = 2000  # latest forecasts to which the pool is fitted
+NOBODY = np.array([-1])  # the code of an object that is only asked about
 RIDGE = 1.0  # for each expert: how much exponents hold to those at the start, as if by so many examples
 
 
@@ -195,7 +196,7 @@ class ExpertMixture(OfExperts):
         """No forecast is kept yet."""
         self.space = label_space(tuple(self.experts[0].classes))
         self._first, self._prior = _powers(self), _prior(self)
-        self._asked: tuple[Any, tuple[Floats, Floats]] | None = None  # what was said last, and what `merged` returns
+        self._heard: Floats | None = None  # what was heard last: nobody has to check it
         m, c = self.m, len(self.classes)
         self._logs, self._codes = np.zeros((0, m, c)), np.zeros(0, np.int64)  # a ring, and its labels
         self.predictors = (*self.experts, Weighing(self))  # what learns; the last compares forecasts with labels
@@ -252,90 +253,113 @@ class ExpertMixture(OfExperts):
 
     def combined(self, predictions: Sequence[Any]) -> MixedForecast:
         """Return the mixture of the experts' predictions, one by each of the predictors."""
-        return MixedForecast(self.heard(predictions)[0], self.classes)
-
-    def heard(self, predictions: Sequence[Any]) -> tuple[Floats, Floats]:
-        """Return what `merged` does, of the predictions of the experts."""
-        return self.merged([said_by(one) for one in predictions])
-
-    def combined_many(self, blocks: Sequence[Any]) -> ManyMixedForecasts:
-        """Return the mixtures of predictions for many objects, which each of the predictors has made."""
-        c = len(self.classes)
-        rows = [said_by_many(block, experts_in(one), c) for block, one in zip(blocks, self.experts, strict=True)]
-        each = np.concatenate(rows)
-        return ManyMixedForecasts(
-            np.array([self.merged([each[:, i]])[0] for i in range(each.shape[1])]).reshape(-1, c), self.classes
-        )
+        forecast = self._mixed(self.heard(predictions)[None], NOBODY)[0][0]
+        if forecast.min() > 0:  # for speed; of sum 1 it is anyway
+            return MixedForecast.unchecked(forecast, self.classes)
+        return MixedForecast(forecast, self.classes)  # an expert has said something else than probabilities
 
     def merged(self, rows: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Return the (c,) forecast, and what each expert and the pool (M + 1, c) say, as it counts."""
+        out, logs = self._mixed(np.concatenate(rows)[None], NOBODY)
+        return out[0], np.exp(logs[0])
+
+    @cached_property
+    def _fixed(self) -> tuple[Floats, Floats]:
+        """What a compiled loop reads of the shares that are dealt out."""
+        kept, *dealt = self.dealt
+        return np.array([kept, FLOOR, WHOLE]), np.array(dealt)
+
+    def heard(self, predictions: Sequence[Any]) -> Floats:
+        """Return the (M, c) probabilities of the experts, of the predictions of one object."""
+        self._heard = np.concatenate([said_by(one) for one in predictions])
+        return self._heard
+
+    def heard_many(self, blocks: Sequence[Any]) -> Floats:
+        """Return the (n, M, c) probabilities of the experts, of predictions for many objects."""
+        c = len(self.classes)
+        rows = [said_by_many(block, experts_in(one), c) for block, one in zip(blocks, self.experts, strict=True)]
+        return np.ascontiguousarray(np.concatenate(rows).swapaxes(0, 1))
+
+    def combined_many(self, blocks: Sequence[Any]) -> ManyMixedForecasts:
+        """Return the mixtures of predictions for many objects, which each of the predictors has made."""
+        each = self.heard_many(blocks)
+        return self.block(self._mixed(each, np.full(len(each), -1))[0])
+
+    def block(self, forecasts: Floats) -> ManyMixedForecasts:
+        """Return (n, c) forecasts of its own as a block."""
+        return ManyMixedForecasts(forecasts, self.classes)
+
+    def _mixed(self, each: Floats, codes: Integers) -> tuple[Floats, Floats]:
+        """Return (n, c) forecasts, and (n, M + 1, c) logarithms of what counts; learn where a code is not -1."""
         m, c = self.m, len(self.classes)
-        said = np.empty((m + 1, c))
-        each, pool = said[:m], said[m]
-        np.concatenate(rows, out=each)
-        key = self._seen, each.tobytes()
-        if self._asked is not None and self._asked[0] == key:
-            return self._asked[1]
-        asleep = np.isnan(each[:, 0])
-        some, floor = asleep.any(), FLOOR * WHOLE / max(self._seen, WHOLE)
-        each *= 1 - floor
-        each += floor / c
-        powers, weights = self._powers, np.exp(self._weights)
-        if some:
-            powers, weights = np.where(asleep, 0.0, powers), np.where(np.append(asleep, False), 0.0, weights)
-            if not powers.any():  # nobody who is awake was in the pool
-                powers = np.where(asleep, 0.0, 1 / max(1, (~asleep).sum()))
-            each[asleep] = 1.0  # whatever to the power 0
-        pooled(np.log(each), powers, self._biases, pool)
-        pool *= 1 - floor
-        pool += floor / c
-        merged = weights @ said
-        merged /= merged.sum()
-        if some:
-            each[asleep] = merged
-        self._asked = key, (merged, said)
-        return merged, said
+        sums, logs, out = np.empty((4, m + 1)), np.empty((len(each), m + 1, c)), np.empty((len(each), c))
+        sums[0], sums[1], sums[2], sums[3, 0] = self._weights, self.losses, self.allowance, self.loss
+        mix_experts(each, codes, self._seen, *self._fixed, self._powers, self._biases, sums, logs, out)
+        if codes is not NOBODY:
+            self._weights, self.losses, self.allowance, self.loss = sums[0], sums[1], sums[2], float(sums[3, 0])
+        return out, logs
 
     # ----------------------------------------------------------------- learning
 
-    def weigh(self, code: int, merged: Floats, said: Floats) -> None:
-        """Weigh the experts by what they said of an example with this class code, and fit the pool when it is time.
+    def weigh(self, code: int, heard: Floats) -> None:
+        """Weigh the experts by what they said of an example with this class code, (M, c) as `heard` returned it."""
+        codes, known = np.array([integer("code", code, 0, len(self.classes) - 1)]), heard is self._heard
+        if known:  # for speed
+            self._learn(codes, heard[None])
+        else:
+            self.weigh_many(codes, np.asarray(heard)[None])
+
+    def weigh_many(self, codes: Integers, each: Floats) -> Floats:
+        """Weigh the experts by what they say of examples in turn, and fit the pool when it is time.
 
         Parameters
         ----------
-        code : int from 0 to c - 1
-        merged : (c,) float64
-        said : (M + 1, c) float64
-            Both as `merged` returned them.
+        codes : (n,) int64
+            Class codes from 0 to c - 1.
+        each : (n, M, c) float64
+            Probabilities, NaN where an expert says nothing.
+
+        Returns
+        -------
+        (n, c) float64
+            The forecast of each example before it was learned.
         """
-        m, c = self.m, len(self.classes)
-        code = integer("code", code, 0, c - 1)
-        if self._asked is None or said is not self._asked[1][1] or merged is not self._asked[1][0]:
-            for name, found, shape in (("merged", merged, (c,)), ("said", said, (m + 1, c))):
-                requirement = f"{name} must be {shape} probabilities > 0, as the method merged returns them"
-                if real_array(found, requirement).shape != shape or not (found > 0).all():
-                    raise ValueError(f"{requirement}, got {found!r}")
-        lost = -np.log(said[:, code])
-        self.loss -= float(np.log(merged[code]))
-        self.losses = self.losses + lost
-        self._weights = self.moved(lost)
-        self.allowance = self.allowance - self.dealt[2]
-        place = self._seen % KEPT
-        if place >= len(self._codes):
-            room = min(KEPT, max(64, 2 * place))
+        shape = len(codes), self.m, len(self.classes)
+        requirement = f"heard must be {shape[1:]} probabilities of each example, as the method heard returns them"
+        fine = real_array(each, requirement).shape == shape
+        if not fine or not ((each >= 0).all() or ((each >= 0) | np.isnan(each)).all()):
+            raise ValueError(f"{requirement}, got {each!r}")
+        out, done = np.empty((shape[0], shape[2])), 0
+        while done < len(codes):
+            part = slice(done, done + max(1, self._due - self._seen))
+            out[part] = self._learn(codes[part], each[part])
+            done += len(codes[part])
+        return out
+
+    def _learn(self, codes: Integers, each: Floats) -> Floats:
+        """Weigh the experts by examples before the next fit of the pool, and fit that if it is time."""
+        out, logs = self._mixed(each, codes)
+        self._keep(logs, codes)
+        if self._seen >= self._due:
+            self.fit_pool()
+        return out
+
+    def _keep(self, logs: Floats, codes: Integers) -> None:
+        """Keep what was said of further examples, as long as the pool may be fitted to it."""
+        seen, self._seen = self._seen, self._seen + len(codes)
+        if (last := min(KEPT, self._seen)) > len(self._codes):
+            room = min(KEPT, max(64, 2 * last))
             for name in ("_logs", "_codes"):
                 ring = getattr(self, name)
                 grown = np.zeros((room, *ring.shape[1:]), ring.dtype)
                 grown[: len(ring)] = ring
                 setattr(self, name, grown)
-        self._logs[place], self._codes[place] = np.log(said[:m]), code
-        self._seen += 1
-        if self._seen >= self._due:
-            self.fit_pool()
+        at = seen % KEPT
+        places: Any = slice(at, at + 1) if len(codes) == 1 else np.arange(seen, self._seen)[-KEPT:] % KEPT
+        self._logs[places], self._codes[places] = logs[-KEPT:, : self.m], codes[-KEPT:]
 
     def fit_pool(self) -> None:
         """Fit the pool to the latest forecasts, from its last solution."""
-        self._asked = None
         self._due, kept = next_fit(self._seen), min(self._seen, KEPT)
         self._powers, self._biases = fitted_pool(
             self._logs[:kept], self._codes[:kept], self._first, RIDGE * self.m, (self._powers, self._biases)
@@ -352,20 +376,20 @@ class Weighing(Predictor):
     def __repr__(self) -> str:
         return f"Weighing({self.owner!r})"
 
-    def note(self, x: Any, y: Label) -> tuple[Any, Floats]:
-        """Return what is said of x before it is learned."""
+    def note(self, x: Any, y: Label) -> Floats:
+        """Return what the experts say of x before it is learned."""
         self.owner.space.check(y)
         return self.compared([one.predict_one(x) for one in self.owner.experts])
 
-    def compared(self, predictions: Sequence[Any]) -> tuple[Any, Floats]:
-        """Return what is to be compared with the label: the forecast, and what each expert says."""
+    def compared(self, predictions: Sequence[Any]) -> Any:
+        """Return what is to be compared with the label: what each expert says."""
         return self.owner.heard(predictions)
 
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Weigh the experts by what was noted."""
         if noted is None:
             raise ValueError("noted must be what note(x, y) returned, got None")
-        self.owner.weigh(self.owner.space.encode(y), *noted)
+        self.owner.weigh(self.owner.space.encode(y), noted)
 
 
 def next_fit(n: int) -> int:

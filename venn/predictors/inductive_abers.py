@@ -41,16 +41,6 @@ def steps_by_class(scores: Floats) -> Floats:
     return grid
 
 
-def replayed(calibrator: VennAbers, scores: Floats, labels: Bools, calibrates: Bools) -> Floats:
-    """Return (n, 2) p0 and p1 of examples in turn, each of which the calibrator then takes in if it calibrates."""
-    pairs = np.empty((len(scores), 2))
-    for pair, score, y, calibrate in zip(pairs, scores.tolist(), labels.tolist(), calibrates.tolist(), strict=True):
-        pair[:] = calibrator.query(score)
-        if calibrate:
-            calibrator.insert(score, y)
-    return pairs
-
-
 class ClasswiseAbers(Mergeable):
     """Reader of calibration scores: class k against all others by column k, one `VennAbers` for each class.
 
@@ -104,8 +94,14 @@ class ClasswiseAbers(Mergeable):
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyClassIntervals:
         """Predict each example in turn, then add it if it calibrates; return the predictions."""
         grid = steps_by_class(scores)
-        pairs = [replayed(one, grid[:, k], codes == k, calibrates) for k, one in enumerate(self._calibrators)]
+        pairs = [one.replay_many(grid[:, k], codes == k, calibrates) for k, one in enumerate(self._calibrators)]
         return ManyClassIntervals(np.stack(pairs, axis=1), self.classes)
+
+    def take_back(self, scores: Floats, codes: Integers) -> None:
+        """Forget calibration examples that were added, by their scores and class codes."""
+        for row, code in zip(steps_by_class(scores).tolist(), codes.tolist(), strict=True):
+            for k, (calibrator, score) in enumerate(zip(self._calibrators, row, strict=True)):
+                calibrator.delete(score, 1 if code == k else 0)
 
     def nothing(self, n: int) -> ManyClassIntervals:
         """Return uninformative predictions for n objects, while there is no scorer: [0, 1] for every class."""

@@ -408,11 +408,30 @@ class Inductive(OnScores, Generic[Many]):
             raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, got {len(labels)}")
         return rows, self.space.encode_many(labels)
 
-    def _advance(self, rows: frozen.ObjectRows, codes: Integers, predict: bool) -> list[Many]:
+    def scores_alone(self, X: Any) -> Floats:
+        """Return what the reader receives of n objects, each as if it were alone, to the last bit."""
+        rows = clean_rows(X, self._features, self.feature_names, self._missing)
+        if self.shift is None and has_methods(self._machine, "score_alone"):
+            return self._machine.score_alone(rows)
+        return np.concatenate([self._read(rows[i : i + 1]) for i in range(len(rows))])
+
+    def replay_scored(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> Many:
+        """Do what `replay_many` does, for objects with these scores and class codes."""
+        start, blocks = self.n, self._advance(rows, codes, predict=True, scores=scores)
+        return self.finished(self._reader.join(blocks), rows, start, True)
+
+    def take_back(self, codes: Integers, scores: Floats) -> None:
+        """Forget the latest examples, of these class codes and scores; of a scorer that does not learn."""
+        self._reader.take_back(scores, codes)
+        self.n -= len(codes)
+
+    def _advance(
+        self, rows: frozen.ObjectRows, codes: Integers, predict: bool, scores: Floats | None = None
+    ) -> list[Many]:
         """Learn examples, all at once between two trainings; return their predictions if wanted."""
         blocks = [self._reader.nothing(0)]
         # Everything is checked before anything is learned: a later machine is of the same kind.
-        scores = self.scores_of(rows)
+        scores = self.scores_of(rows) if scores is None else scores
         start, trained = 0, False
         while start < len(rows):
             stop = len(rows) if self._next.due is None else min(len(rows), start + self._next.due - self.n)

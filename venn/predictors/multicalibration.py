@@ -302,8 +302,10 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         return np.column_stack([super()._read(rows), self._functions.of(dense)])
 
-    def _advance(self, rows: ObjectRows, codes: Integers, predict: bool) -> list[ManyGroupIntervals]:
-        blocks = super()._advance(rows, codes, predict)
+    def _advance(
+        self, rows: ObjectRows, codes: Integers, predict: bool, scores: Floats | None = None
+    ) -> list[ManyGroupIntervals]:
+        blocks = super()._advance(rows, codes, predict, scores)
         self._learned_from(rows)
         return blocks
 

@@ -9,8 +9,9 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
 
+from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
 from venn.machines.ahead import Awaited, Fits
 from venn.machines.frozen import clean_row, clean_rows
@@ -557,22 +558,25 @@ class ScorerForecast(HasLabels, Predictor):
             return shares_of(asked.scores_of_one(x), asked.scorer is not None, asked.given)[:, 0]
         return shares_of(asked.machine.scores(x)[None], self.n > 0, asked.machine)[:, 0]
 
+    def of_scores(self, scores: Floats) -> Floats:
+        """Return the (1, n, c) probabilities for n objects, by their scores."""
+        return shares_of(scores[:, : len(self.classes)], self._asked.scorer is not None, self._asked.given)
+
     def predict_many(self, X: Any) -> Floats:
         """Return the (1, n, c) probabilities for n objects; NaN before there is a scorer."""
         asked = self._asked
         if isinstance(asked, Inductive):
-            return shares_of(asked.scores_of_many(X), asked.scorer is not None, asked.given)
+            return self.of_scores(asked.scores_of_many(X))
         return shares_of(asked.machine.score_many(X), self.n > 0, asked.machine)
 
 
 def shares_of(scores: Floats, known: bool, scorer: Any) -> Floats:
     """Return (1, n, c) probabilities by the (n, c) scores of a scorer, NaN where it is not `known`."""
-    n, c = scores.shape
     if not known:
-        return np.full((1, n, c), np.nan)
-    shares = expit(scores) if log_odds(scorer) else np.clip(scores, 0.0, 1.0)
-    total = shares.sum(axis=1, keepdims=True)
-    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / c)[None]
+        return np.full((1, *scores.shape), np.nan)
+    out = np.empty((1, *scores.shape))
+    shares_of_scores(np.ascontiguousarray(scores), log_odds(scorer), out[0])
+    return out
 
 
 def log_odds(scorer: Any) -> bool:

@@ -1,0 +1,195 @@
+"""Examples in blocks: what a panel that watches itself says and learns of many, to the last bit as one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from venn.machines.frozen import ObjectRows, clean_rows
+from venn.monitors.monitor import Monitor
+from venn.online.panel import Panel
+from venn.parameters import members
+from venn.prediction import Integers, Label
+from venn.predictors.blocks import block_of, joined
+from venn.predictors.expert_mixture import ExpertMixture, Weighing
+from venn.predictors.inductive_abers import InductiveVennAbers
+from venn.predictors.inductive_conformal import InductiveConformal
+from venn.predictors.learning import names_among
+from venn.predictors.refits import ScorerForecast
+
+AT_A_TIME = 500  # examples: as many as monitors look at in one call, and few are taken back where a block ends early
+FEW = 4  # examples of which a block costs as much as they do one by one
+BY_SCORES = InductiveVennAbers, InductiveConformal
+
+Said = dict[str, Any]  # a block by name
+
+
+class InBlocks(Panel):
+    """Base of a panel that watches itself, and begins anew when an alarm says that the stream has changed.
+
+    Around a given scorer a block of examples is one call of each compiled loop. An example at which it begins anew ends
+    the block. All others go one by one.
+    """
+
+    claiming: ClassVar[tuple[str, ...]]  #: those whose claims are watched
+    parts: ClassVar[tuple[str, ...]]  #: names of its own predictors
+    outlooks: ClassVar[Any]  #: what it says of many objects
+    main: ClassVar[str]  #: the one that is asked how many examples it has learned, and of what scorer
+    _asked: Any
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+        raise NotImplementedError
+
+    def learn_many(self, X: Any, y: Iterable[Label]) -> None:
+        """Learn many examples, as `learn_one` would one after the other, to the last bit, and faster.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse or not, or a table of the columns that a given scorer was fitted to
+        y : iterable of n labels
+
+        Raises
+        ------
+        TypeError, ValueError
+            X or y is not as described: nothing is learned. Or a given scorer refuses an object: those before it are
+            learned.
+
+        Examples
+        --------
+        >>> import venn
+        >>> model = venn.Forecaster(["no", "yes"])
+        >>> model.learn_many([[i / 40] for i in range(40)], ["yes" if i > 20 else "no" for i in range(40)])
+        >>> model.n, model.predict_one([0.9]).label
+        (40, 'yes')
+        """
+        for _ in self._in_turn(X, y, False):
+            pass
+
+    def replay_many(self, X: Any, y: Iterable[Label]) -> Any:
+        """Return the outlook for each example before it is learned; all are learned, one after the other.
+
+        Parameters, Raises
+            As of `learn_many`.
+        """
+        blocks = list(self._in_turn(X, y, True))
+        return self.outlooks({name: joined([one[name] for one in blocks]) for name in self})
+
+    def _in_turn(self, X: Any, y: Iterable[Label], tell: bool) -> Iterator[Said]:
+        """Learn examples in turn, checked; yield what was said of them, block by block, if that is asked for."""
+        labels = members("y", y, "labels")
+        gaps = getattr(getattr(self[self.main], "given", None), "missing", False)  # of a given scorer: its own concern
+        rows = clean_rows(X, None, names_among(self.values()), gaps)
+        if len(labels) != len(rows) or not labels:
+            raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, at least one, got {len(labels)}")
+        codes, done = self.space.encode_many(labels), 0
+        while done < len(rows):
+            part = slice(done, done + AT_A_TIME)
+            found = self._block(rows[part], codes[part])
+            count, said = self._singly(rows[part], labels[part], tell) if found is None else found
+            done += count
+            yield said
+
+    def _singly(self, rows: Any, labels: Any, tell: bool) -> tuple[int, Said]:
+        """Learn examples one by one; return how many, and what was said."""
+        objects, said = [rows[i] for i in range(len(rows))], []
+        self.expect(objects)
+        for x, label in zip(objects, labels, strict=True):
+            if tell:
+                said.append(self.predict_one(x))
+            self.learn_one(x, label)
+        return len(rows), {name: block_of([one[name] for one in said]) for name in self if tell}
+
+    # -------------------------------------------------------------------- blocks
+
+    @property
+    def by_scores(self) -> bool:
+        """Whether all that learns reads the scores of a given scorer, or weighs what does."""
+        for one in self._learners:
+            read = one.predictor if type(one) is ScorerForecast else one
+            weighs = isinstance(one, Weighing) and type(one.owner) is ExpertMixture
+            if not weighs and (type(read) not in BY_SCORES or read.trains):
+                return False
+        # What others beside its own have learned could not be taken back where it begins anew.
+        own = tuple(self) == self.parts or not self._begins_anew
+        for name in ("predict_one", "learn_one"):  # a user's own would not be called
+            own &= next(kind for kind in type(self).__mro__ if name in vars(kind)).__module__.startswith("venn.")
+        return own and all(isinstance(one, Monitor) for one in self.monitors.values())
+
+    def _block(self, rows: ObjectRows, codes: Integers) -> tuple[int, Said] | None:
+        """Learn examples up to one at which it begins anew; return how many, and what was said. None: one by one."""
+        if len(codes) < FEW or not self.by_scores:
+            return None
+        learners = [one for one in self._learners if type(one) in BY_SCORES]
+        scores: dict[int, Any] = {}
+        try:
+            for one in learners:
+                known = next((other for other in learners if id(other) in scores and other.given is one.given), None)
+                scores[id(one)] = one.scores_alone(rows) if known is None or one.shift else scores[id(known)]
+        except Exception:
+            return None  # what is wrong with an object is said in its turn
+        self._asked = None
+        found: dict[int, Any] = {id(one): one.replay_scored(rows, codes, scores[id(one)]) for one in learners}
+        for other in self._learners:
+            if type(other) is ScorerForecast:
+                found[id(other)] = other.of_scores(scores[id(other.predictor)])
+        count = self._watched(found, codes)
+        anew = count < 0
+        count = abs(count)
+        if count < len(codes):
+            for one in learners:
+                if type(one) is InductiveVennAbers:  # the sets end here: those of what begins anew are others
+                    one.take_back(codes[count:], scores[id(one)][count:])
+            found = {key: _first(block, count) for key, block in found.items()}
+        for other in self._learners:
+            if isinstance(other, Weighing):
+                mixture = other.owner
+                each = mixture.heard_many([found[id(expert)] for expert in mixture.experts])
+                found[id(mixture)] = mixture.block(mixture.weigh_many(codes[:count], each))
+        said = {name: found[id(predictor)] for name, predictor in self.items()}
+        for name, monitor in self.monitors.items():
+            if name not in self.claiming:
+                list(monitor.in_turn(monitor.scored(said[name], codes[:count])))
+        if anew:
+            self._begin_anew()
+        return count, said
+
+    def _watched(self, found: dict[int, Any], codes: Integers) -> int:
+        """Let monitors compare claims with labels; return of how many, below 0 if it begins anew after them."""
+        monitors = [self.monitors[name] for name in self.claiming]
+        steps = [one.scored(found[id(self[name])], codes) for name, one in zip(self.claiming, monitors, strict=True)]
+        done = 0
+        while done < len(codes):
+            rest = [one.part(slice(done, None)) for one in steps]
+            calm = min(one.quiet(each) for one, each in zip(monitors, rest, strict=True))
+            for one, each in zip(monitors, rest, strict=True):
+                one.go_on(each.part(slice(calm)))
+            done += calm
+            if not calm:
+                rung = [one.take(each, done) for one, each in zip(monitors, steps, strict=True)]
+                done += 1
+                if self._begins_anew and any(rung) and self._changed:
+                    return -done
+        return done
+
+    @property
+    def _begins_anew(self) -> bool:
+        """Whether an alarm may make it begin anew."""
+        raise NotImplementedError
+
+    @property
+    def _changed(self) -> bool:
+        """Whether what is claimed has changed."""
+        raise NotImplementedError
+
+    def _begin_anew(self) -> None:
+        """Forget all examples."""
+        raise NotImplementedError
+
+
+def _first(block: Any, count: int) -> Any:
+    """Return the first predictions of a block, or of (k, n, c) probabilities."""
+    return block[:, :count] if isinstance(block, np.ndarray) else block.taken(np.arange(count))
