@@ -537,3 +537,11 @@ def test_a_change_that_venn_abers_sees_late_rings_soon_with_conformal_p_values_b
     verdict = worst({name: monitor.verdict() for name, monitor in monitors.items()})
     assert verdict.state == "changed"
     assert 400 < first["together"] < first.get("alone", 1000)
+
+
+def test_of_a_predictor_that_is_right_more_often_than_it_claims_nobody_is_told_to_retrain_it():
+    """Labels that were exchanged for a while are right again: "Do not rely on it", and "Retrain", was said of that."""
+    verdict = Verdict("changed", 40, None, "", "", "", lately=("right", 0.93, 0.8, 0.88, 1000), advice="Retrain it.")
+    assert str(verdict) == "It claims too little since step 40: right in .93 of the last 1,000, claimed .88."
+    worse = dataclasses.replace(verdict, lately=("right", 0.7, 0.8, 0.88, 1000))
+    assert str(worse).startswith("Do not rely on it since step 40") and str(worse).endswith("Retrain it.")

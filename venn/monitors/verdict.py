@@ -26,6 +26,7 @@ LIKELY = 0.65  # share from which one is told whether labels may be exchanged
 BRIEF = 150  # latest steps that are judged beside a window of more: what comes and goes cancels in the longer one
 SKILL = 0.05  # least share of the loss of guessing that a predictor must save to be better than guessing
 VISIBLE = 0.1  # least departure from what is claimed that is looked for
+CLOSE = 0.005  # shares that are written alike
 ONE_DEVIATION = 0.5  # exponent of the chance bounds at one standard deviation, at most: more asks for a word
 NO_EVIDENCE, LATEST = "none", "latest steps"
 OF_OBJECTS, OF_CLASSES = "objects", "classes"  # what verdicts rest on that are of no predictor
@@ -52,11 +53,16 @@ class Came(NamedTuple):
         return self.what == "right" and self.lower >= LIKELY and self.share <= 1 - self.lower + VISIBLE
 
     @property
+    def better(self) -> bool:
+        """Whether more came true than was claimed: the numbers are wrong, the answers are not."""
+        return self.what == "right" and self.share - self.upper >= CLOSE
+
+    @property
     def beside(self) -> str:
         """The claim in words: its end that is nearer to what came true."""
         share, lower, upper = (float(one) for one in (self.share, self.lower, self.upper))
         claimed = min(max(share, lower), upper)
-        close = abs(share - claimed) < 0.005 or (self.what == "wrong" and share < lower)
+        close = abs(share - claimed) < CLOSE or (self.what == "wrong" and share < lower)
         return ", as claimed" if close else f", claimed {shares(claimed)[0]}"
 
 
@@ -196,6 +202,8 @@ class Verdict:
             told = f"Rely on it only after step {self.anew}, where it began anew. Changed{since}{numbers}."
             told = told.replace("the last ", "")
         advice = self.advice
+        if self.state == CHANGED and not self.anew and lately is not None and lately.better:
+            told, advice = f"It claims too little{since}{numbers}.", ""
         if self.state == CHANGED and lately is not None and lately.exchanged:
             advice = f"Labels exchanged? {advice}".strip()
         for more in [*(f"{one[:1].upper()}{one[1:]}." for one in self.kind.split("; ") if one), advice]:
