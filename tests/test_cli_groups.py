@@ -56,7 +56,7 @@ def test_monitor_and_run_take_the_same_options(table):
     options = ["--label", "label", "--nominal", "kind", "--predictors", "conformal", "--adaptive", "--groups", "kind"]
     done = CliRunner().invoke(main, ["monitor", str(table), *options, "--json", "--no-progress"])
     assert done.exit_code == 0, done.output
-    assert set(json.loads(done.stdout)) == {"conformal", "adaptive", "objects", "classes"}
+    assert set(json.loads(done.stdout)) == {"conformal", "adaptive", "objects", "classes", "episodes"}
     run = ["run", "--source", str(table), "--journal", str(table.parent / "run.db"), "--check"]
     done = CliRunner().invoke(main, [*run, *options])
     assert done.exit_code == 0, done.output

@@ -116,9 +116,14 @@ def test_a_watch_over_columns_takes_named_rows(make):
     names = ["index", "count"]
     drift = venn.monitors.Drift(columns=names)
     drift.update(make(names, [1.0, 2.0]))
-    with pytest.raises(ValueError, match=r"x must have the (features|columns)"):
-        drift.update(make(["count", "index"], [1.0, 2.0]))
-    assert drift.n == 1
+    swapped = make(["count", "index"], [1.0, 2.0])
+    if make in (tuple_of, series_of):  # these have an order, and go by it
+        with pytest.raises(ValueError, match=r"x must have the (features|columns)"):
+            drift.update(swapped)
+        assert drift.n == 1
+    else:
+        drift.update(swapped)
+        assert drift.n == 2
 
 
 def test_a_journal_keeps_named_rows(make, tmp_path):

@@ -399,7 +399,7 @@ def test_predictions_that_could_not_be_written_come_with_the_next_run(run, tmp_p
     if Path("/dev/full").exists():
         result = run(*arguments, "--set", "run.batch=11", "--out", "/dev/full")
         assert result.exit_code == 1
-        assert result.output.startswith("Error: [Errno 28]")
+        assert result.output.startswith("Error: --out must be a place that can be written, got /dev/full")
         assert 0 < sum(counts("run.db")) <= 11
     for _ in range(2):
         result = run(*arguments, "--out", "in.jsonl/o")

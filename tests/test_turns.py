@@ -513,10 +513,7 @@ def test_a_copy_is_made_between_two_steps(how, monkeypatch):
     twin = COPIES[how](model)
     begun.set()
     thread.join(60)
-    if how == "copy":
-        assert [twin[name] for name in twin] == [model[name] for name in model]
-    else:
-        assert [one.machine.n for one in twin.values()] == [1, 1]
+    assert [one.machine.n for one in twin.values()] == [1, 1]
     assert model["p0"].machine.n == 2
 
 

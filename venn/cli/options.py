@@ -77,7 +77,7 @@ class Declared(NamedTuple):
     def help(self) -> str:
         """What it is for, and its default."""
         default = "yes" if self.default is True else self.default
-        return self.option.help if default in (None, False) else f"{self.option.help}  [default: {default}]"
+        return self.option.help if default is None or default is False else f"{self.option.help}  [default: {default}]"
 
     def value(self, given: Any, where: str, by_option: bool) -> Any:
         """Return a value of TOML, or of an option, as it is kept; `where` names it in the error."""

@@ -321,7 +321,7 @@ class Forecaster(InBlocks):
     ...     outlook = model.predict_one(x)
     ...     model.learn_one(x, y)
     >>> outlook
-    NumberOutlook(median -0.4544, mean -0.4162, -1.923 to 1.032 at 0.1)
+    NumberOutlook(median -0.4544, mean -0.4161, -1.923 to 1.032 at 0.1)
     """
 
     parts: ClassVar[tuple[str, ...]] = (FORECAST, INTERVALS, SETS)  #: names of its own predictors
