@@ -267,6 +267,13 @@ def test_another_model_is_refused_or_calibration_begins_anew(folder, caplog):
     assert "begins anew" not in caplog.text, "the model has stayed the same"
 
 
+def test_a_run_without_a_model_is_not_gone_on_with(folder):
+    plain = ("--classes", "no,yes", "--features", "age", "--fill", "age=40")
+    assert venn_("run", *LIVE, *plain).exit_code == 0
+    result = venn_("run", *LIVE, *MODEL)
+    assert "run.db holds a run of another model than model.joblib: begin a new journal" in result.stderr
+
+
 def test_killed_and_resumed(folder):
     live = (*LIVE[:-4], "--set", "run.batch=1", *MODEL)
     Life(folder, *live, "--journal", "whole.db", "--out", "whole").end()

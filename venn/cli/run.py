@@ -205,11 +205,7 @@ def compared(plan: Plan, config: Config) -> SeenCounts:
             for name in here:
                 if there[name] != here[name] and not (what == "predictor" and config.predictor.new_scorer):
                     if what == "predictor" and config.predictor.scorer is not None:
-                        raise click.ClickException(
-                            f"{path} holds a run of another model than {config.predictor.scorer}: "
-                            f"{config.where('predictor', 'new_scorer')} begins calibration anew with it, in the same "
-                            "journal"
-                        )
+                        raise click.ClickException(f"{path} holds a run of {_other_model(plan, watch, config)}")
                     was, now = differing(there[name], here[name])
                     hint = ": the monitors share --level" if "level=" in was and "level=" in now else ""
                     scales = [re.findall(r"scale=[^,)]*", one) for one in (was, now)]
@@ -217,6 +213,13 @@ def compared(plan: Plan, config: Config) -> SeenCounts:
                     verb = "is" if was == there[name] else "has"
                     raise click.ClickException(f"{path} holds a run whose {what} {name} {verb} {was}, not {now}{hint}")
         return watch.counts()
+
+
+def _other_model(plan: Plan, watch: Watch, config: Config) -> str:
+    """Say that a journal was begun with another model than the one that is given, and what can be done."""
+    alike = watch.monitors == {name: repr(one) for name, one in plan.monitors.items()}
+    anew = f"{config.where('predictor', 'new_scorer')} begins calibration anew with it, in the same journal"
+    return f"another model than {config.predictor.scorer}: {anew if alike else 'begin a new journal'}"
 
 
 def differing(one: str, other: str) -> tuple[str, str]:
