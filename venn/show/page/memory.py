@@ -183,7 +183,7 @@ def found(run: FollowedRun | None, said: str, questions: Sequence[Any]) -> str:
 
 
 def _question(run: FollowedRun, one: Any) -> str:
-    """Return a question, of a `venn.online.watch.Asked`."""
+    """Return a question, of a `venn.online.watch.SeenQuestion`."""
     seen = one.seen
     shown = {"asked": when(seen.time, "zone"), "question": f"{one.number:,}"}
     if seen.status == "answered":
