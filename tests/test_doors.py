@@ -172,7 +172,7 @@ def is_guarded(answer):
 def test_other_names_read_nothing_at_any_address(pages):
     made = pages()
     for host in ("evil.example", f"evil.example:{made.port}", f"localhost:{made.port + 1}", "", "localhost"):
-        for path in ("/", "/page.js", "/page.css", "/run.json", "/x"):
+        for path in ("/", "/page.js", "/page.css", "/run.json", "/question.json", "/question.json?id=1", "/x"):
             answer = asked(made.port, path, [("Host", host)])
             assert answer.status == 403, (host, path)
             assert answer.text == "403: this server does not go by that name; if it should, start it with " \
@@ -286,7 +286,7 @@ def test_metrics_are_behind_the_same_door(metrics):
 def test_without_the_token_nothing_is_read_with_it_the_address_forgets_it(pages):
     made = pages(token=TOKEN)
     host = [("Host", f"localhost:{made.port}")]
-    for path in ("/", "/page.js", "/run.json", "/?token=", "/?token=wrong", f"/?token={TOKEN}x",
+    for path in ("/", "/page.js", "/run.json", "/question.json?id=1", "/?token=", "/?token=wrong", f"/?token={TOKEN}x",
                  f"/run.json?token={TOKEN}", f"/?token={TOKEN}&token={TOKEN}", f"/x?token={TOKEN}"):  # fmt: skip
         answer = asked(made.port, path, host)
         assert answer.status == 401, path
@@ -325,6 +325,16 @@ def test_what_was_never_seen_gets_the_whole_document(pages, query):
     assert found["tables"] == whole["tables"]
     assert found["tables"]["chosen"]["after"] == 0
     assert "tables" not in json.loads(asked(made.port, f"/run.json?seen={whole['seen']}", host).text), "nothing new"
+
+
+@pytest.mark.parametrize("query", ["", "id", "id=%00", "id=%ff", "id=%ed%a0%80", f"id={'9' * 400}", "id=<script>&id=1"])
+def test_who_looks_for_no_id_is_told_that_there_is_none(pages, capfd, query):
+    made = pages()
+    answer = asked(made.port, f"/question.json?{query}", [("Host", f"localhost:{made.port}")])
+    assert answer.status == 200
+    assert "No question has the id" in json.loads(answer.text)["words"]["found"]
+    assert "<script" not in answer.text
+    assert capfd.readouterr().err == ""
 
 
 def test_what_is_no_request_gets_one_line_and_the_page_goes_on(pages, capfd):
@@ -366,7 +376,7 @@ def tried(browser, url, script):
 READS = """async (port) => {
   const said = {};
   for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, location.host]) {
-    for (const path of ["/", "/metrics", "/run.json", "/page.js"]) {
+    for (const path of ["/", "/metrics", "/run.json", "/question.json?id=1", "/page.js"]) {
       try { said[host + path] = (await (await fetch(`http://${host}${path}`)).text()).length > 200; }
       catch { said[host + path] = false; }
     }

@@ -80,7 +80,12 @@ def test_all_doors_say_the_same_of_a_forecaster(run):
     feed.look()
     found = first.status(feed)
     assert (found.state, found.sentence) == (verdict.state, str(verdict))
-    assert words.placed(str(verdict), memory.named(feed.run, verdict)) in first.head(feed)
+    head = first.head(feed)
+    assert words.placed(str(verdict), memory.named(feed.run, verdict)) in head
+    assert "after step" not in head, "by the clock: when the label came after which it began anew"
+    assert f"(question {feed.run.answers[verdict.anew].asked:,})" in head
+    assert verdict.advice
+    assert verdict.advice in head, "also where the sentence had no room for it"
     assert "no predictor has a monitor" not in first.head(feed)
     feed.close()
     runner = CliRunner()

@@ -45,6 +45,7 @@ def test_it_waits_comes_changes_with_the_journal_and_fits(browser, served):
     viewer.waits_for("silent: no event for")  # beside the change
     viewer.shows(asked=100, answered=96, pending=3, expired=1)
     viewer.page.locator(".chart svg").first.wait_for()
+    viewer.page.locator("select").select_option("venn")
     viewer.waits_for("the probabilities in the row of the true label")
     viewer.page.locator("select").select_option("conformal")
     viewer.waits_for("misses the true label with exactly that probability")
@@ -334,6 +335,22 @@ def test_the_strip_the_zone_of_the_viewer_and_a_question_on_a_telephone(browser,
     assert viewer.page.evaluate("window.hacked") is None
     assert viewer.page.locator("img").count() == 0
     assert viewer.page.evaluate("document.documentElement.scrollWidth") <= 390
+    viewer.is_clean(served.url)
+    viewer.page.close()
+
+
+def test_the_predictor_of_the_verdict_is_shown_until_the_viewer_picks_one(browser, served):
+    viewer = Viewer(browser, served.url)
+    chooser = viewer.page.locator("#chooser")
+    write(served.path, 16, "venn platt")
+    viewer.until(chooser.input_value, lambda shown: shown == "venn")
+    served.path.unlink()
+    write(served.path, 96, "venn abers", flip=48, created=1_800_000_000.0)
+    viewer.until(chooser.input_value, lambda shown: shown == "abers")
+    chooser.select_option("venn")
+    viewer.waits_for("the probabilities in the row of the true label")
+    viewer.page.wait_for_timeout(1500)
+    assert chooser.input_value() == "venn"
     viewer.is_clean(served.url)
     viewer.page.close()
 

@@ -160,6 +160,15 @@ def test_each_alarm_is_with_its_change():
     assert "<img" not in said + memory.card(run)
 
 
+def test_whatever_is_on_the_strip_can_be_opened():
+    run = Remembered([change(i, 3 * i, 3 * i + 1, 3 * i + 2) for i in range(1, 131)])
+    spans, said = memory.strip(run)["spans"], memory.changes(run)
+    assert [one["number"] for one in spans] == list(range(31, 131))
+    assert all(f'id="episode-{one["number"]}"' in said for one in spans)
+    assert said.count("<details") == len(spans)
+    assert "and 30 before" in said
+
+
 def test_it_says_which_questions_to_look_at_again():
     anew = Moment(60, 1060.0, "q")
     run = Remembered([change(1, 50, 60, 100, anew=anew), change(2, 300, 310)], rung=map(ring, [60, 310]))

@@ -29,7 +29,7 @@ from venn.online.record import Record
 from venn.online.repair import Salvaged, Verified
 from venn.online.repair import salvage as save_whole_part
 from venn.online.repair import verify as check_all
-from venn.online.watch import Answered, CurvePoint, Seen, Watch
+from venn.online.watch import CurvePoint, Seen, SeenAnswer, Watch
 from venn.show.page.feed import MOST_POINTS, Feed, FollowedRun, Watched
 from venn.show.view import SeenCounts, figures_of
 
@@ -269,9 +269,9 @@ class Recorded:
         """Return the same: each step has its label."""
         return self.latest(answers)
 
-    def answer(self, step: int) -> Answered:
+    def answer(self, step: int) -> SeenAnswer:
         """Return the same number: each step was one question, and no later one had been asked."""
-        return Answered(step, step, 0.0)
+        return SeenAnswer(step, step, 0.0)
 
     def answered_at(self, step: int) -> None:
         """Return None here too."""

@@ -421,6 +421,18 @@ class ColumnDrift(Saved):
         return found
 
 
+def plainly(value: float) -> str:
+    """Return a number of a column with four digits, a large one written out.
+
+    Examples
+    --------
+    >>> plainly(20.1834), plainly(15187.2), plainly(-2.5e12), plainly(0.0)
+    ('20.18', '15,190', '-2.5e+12', '0')
+    """
+    shown = f"{value:.4g}"
+    return f"{float(shown):,.0f}" if 1e4 <= abs(float(shown)) < 1e9 else shown
+
+
 def difference(before: Floats, after: Floats, texts: Sequence[str] | None) -> str:
     """Return in words in what values after a change differ most from those before; empty where nothing shows.
 
@@ -452,16 +464,16 @@ def difference(before: Floats, after: Floats, texts: Sequence[str] | None) -> st
     often, seldom = counts[best] / len(new), float((old == values[best]).mean())
     if often > USUAL and seldom < SELDOM:
         now, then = shares(often, seldom)
-        return f"{values[best]:.4g} in {now}, {then} before"
+        return f"{plainly(values[best])} in {now}, {then} before"
     (low, middle, high), (below, now_middle, above) = (np.quantile(one, (0.25, 0.5, 0.75)) for one in (old, new))
     if low == high and below == above and middle == now_middle:  # nearly constant: what comes more often than before
         moved = counts / len(new) - np.array([(old == value).mean() for value in values])
         best = int(moved.argmax())
         now, then = shares(counts[best] / len(new), counts[best] / len(new) - moved[best])
-        return f"{values[best]:.4g} in {now}, {then} before"
+        return f"{plainly(values[best])} in {now}, {then} before"
     if abs(now_middle - middle) > MOVED * (high - low):
-        return f"middle {middle:.4g} to {now_middle:.4g}{', another unit?' if rescaled(old, new) else ''}"
-    return f"middle half {low:.4g} to {high:.4g}, now {below:.4g} to {above:.4g}"
+        return f"middle {plainly(middle)} to {plainly(now_middle)}{', another unit?' if rescaled(old, new) else ''}"
+    return f"middle half {plainly(low)} to {plainly(high)}, now {plainly(below)} to {plainly(above)}"
 
 
 def rescaled(old: Floats, new: Floats) -> bool:
@@ -500,7 +512,7 @@ def bars(before: Floats, after: Floats, texts: Sequence[str] | None) -> list[dic
         low, high = float(both.min()), float(both.max())
         edges = np.linspace(low, high if high > low else low + 1, BARS + 1)
         heights = [np.histogram(one, edges)[0].astype(float) for one in known]
-        cells = [(f"{edges[i + 1]:.4g}", [float(one[i]) for one in heights]) for i in range(BARS)]
+        cells = [(plainly(edges[i + 1]), [float(one[i]) for one in heights]) for i in range(BARS)]
     else:
         cells = []
     for to, counts in cells:

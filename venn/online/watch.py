@@ -52,7 +52,7 @@ class Seen(NamedTuple):
     delay: int | None  #: answers learned between the question and its own answer
 
 
-class Asked(NamedTuple):
+class SeenQuestion(NamedTuple):
     """A question found by its id: what was said of it, and what came."""
 
     number: int  #: from 1 on, in the order in which they were asked
@@ -61,7 +61,7 @@ class Asked(NamedTuple):
     since: int  #: answers that came after it was asked
 
 
-class Answered(NamedTuple):
+class SeenAnswer(NamedTuple):
     """A label that came."""
 
     number: int  #: of its question, from 1 on
@@ -311,7 +311,7 @@ class Watch(HasLabels):
                 for event, id, when, content, truth, delay, expired in rows
             ]  # fmt: skip
 
-    def question(self, id: int | str) -> Asked | None:
+    def question(self, id: int | str) -> SeenQuestion | None:
         """Return the question of an id, what was said of it and what came; None if there is none.
 
         However long the run, that takes a few steps in indices.
@@ -337,9 +337,9 @@ class Watch(HasLabels):
             (event, event),
         )
         (last,) = self._rows("SELECT ifnull(max(step), 0) FROM answers")
-        return Asked(event - step - self._given_up(event), seen, came[0][0] if came else None, last[0] - step)
+        return SeenQuestion(event - step - self._given_up(event), seen, came[0][0] if came else None, last[0] - step)
 
-    def answer(self, step: int) -> Answered | None:
+    def answer(self, step: int) -> SeenAnswer | None:
         """Return which question the label of a step was to, and when it came; None if there is no such step."""
         rows = self._rows(
             "SELECT q.event, q.step, a.event, a.time FROM answers a JOIN questions q ON q.event = a.question"
@@ -348,7 +348,8 @@ class Watch(HasLabels):
         if not rows:
             return None
         question, before, event, when = rows[0]
-        return Answered(question - before - self._given_up(question), event - step - self._given_up(event), float(when))
+        number, asked = question - before - self._given_up(question), event - step - self._given_up(event)
+        return SeenAnswer(number, asked, float(when))
 
     def _given_up(self, event: int) -> int:
         """Return how many questions had been given up before an event: they are numbered in the order of events."""

@@ -326,7 +326,7 @@ class Feed:
     def find(self, said: str) -> list[Any]:
         """Return the questions whose id somebody typed: as text, as a number, or else by their number.
 
-        Each is a `venn.online.watch.Asked`.
+        Each is a `venn.online.watch.SeenQuestion`.
         """
         self.look()
         watched = self._watched

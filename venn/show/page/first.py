@@ -124,12 +124,12 @@ def _status(feed: Feed, run: FollowedRun, held: str, now: float) -> Status:
     if run.ended is not None:
         end = f"{clock(run.ended)}, {ago(now - run.ended)} ago"
         if found.state in GRAVE:
-            return found._replace(also=f"{found.also} {ENDED}: {end}".strip())
+            return found._replace(also=f"{found.also} · {ENDED}: {end}".removeprefix(" · "))
         return Status(ENDED, end, "", f"at its end: {found.sentence}")
     if not run.silent(now):
         return found
     if found.state in GRAVE:
-        return found._replace(also=f"{found.also} {SILENT}: {quiet}".strip())
+        return found._replace(also=f"{found.also} · {SILENT}: {quiet}".removeprefix(" · "))
     return Status(SILENT, quiet, "", f"before that: {found.sentence}")
 
 

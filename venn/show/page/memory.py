@@ -14,7 +14,7 @@ from venn.show.page.feed import FollowedRun
 from venn.show.page.words import moment, placed, text, tiles, when
 from venn.show.view import Snapshot, floors
 
-MOST = 20  # changes, and lines of alarms of each
+CHANGES, MOST = 100, 20  # latest changes, and lines of alarms of each
 BROKEN, SEEN = "broken", "seen"  # classes of the style sheet: claims are broken, or only objects or classes changed
 
 
@@ -39,7 +39,7 @@ def strip(run: FollowedRun) -> dict[str, Any]:
             "number": one.number, "from": at(one.first), "to": last if one.ended is None else at(one.ended),
             "c": BROKEN if one.claims else SEEN, "lasts": one.lasts, "say": f"change {one.number}: {one}",
         }
-        for one in run.episodes
+        for one in run.episodes[-CHANGES:]
     ]  # fmt: skip
     return {"timed": timed, "from": first, "to": max(last, first), "spans": spans}
 
@@ -86,8 +86,8 @@ def changes(run: FollowedRun, most: int = MOST) -> str:
     found = list(zip(run.episodes, run.by_episode[1:], strict=True))[::-1]
     if not found and not loose:
         return f"{full}<p>No alarm.{'' if run.monitors else ' No predictor has a monitor.'}</p>"
-    told = "".join(episode(run, one, rung, crier, most) for one, rung in found[:most])
-    more = f"<p class='fine'>and {len(found) - most:,} before</p>" if len(found) > most else ""
+    told = "".join(episode(run, one, rung, crier, most) for one, rung in found[:CHANGES])
+    more = f"<p class='fine'>and {len(found) - CHANGES:,} before</p>" if len(found) > CHANGES else ""
     return f"{full}{told}{more}{loose}"
 
 
@@ -183,7 +183,7 @@ def found(run: FollowedRun | None, said: str, questions: Sequence[Any]) -> str:
 
 
 def _question(run: FollowedRun, one: Any) -> str:
-    """Return a question, of a `venn.online.watch.Asked`."""
+    """Return a question, of a `venn.online.watch.SeenQuestion`."""
     seen = one.seen
     shown = {"asked": when(seen.time, "zone"), "question": f"{one.number:,}"}
     if seen.status == "answered":

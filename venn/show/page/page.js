@@ -319,10 +319,10 @@
   // -------------------------------------------------------------- the server
   const asking = () => {
     const chooser = document.getElementById("chooser");
-    let seen = "", page = null, failed = 0, wait = 0;
+    let seen = "", page = null, failed = 0, wait = 0, picked = ""; // until the viewer picks a predictor, it is the verdict's
     const ask = async () => {
       clearTimeout(wait);
-      const of = chooser.value, sent = seen;
+      const of = picked, sent = seen;
       try {
         const query = new URLSearchParams({ of, seen: sent });
         const answer = await fetch(`run.json?${query}`, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
@@ -334,7 +334,7 @@
         failed = 0;
         delete root.dataset.lost;
         document.title = found.title;
-        if (of === chooser.value && sent === seen) {
+        if (of === picked && sent === seen) {
           seen = found.seen;
           if (found.names) choose(found.names, found.of);
           show(found);
@@ -378,7 +378,7 @@
       }
       chooser.value = of;
     };
-    chooser.addEventListener("change", ask);
+    chooser.addEventListener("change", () => { picked = chooser.value; ask(); });
     document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
     ask();
   };
