@@ -275,13 +275,13 @@ def test_a_checkpoint_of_a_model_that_began_anew_is_read(kind, scorer, tmp_path,
 
     with run() as online:
         served(online, X[:40], X[:, 0] if kind == "numbers" else y)
-        online.panel._begin_anew()  # as after an alarm, long before the checkpoint that `close` writes
+        online.panel._begin_anew()  # noqa: SLF001 - as after an alarm, long before the checkpoint that `close` writes
         served(online, X, X[:, 0] if kind == "numbers" else y, 40)
-    state = checkpoint.pack(online._run.state())
+    state = checkpoint.pack(online._run.state())  # noqa: SLF001
     with caplog.at_level(logging.WARNING, "venn"):
         again = run()
     assert "no checkpoint" not in caplog.text
-    assert checkpoint.pack(again._run.state()) == state
+    assert checkpoint.pack(again._run.state()) == state  # noqa: SLF001
     again.close()
 
 
@@ -397,6 +397,64 @@ def test_a_watch_of_ones_own_works_in_a_run_its_journal_and_its_page(scorer, tmp
         assert "gaps" in render(FollowedRun(watch), "title", "data")
 
 
+@component
+class Short(Gaps):
+    """Its changes end when eight objects have not rung."""
+
+    def pass_by(self):
+        lasting = self.lasting()
+        if lasting is not None and self.n - lasting.last >= 8:
+            self._put(replace(lasting, ended=self.n, how="calm"))
+
+
+@pytest.mark.parametrize("ends", ["close", "kill"])
+def test_however_a_run_ends_nobody_is_told_twice_or_never(ends, scorer, tmp_path):
+    X, y = events(80, ())
+    X[40:43] = X[55:58] = 0.0
+    told, whole = [], []
+    served(begun(scorer, monitor=Short(), on_alarm=whole.append), X, y)
+    for stop in (43, 52, 58, 67, 80):  # where a change has just begun, or has just ended
+        online = begun(scorer, tmp_path / "run.db", monitor=Short(), on_alarm=told.append)
+        for i in range(online.asked, stop):
+            served(online, X[: i + 1], y, i)  # a transaction each
+        online.close() if ends == "close" else online.journal.close()
+    assert [(one.number, one.lasts) for one in told] == [(1, True), (1, False), (2, True), (2, False)]
+    assert [(one.number, one.lasts) for one in told] == [(one.number, one.lasts) for one in whole]
+
+
+def test_what_was_not_told_before_the_end_of_a_process_is_told_by_the_next_one(scorer, tmp_path):
+    def killed(one):
+        raise KeyboardInterrupt
+
+    X, y = events(50, ())
+    X[40:] = 0.0
+    online = begun(scorer, tmp_path / "run.db", monitor=Gaps(), on_alarm=killed)
+    with pytest.raises(KeyboardInterrupt):
+        served(online, X, y)
+    online.journal.close()
+    told = []
+    for _ in range(2):
+        begun(scorer, tmp_path / "run.db", monitor=Gaps(), on_alarm=told.append).journal.close()
+    assert [one.rang.number for one in told] == [43]
+
+
+def test_an_object_that_cannot_be_watched_stops_no_restart(scorer, tmp_path):
+    pytest.importorskip("scipy")
+    from scipy.sparse import csr_array
+
+    X, y = events(60, ())
+    sparse = LogisticRegression().fit(csr_array(X), y)
+    for stop in (10, 20):
+        online = begun(sparse, tmp_path / "run.db")
+        for i in range(online.asked, stop):
+            online.ask(csr_array(X[i : i + 1]))
+            online.answer(i + 1, y[i])
+        online.journal.checkpoints.forget()  # all is learned again
+        online.journal.close()
+    assert online.answered == 20
+    assert "objects" not in online.monitors
+
+
 def test_a_watch_that_would_never_be_asked_is_refused(scorer):
     class Mine(Gaps):
         sees = "predictions"
@@ -413,7 +471,9 @@ def test_what_was_told_is_not_told_again():
         1, venn.monitors.Moment(9), venn.monitors.Moment(14), venn.monitors.Moment(14), ("sets",), "", (), (), "", 1,
     ).plain())))  # fmt: skip
     assert [stage for stage, _ in herald.news([one])] == ["began"]
-    assert herald.news([one]) == Herald([one]).news([one]) == []
+    again = Herald()
+    again.restore(herald.state)
+    assert herald.news([one]) == again.news([one]) == []
     known = replace(one, kind="objects of classes 'no' and 'yes' look different, or their labels mean something else")
     ((stage, told),) = herald.news([known])
     assert (stage, told.known) == ("known", f"Known of the change since question 9: {known.kind}.")

@@ -22,7 +22,7 @@ from venn.cli.output import COLUMNS, KEY, Output, prediction_line
 from venn.cli.patience import Patience
 from venn.machines.machine import NotConverged
 from venn.online.chain import FEATURES
-from venn.online.journal import ANEW, Journal
+from venn.online.journal import ANEW, TOLD, Journal
 from venn.online.loop import Online
 from venn.online.watch import ENDED
 from venn.show.notify import BEGAN, KNOWN, Crier, Seldom, hearing
@@ -364,7 +364,7 @@ END: Any = object()
 def known_sources(journal: Journal) -> list[str]:
     """Return the names of the sources that a journal has read."""
     names = [name for (name,) in journal.connection.execute("SELECT source FROM positions")]
-    return [name for name in names if name not in (KEY, ENDED, ANEW) and not name.startswith((COLUMNS, FEATURES))]
+    return [name for name in names if name not in (KEY, ENDED, ANEW, TOLD) and not name.startswith((COLUMNS, FEATURES))]
 
 
 def owns_terminal(out: str) -> bool:

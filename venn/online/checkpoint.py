@@ -27,9 +27,9 @@ VERSION = 3
 FLOOR = 1 << 12  # room for so many entries is allowed whatever the size of a file
 PLAIN = frozenset({bool, int, str})  # of whose values the JSON is the value itself
 ANEW = ". To calibrate this one, make the predictor anew with it"
-#: By an older version: what turns header and members into those of the next one. What forecasters and monitors keep has
-#: changed since version 2, of venn 0.3, and is refused by name; what has not is read. Of version 1, of venn 0.2, nothing
-#: is. A journal goes on without its old checkpoints: all is learned again.
+#: By an older version: what turns header and members into those of the next one. What monitors and forecasters keep is
+#: other since version 2, of venn 0.3, and is refused by name; all else is read. Of version 1, of venn 0.2, nothing is.
+#: A journal goes on without its old checkpoints: all is learned again.
 MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {
     2: lambda header, members: (header | {"version": 3}, members)
 }

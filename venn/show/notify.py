@@ -241,11 +241,6 @@ BEGAN, KNOWN, ENDED = "began", "known", "ended"  # when somebody outside is told
 class Herald:
     """Says when somebody outside is told of an episode: as it begins, as its columns or kind become known, as it ends.
 
-    Parameters
-    ----------
-    episodes : iterable of Episode
-        Those of which all has been told already, as by a process before this one.
-
     Examples
     --------
     >>> one = Episode(1, Moment(9), Moment(14), Moment(14), ("sets",), "", (), (), "the odds are 120 to 1", 1)
@@ -254,9 +249,17 @@ class Herald:
     (['began'], [])
     """
 
-    def __init__(self, episodes: Iterable[Episode] = ()) -> None:
+    def __init__(self) -> None:
         self._told: dict[int, tuple[bool, bool, bool]] = {}
-        self.news(episodes)
+
+    @property
+    def state(self) -> list[list[Any]]:
+        """What was told of each."""
+        return [[at, *said] for at, said in self._told.items()]
+
+    def restore(self, state: Iterable[Any]) -> None:
+        """Take over a state."""
+        self._told = {at: (columns, kind, ended) for at, columns, kind, ended in state}
 
     def news(self, episodes: Iterable[Episode]) -> list[tuple[str, Episode]]:
         """Return what is to be told now, each with its stage."""
