@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn import cli
-from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Watching
+from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Scenario, Watching, bench
 from venn.monitors.alarms import change_of_counts
 from venn.monitors.episodes import Episode, episodes_of
 from venn.online import checkpoint
@@ -395,6 +395,25 @@ def test_a_watch_of_ones_own_works_in_a_run_its_journal_and_its_page(scorer, tmp
     with Watch(tmp_path / "run.db") as watch:
         assert watch.episodes() == online.episodes()
         assert "gaps" in render(FollowedRun(watch), "title", "data")
+    assert 'venn_alarms_total{predictor="gaps"} 1.0' in exposition(lambda: Watch(tmp_path / "run.db")).decode()
+    report = ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "report.html")]
+    assert CliRunner().invoke(cli.main, report).exit_code == 0
+    assert "gaps" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_whatever_watches_works_in_a_replay_and_on_the_bench(scorer):
+    X, y = events(60, ())
+    X[40:] = 0.0
+    watchers = {"gaps": Gaps(), "classes": ClassDrift(CLASSES), "intervals": venn.Monitor(CLASSES)}
+    model = venn.InductiveVennAbers(venn.FrozenScorer(scorer))
+    venn.replay(zip(X, y, strict=True), venn.Panel(intervals=model), monitors=watchers)
+    assert [one.n for one in watchers.values()] == [60, 60, 60]
+    assert [one.first for one in watchers["gaps"].cases] == [43]
+    with pytest.raises(ValueError, match="monitors must have names of predictors, intervals, got 'other'"):
+        venn.replay(zip(X, y, strict=True), venn.Panel(intervals=model), monitors={"other": venn.Monitor(CLASSES)})
+    said = Forecast([0.1, 0.9], CLASSES)
+    steps = [(x, said, label) for x, label in zip(X, y, strict=True)]
+    assert bench(Gaps, [Scenario("empty", steps, change=40)])[0].delays == (3,)
 
 
 @component

@@ -10,8 +10,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from venn.monitors.monitor import Monitor
+from venn.monitors.benches import PREDICTIONS, seen
 from venn.monitors.shared_level import trainings_of
+from venn.monitors.watching import Watches
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
@@ -75,7 +76,7 @@ def replay(
     *,
     progress: bool | None = None,
     steps: int | None = None,
-    monitors: Mapping[str, Monitor] | None = None,
+    monitors: Mapping[str, Watches] | None = None,
 ) -> Record:
     """Predict every example, then reveal its label, score it and learn it.
 
@@ -93,8 +94,9 @@ def replay(
         Whether to show a progress bar on stderr; by default when stderr is a terminal.
     steps : int >= 1, optional
         Stop after this many examples, or at the end of the stream.
-    monitors : mapping of str to Monitor, optional
-        By name of a predictor: each receives every prediction and its label.
+    monitors : mapping of str to Monitor, or another Watches, optional
+        By name of a predictor: each receives every prediction and its label. What sees objects or examples has any
+        other name.
 
     Returns
     -------
@@ -124,7 +126,8 @@ def replay(
     """
     _check(stream, steps)
     panel = panel_of(default_for(stream) if predictor is None else predictor)
-    watched = by_name("monitors", monitors, "monitors", panel)
+    watched = by_name("monitors", monitors, "monitors")
+    by_name("monitors", {name: one for name, one in watched.items() if _sees(one) == PREDICTIONS}, "monitors", panel)
     data = getattr(stream, "name", None)
     record = Record(
         panel.space,
@@ -137,11 +140,11 @@ def replay(
     first = next(iter(panel))
     start = perf_counter()
     with Progress(length(stream, steps), progress) as bar:
-        for n, _, predictions, y in advance(stream, panel, steps=steps):
+        for n, x, predictions, y in advance(stream, panel, steps=steps):
             try:
                 record.update(predictions, y)
                 for name, monitor in watched.items():
-                    monitor.update(predictions[name], y)
+                    monitor.update(*seen(_sees(monitor), x, predictions.get(name), y))
             except Exception as error:
                 error.add_note(f"at step {n} of the replay")
                 raise
@@ -152,6 +155,11 @@ def replay(
         bar.update(len(record), record.running(first))
     record.seconds = perf_counter() - start
     return record
+
+
+def _sees(monitor: Any) -> str:
+    """Return what a monitor takes: predictions and labels, where it does not say."""
+    return str(getattr(monitor, "sees", PREDICTIONS))
 
 
 def default_for(stream: object) -> Forecaster:
