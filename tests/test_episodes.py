@@ -21,6 +21,7 @@ from venn import cli
 from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Scenario, Watching, bench
 from venn.monitors.alarms import change_of_counts
 from venn.monitors.episodes import Episode, episodes_of
+from venn.monitors.naming import Ties
 from venn.online import checkpoint
 from venn.online.watch import Watch
 from venn.prediction import Forecast, PredictionSet
@@ -472,6 +473,19 @@ def test_an_object_that_cannot_be_watched_stops_no_restart(scorer, tmp_path):
         online.journal.close()
     assert online.answered == 20
     assert "objects" not in online.monitors
+
+
+def test_labels_that_change_again_and_again_leave_what_is_said_within_classes_as_it_was():
+    rng = np.random.default_rng(0)
+    drift, ties, rankings = ClassDrift(CLASSES, level=0.3), Ties(0), [AmongAll(), AmongAll()]
+    for n in range(1500):
+        code = int(rng.random() < (0.1 if n // 300 % 2 else 0.9))
+        x = rng.normal(2 * code, size=1)
+        drift.update(x, CLASSES[code])
+        assert drift.p_values[1] == rankings[code].rank(x, ties.at(n)[1])  # among all of its class so far
+    of_labels = [one for one in drift.cases if one.part == "labels"]
+    assert len(of_labels) >= 2
+    assert any(one.anew for one in of_labels)
 
 
 def test_a_watch_that_would_never_be_asked_is_refused(scorer):
