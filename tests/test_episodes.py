@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn import cli
-from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Scenario, Watching, bench
+from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Moment, Scenario, Watching, bench
 from venn.monitors.alarms import change_of_counts
 from venn.monitors.episodes import Episode, episodes_of
 from venn.monitors.naming import Ties
@@ -300,6 +300,15 @@ def test_a_journal_of_an_older_version_goes_on_and_is_watched(scorer, tmp_path, 
     online.close()
 
 
+def test_labels_that_come_late_say_from_which_question_on_to_rely_on_it(scorer):
+    X, y = events(560, (300,))
+    online = begun(scorer, watch=False)
+    served(online, X, y, late=100)
+    (one,) = online.episodes()
+    assert one.rang.asked == one.rang.number + 100
+    assert str(one).startswith(f"Rely on it only after question number {one.rang.asked}, where it began anew. Changed ")
+
+
 def test_a_model_knows_its_episodes_and_keeps_them_in_a_file(scorer):
     X, y = events(400, (250,))
     model = venn.Forecaster(scorer=scorer)
@@ -475,6 +484,31 @@ def test_an_object_that_cannot_be_watched_stops_no_restart(scorer, tmp_path):
     assert "objects" not in online.monitors
 
 
+class Answers(Gaps):
+    sees = "examples"
+
+
+def test_a_change_that_late_labels_show_is_not_that_of_objects_which_came_after_it():
+    objects, labels = Gaps(), Answers()
+    objects.steps = labels.steps = 1000
+    objects.rang(Alarm(517, "Ville", 7.0, "...", "objects"))
+    labels.rang(Alarm(430, "Ville", 7.0, "...", "labels"))  # of question 430, whose label came after question 630
+
+    def place(name, counts, step):
+        return Moment(step, asked=step + 200 if counts == "answers" else None)
+
+    one, other = episodes_of({"labels": labels, "objects": objects}, place)
+    assert [(one.watchers, one.rang.when), (other.watchers, other.rang.when)] == [
+        (("objects",), 517),
+        (("labels",), 630),
+    ]
+    assert one.lasts  # what came to light later came before
+    assert other.lasts
+    labels.cases[0] = replace(labels.cases[0], first=520, change=replace(labels.cases[0].change, lower=490))
+    (both,) = episodes_of({"labels": labels, "objects": objects}, place)  # of a question after it: it may be the same
+    assert both.watchers == ("objects", "labels")
+
+
 def test_labels_that_change_again_and_again_leave_what_is_said_within_classes_as_it_was():
     rng = np.random.default_rng(0)
     drift, ties, rankings = ClassDrift(CLASSES, level=0.3), Ties(0), [AmongAll(), AmongAll()]
@@ -501,7 +535,7 @@ def test_a_watch_that_would_never_be_asked_is_refused(scorer):
 def test_what_was_told_is_not_told_again():
     herald = Herald()
     one = Episode.of(json.loads(json.dumps(Episode(
-        1, venn.monitors.Moment(9), venn.monitors.Moment(14), venn.monitors.Moment(14), ("sets",), "", (), (), "", 1,
+        1, Moment(9), Moment(14), Moment(14), ("sets",), "", (), (), "", 1,
     ).plain())))  # fmt: skip
     assert [stage for stage, _ in herald.news([one])] == ["began"]
     again = Herald()

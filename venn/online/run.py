@@ -100,7 +100,7 @@ class Run:
         self.usual: tuple[str, ...] = ()  # what watches objects and examples because nobody has said otherwise
         self._herald = Herald()
         self.untold: list[tuple[int, str, Episode]] = []  # event, stage and episode: nobody has been told
-        #: The latest questions, and those of the latest answers: number, time and id of each.
+        #: The latest questions, and those of the latest answers: what a `Moment` has of each.
         self._latest = {what: deque[tuple[Any, ...]](maxlen=REMEMBERED) for what in (QUESTIONS, ANSWERS)}
         self._moments: dict[tuple[str, int], tuple[Any, ...]] = {}  # the same of steps that changes name
 
@@ -270,7 +270,7 @@ class Run:
             failure = error
         del self.waiting[id]
         self.answered += 1
-        self._latest[ANSWERS].append((waiting.number, waiting.time, id))
+        self._latest[ANSWERS].append((waiting.number, waiting.time, id, self.asked))
         for name, (one, count) in own.items():
             self._ring(name, one.alarms[len(one.alarms) - (one.count - count) :])
         for name, told in self.told.items():
@@ -301,7 +301,7 @@ class Run:
         self.rung = []
         said = self.waiting.pop(id)
         self.answered += 1
-        self._latest[ANSWERS].append((said.number, said.time, id))
+        self._latest[ANSWERS].append((said.number, said.time, id, self.asked))
         for name, told in self.told.items():
             with suppress(*REFUSALS):  # as when it came
                 told.update(said.predictions[name], y)
