@@ -32,9 +32,9 @@ AFTER = 3
 WITHOUT = {
     "Predictor": "a base: what stands on it is saved",
     "BaseMachine": "a base: what stands on it is saved",
-    "Watches": "a protocol: what keeps it is saved",
     "Record": "has save and load of its own",
     "Online": "lives in its journal",
+    "Watches": "a protocol: what keeps it is saved",
     **dict.fromkeys(
         ("Outlook", "Outlooks", "NumberOutlook", "NumberOutlooks"),
         "predictions by name, a dict: its predictions can be saved",

@@ -18,9 +18,10 @@ from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn import cli
-from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Watching
+from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Moment, Scenario, Watching, bench
 from venn.monitors.alarms import change_of_counts
 from venn.monitors.episodes import Episode, episodes_of
+from venn.monitors.naming import Ties
 from venn.online import checkpoint
 from venn.online.watch import Watch
 from venn.prediction import Forecast, PredictionSet
@@ -275,7 +276,7 @@ def test_a_checkpoint_of_a_model_that_began_anew_is_read(kind, scorer, tmp_path,
 
     with run() as online:
         served(online, X[:40], X[:, 0] if kind == "numbers" else y)
-        online.panel._begin_anew()  # as after an alarm, long before the checkpoint that `close` writes
+        online.panel._begin_anew()
         served(online, X, X[:, 0] if kind == "numbers" else y, 40)
     state = checkpoint.pack(online._run.state())
     with caplog.at_level(logging.WARNING, "venn"):
@@ -297,6 +298,15 @@ def test_a_journal_of_an_older_version_goes_on_and_is_watched(scorer, tmp_path, 
     assert online.answered == 250
     assert [one.columns for one in online.episodes()] == [("column 2",)]
     online.close()
+
+
+def test_labels_that_come_late_say_from_which_question_on_to_rely_on_it(scorer):
+    X, y = events(560, (300,))
+    online = begun(scorer, watch=False)
+    served(online, X, y, late=100)
+    (one,) = online.episodes()
+    assert one.rang.asked == one.rang.number + 100
+    assert str(one).startswith(f"Rely on it only after question number {one.rang.asked}, where it began anew. Changed ")
 
 
 def test_a_model_knows_its_episodes_and_keeps_them_in_a_file(scorer):
@@ -395,6 +405,121 @@ def test_a_watch_of_ones_own_works_in_a_run_its_journal_and_its_page(scorer, tmp
     with Watch(tmp_path / "run.db") as watch:
         assert watch.episodes() == online.episodes()
         assert "gaps" in render(FollowedRun(watch), "title", "data")
+    assert 'venn_alarms_total{predictor="gaps"} 1.0' in exposition(lambda: Watch(tmp_path / "run.db")).decode()
+    report = ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "report.html")]
+    assert CliRunner().invoke(cli.main, report).exit_code == 0
+    assert "gaps" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_whatever_watches_works_in_a_replay_and_on_the_bench(scorer):
+    X, y = events(60, ())
+    X[40:] = 0.0
+    watchers = {"gaps": Gaps(), "classes": ClassDrift(CLASSES), "intervals": venn.Monitor(CLASSES)}
+    model = venn.InductiveVennAbers(venn.FrozenScorer(scorer))
+    venn.replay(zip(X, y, strict=True), venn.Panel(intervals=model), monitors=watchers)
+    assert [one.n for one in watchers.values()] == [60, 60, 60]
+    assert [one.first for one in watchers["gaps"].cases] == [43]
+    with pytest.raises(ValueError, match="monitors must have names of predictors, intervals, got 'other'"):
+        venn.replay(zip(X, y, strict=True), venn.Panel(intervals=model), monitors={"other": venn.Monitor(CLASSES)})
+    said = Forecast([0.1, 0.9], CLASSES)
+    steps = [(x, said, label) for x, label in zip(X, y, strict=True)]
+    assert bench(Gaps, [Scenario("empty", steps, change=40)])[0].delays == (3,)
+
+
+@component
+class Short(Gaps):
+    """Its changes end when eight objects have not rung."""
+
+    def pass_by(self):
+        lasting = self.lasting()
+        if lasting is not None and self.n - lasting.last >= 8:
+            self._put(replace(lasting, ended=self.n, how="calm"))
+
+
+@pytest.mark.parametrize("ends", ["close", "kill"])
+def test_however_a_run_ends_nobody_is_told_twice_or_never(ends, scorer, tmp_path):
+    X, y = events(80, ())
+    X[40:43] = X[55:58] = 0.0
+    told, whole = [], []
+    served(begun(scorer, monitor=Short(), on_alarm=whole.append), X, y)
+    for stop in (43, 52, 58, 67, 80):  # where a change has just begun, or has just ended
+        online = begun(scorer, tmp_path / "run.db", monitor=Short(), on_alarm=told.append)
+        for i in range(online.asked, stop):
+            served(online, X[: i + 1], y, i)  # a transaction each
+        online.close() if ends == "close" else online.journal.close()
+    assert [(one.number, one.lasts) for one in told] == [(1, True), (1, False), (2, True), (2, False)]
+    assert [(one.number, one.lasts) for one in told] == [(one.number, one.lasts) for one in whole]
+
+
+def test_what_was_not_told_before_the_end_of_a_process_is_told_by_the_next_one(scorer, tmp_path):
+    def killed(one):
+        raise KeyboardInterrupt
+
+    X, y = events(50, ())
+    X[40:] = 0.0
+    online = begun(scorer, tmp_path / "run.db", monitor=Gaps(), on_alarm=killed)
+    with pytest.raises(KeyboardInterrupt):
+        served(online, X, y)
+    online.journal.close()
+    told = []
+    for _ in range(2):
+        begun(scorer, tmp_path / "run.db", monitor=Gaps(), on_alarm=told.append).journal.close()
+    assert [one.rang.number for one in told] == [43]
+
+
+def test_an_object_that_cannot_be_watched_stops_no_restart(scorer, tmp_path):
+    pytest.importorskip("scipy")
+    from scipy.sparse import csr_array
+
+    X, y = events(60, ())
+    sparse = LogisticRegression().fit(csr_array(X), y)
+    for stop in (10, 20):
+        online = begun(sparse, tmp_path / "run.db")
+        for i in range(online.asked, stop):
+            online.ask(csr_array(X[i : i + 1]))
+            online.answer(i + 1, y[i])
+        online.journal.checkpoints.forget()  # all is learned again
+        online.journal.close()
+    assert online.answered == 20
+    assert "objects" not in online.monitors
+
+
+class Answers(Gaps):
+    sees = "examples"
+
+
+def test_a_change_that_late_labels_show_is_not_that_of_objects_which_came_after_it():
+    objects, labels = Gaps(), Answers()
+    objects.steps = labels.steps = 1000
+    objects.rang(Alarm(517, "Ville", 7.0, "...", "objects"))
+    labels.rang(Alarm(430, "Ville", 7.0, "...", "labels"))  # of question 430, whose label came after question 630
+
+    def place(name, counts, step):
+        return Moment(step, asked=step + 200 if counts == "answers" else None)
+
+    one, other = episodes_of({"labels": labels, "objects": objects}, place)
+    assert [(one.watchers, one.rang.when), (other.watchers, other.rang.when)] == [
+        (("objects",), 517),
+        (("labels",), 630),
+    ]
+    assert one.lasts  # what came to light later came before
+    assert other.lasts
+    labels.cases[0] = replace(labels.cases[0], first=520, change=replace(labels.cases[0].change, lower=490))
+    (both,) = episodes_of({"labels": labels, "objects": objects}, place)  # of a question after it: it may be the same
+    assert both.watchers == ("objects", "labels")
+
+
+def test_labels_that_change_again_and_again_leave_what_is_said_within_classes_as_it_was():
+    rng = np.random.default_rng(0)
+    drift, ties, rankings = ClassDrift(CLASSES, level=0.3), Ties(0), [AmongAll(), AmongAll()]
+    for n in range(1500):
+        code = int(rng.random() < (0.1 if n // 300 % 2 else 0.9))
+        x = rng.normal(2 * code, size=1)
+        drift.update(x, CLASSES[code])
+        assert drift.p_values[1] == rankings[code].rank(x, ties.at(n)[1])  # among all of its class so far
+    of_labels = [one for one in drift.cases if one.part == "labels"]
+    assert len(of_labels) >= 2
+    assert any(one.anew for one in of_labels)
 
 
 def test_a_watch_that_would_never_be_asked_is_refused(scorer):
@@ -410,10 +535,12 @@ def test_a_watch_that_would_never_be_asked_is_refused(scorer):
 def test_what_was_told_is_not_told_again():
     herald = Herald()
     one = Episode.of(json.loads(json.dumps(Episode(
-        1, venn.monitors.Moment(9), venn.monitors.Moment(14), venn.monitors.Moment(14), ("sets",), "", (), (), "", 1,
+        1, Moment(9), Moment(14), Moment(14), ("sets",), "", (), (), "", 1,
     ).plain())))  # fmt: skip
     assert [stage for stage, _ in herald.news([one])] == ["began"]
-    assert herald.news([one]) == Herald([one]).news([one]) == []
+    again = Herald()
+    again.restore(herald.state)
+    assert herald.news([one]) == again.news([one]) == []
     known = replace(one, kind="objects of classes 'no' and 'yes' look different, or their labels mean something else")
     ((stage, told),) = herald.news([known])
     assert (stage, told.known) == ("known", f"Known of the change since question 9: {known.kind}.")

@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from time import monotonic
 from typing import Any
 
@@ -22,10 +21,10 @@ from venn.cli.output import COLUMNS, KEY, Output, prediction_line
 from venn.cli.patience import Patience
 from venn.machines.machine import NotConverged
 from venn.online.chain import FEATURES
-from venn.online.journal import ANEW, Journal
+from venn.online.journal import ANEW, TOLD, Journal
 from venn.online.loop import Online
 from venn.online.watch import ENDED
-from venn.show.notify import BEGAN, KNOWN, Crier, Seldom, hearing
+from venn.show.notify import BEGAN, KNOWN, Seldom, hearing
 from venn.show.notify import ENDED as OVER
 
 PLAIN = 30.0  # seconds between two lines of progress
@@ -140,7 +139,6 @@ class Service:
         self._alarms = sum(monitor.count for monitor in online.monitors.values())
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if hasattr(one, "restarts")}
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
-        self._crier = Crier()
         self._judged = online.asked + online.answered
         self._states = {name: verdict.state for name, verdict in online.verdicts().items()}
         self._rate = 0.0
@@ -196,8 +194,6 @@ class Service:
             held = []
         self._commit(held, ending)
         self._output.note(self.online)
-        for line in self._crier.rest():
-            self._voice.say(f"alarm: {line}")
 
     def _commit(self, held: list[Message], ending: Ending) -> None:
         """Process the messages, in several transactions where they take long; an end may come between two.
@@ -292,10 +288,8 @@ class Service:
         return f"{self.source.name} at {message.position}"
 
     def _listen(self, id: int | str, news: list[str]) -> None:
-        """Report the alarms and restarts after a question or an answer."""
-        for name, alarm in self.online.rung:
-            self._alarms += 1
-            news += [f"alarm: {line}" for line in self._crier.tell(name, asdict(alarm))]
+        """Count the alarms, and report restarts, after a question or an answer."""
+        self._alarms += len(self.online.rung)
         for name, known in self._restarts.items():
             one: Any = self.online.panel[name]
             if len(one.restarts) > known:
@@ -368,7 +362,7 @@ END: Any = object()
 def known_sources(journal: Journal) -> list[str]:
     """Return the names of the sources that a journal has read."""
     names = [name for (name,) in journal.connection.execute("SELECT source FROM positions")]
-    return [name for name in names if name not in (KEY, ENDED, ANEW) and not name.startswith((COLUMNS, FEATURES))]
+    return [name for name in names if name not in (KEY, ENDED, ANEW, TOLD) and not name.startswith((COLUMNS, FEATURES))]
 
 
 def owns_terminal(out: str) -> bool:

@@ -109,12 +109,12 @@ def rings(detector: Any, x: Any, said: Any, y: Any) -> bool:
     theirs = hasattr(detector, "drift_detected")
     if not theirs and not hasattr(detector, "sees"):
         raise TypeError(f"detector must make a monitor, or what has update and drift_detected, got {detector!r}")
-    rung = detector.update(*_seen(LOSSES if theirs else detector.sees, x, said, y))
+    rung = detector.update(*seen(LOSSES if theirs else detector.sees, x, said, y))
     return bool(detector.drift_detected if theirs else rung)
 
 
-def _seen(sees: str, x: Any, said: Any, y: Any) -> tuple[Any, ...]:
-    """Return what a detector takes of one step."""
+def seen(sees: str, x: Any, said: Any, y: Any) -> tuple[Any, ...]:
+    """Return what a detector that `sees` this takes of one step."""
     if sees in (OBJECTS, EXAMPLES):
         return (x,) if sees == OBJECTS else (x, y)
     first = next(iter(said.values())) if isinstance(said, Mapping) else said

@@ -131,7 +131,8 @@ class ClassDrift(TakesTurns, Watching):
     each class are exchangeable, however its labels come, the same is true of what rings within classes, and of
     names.
 
-    After a change all begins anew once the new state has lasted, as in `Drift`.
+    After a change of the labels these begin anew once the new state has lasted, as in `Drift`; after one within classes
+    the rankings and names do. So labels that change again and again spend no level of what watches within classes.
 
     Parameters
     ----------
@@ -264,20 +265,26 @@ class ClassDrift(TakesTurns, Watching):
 
     def _look(self) -> None:
         """Begin anew where a new state has lasted, so that a later change shows; let changes end that ring no more."""
-        lasting = [one for one in map(self.lasting, PARTS) if one is not None and one.last > one.anew]
-        if any(self.n - max(one.first, one.anew) >= LASTED for one in lasting):
-            self.begin_anew()
+        for part in PARTS:
+            one = self.lasting(part)
+            if one is not None and one.last > one.anew and self.n - max(one.first, one.anew) >= LASTED:
+                self.begin_anew(part)
         self.pass_by()
 
-    def begin_anew(self) -> None:
-        """Compare examples with those from now on alone, and bet anew: the level is then that of a new stream."""
-        self._rankings, self._ruler, self._earlier = _rankings(self), ObjectRuler(self.first), self._counts.copy()
-        self._naming.begin_anew()
-        for one in (self._of_labels, self._within):
-            one.begin_anew()
-        for found in map(self.lasting, PARTS):
-            if found is not None:
-                self._put(replace(found, anew=self.n))
+    def begin_anew(self, part: str) -> None:
+        """Compare the examples of a part with those from now on alone, and bet anew, with the level of a new stream.
+
+        The other part goes on: what rang is no change of it, and its level is not spent again.
+        """
+        if part == LABELS:
+            self._earlier = self._counts.copy()
+            self._of_labels.begin_anew()
+        else:
+            self._rankings, self._ruler = _rankings(self), ObjectRuler(self.first)
+            self._naming.begin_anew()
+            self._within.begin_anew()
+        if (found := self.lasting(part)) is not None:
+            self._put(replace(found, anew=self.n))
 
     def _bet(self, place: int, evidence: Exchangeability, p: float) -> list[Alarm]:
         """Bet on a p-value, and take note of what rings."""

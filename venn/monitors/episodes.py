@@ -10,7 +10,7 @@ from venn.monitors.notebook import table
 from venn.monitors.verdict import LONGEST, OF_OBJECTS, Moment
 from venn.monitors.watching import ANOTHER, FLOOR, LASTED, Case, Watching
 
-NOTHING_DONE = "nothing"
+NOTHING_DONE, ANEW = "nothing", "it began anew after "
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Episode:
         if self.ended is not None:
             told = f"Over at {self.ended}: the change since {self.first}; {self.how}."
         elif self.done != NOTHING_DONE:
-            told = f"{self.done[:1].upper()}{self.done[1:]}, for it changed since {self.first}."
+            told = f"Rely on it only after {self.done.removeprefix(ANEW)}, where it began anew. Changed since {self.first}."
         for part in self.kind.split("; ") if self.kind else ():
             more = f" {part[:1].upper()}{part[1:]}."
             told += more if len(f"{told}{more}".split()) <= LONGEST else ""
@@ -181,7 +181,8 @@ def episodes_of(watchers: Mapping[str, Any], place: Placing = numbered) -> Episo
     """Return the episodes that watchers have seen: alarms of one change are one episode, whoever rang.
 
     A watcher's later change begins another episode, and so does one that began, at every likely step, 150 questions and
-    more after all the others of the episode that lasts first rang. All else that rings while it lasts goes with it.
+    more after all the others of the episode that lasts first rang; or that rings for a label, late, of a question from
+    before all of that began. All else that rings while it lasts goes with it.
 
     Parameters
     ----------
@@ -191,12 +192,13 @@ def episodes_of(watchers: Mapping[str, Any], place: Placing = numbered) -> Episo
         Says which question a step of a watcher is.
     """
     found: list[list[Sighting]] = []
-    for one in sorted(_sightings(watchers, place), key=lambda each: (each.rang.number, each.watcher, each.case.part)):
+    for one in sorted(_sightings(watchers, place), key=lambda each: (each.rang.when, each.watcher, each.case.part)):
         now = found[-1] if found else []
         own = any((one.watcher, one.case.part) == (other.watcher, other.case.part) for other in now)
-        over = all(other.ended is not None and other.ended.number <= one.rang.number for other in now)
+        over = all(other.ended is not None and other.ended.when <= one.rang.when for other in now)
         later = bool(now) and one.lower > max(other.rang.number for other in now) + LASTED
-        if not now or own or over or later:
+        earlier = bool(now) and one.rang.number < min(other.lower for other in now)
+        if not now or own or over or later or earlier:
             found.append([one])
         else:
             now.append(one)
@@ -221,22 +223,27 @@ def _sightings(watchers: Mapping[str, Any], place: Placing) -> Iterable[Sighting
 
 def _told(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
     """Return an episode of what was seen of it, in the order of first alarms; `after`: when another one rang."""
-    best = min(seen, key=lambda one: (one.sees == "objects" and one.case.change.earlier, one.rang.number))
+    best = min(seen, key=lambda one: (one.sees == "objects" and one.case.change.earlier, one.rang.when))
     kinds = list(dict.fromkeys(one.case.kind for one in seen if one.case.kind))
     began = [one for one in seen if one.anew is not None and one.sees == "predictions"]
     ends = [one.ended for one in seen]
-    ended = max(ends, key=lambda one: one.number) if all(one is not None for one in ends) else None  # type: ignore
+    ended = max(ends, key=lambda one: one.when) if all(one is not None for one in ends) else None  # type: ignore
     how = ""
     if ended is not None:
         how = next((one.case.how for one in seen if one.ended == ended), "")
-    if after and (ended is None or ended.number >= after[0].number):
+    if after and after[0].number >= best.lower and (ended is None or ended.when >= after[0].when):
         ended, how = after[0], ANOTHER
     return Episode(
-        number, best.first, seen[0].rang, max((one.last for one in seen), key=lambda one: one.number),
+        number, best.first, seen[0].rang, max((one.last for one in seen), key=lambda one: one.when),
         tuple(dict.fromkeys(one.watcher for one in seen)), "; ".join(kinds),
         tuple(dict.fromkeys(name for one in seen for name in one.case.columns)),
         tuple(dict.fromkeys(name for one in seen for name in one.case.classes)),
         seen[0].case.reason, sum(one.case.alarms for one in seen),
-        f"it began anew after {began[0].anew}" if began else NOTHING_DONE, ended, how,
+        f"{ANEW}{_heard(began[0].anew)}" if began else NOTHING_DONE, ended, how,
         any(one.sees not in (OF_OBJECTS, "examples") for one in seen), began[0].anew if began else None,
     )  # fmt: skip
+
+
+def _heard(at: Any) -> Moment | str:
+    """Return the question after which answers know of a label: of one that came late, the last that was asked before."""
+    return at if at.when == at.number else f"question number {at.when}"

@@ -98,6 +98,12 @@ class Moment:
     number: int
     time: float | None = None  #: seconds since 1970; None where that is not known
     id: int | str | None = None
+    asked: int | None = None  #: of an answer, how many questions had been asked when it came; None: not later ones
+
+    @property
+    def when(self) -> int:
+        """How many questions had been asked by then."""
+        return self.number if self.asked is None else self.asked
 
     def __str__(self) -> str:
         which = f"question {self.number if self.id is None else self.id}"

@@ -162,6 +162,7 @@ LARGEST_LOG = 1 << 26  # bytes that the log keeps when no reader needs more
 DESCRIBED = "predictors", "monitors", "start", "packing"  # of a header: in the words of one version
 OF_SCORER = "predictors", "start"  # of a header: what changes with a given scorer
 ANEW = "venn calibrated anew"  # beside the positions of sources
+TOLD = "venn told of changes"  # the same: up to which event
 HOW = (
     "If the fitted model is another one on purpose, Online(..., new_scorer=True) begins calibration anew with it, "
     "in the same journal"

@@ -10,7 +10,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from venn.machines.witnesses import AnotherModel
@@ -23,7 +23,7 @@ from venn.monitors.verdict import Verdict, worst
 from venn.monitors.watching import Watches
 from venn.online import checkpoint
 from venn.online.chain import FEATURES, QuestionRow, copy_object, encode, encode_object
-from venn.online.journal import HOW, OF_SCORER, Journal, JournalError, checked_id
+from venn.online.journal import HOW, OF_SCORER, TOLD, Journal, JournalError, checked_id
 from venn.online.lot import Asked, Lot
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
@@ -44,7 +44,7 @@ from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor, names_among
 from venn.saved import described
-from venn.show.notify import Herald, teller
+from venn.show.notify import teller
 from venn.turns import TakesTurns, turn_of
 
 LATEST = 1000  # stages of episodes that are kept
@@ -179,11 +179,9 @@ class Online(TakesTurns):
         self.labels = labels
         self.alone = not isinstance(predictor, Panel)
         panel = panel_of(predictor)
-        self._usual: tuple[str, ...] = ()  # what watches objects and examples because nobody has said otherwise
-        if flag("watch", watch) and monitor is None and panel.monitors:
-            monitor = beside(panel)
-            self._usual = tuple(monitor)
-        self._run = Run(panel, monitor, labels)
+        usual = beside(panel) if flag("watch", watch) and monitor is None and panel.monitors else {}
+        self._run = Run(panel, usual or monitor, labels)
+        self._run.usual = tuple(usual)
         self.patience = None if patience is None else integer("patience", patience, 1)
         self._owner = os.getpid()
         self._bulletin = Bulletin(self._run)
@@ -193,8 +191,8 @@ class Online(TakesTurns):
         self._sound = Soundness(self.journal)
         if self.journal is not None:
             self._begin(self.journal, new_scorer)
-        self._herald = Herald(self.episodes())
         self.stages: deque[tuple[str, Episode]] = deque(maxlen=LATEST)
+        self._tell()
 
     def _turns_with(self) -> Iterable[Any]:
         return (self.panel,)
@@ -309,7 +307,7 @@ class Online(TakesTurns):
         with self._sound.trying:
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)
-            self._check(kept)
+            self._run.check(kept)
             wanted = self._drawn(kept, predictions)
         run, journal, now = self._run, self.journal, time.time()
         asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions, now)
@@ -334,16 +332,6 @@ class Online(TakesTurns):
         self._tell()
         said = next(iter(predictions.values())) if self.alone else predictions
         return said if self.labels is None else Asked(said, wanted)
-
-    def _check(self, x: Any) -> None:
-        """Refuse an object that cannot be watched; if it is the first, what watches by default is left out."""
-        try:
-            self._run.check(x)
-        except (TypeError, ValueError) as error:
-            if not self._usual or self.asked:
-                raise
-            log.warning("objects and classes are not watched, for the first object cannot be: %s", error)
-            self._run.leave_out(self._usual)
 
     def _drawn(self, x: Any, predictions: Mapping[str, Any]) -> bool:
         """Return whether the label of the next question is wanted."""
@@ -380,6 +368,7 @@ class Online(TakesTurns):
             if self.journal is not None:
                 self._bulletin.ring(run.answered + 1, now, run.rung[before:])
         self._keep()
+        self._tell()
 
     # ---------------------------------------------------------------- answering
 
@@ -580,16 +569,19 @@ class Online(TakesTurns):
             raise JournalError(f"this run {self._sound.broken}: make it again from its journal to go on")
 
     def _tell(self) -> None:
-        """Tell of what is new in the episodes, once it is written."""
-        if self.journal is not None and self.journal.within:
+        """Tell of what is new in the episodes, once it is written; a run that dies before it is told tells it later."""
+        run, journal = self._run, self.journal
+        if not run.untold or self._sound.broken is not None or (journal is not None and journal.within):
             return
-        if self._run.news and self._sound.broken is None:
-            self._run.news = False
-            for stage, episode in self._herald.news(self.episodes()):
-                self.stages.append((stage, episode))
-                if self._teller is not None:
-                    name = "run" if self.journal is None else str(self.journal.path)
-                    self._teller.told(name, stage, episode, self.verdict())
+        while run.untold:
+            _, stage, episode = run.untold[0]
+            if self._teller is not None:
+                self._teller.told("run" if journal is None else str(journal.path), stage, episode, self.verdict())
+            self.stages.append((stage, episode))
+            del run.untold[0]
+        if journal is not None:
+            with suppress(JournalError):  # told again, if this process dies now
+                journal.reach(TOLD, run.events)
 
     def _publish(self, journal: Journal, now: float) -> None:
         """Write what viewers look at, if there is something new."""
@@ -664,7 +656,10 @@ class Online(TakesTurns):
                     begin_anew(self._run, journal, self._bulletin, {key: header[key] for key in OF_SCORER})
                     journal.checkpoints.keep(self._run.events, self._state(), last=True)
                 self._publish(journal, time.time())
+                told = journal.position(TOLD)  # None: an older version told of all alarms
+                self._run.untold = [one for one in self._run.untold if told is not None and one[0] > told]
             else:
+                journal.reach(TOLD, 0)
                 names = names_among(self.panel.values())
                 if names is not None:
                     journal.reach(FEATURES, names)

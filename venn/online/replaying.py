@@ -10,8 +10,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from venn.monitors.monitor import Monitor
+from venn.monitors.benches import PREDICTIONS, seen
 from venn.monitors.shared_level import trainings_of
+from venn.monitors.watching import Watches
 from venn.online.forecaster import Forecaster
 from venn.online.in_blocks import InBlocks
 from venn.online.panel import Panel, panel_of
@@ -88,7 +89,7 @@ def replay(
     *,
     progress: bool | None = None,
     steps: int | None = None,
-    monitors: Mapping[str, Monitor] | None = None,
+    monitors: Mapping[str, Watches] | None = None,
 ) -> Record:
     """Predict every example, then reveal its label, score it and learn it.
 
@@ -106,8 +107,9 @@ def replay(
         Whether to show a progress bar on stderr; by default when stderr is a terminal.
     steps : int >= 1, optional
         Stop after this many examples, or at the end of the stream.
-    monitors : mapping of str to Monitor, optional
-        By name of a predictor: each receives every prediction and its label.
+    monitors : mapping of str to Monitor, or another Watches, optional
+        By name of a predictor: each receives every prediction and its label. What sees objects or examples has any
+        other name.
 
     Returns
     -------
@@ -137,7 +139,8 @@ def replay(
     """
     _check(stream, steps)
     panel = panel_of(default_for(stream) if predictor is None else predictor)
-    watched = by_name("monitors", monitors, "monitors", panel)
+    watched = by_name("monitors", monitors, "monitors")
+    by_name("monitors", {name: one for name, one in watched.items() if _sees(one) == PREDICTIONS}, "monitors", panel)
     data = getattr(stream, "name", None)
     record = Record(
         panel.space,
@@ -161,12 +164,12 @@ def replay(
 
 
 def _recorded(
-    stream: Iterable[Any], panel: Panel, record: Record, watched: Mapping[str, Monitor], steps: int | None
+    stream: Iterable[Any], panel: Panel, record: Record, watched: Mapping[str, Any], steps: int | None
 ) -> Iterator[int]:
     """Replay and record; yield how many steps there are so far, in blocks where all is at hand and nobody looks on."""
     if not (at_hand(stream) and not watched and isinstance(panel, InBlocks) and panel.by_scores):
-        for n, _, predictions, y in advance(stream, panel, steps=steps):
-            _record(n, predictions, y, record, watched)
+        for n, x, predictions, y in advance(stream, panel, steps=steps):
+            _record(n, x, predictions, y, record, watched)
             yield n
         return
     _check_for(stream, panel, steps)
@@ -180,22 +183,27 @@ def _recorded(
             if panel.n > before:
                 error.add_note(f"at step {done + panel.n - before + 1} of the replay")
                 raise
-            for n, _, predictions, y in _advance(block, panel, done + 1):  # what is wrong is said in its turn
-                _record(n, predictions, y, record, watched)
+            for n, x, predictions, y in _advance(block, panel, done + 1):  # what is wrong is said in its turn
+                _record(n, x, predictions, y, record, watched)
         yield len(record)
 
 
 def _record(
-    n: int, predictions: Mapping[str, Prediction], y: Label, record: Record, watched: Mapping[str, Monitor]
+    n: int, x: Any, predictions: Mapping[str, Prediction], y: Label, record: Record, watched: Mapping[str, Any]
 ) -> None:
     """Record a step, and let monitors watch it."""
     try:
         record.update(predictions, y)
         for name, monitor in watched.items():
-            monitor.update(predictions[name], y)
+            monitor.update(*seen(_sees(monitor), x, predictions.get(name), y))
     except Exception as error:
         error.add_note(f"at step {n} of the replay")
         raise
+
+
+def _sees(monitor: Any) -> str:
+    """Return what a monitor takes: predictions and labels, where it does not say."""
+    return str(getattr(monitor, "sees", PREDICTIONS))
 
 
 def default_for(stream: object) -> Forecaster:

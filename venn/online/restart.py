@@ -285,6 +285,8 @@ def happen_again(
         raise JournalError(f"{journal.path} must hold every event, and {run.events + 1} is missing")
     if isinstance(event, QuestionRow):
         waiting = _read(run, event, run.asked + 1, anew)
+        if not run.asked:
+            run.check(waiting.x)
         # This proves that nothing has changed: the same question gets the same answer, but for rounding. What was said
         # stands, so that later checksums and the curves of what was said do not depend on where the run goes on.
         found = event.predictions if passed else encode(run.panel.predict_one(waiting.x))

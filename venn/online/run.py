@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from venn.monitors.alarms import Alarm
-from venn.monitors.episodes import Episodes, episodes_of
+from venn.monitors.episodes import Episode, Episodes, episodes_of
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.verdict import USELESS, Moment, Verdict
@@ -18,6 +19,9 @@ from venn.monitors.watching import ANSWERS, QUESTIONS, Watches, Watching
 from venn.online.lot import Lot, Settling, Unlabelled, unlabelled, with_waiting
 from venn.online.panel import Noted, Panel
 from venn.prediction import Label, Prediction
+from venn.show.notify import Herald
+
+log = logging.getLogger("venn")
 
 # Refusals, and errors that come again when the event is repeated.
 REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
@@ -93,8 +97,10 @@ class Run:
         self.rounded = 0
         self.rung: list[Rung] = []
         self.rings = dict.fromkeys(self.monitors, 0)
-        self.news = False  # whether changes may have begun, become known, or ended since somebody looked
-        #: The latest questions, and those of the latest answers: number, time and id of each.
+        self.usual: tuple[str, ...] = ()  # what watches objects and examples because nobody has said otherwise
+        self._herald = Herald()
+        self.untold: list[tuple[int, str, Episode]] = []  # event, stage and episode: nobody has been told
+        #: The latest questions, and those of the latest answers: what a `Moment` has of each.
         self._latest = {what: deque[tuple[Any, ...]](maxlen=REMEMBERED) for what in (QUESTIONS, ANSWERS)}
         self._moments: dict[tuple[str, int], tuple[Any, ...]] = {}  # the same of steps that changes name
 
@@ -123,19 +129,21 @@ class Run:
         by = {what: {name: one for name, one in monitors.items() if one.sees == what} for what in SEES}
         self.drifts, self.examples, self.given = by["objects"], by["examples"], by["predictions"]
 
-    def leave_out(self, names: Sequence[str]) -> None:
-        """Watch the objects and examples no longer by these."""
-        for name in names:
-            self.drifts.pop(name, None)
-            self.examples.pop(name, None)
-
     # ------------------------------------------------------------------- events
 
     def check(self, x: Any) -> None:
-        """Refuse an object that cannot be watched."""
-        for one in (*self.drifts.values(), *self.examples.values()):
-            if hasattr(one, "check"):
-                one.check(x)
+        """Refuse an object that cannot be watched; if it is the first, what watches by default is left out."""
+        try:
+            for one in (*self.drifts.values(), *self.examples.values()):
+                if hasattr(one, "check"):
+                    one.check(x)
+        except (TypeError, ValueError) as error:
+            if not self.usual or self.asked:
+                raise
+            log.warning("objects and classes are not watched, for the first object cannot be: %s", error)
+            for name in self.usual:
+                self.drifts.pop(name, None)
+                self.examples.pop(name, None)
 
     def ask(self, id: int | str, question: Waiting, time: float) -> list[Rung]:
         """Add a question, which the panel has just answered, to those that wait; return the alarms about its object."""
@@ -160,10 +168,9 @@ class Run:
         return self.rung
 
     def _place(self) -> None:
-        """Remember the questions of the steps that changes name, while they are known."""
+        """Remember the questions of the steps that changes name, while they are known, and what is to be told."""
         if not self.rung and self.events % OFTEN:
             return
-        self.news = True
         found: dict[tuple[str, int], tuple[Any, ...]] = {}
         for name, one in self.monitors.items():
             for case in one.cases if isinstance(one, Watching) else ():
@@ -174,6 +181,7 @@ class Run:
                     if step and known is not None:
                         found[at] = known
         self._moments = found
+        self.untold += [(self.events, *one) for one in self._herald.news(self.episodes())]
 
     def _step(self, name: str, counts: str, step: int) -> int:
         """Return the run's own number of a step of a watcher, which may have seen more, or less, than the run."""
@@ -228,6 +236,7 @@ class Run:
         if self._settling is not None:
             self._settling.resolve(number, {})
             self._settle()
+        self._place()
 
     def note(self, waiting: Waiting, y: Label) -> Noted:
         """Return what the panel notes before it learns the answer to a question."""
@@ -261,7 +270,7 @@ class Run:
             failure = error
         del self.waiting[id]
         self.answered += 1
-        self._latest[ANSWERS].append((waiting.number, waiting.time, id))
+        self._latest[ANSWERS].append((waiting.number, waiting.time, id, self.asked))
         for name, (one, count) in own.items():
             self._ring(name, one.alarms[len(one.alarms) - (one.count - count) :])
         for name, told in self.told.items():
@@ -292,7 +301,7 @@ class Run:
         self.rung = []
         said = self.waiting.pop(id)
         self.answered += 1
-        self._latest[ANSWERS].append((said.number, said.time, id))
+        self._latest[ANSWERS].append((said.number, said.time, id, self.asked))
         for name, told in self.told.items():
             with suppress(*REFUSALS):  # as when it came
                 told.update(said.predictions[name], y)
@@ -354,6 +363,7 @@ class Run:
             "panel": self.panel, "monitors": {**self.given, **self.drifts, **self.examples}, "told": self.told,
             "alarms": self.rings, "latest": {what: list(one) for what, one in self._latest.items()},
             "moments": [(*at, *of) for at, of in self._moments.items()],
+            "heard": self._herald.state, "untold": [(at, stage, one.plain()) for at, stage, one in self.untold],
             "run": token, "chain": chain, "mark": self.mark,
             **({} if self._settling is None else {"lots": self._settling.state}),
         }  # fmt: skip
@@ -366,6 +376,8 @@ class Run:
         self.rings = state["alarms"]
         self._latest = {what: deque(map(tuple, one), REMEMBERED) for what, one in state["latest"].items()}
         self._moments = {(counts, step): tuple(of) for counts, step, *of in state["moments"]}
+        self._herald.restore(state["heard"])
+        self.untold = [(at, stage, Episode.of(one)) for at, stage, one in state["untold"]]
         self.waiting, self.mark = waiting, state["mark"]
         if self._settling is not None:
             self._settling.restore(state["lots"])

@@ -241,11 +241,6 @@ BEGAN, KNOWN, ENDED = "began", "known", "ended"  # when somebody outside is told
 class Herald:
     """Says when somebody outside is told of an episode: as it begins, as its columns or kind become known, as it ends.
 
-    Parameters
-    ----------
-    episodes : iterable of Episode
-        Those of which all has been told already, as by a process before this one.
-
     Examples
     --------
     >>> one = Episode(1, Moment(9), Moment(14), Moment(14), ("sets",), "", (), (), "the odds are 120 to 1", 1)
@@ -254,17 +249,26 @@ class Herald:
     (['began'], [])
     """
 
-    def __init__(self, episodes: Iterable[Episode] = ()) -> None:
-        self._told: dict[int, tuple[bool, bool, bool]] = {}
-        self.news(episodes)
+    def __init__(self) -> None:
+        self._told: dict[tuple[int, int], tuple[bool, bool, bool]] = {}  # by first alarm
+
+    @property
+    def state(self) -> list[list[Any]]:
+        """What was told of each."""
+        return [[*at, *said] for at, said in self._told.items()]
+
+    def restore(self, state: Iterable[Any]) -> None:
+        """Take over a state."""
+        self._told = {(when, at): (columns, kind, ended) for when, at, columns, kind, ended in state}
 
     def news(self, episodes: Iterable[Episode]) -> list[tuple[str, Episode]]:
         """Return what is to be told now, each with its stage."""
         found = []
         for one in episodes:
             now = bool(one.columns), bool(one.kind), not one.lasts
-            before = self._told.get(one.rang.number)
-            self._told[one.rang.number] = now
+            at = one.rang.when, one.rang.number
+            before = self._told.get(at)
+            self._told[at] = now
             if before is None:
                 found.append((BEGAN, one))
             elif now[2] and not before[2]:
