@@ -26,15 +26,19 @@ Texts = Sequence[Sequence[str] | None]
 def headers(names: Sequence[str], texts: Texts, codes: Any) -> Integers:
     """Return the rows that have the names of the columns as their cells: a file may come after another.
 
+    In a table that has lost its first row into the names other rows have these texts, too: none is a header there.
+
     Examples
     --------
     >>> headers(["a", "b"], [["1", "a"], ["x", "b"]], np.array([[0, 0], [1, 1], [0, 1]]))
     array([1])
     """
-    again = np.full(len(codes), True)
-    for name, own, code in zip(names, texts, codes.T, strict=True):
-        again &= False if own is None or name not in own else code == list(own).index(name)
-    return np.flatnonzero(again)
+    named = codes == [
+        np.nan if own is None or name not in own else list(own).index(name)
+        for name, own in zip(names, texts, strict=True)
+    ]
+    again = named.all(axis=1)
+    return np.flatnonzero(again & (named.sum(axis=0) == again.sum()).any())
 
 
 def is_lost(names: Sequence[str], texts: Texts, kinds: Sequence[Any]) -> bool:

@@ -201,7 +201,7 @@ class Numeric(ColumnKind):
             between = f"[{re.escape(THOUSANDS[self.thousands])}]"
             whole = rf"[1-9]\d{{0,2}}(?:{between}\d{{2,3}})*{between}\d{{3}}|\d*"
         unit, sign = "(?!)" if self.unit is None else re.escape(self.unit.strip()), rf"[+\-{MINUS}]?"
-        blank = rf"[\s{BLANKS}]*"
+        blank = rf"[\s{BLANKS}]*+"  # all there are: a cell of many blanks would be tried in as many ways to the sixth
         return re.compile(
             rf"{blank}(?P<open>\(?)(?P<first>{sign}){blank}(?P<before>{unit})?{blank}(?P<sign>{sign})(?P<whole>{whole})"
             rf"(?:{re.escape(self.decimal)}(?P<part>\d*))?(?P<power>(?:[eE][+-]?\d+)?){blank}(?P<after>{unit})?{blank}"

@@ -42,6 +42,13 @@ def test_a_header_that_comes_again_is_named(write, schema):
         streams.from_csv(path, "y", schema=schema)
 
 
+def test_a_first_row_that_comes_again_in_a_table_without_names_is_no_header(write):
+    """Other rows share each of its texts, so that it is an example; the advice of a header would leave it out."""
+    path, schema = write(None, 2 * WORDS), dict.fromkeys(WORDS[0].split(",")[:2], Nominal())
+    (said,) = doubts(lambda: streams.from_csv(path, 2, schema=schema))
+    assert "row 1 may be an example" in said
+
+
 def test_a_header_that_comes_again_in_a_growing_file_is_a_bad_message(write):
     path = write("colour,y", ["red,up", "colour,y", "blue,down"])
     tally = streams.Tally()

@@ -375,6 +375,13 @@ def test_a_verdict_is_plain_data_and_goes_on_with_the_state(says):
     assert pack(again) == pack(monitor)
 
 
+def test_a_verdict_that_an_older_version_wrote_is_read():
+    """In a journal of 0.3, which reports and pages show, the details are called the sentence."""
+    verdict = watched(FLIP[:1100]).verdict()
+    plain = verdict.plain()
+    assert Verdict.of(plain | {"sentence": plain.pop("details")}) == verdict
+
+
 def test_asking_leaves_no_trace():
     one, other = venn.Monitor(CLASSES), venn.Monitor(CLASSES)
     for prediction, y in labelled(FLIP[:1200], np.random.default_rng(0)):

@@ -48,6 +48,8 @@ REFUSED = [
     ({"thousands": ","}, "1,2345"),
     ({"thousands": ","}, "12,34"),
     ({"decimal": ","}, "3.5"),
+    ({"unit": "$", "thousands": " "}, " " * 10_000 + "x"),  # it takes no longer than others
+    ({"unit": "$", "thousands": " "}, "1 " * 10_000 + "x"),
     ({"decimal": ",", "thousands": "."}, "3.5"),
     ({}, "1,234"),
     ({}, "$5"),

@@ -455,8 +455,9 @@ KINDS = (
 
 
 def _held_targets(name: str, targets: Any, n: int) -> Any:
-    held = held_codes(name, targets, (n,), 0, 2**31) if getattr(targets, "dtype", None) == np.int64 else targets
-    return held_finite(name, held, (n,)) if held is targets else held
+    if isinstance(targets, np.ndarray) and targets.dtype == np.int64:
+        return held_codes(name, targets, (n,), 0, 2**31)
+    return held_finite(name, targets, (n,))
 
 
 @component

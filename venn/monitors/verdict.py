@@ -232,7 +232,7 @@ class Verdict:
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Verdict:
         """Return the verdict of which `plain` is the JSON."""
-        return msgspec.convert(plain, cls)
+        return msgspec.convert({"details": plain.get("sentence"), **plain}, cls)  # venn 0.3 had these as the sentence
 
 
 def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
