@@ -142,6 +142,19 @@ def test_the_strip_has_each_change_from_its_first_question_to_its_end():
     assert [(one["number"], one["from"], one["to"], one["lasts"]) for one in found["spans"]] == [
         (1, 1050.0, 1100.0, False), (2, 1300.0, 1400.0, True),
     ]  # fmt: skip
+    assert found["spans"][0]["say"] == "change 1, from question 50 to 100: odds", "no time: it would be the server's"
+
+
+def test_a_change_that_is_older_than_the_run_begins_with_it():
+    old = Episode(1, Moment(0), *[Moment(9, 1009.0)] * 2, ("venn",), "", (), (), "odds", 1)
+    found = memory.strip(Remembered([old]))
+    assert (found["timed"], found["from"], found["spans"][0]["from"]) == (True, 1000.0, 1000.0)
+
+
+def test_where_an_end_has_no_time_nothing_is_drawn_by_time():
+    one = Episode(1, *[Moment(9, 1009.0)] * 3, ("venn",), "", (), (), "odds", 1, ended=Moment(50))
+    found = memory.strip(Remembered([one]))
+    assert (found["timed"], found["spans"][0]["to"]) == (False, 50.0)
 
 
 def test_where_no_time_is_known_the_strip_counts_questions():

@@ -27,21 +27,29 @@ def strip(run: FollowedRun) -> dict[str, Any]:
         ``timed``, whether numbers are seconds since 1970; ``from`` and ``to``, its ends; ``spans``, each with its
         ``number``, ``from`` and ``to``, its class ``c``, whether it ``lasts``, and what it is to ``say``.
     """
-    timed = bool(run.created) and all(one.first.time is not None for one in run.episodes)
+    ends = [at for one in run.episodes for at in (one.first, one.ended) if at is not None]
+    timed = bool(run.created) and all(at.time is not None or at.number < 1 for at in ends)
 
     def at(one: Moment) -> float:
-        return one.time if timed and one.time is not None else float(one.number)
+        known = run.created if one.time is None else one.time  # what is older than the run has no time
+        return known if timed else float(one.number)
 
     first, last = (run.created, run.ended or run.counts.time) if timed else (1.0, float(run.counts.asked))
     first = min([first, *(at(one.first) for one in run.episodes)])
     spans = [
         {
             "number": one.number, "from": at(one.first), "to": last if one.ended is None else at(one.ended),
-            "c": BROKEN if one.claims else SEEN, "lasts": one.lasts, "say": f"change {one.number}: {one}",
+            "c": BROKEN if one.claims else SEEN, "lasts": one.lasts, "say": _told(one),
         }
         for one in run.episodes[-CHANGES:]
     ]  # fmt: skip
     return {"timed": timed, "from": first, "to": max(last, first), "spans": spans}
+
+
+def _told(one: Episode) -> str:
+    """Return a change in words without times, which would be those of the server's zone."""
+    to = "" if one.ended is None else f" to {one.ended.number:,}"
+    return f"change {one.number}, from question {one.first.number:,}{to}: {one.kind or one.reason}"
 
 
 def card(run: FollowedRun, most: int = 2) -> str:
