@@ -410,11 +410,11 @@ class FrozenScorer(Saved):
         """Return the (n, c) scores of rows that `clean_rows` has checked."""
         if len(rows) != 1 or not isinstance(rows, np.ndarray):
             return self._noted(rows, self._score(rows))
-        key = rows.tobytes()
-        if self._latest is None or self._latest[0] != key:  # several predictors ask about an object
+        key, latest = rows.tobytes(), self._latest  # several predictors ask about an object, perhaps several threads
+        if latest is None or latest[0] != key:
             known = self._ahead.get(key)
-            self._latest = key, self._noted(rows, self._score(rows) if known is None else known)
-        return self._latest[1].copy()
+            latest = self._latest = key, self._noted(rows, self._score(rows) if known is None else known)
+        return latest[1].copy()
 
     def _noted(self, rows: ObjectRows, scores: Floats) -> Floats:
         if self._linear is None:
