@@ -286,6 +286,21 @@ def test_a_record_refuses_blocks_that_do_not_fit():
     assert len(record) == 30
 
 
+def test_whoever_looks_at_a_monitor_in_a_block_changes_nothing(monkeypatch):
+    """As a page does from another thread: between what is tried and what is done the evidence may settle."""
+    scorer, (X, y) = fitted(LogisticRegression()), rows(2, 200, 2)
+    alone, model = (venn.Forecaster(scorer=scorer) for _ in range(2))
+    said, go_on = one_by_one(alone, X, y), venn.Monitor.go_on
+
+    def seen(self, steps):
+        self.snapshot()
+        go_on(self, steps)
+
+    monkeypatch.setattr(venn.Monitor, "go_on", seen)
+    assert same(in_blocks_of(70, model, X, y), said)
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
+
+
 def broken(monkeypatch, owner, name, twin):
     """Whether blocks still say what rows say one by one if a method is another one."""
     scorer, (X, y) = fitted(LogisticRegression()), rows(2, N, 2, CHANGE)

@@ -153,7 +153,7 @@ def test_what_has_arrived_is_scored_in_one_call_and_bad_objects_wait_for_their_t
     scorer.scores(X[0])[:] = 7  # a caller's own array
     assert scorer.scores(X[0]).tobytes() == alone[0]
     scorer.expect([])
-    scorer.scores(X[0])
+    scorer.scores(X[1])
     assert asked == [40, 1]
 
 

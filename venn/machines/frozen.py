@@ -308,6 +308,7 @@ class FrozenScorer(Saved):
         self.missing = self._linear is None
         self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
         self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
+        self._latest: tuple[bytes, Floats] | None = None  # the last row asked about alone, and its scores
         self._witnesses = Witnesses()
 
     @property
@@ -407,10 +408,15 @@ class FrozenScorer(Saved):
 
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores of rows that `clean_rows` has checked."""
-        known = None
-        if self._ahead and len(rows) == 1 and isinstance(rows, np.ndarray):
-            known = self._ahead.get(rows.tobytes())
-        scores = self._score(rows) if known is None else known.copy()
+        if len(rows) != 1 or not isinstance(rows, np.ndarray):
+            return self._noted(rows, self._score(rows))
+        key, latest = rows.tobytes(), self._latest  # several predictors ask about an object, perhaps several threads
+        if latest is None or latest[0] != key:
+            known = self._ahead.get(key)
+            latest = self._latest = key, self._noted(rows, self._score(rows) if known is None else known)
+        return latest[1].copy()
+
+    def _noted(self, rows: ObjectRows, scores: Floats) -> Floats:
         if self._linear is None:
             self._witnesses.note(rows, scores)
         return scores

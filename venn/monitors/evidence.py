@@ -365,7 +365,7 @@ class AllEvidence:
     def __init__(self, pieces: Sequence[Evidence]) -> None:
         self._pieces = pieces
         self._waiting = 0  # steps that the pieces have not taken note of
-        self._tried: tuple[int, Floats | None] = 0, None  # steps that were tried, and memories after them
+        self._tried: tuple[int, int, Floats] | None = None  # steps that were tried, where, and memories after them
         self._gather()
 
     def __reduce__(self) -> Any:
@@ -400,25 +400,28 @@ class AllEvidence:
 
     def calm(self, scored: Scored, taus: Floats) -> int:
         """Return how many steps the loop makes before one at which a piece may ring; none is made yet."""
-        self._tried = 0, None
         if not self._pieces:
             return len(taus)
+        self._tried = None
+        if self._loop is None:
+            return 0
         if self._waiting + len(taus) >= WAITING:
             self.settle()
         rows = self._rows.copy()
         found = int(self._steps(self._shared, rows, self._latest, self._waiting, *scored, taus))
-        self._tried = found, rows if found == len(taus) else None
+        if found == len(taus):
+            self._tried = found, self._waiting, rows
         return found
 
     def go_on(self, scored: Scored, taus: Floats) -> None:
-        """Make steps, none more than were `calm` just now."""
+        """Make steps, none more than were `calm` just now; whoever looks in between may have let the pieces settle."""
         if not self._pieces:
             return
-        count, rows = self._tried
-        if rows is not None and count == len(taus):
-            self._rows[:] = rows
+        if self._tried is not None and self._tried[:2] == (len(taus), self._waiting):
+            self._rows[:] = self._tried[2]
         else:
             self._steps(self._shared, self._rows, self._latest, self._waiting, *scored, taus)
+        self._tried = None
         self._waiting += len(taus)
 
     def begin_anew(self) -> None:

@@ -179,7 +179,18 @@ class Monitor(TakesTurns, Watching):
     """
 
     sees = "predictions"  # and labels: what `update` takes
-    _calls = frozenset({"__getstate__", "begin_anew", "figures", "follow"})  # the evidence settles in them, too
+    _calls = frozenset(
+        {
+            "__getstate__",
+            "begin_anew",
+            "figures",
+            "follow",
+            "scored",
+            "calm",
+            "go_on",
+            "take",
+        }
+    )  # the evidence settles in them, too
 
     classes: Any = param(_labels)
     level: float = param(fraction, default=0.01, kw_only=True)
@@ -670,7 +681,7 @@ class Monitor(TakesTurns, Watching):
         changed since about 901 ...
         """
         kind, of_given = self._scorer.kind, self._means_of(given)
-        if kind is None:
+        if kind is None or not self.n:
             return self._judge.nothing()
         found = self._judge.judge(self._shown(kind), self.case(), of_given)
         if self._anew:

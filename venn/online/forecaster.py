@@ -709,7 +709,7 @@ def given_parts(scorer: FrozenScorer, measure: Any) -> dict[str, Predictor]:
     forecast = ExpertMixture([intervals])
     if getattr(intervals.given, "probabilities", False) or log_odds(intervals.given):
         forecast = ExpertMixture([intervals, ScorerForecast(intervals)], OWN_FIRST)
-    read = intervals.given if getattr(measure, "of_probabilities", False) else scorer
+    read = intervals.given if measure is None or getattr(measure, "of_probabilities", False) else scorer
     return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(read, measure)}
 
 
