@@ -515,7 +515,7 @@ def test_a_table_of_numbers_and_truth_values_is_one_of_numbers():
     for huge in ([[10**400, 1]], np.array([[10**400, True]], object)):
         with pytest.raises(TypeError, match="X must be rows of numbers"):
             scorer.score_many(huge)
-        with pytest.raises((TypeError, ValueError), match="x must be (a sequence of numbers|finite, got an integer)"):
+        with pytest.raises((TypeError, ValueError), match=r"x must be (a sequence of numbers|finite, got an integer)"):
             scorer.scores(huge[0])
     with pytest.raises(TypeError, match="None at row 0, feature 1"):
         scorer.score_many(np.array([[1.0, None], [True, 2]], object))
