@@ -186,6 +186,8 @@ def test_it_says_which_questions_to_look_at_again():
     anew = Moment(60, 1060.0, "q")
     run = Remembered([change(1, 50, 60, 100, anew=anew), change(2, 300, 310)], rung=map(ring, [60, 310]))
     assert memory.again(run, run.episodes[0]) == {"to look at again": "questions 50 to 80: 31"}, "until it began anew"
+    late = Remembered([change(1, 50, 60, 70, anew=anew), change(2, 65, 70)], rung=map(ring, [60, 70]))
+    assert memory.again(late, late.episodes[0]) == {"to look at again": "questions 50 to 69: 20"}, "then the next one"
     assert memory.again(run, run.episodes[1]) == {"to look at again": "questions 300 to 400: 101"}
     assert words.when(1080.0) in memory.done(run, run.episodes[0]), "when the label came, not when it was asked"
 

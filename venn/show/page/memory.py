@@ -153,7 +153,9 @@ def doubted(run: FollowedRun, one: Episode) -> range:
     came = _anew(run, one)
     low = any(floor["below"] for floor in floors(run.snapshots).values())  # what began anew is no better for that
     last = run.counts.asked if one.ended is None else one.ended.number - 1
-    return range(max(one.first.number, 1), (last if came is None or (low and one.lasts) else came.asked) + 1)
+    if came is not None and not (low and one.lasts):
+        last = min(last, came.asked)
+    return range(max(one.first.number, 1), last + 1)
 
 
 def again(run: FollowedRun, one: Episode) -> dict[str, str]:
