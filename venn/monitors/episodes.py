@@ -97,8 +97,8 @@ class Episode:
         if self.ended is not None:
             told = f"Over at {self.ended}: the change since {self.first}; {self.how}."
         elif self.done != NOTHING_DONE:
-            anew = self.done.removeprefix(ANEW)
-            told = f"Rely on it only after {anew}, where it began anew. Changed since {self.first}."
+            after = self.done.removeprefix(ANEW)
+            told = f"Rely on it only after {after}, where it began anew. Changed since {self.first}."
         for part in self.kind.split("; ") if self.kind else ():
             more = f" {part[:1].upper()}{part[1:]}."
             told += more if len(f"{told}{more}".split()) <= LONGEST else ""
@@ -246,5 +246,5 @@ def _told(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
 
 
 def _heard(at: Any) -> Moment | str:
-    """Return the question after which answers know of a label: of a late one the last that was asked before it."""
+    """Return the question after which answers know of a label: if it came late, the last that was asked before."""
     return at if at.when == at.number else f"question number {at.when}"

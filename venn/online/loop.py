@@ -656,8 +656,10 @@ class Online(TakesTurns):
                     begin_anew(self._run, journal, self._bulletin, {key: header[key] for key in OF_SCORER})
                     journal.checkpoints.keep(self._run.events, self._state(), last=True)
                 self._publish(journal, time.time())
-                told = journal.position(TOLD)  # None: an older version told of all alarms
-                self._run.untold = [one for one in self._run.untold if told is not None and one[0] > told]
+                told = journal.position(TOLD)
+                if told is None or told > self._run.events:  # of an older version, or what is whole of a longer one
+                    journal.reach(TOLD, told := self._run.events)
+                self._run.untold = [one for one in self._run.untold if one[0] > told]
             else:
                 journal.reach(TOLD, 0)
                 names = names_among(self.panel.values())
