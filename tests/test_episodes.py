@@ -252,7 +252,7 @@ def test_episodes_are_there_again_after_a_kill_and_are_told_once(scorer, tmp_pat
         assert watch.episodes() == online.episodes()
         read = FollowedRun(watch)
         page = render(read, "title", "data")
-        assert all(words.text(one.first) in page for one in read.episodes)
+        assert all(words.moment(one.first) in page for one in read.episodes)
     shown = json.loads(CliRunner().invoke(cli.main, ["monitor", str(tmp_path / "run.db"), "--json"]).output)
     assert [Episode.of(one) for one in shown["episodes"]] == list(online.episodes())
     figures = exposition(lambda: Watch(tmp_path / "run.db")).decode()
