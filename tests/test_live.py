@@ -158,6 +158,7 @@ def test_elsewhere_one_line_for_each_alarm_and_a_summary(changing, options):
     assert sorted(said[:8]) == sorted(line for _, line in alarms)
     assert said[8] == "car: step 1728 of 1728"
     assert said[9:] == lines(changing[-1])
+    assert not re.search(r"(accuracy|claimed|to|errors at|ECE)( [.]05)? 0[.]", file.getvalue())  # but .10
     assert "\x1b" not in file.getvalue()
 
 

@@ -20,6 +20,7 @@ from venn.cli.options import Config
 from venn.cli.output import COLUMNS, KEY, Output, prediction_line
 from venn.cli.patience import Patience
 from venn.machines.machine import NotConverged
+from venn.monitors.alarms import shares
 from venn.online.chain import FEATURES
 from venn.online.journal import ANEW, TOLD, Journal
 from venn.online.loop import Online
@@ -338,10 +339,11 @@ class Service:
 
     def _figures(self) -> list[str]:
         each = {name: told.snapshot()["curves"] for name, told in self.online.told.items()}
-        accuracies = [f"{name} {curves['accuracy']:.4f}" for name, curves in each.items() if "accuracy" in curves]
+        found = {name: curves["accuracy"] for name, curves in each.items() if "accuracy" in curves}
+        accuracies = [f"{name} {shares(one)[0]}" for name, one in found.items()]
         parts = []
         if accuracies:
-            what = "accuracy" if self.online.panel.classes else "inside the interval at 0.05"
+            what = "accuracy" if self.online.panel.classes else "inside the interval at .05"
             parts.append(f"{what} {' '.join(accuracies)}")
         parts.append(f"alarms {self._alarms}")
         return parts + [f"{what} {count:,} times" for what, count in self._voice.counts.items()]

@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live as RichLive
 from rich.text import Text
 
+from venn.monitors.alarms import shares
 from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
 from venn.show.notify import Crier, bursts, plain
 from venn.show.terminal import FIRST_STEPS, aligned
@@ -294,16 +295,15 @@ def _words(one: Standing, crier: Crier) -> list[str]:
     if "accuracy" in means and width is None:  # of numbers it would be 1 - the errors that follow
         claim = ""
         if one.claim is not None:
-            lower, upper = one.claim
-            claim = f", claimed {lower:.3f}" if lower == upper else f", claimed [{lower:.3f}, {upper:.3f}]"
-        words.append(f"accuracy {means['accuracy']:.3f}{claim}")
+            claim = f", claimed {' to '.join(dict.fromkeys(shares(*one.claim)))}"
+        words.append(f"accuracy {shares(means['accuracy'])[0]}{claim}")
     if LEVEL in one.errors:
         spread = f"sets of {one.by_level('size_')[LEVEL]:.2f} labels" if width is None else f"mean width {width:.4g}"
-        words.append(f"errors at {LEVEL} {one.errors[LEVEL]:.3f}, {spread}")
+        words.append(f"errors at {shares(float(LEVEL))[0]} {shares(one.errors[LEVEL])[0]}, {spread}")
     if "log_loss" in means:
         words.append(f"log loss {means['log_loss']:.3f}")
     if one.ece is not None:
-        words.append(f"ECE {one.ece:.3f}")
+        words.append(f"ECE {shares(one.ece)[0]}")
     if one.closest is not None:
         near = one.closest
         words.append(f"evidence 10^{near.log10:.2f} ({near.detector}), alarm at 10^{near.threshold:.2f}")
