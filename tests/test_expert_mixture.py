@@ -80,7 +80,7 @@ def test_against_labels_chosen_by_an_adversary_it_keeps_its_bound():
 
 
 def test_who_never_errs_pays_a_floor_that_falls_and_who_excludes_a_label_the_logarithm_of_what_it_is():
-    """After n examples at most .01 (2 + ln(n / 100)), where a fixed floor costs .0001 a step; ln(c) + ln(100 n)."""
+    """At most .01 (2 + ln(n / 100)) after n examples, where a fixed floor costs .0001 each; then ln(c) + ln(100 n)."""
     model = ExpertMixture([Told(0), Told(1)])
     sure = np.array([[1.0, 0.0, 0.0], [2.0, 2.0, 2.0]])
     for n in range(1, 1001):
