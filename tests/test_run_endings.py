@@ -155,8 +155,8 @@ def opened(kind, folder, wanted, monkeypatch, request):
     log = Log(wanted)
     real = command.open_place
 
-    def place(config):
-        found = real(config)
+    def place(config, *model):
+        found = real(config, *model)
         reader = FromLog(log, found.source.form, lambda error: found.handlers.bad(error))
         return found._replace(source=reader)
 

@@ -69,7 +69,7 @@ class Live:
     >>> with Live("car", 1728, ["venn"], Console(force_terminal=False, width=80)) as live:
     ...     live.show({"venn": snapshot})
     car: step 40 of 1728
-    venn: accuracy 0.900, claimed [0.850, 0.950]; no alarm
+    venn: accuracy .90, claimed .85 to .95; no alarm
     """
 
     def __init__(
@@ -283,7 +283,7 @@ def lines(snapshots: Mapping[str, Snapshot], crier: Crier | None = None) -> list
     >>> curves = {"accuracy": 0.9, "lower": 0.9, "upper": 0.9, "log_loss": 0.25}
     >>> evidence = [{"name": "forecasts", "detector": "ForwardEProcess", "log10": 0.3, "threshold": 2.0}]
     >>> print(*lines({"platt": {"step": 40, "curves": curves, "evidence": evidence}}))
-    platt: accuracy 0.900, claimed 0.900; log loss 0.250; evidence 10^0.30 (ForwardEProcess), alarm at 10^2.00; no alarm
+    platt: accuracy .90, claimed .90; log loss 0.250; evidence 10^0.30 (ForwardEProcess), alarm at 10^2.00; no alarm
     """
     crier = crier or Crier()
     return [f"{name}: {'; '.join(_words(standing(snapshot), crier))}" for name, snapshot in snapshots.items()]
