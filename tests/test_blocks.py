@@ -175,6 +175,27 @@ def test_a_row_that_the_scorer_refuses_leaves_those_before_it_learned():
     assert checkpoint.pack(model) == checkpoint.pack(alone)
 
 
+def test_a_change_ends_at_the_same_step_in_blocks_as_one_by_one():
+    """Steps at which a change may end are made alone; a monitor that takes them in a block looks too late."""
+    rng = np.random.default_rng(0)
+    hits = rng.random(2000) < 0.9
+    hits[300:400] = rng.random(100) < 0.3
+    said = venn.Forecast(np.array([0.1, 0.9]), (0, 1))
+    alone = venn.Monitor([0, 1], window=200)
+    for hit in hits.tolist():
+        alone.update(said, int(hit))
+    ended = [one.ended for one in alone.cases]
+    assert ended
+    assert all(400 < step < 2000 for step in ended)
+    for size in (64, 500, 2000):
+        monitor = venn.Monitor([0, 1], window=200)
+        for i in range(0, 2000, size):
+            part = hits[i : i + size].astype(int).tolist()
+            monitor.update_many([said] * len(part), part)
+        assert monitor.cases == alone.cases
+        assert checkpoint.pack(monitor) == checkpoint.pack(alone)
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"), [(lambda X, y: (X, [*y[:-1], "other"]), "classes"), (lambda X, y: (X[:, 1:], y), "3")]
 )

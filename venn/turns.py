@@ -173,15 +173,11 @@ def _copied(thing: Any) -> Any:
         return found
 
 
-def _again(parts: Any, thing: Any, memo: dict[Any, Any] | None) -> Any:
-    """Return an object made again of what `__reduce_ex__` returns, or of deep copies of that."""
+def _again(parts: Any, thing: Any, memo: dict[Any, Any]) -> Any:
+    """Return an object made again of deep copies of what `__reduce_ex__` returns."""
     make, given, state = (*parts, None)[:3]
-    if memo is not None:
-        given = deepcopy(given, memo)
-    twin = make(*given)
-    if memo is not None:
-        memo[id(thing)] = twin
-        state = deepcopy(state, memo)
+    memo[id(thing)] = twin = make(*deepcopy(given, memo))
+    state = deepcopy(state, memo)
     if state is not None and hasattr(twin, "__setstate__"):
         twin.__setstate__(state)
     elif state is not None:
