@@ -94,7 +94,7 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path, und
     assert lines[4].startswith("venn: the accuracy, ")
     assert lines[-3].endswith("s; wrote runs/car/: record.npz, and as .png curves, martingales, p_values, reliability")
     assert lines[-2] == "look first at runs/car/curves.png: is the accuracy inside its band, and how wide is that?"
-    assert lines[-1].startswith("verdict: venn: Wait: 40 of 300 examples.")
+    assert lines[-1].startswith("verdict: venn: Wait, too early to say: 40 of 300 examples.")
     assert (tmp_path / "runs/car/curves.png").stat().st_size > 10_000
     record = Record.load(tmp_path / "runs/car/record.npz")
     assert (len(record), record.data, record.shuffle) == (40, "car", 0)
@@ -115,7 +115,7 @@ def test_the_first_output_fits_a_screen_and_says_why_others_stand_beside_the_for
     assert lines[3].startswith("venn, platt, binning, isotonic: one-vs-all SVM")
     assert [line.split()[0] for line in lines[6:8]] == ["forecast", "intervals"]
     assert "look first at runs/car/curves.png" in result.stdout
-    assert lines[-1].startswith("verdict: intervals: Wait: 60 of 363 examples.")
+    assert lines[-1].startswith("verdict: intervals: Wait, too early to say: 60 of 363 examples.")
 
 
 def test_default_predictors_share_their_machines(run, tmp_path):

@@ -111,7 +111,7 @@ def test_the_forecaster_stands_on_streams_of_any_length(run, tmp_path, command, 
         if command == "monitor"
         else list(found["predictors"]) == ["forecast", *watched]
     )
-    assert "verdict: intervals: Wait: 60 of 320 examples." in result.stderr
+    assert "verdict: intervals: Wait, too early to say: 60 of 320 examples." in result.stderr
 
 
 def test_the_speed_is_kept(run):
@@ -221,7 +221,7 @@ def test_ctrl_c_while_waiting_and_a_second_one(run, monkeypatch):
     monkeypatch.setattr(monitor_command, "sleep", interrupting(1))
     result = run(*arguments)
     assert result.exit_code == 130
-    assert "car: step 1 of 1728\nvenn: Wait: 1 of 300 examples; " in result.stdout
+    assert "car: step 1 of 1728\nvenn: Wait, too early to say: 1 of 300 examples; " in result.stdout
     monkeypatch.setattr(monitor_command, "sleep", interrupting(2))
     result = run(*arguments)
     assert result.exit_code == 1

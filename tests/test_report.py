@@ -171,7 +171,7 @@ def test_of_a_record_over_another_file(command, tmp_path):
     result = command("record.npz")
     first, last = result.output.splitlines()
     assert first == "wrote report.html"
-    assert last.startswith("verdict: conformal: Wait: 40 of 300 examples.")
+    assert last.startswith("verdict: conformal: Wait, too early to say: 40 of 300 examples.")
     assert "<title>made: 40 examples, 3 classes</title>" in (tmp_path / "report.html").read_text("utf-8")
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".tmp"] == []
 

@@ -200,7 +200,7 @@ def test_a_growing_file_in_a_process_of_its_own_with_metrics_and_sigterm(tmp_pat
     assert f"metrics: http://127.0.0.1:{port}/metrics" in said
     *_, summary, last = said.splitlines()
     assert summary.startswith(f"{N} asked and ")
-    assert last.startswith("verdict: inductive: Wait: ")
+    assert last.startswith("verdict: inductive: Wait, too early to say: ")
 
 
 def test_stdin_to_its_end_and_what_is_refused(tmp_path):

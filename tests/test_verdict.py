@@ -72,7 +72,7 @@ def test_fifty_examples_are_too_few(says):
     verdict = watched([0.8] * 50, says=says).verdict()
     assert (verdict.state, verdict.since, verdict.change) == ("too early to say", None, None)
     assert verdict.details.startswith("too early to say: 50 of 265 examples; ")
-    assert str(verdict) == "Wait: 50 of 265 examples."
+    assert str(verdict) == "Wait, too early to say: 50 of 265 examples."
     assert venn.Monitor(CLASSES).verdict().details == "too early to say: no example of 265"
 
 

@@ -673,7 +673,7 @@ class Monitor(TakesTurns, Watching):
         ...     alarms = monitor.update(Forecast(np.array([0.2, 0.8]), ["no", "yes"]), y)
         ...     if step in (49, 899):
         ...         print(monitor.verdict())
-        Wait: 50 of 265 examples.
+        Wait, too early to say: 50 of 265 examples.
         Go on: right in .78 of the last 900, claimed .80.
         >>> print(monitor.verdict())
         Do not rely on it since step 901: right in .25 of the last 600, claimed .80. Labels exchanged?

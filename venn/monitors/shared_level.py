@@ -93,7 +93,7 @@ def together(
 
     >>> from venn.monitors.verdict import worst
     >>> print(worst({name: monitor.verdict() for name, monitor in monitors.items()}))
-    abers: Wait: no example of 300.
+    abers: Wait, too early to say: no example of 300.
     """
     each = several_names("names", names)
     if not isinstance(objects, Drift | None):

@@ -160,9 +160,9 @@ class Verdict:
     --------
     >>> verdict = Verdict("too early to say", None, None, "none", "", "too early to say: 3 of 265 examples")
     >>> print(verdict)
-    Wait: 3 of 265 examples.
+    Wait, too early to say: 3 of 265 examples.
     >>> print(worst({"abers": verdict}))
-    abers: Wait: 3 of 265 examples.
+    abers: Wait, too early to say: 3 of 265 examples.
     >>> lately = "right", 0.1, 0.79, 0.81, 600
     >>> print(Verdict("changed", 901, None, "p-values", "Ville", "changed since about 901: ...", lately=lately))
     Do not rely on it since step 901: right in .10 of the last 600, claimed .79. Labels exchanged?
@@ -198,7 +198,7 @@ class Verdict:
             BELOW: f"Below the {floor}{since and f',{since}'}. Look at what changed.",
             CHANGED: f"Do not rely on it{since}{numbers}.",
             USELESS: f"Do not decide by it: no better than guessing{since}.",
-            EARLY: f"Wait: {self.details.partition(';')[0].removeprefix(f'{EARLY}: ')}.",
+            EARLY: f"Wait, too early to say: {self.details.partition(';')[0].removeprefix(f'{EARLY}: ')}.",
             CLAIMED: f"Go on{', as claimed again' if self.change is not None else ''}{numbers or ': as claimed'}.",
             DOUBTFUL: f"Look again soon{numbers or since or ': an alarm is near'}.",
         }[self.state]

@@ -312,7 +312,7 @@ class Forecaster(InBlocks):
     >>> outlook.label == y, outlook.set(0.1)
     (True, ('malignant',))
     >>> print(model.verdict())
-    intervals: Wait: 60 of 320 examples.
+    intervals: Wait, too early to say: 60 of 320 examples.
 
     Labels that are numbers:
 
