@@ -166,6 +166,8 @@ def main():
     parser.add_argument("--sets", nargs="+", default=DATA, choices=DATA)
     parser.add_argument("--out", type=Path, help="file to which lines are added")
     args = parser.parse_args()
+    if args.out is not None:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
     ratios: dict[str, list[list[float]]] = {}
     for name in args.sets:
         for seed in range(args.seeds):

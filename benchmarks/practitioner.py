@@ -9,12 +9,14 @@ isotonic regression, with five folds, or as many as the rarest class has example
 left out of that fit, and of boosted trees those with fewer than five, which would spoil the others. They get the
 probability that is their share of the examples. A fit that fails leaves the one before it at work. Logistic regression
 and SVC scale their columns. Boosted trees of LightGBM, XGBoost and CatBoost stand beside scikit-learn's where they are
-installed. One more rival is the mean of all that have a temperature. The forecaster learns each example. Everybody
-predicts each example before its label comes; the first 100, or `--first`, do not count (on sets of fewer than three
-times as many examples, the first third). `--rivals trees`: forests and boosted trees only, as they are and with a
-temperature. Probabilities below 1e-15 count as 1e-15. Seconds are processor time for all steps, fits included, one
-thread. Each finished set and shuffle is a line of the file, with log losses of everybody in blocks of 500 steps, and
-is not repeated. Prints the tables of docs/which_predictor.md, and one JSON line.
+installed. One more rival is the mean of all that have a temperature; another one weighs them: at each refit by the
+greedy choice of 50 among them, with repeats, that would have lost least on all examples from the first fit on. The
+forecaster learns each example. Everybody predicts each example before its label comes; the first 100, or `--first`, do
+not count (on sets of fewer than three times as many examples, the first third). `--rivals trees`: forests, boosted
+trees and logistic regression only, as they are and with a temperature. Probabilities below 1e-15 count as 1e-15.
+Seconds are processor time for all steps, fits included, one thread. Each finished set and shuffle is a line of the
+file, with log losses of everybody in blocks of 500 steps, and is not repeated. Prints the tables of
+docs/which_predictor.md, and one JSON line.
 """
 
 from __future__ import annotations
@@ -67,21 +69,43 @@ for package, kind, quiet in (
             random_state=0, **quiet), package, kind, quiet)  # fmt: skip
         BOOSTED.append(package)
 AS_IT_IS, WAYS = "as it is", ("as it is", "sigmoid", "temperature", "isotonic")
-OURS, MEAN = "Forecaster", "mean, temperature"
+OURS, MEAN, WEIGHTED = "Forecaster", "mean, temperature", "weighted, temperature"
 NAMES = (OURS, *(f"{name}, {way}" for name in RIVALS for way in WAYS if (name, way) != ("SVC", AS_IT_IS)))
 TREES = (
     OURS,
-    *(f"{name}, {way}" for name in ("random forest", "extra trees", *BOOSTED) for way in (AS_IT_IS, "temperature")),
+    *(
+        f"{name}, {way}"
+        for name in ("random forest", "extra trees", *BOOSTED, "logistic regression")
+        for way in (AS_IT_IS, "temperature")
+    ),
 )
-BLOCK = 500
+BLOCK, CHOICES = 500, 50
+
+
+def refits(n: int, every: int) -> list[int]:
+    """Return the numbers of examples after which rivals are fitted anew."""
+    return [*range(SOON, min(LATER, n - 1) + 1, SOON), *range(LATER + every, n, every)]
+
+
+def weighted(said: np.ndarray, y: np.ndarray, every: int) -> np.ndarray:
+    """Return (n, c) means of k rivals' (k, n, c) probabilities, by weights that have lost least so far."""
+    right = said[:, np.arange(len(y)), y]
+    times, found = refits(len(y), every), said.mean(axis=0)
+    for n, until in pairwise([*times[1:], len(y)]):
+        counts, total = np.zeros(len(said)), np.zeros(n - SOON)
+        for chosen in range(1, CHOICES + 1):
+            lost = np.log(np.maximum((total + right[:, SOON:n]) / chosen, LEAST)).sum(axis=1)
+            counts[lost.argmax()] += 1
+            total += right[lost.argmax(), SOON:n]
+        found[n:until] = np.einsum("k,knc->nc", counts / CHOICES, said[:, n:until])
+    return found
 
 
 def refitted(name: str, way: str, X: np.ndarray, y: np.ndarray, c: int, every: int) -> np.ndarray:
     """Return (n, c) probabilities by a classifier that is fitted anew again and again, to all examples so far."""
     said = np.full((len(y), c), 1 / c)
     before, present = None, np.arange(c)
-    times = [*range(SOON, min(LATER, len(y) - 1) + 1, SOON), *range(LATER + every, len(y), every)]
-    for n, until in pairwise([*times, len(y)]):
+    for n, until in pairwise([*refits(len(y), every), len(y)]):
         counts = np.bincount(y[:n], minlength=c)
         least = OFTEN if name in BOOSTED else 1 if way == AS_IT_IS else 2
         keep = (counts >= least)[y[:n]]
@@ -114,7 +138,7 @@ def measured(data: str, seed: int, steps: int, every: int, first: int, names) ->
     X, y, c = np.array(X), np.array(y), len(stream.classes)
     first, found, blocks = min(first, n // 3), {}, {}
     tempered = []
-    for name in [*names, MEAN]:
+    for name in [*names, MEAN, WEIGHTED]:
         begun = time.process_time()
         if name == OURS:
             model, said = venn.Forecaster(stream.classes), np.empty((n, c))
@@ -123,6 +147,8 @@ def measured(data: str, seed: int, steps: int, every: int, first: int, names) ->
                 model.learn_one(X[i], stream.classes[y[i]])
         elif name == MEAN:
             said = np.mean(tempered, axis=0)
+        elif name == WEIGHTED:
+            said = weighted(np.array(tempered), y, every)
         else:
             rival, _, way = name.rpartition(", ")
             said = refitted(rival, way, X, y, c, every)

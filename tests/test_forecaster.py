@@ -81,7 +81,7 @@ def test_its_parts_are_those_of_a_panel_built_by_hand(given):
 def test_it_hands_over_at_the_number_that_was_fixed_and_forgets_the_bank():
     X, y = stream(90)
     model = Forecaster(CLASSES, transductive=40, last=80)
-    late = venn.InductiveVennAbers(Stack(CLASSES), schedule=Prefix(0.7, first=40, last=80))
+    late = venn.InductiveVennAbers(Stack(CLASSES), schedule=Prefix(0.7, first=40, growth=1.4, last=80))
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         outlook = model.predict_one(x)
         if i >= 40:

@@ -185,8 +185,9 @@ class Prefix(Periods):
     share : float in (0, 1), default 0.7
         Of the first r examples, floor(share * r) train.
     first : int >= 1, default 32
-        Examples at the first training; before it, predictions say nothing. Trainings are at twice, four times,
-        ... as many.
+        Examples at the first training; before it, predictions say nothing.
+    growth : float > 1, default 2
+        Ratio of the numbers of examples at two trainings.
     last : int >= first, optional
         No training beyond that many examples.
 
@@ -205,6 +206,7 @@ class Prefix(Periods):
 
     share: float = param(fraction, default=0.7)
     first: int = param(integer, 1, default=32)
+    growth: float = param(above_one, default=2.0)
     last: int | None = param(optional, integer, FIRST, default=None)
 
     def settled(self, time: int) -> int:

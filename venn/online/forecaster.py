@@ -47,6 +47,7 @@ GIVEN = "Retrain or invert the model."
 RESTART, KEEP = "restart", "keep"
 LAST = 100_000  # examples, by default: after so many nothing trains any more
 SHARE = 0.7  # of the examples at a training: they train, the rest calibrates
+GROWTH = 1.4  # of the examples from one training of what calibrates to the next
 OWN_FIRST = (0.1, 1.0)  # exponents of Venn-Abers and of a given classifier itself: the pool begins so
 FITTED, FIRST_FIT = 0.6, 125  # of numbers: share of the examples that trees are fitted to, and when they first are
 FIT = 50  # examples at the first fit of the forecast's other learners
@@ -641,7 +642,7 @@ class NumberForecaster(Forecaster):
         scale = own_scale(first, ranges)
         self.first, self.ranges = (scale.first, scale.ranges) if scale else (0, None)
         fits = Prefix(FITTED, first=FIRST_FIT, last=max(FIRST_FIT, self.transductive - 1))
-        schedule = Prefix(SHARE, first=self.transductive, last=self.last)
+        schedule = Prefix(SHARE, self.transductive, GROWTH, self.last)
         late = InductiveDistribution(NumberStack(), schedule=schedule)
         distribution = HandOver(StackedDistribution(fits, scale), late)
         refits = NumberRefits(min(FIT, self.last), last=min(self.last, LAST_FIT))
@@ -755,7 +756,7 @@ def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank:
 
 def own_parts(bank: Bank, transductive: int, last: int) -> dict[str, Predictor]:
     """Return the predictors on a bank of machines, and on the stacks that come after it."""
-    stack, schedule = Stack(bank.classes), Prefix(SHARE, first=transductive, last=last)
+    stack, schedule = Stack(bank.classes), Prefix(SHARE, transductive, GROWTH, last)
     abers = InductiveVennAbers(stack, schedule=schedule)
     early = TransductiveVennAbers(Mixture(bank))
     # No interval is claimed of the forecast: there the examples that have fixed the scale count, too.
