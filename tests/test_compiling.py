@@ -10,6 +10,7 @@ import pytest
 from numba.core import caching
 
 from venn._compiled import jit, rows, solvers
+from venn.cli import beside
 
 STEPS = """
 import importlib, numba, numpy as np
@@ -125,3 +126,43 @@ def test_a_full_disk_or_files_of_somebody_else_stop_no_loop(monkeypatch, tmp_pat
     assert loop(1.5) == 2.5
     assert [message for message in caplog.messages if "No space left" in message] == caplog.messages
     assert len(caplog.messages) == 1
+
+
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
+def test_a_loop_that_another_process_compiles_is_waited_for_and_taken_from_the_cache(monkeypatch, tmp_path):
+    def more(x):
+        return x + 1
+
+    class Other:
+        def wait(self):
+            assert jit.loops()(more)(1) == 2  # it keeps the loop, as another process would
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "compiled_elsewhere", {more.__module__: Other()})
+    loop = jit.loops()(more)
+    assert loop(1) == 2
+    assert sum(loop.stats.cache_hits.values()) == 1
+    assert not jit.compiled_elsewhere
+
+
+def test_the_other_process_is_begun_only_where_loops_are_missing_and_a_core_is_free(monkeypatch, tmp_path):
+    class File:
+        _index_path = str(tmp_path / "index")
+
+    class Cache:
+        _cache_file = File()
+
+    begun = []
+    monkeypatch.setattr(jit, "compiled_elsewhere", {})
+    monkeypatch.setattr(beside.step, "solve_step", type("Loop", (), {"_cache": Cache()}))
+    monkeypatch.setattr(beside.subprocess, "Popen", lambda command, **_: begun.append(command))
+    monkeypatch.setattr(beside.os, "sched_getaffinity", lambda _: {0}, raising=False)
+    beside.compile_hinge_beside()
+    assert not begun  # one core
+    monkeypatch.setattr(beside.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    beside.compile_hinge_beside()
+    assert begun == [[sys.executable, "-m", "venn.cli.beside"]]
+    assert set(jit.compiled_elsewhere) == {module.__name__ for module in beside.COMPILED}
+    (tmp_path / "index").write_text("")
+    beside.compile_hinge_beside()
+    assert len(begun) == 1

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from subprocess import Popen
 from time import perf_counter
 from typing import Any
 
@@ -21,15 +22,23 @@ if TRIED[0] <= numba.version_info.short <= TRIED[1]:
     from venn._compiled.compiler import Part, Whole
 
 
+#: By module, the process that compiles its loops meanwhile: who needs one waits for it.
+compiled_elsewhere: dict[str, Popen[bytes]] = {}
+
+
 class LoopCache(FunctionCache):
     """Numba's cache of one loop, which does without where its files cannot be read or written."""
 
     def load_overload(self, *about: Any) -> Any:
         """Return what is kept, if it can be read."""
-        try:
+        with suppress(OSError):
+            found = super().load_overload(*about)
+            other = None if found else compiled_elsewhere.pop(self._py_func.__module__, None)
+            if other is None:
+                return found
+            other.wait()
             return super().load_overload(*about)
-        except OSError:
-            return None
+        return None
 
     def save_overload(self, *about: Any) -> None:
         """Keep what was compiled, if it can be written: the disk may be full."""

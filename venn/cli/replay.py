@@ -20,6 +20,7 @@ from msgspec.structs import replace
 import streams
 from streams.checks import Doubtful
 from venn.cli import numbers
+from venn.cli.beside import compile_hinge_beside
 from venn.cli.columns import Columns
 from venn.cli.commands import INTERRUPTED, Interrupt
 from venn.cli.config import configured
@@ -41,7 +42,7 @@ from venn.cli.panels import (
     usual_gamma,
 )
 from venn.cli.places import is_named, open_stream, seed_of
-from venn.cli.predictors import FORECASTER, STUDY, default_predictors, with_adaptive
+from venn.cli.predictors import FORECASTER, PREDICTORS, STUDY, default_predictors, with_adaptive
 from venn.cli.scorer import GivenModel, given_model
 from venn.cli.words import began_anew, conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.kernels import RBF
@@ -230,6 +231,8 @@ def replay(data: str, config: Config) -> None:
         stream = chosen.open(data, shuffle)
         notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
         names = chosen.predictors(data, stream, notes.append)
+        if any(PREDICTORS.get(name, [""])[0] == "hinge" for name in names):
+            compile_hinge_beside()
         panel, tuning = chosen.panel(data, stream, names, notes.append)
         if (
             config.predictor.names is None and stream.classes and len(names) > 1
