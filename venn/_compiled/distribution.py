@@ -1,8 +1,8 @@
-"""Predictive distributions of numbers: what a new example does to ridge regression, critical points, their scores."""
+"""Predictive distributions of numbers: of ridge regression and processes, their critical points, scores and mixture."""
 
 import numpy as np
 
-from venn._compiled.jit import compiled
+from venn._compiled.jit import compiled, in_lanes
 
 
 @compiled
@@ -55,6 +55,72 @@ def both_ends(n, forecast, D, w, a, q, step, lower, upper):  # type: ignore[no-u
             one, other = a[i] * (root - w[i]) / q[i], -D * a[i] / (root - w[i])
         lower[i] = np.rint((forecast + min(one, other)) / step) * step
         upper[i] = np.rint((forecast + max(one, other)) / step) * step
+
+
+@in_lanes
+def explained(factor, k, row):  # type: ignore[no-untyped-def]
+    """Return the product of a row of a lower triangular matrix with `k`."""
+    total = 0.0
+    for j in range(row + 1):
+        total += factor[row, j] * k[j]
+    return total
+
+
+@compiled
+def process_at(rows, objects, factor, solution, height, noise, found):  # type: ignore[no-untyped-def]
+    """Set `found` (n, 2) to mean and standard deviation of a Gaussian process at n objects.
+
+    Parameters
+    ----------
+    rows : (m, d) float64
+        Objects that it was fitted to, divided by the widths, as `objects` (n, d) are.
+    factor : (m, m) float64
+        The inverse of the lower Cholesky factor of their covariance.
+    solution : (m,) float64
+        The covariance's inverse times the targets.
+    """
+    m, d = rows.shape
+    k = np.empty(m)
+    for one in range(objects.shape[0]):
+        mean, known = 0.0, 0.0
+        for i in range(m):
+            square = 0.0
+            for j in range(d):
+                apart = rows[i, j] - objects[one, j]
+                square += apart * apart
+            k[i] = height * height * np.exp(-0.5 * square)
+            mean += k[i] * solution[i]
+        for i in range(m):
+            part = explained(factor, k, i)
+            known += part * part
+        found[one, 0] = mean
+        found[one, 1] = np.sqrt(max(height * height + noise * noise - known, noise * noise))
+
+
+@compiled
+def mixed_ranks(order, shares, quantiles, most, ranks):  # type: ignore[no-untyped-def]
+    """Set `ranks` (n,) to those, of `most`, that a mixture gives each of its experts' quantiles in ascending order.
+
+    The mixture of distribution functions F_i with these shares is 1/2 + (1/4) ln(sum share_i exp(-2 (1 - F_i)^2) /
+    sum share_i exp(-2 F_i^2)). `order` (n,) sorts the quantiles, so many of each expert in turn.
+    """
+    experts, n = shares.shape[0], order.shape[0]
+    passed = np.zeros(experts, np.int64)
+    above, below = np.empty(quantiles + 1), np.empty(quantiles + 1)
+    for i in range(quantiles + 1):
+        upto = i / quantiles
+        above[i], below[i] = np.exp(-2.0 * (1.0 - upto) ** 2), np.exp(-2.0 * upto**2)
+    last = 0
+    for place in range(n):
+        passed[order[place] // quantiles] += 1
+        one, other = 0.0, 0.0
+        for i in range(experts):
+            one += shares[i] * above[passed[i]]
+            other += shares[i] * below[passed[i]]
+        share = min(max(0.5 + 0.25 * (np.log(one) - np.log(other)), 0.0), 1.0)
+        last = max(last, np.int64(np.rint(most * share)))
+        ranks[place] = last
+    ranks[n - 1] = most
 
 
 @compiled

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.linalg.lapack import dtrtri
 
+from venn._compiled.distribution import process_at
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.shapes import PLAIN, STRETCHED, Shape, gaps_of, nearest
@@ -327,13 +328,8 @@ class Process(Saved):
     def normal(self, rows: Any) -> Floats:
         """Return the (n, 2) means and standard deviations of n labels in their shape."""
         found = np.empty((len(rows), 2))
-        for i, one in enumerate(self._scale.place(dense(rows), FARTHEST) / self.widths):
-            k = self.height**2 * np.exp(-0.5 * ((self.rows - one) ** 2).sum(axis=1))
-            parts = np.einsum("ij,j->i", self._inverse, k)
-            explained = float(np.einsum("i,i->", parts, parts))
-            left = self.height**2 + self.noise**2 - explained
-            mean = float(np.einsum("i,i->", k, self._solution))
-            found[i] = mean, np.sqrt(max(left, self.noise**2))
+        objects = self._scale.place(dense(rows), FARTHEST) / self.widths
+        process_at(self.rows, objects, self._inverse, self._solution, self.height, self.noise, found)
         return np.array([self.center, 0.0]) + self.unit * found
 
 

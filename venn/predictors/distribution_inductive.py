@@ -275,8 +275,9 @@ class Residuals(Mergeable):
         """Return all residuals with some more, and their times; new arrays, as earlier answers hold the old ones."""
         n = len(self._residuals)
         if len(values) == 1:  # for speed
-            place = self._residuals.searchsorted(values[0], "right")
-            return np.insert(self._residuals, place, values[0]), np.insert(self._times, place, n)
+            known, times, place = self._residuals, self._times, self._residuals.searchsorted(values[0], "right")
+            residuals = np.concatenate([known[:place], values, known[place:]])
+            return residuals, np.concatenate([times[:place], [n], times[place:]])
         residuals = np.concatenate([self._residuals, values])
         order = np.argsort(residuals, kind="stable")
         return residuals[order], np.concatenate([self._times, n + np.arange(len(values))])[order]

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.distribution import crps
+from venn._compiled.distribution import crps, mixed_ranks
 from venn.distribution import PredictiveDistribution
 from venn.labels import Real
 from venn.parameters import fraction, real_array
@@ -189,12 +189,8 @@ def mixed(said: Floats, weights: Floats) -> PredictiveDistribution:
     shares = weights[awake] / weights[awake].sum()
     each = said[awake].ravel()
     order = np.argsort(each, kind="stable")
-    upto = np.zeros((len(shares), len(each)))
-    upto[order // QUANTILES, np.arange(len(each))] = 1.0
-    upto = upto.cumsum(axis=1) / QUANTILES
-    odds = np.log(shares @ np.exp(-2 * (1 - upto) ** 2)) - np.log(shares @ np.exp(-2 * upto**2))
-    ranks = np.maximum.accumulate(np.rint(RANKS * np.clip(0.5 + 0.25 * odds, 0.0, 1.0)).astype(np.int64))
-    ranks[-1] = RANKS
+    ranks = np.empty(len(each), np.int64)
+    mixed_ranks(order, shares, QUANTILES, RANKS, ranks)
     # A point has all ranks from that after the previous one's to its own: it stands at the first and at the last.
     places, first = np.column_stack([np.append(0, ranks[:-1]) + 1, ranks]).ravel(), np.arange(2 * len(ranks))
     holds = np.repeat(ranks >= places[::2], 2)
