@@ -229,3 +229,50 @@ def test_one_wild_label_does_not_make_the_forecast_wide_for_ever():
         refits.learn_one(x, label)
     for quantiles in refits.predict_one(X[0])[1:]:
         assert quantiles[90] - quantiles[10] < 10
+
+
+def test_after_a_wild_label_the_others_still_move_the_weights():
+    """One of two experts is right until a label of 1e6 comes, then the other: it must be found out."""
+    Q, labels = said(160, 2)
+    right, wrong = labels[:, None] + np.linspace(-0.1, 0.1, 100), np.repeat(labels[:, None] + 50.0, 100, axis=1)
+    Q[:40, 0], Q[:40, 1], Q[40:, 0], Q[40:, 1] = right[:40], wrong[:40], wrong[40:], right[40:]
+    labels[40] = 1e6
+    plain, drawn = DistributionMixture([Told(2)]), DistributionMixture([Told(2)], first=30)
+    for model in (plain, drawn):
+        for x, y in zip(Q, labels, strict=True):
+            model.learn_one(x, y)
+            assert (model.loss <= model.losses + model.allowance + 1e-9).all()
+    assert drawn.weights[1] > 0.9 > 0.1 > plain.weights[1]
+    assert drawn.span < 1000 < 1e5 < plain.span
+
+
+def test_without_labels_far_out_the_first_ones_are_all_that_does_not_count():
+    Q, labels = said(40, 3)
+    late, drawn = DistributionMixture([Told(3)]), DistributionMixture([Told(3)], first=30)
+    for i, (x, y) in enumerate(zip(Q, labels, strict=True)):
+        drawn.learn_one(x, y)
+        if i >= 30:
+            late.learn_one(x, y)
+    assert drawn.shape.reach * drawn.shape.unit > np.abs(Q).max() + abs(drawn.shape.center)
+    np.testing.assert_allclose(drawn.weights, late.weights)
+    np.testing.assert_allclose(
+        [drawn.loss, *drawn.losses, *drawn.allowance], [late.loss, *late.losses, *late.allowance]
+    )
+
+
+def test_on_the_scale_of_the_first_labels_the_bound_holds_against_an_adversary():
+    model, naive_loss, naive_losses = DistributionMixture([Told(3)], first=30), 0.0, np.zeros(3)
+    for step in range(200):
+        x = np.array([np.zeros(100), np.full(100, 1.0), np.linspace(0, 1, 100) ** (1 + step % 3)])
+        wide = [0.0, 1.0] if step < 60 else [0.0, 1.0, 10.0 ** (step / 2)]
+        y = adversary(model, x, wide) if step >= 30 else float(step % 2)
+        if step >= 30:
+            near = model.shape.drawn_near
+            forecast = model.predict_one(x)
+            points = near(forecast.points)
+            naive_loss += PredictiveDistribution(points, places=forecast.places, n=forecast.n).crps(float(near(y)))
+            naive_losses += [PredictiveDistribution(near(q)).crps(float(near(y))) for q in x]
+        model.learn_one(x, y)
+        assert (naive_loss <= naive_losses + model.allowance + 1e-9).all()
+    assert model.loss == pytest.approx(naive_loss)
+    np.testing.assert_allclose(model.losses, naive_losses)

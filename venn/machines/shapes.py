@@ -59,6 +59,12 @@ class Shape(Saved):
         """Return what labels, one or an array, are mapped to."""
         return bent((labels - self.center) / self.unit, self.reach)
 
+    def drawn_near(self, labels: Any) -> Any:
+        """Return labels, one or an array, in their own unit: as they are up to the reach, nearer beyond it."""
+        with np.errstate(over="ignore"):
+            z = np.clip((np.clip(labels, -LARGEST, LARGEST) - self.center) / self.unit, -LARGEST, LARGEST)
+        return self.center + self.unit * bent(z, self.reach)
+
     def back(self, places: Any) -> Any:
         """Return the labels that are mapped there, of size at most 1e300."""
         return unbent(places, self.center, self.unit, self.reach)

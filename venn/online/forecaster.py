@@ -15,7 +15,7 @@ from venn.machines.frozen import FrozenScorer
 from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberStack
-from venn.machines.scale import Scale, checked_ranges
+from venn.machines.scale import FIRST, Scale, checked_ranges
 from venn.machines.stack import Stack
 from venn.monitors.floor import Floor, floor_of
 from venn.monitors.monitor import Monitor
@@ -636,7 +636,7 @@ class NumberForecaster(Forecaster):
         if measure is not None:
             raise TypeError(f"measure must be given for a classifier only, whose sets it makes, got {measure!r}")
         distribution = InductiveDistribution(scorer)
-        return {DISTRIBUTION: distribution, FORECAST: DistributionMixture([distribution])}
+        return {DISTRIBUTION: distribution, FORECAST: DistributionMixture([distribution], first=FIRST)}
 
     def _learning(self, classes: Any, first: Any, ranges: Any) -> dict[str, Predictor]:
         scale = own_scale(first, ranges)
@@ -646,7 +646,7 @@ class NumberForecaster(Forecaster):
         late = InductiveDistribution(NumberStack(), schedule=schedule)
         distribution = HandOver(StackedDistribution(fits, scale), late)
         refits = NumberRefits(min(FIT, self.last), last=min(self.last, LAST_FIT))
-        return {DISTRIBUTION: distribution, FORECAST: DistributionMixture([distribution, refits])}
+        return {DISTRIBUTION: distribution, FORECAST: DistributionMixture([distribution, refits], first=FIRST)}
 
     @property
     def told(self) -> str:

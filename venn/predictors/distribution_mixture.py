@@ -10,7 +10,8 @@ import numpy as np
 from venn._compiled.distribution import crps, mixed_ranks
 from venn.distribution import PredictiveDistribution
 from venn.labels import Real
-from venn.parameters import fraction, real_array
+from venn.machines.shapes import PLAIN, Shape
+from venn.parameters import fraction, instance, integer, optional, real_array
 from venn.prediction import CRPS, Floats
 from venn.predictors.expert_mixture import OfExperts, Weighing, held_experts
 from venn.predictors.refits import LEVELS
@@ -56,6 +57,10 @@ class DistributionMixture(OfExperts):
         one says nothing yet. In a `Panel` that also holds a predictor, it is asked and taught once.
     share : float in (0, 1), default 0.001
         Of the weights that is dealt out anew after each step.
+    first : int >= 0, default 0
+        From so many examples on labels more than 10 usual deviations from the median of these count by a logarithm
+        beyond that, so that after one wild label the others still move the weights. The first ones move none; all of
+        the theorem is then about the later examples, on that scale. 0: labels count as they are, from the first one on.
 
     Attributes
     ----------
@@ -63,6 +68,8 @@ class DistributionMixture(OfExperts):
         Of the experts now.
     loss : float
         Total CRPS of the forecasts, in the unit of labels.
+    shape : Shape or None
+        How labels count.
     losses : (M,) float64
         Total CRPS of the experts.
     allowance : (M,) float64
@@ -97,6 +104,7 @@ class DistributionMixture(OfExperts):
 
     predictors: Any = param(_held_numbers, kept_as="experts")
     share: float = param(fraction, default=0.001)
+    first: int = param(integer, 0, default=0)
 
     _seen: int = state(held_int, start=0)
     loss: float = state(held_float, 0.0, start=0.0)
@@ -104,6 +112,8 @@ class DistributionMixture(OfExperts):
     allowance: Floats = state(held_finite, EACH, start=own(lambda m: np.zeros(m.m)))
     span: float = state(held_float, 0.0, start=0.0)
     _weights: Floats = state(held_finite, EACH, start=own(lambda m: np.full(m.m, -np.log(m.m))))
+    _labels: Floats = state(held_finite, own(lambda m: (min(m._seen, m.first),)), start=np.zeros(0))  # noqa: SLF001
+    shape: Shape | None = state(optional, instance, Shape, "a Shape", start=None)
 
     def derive(self) -> None:
         """Put what learns together."""
@@ -119,7 +129,7 @@ class DistributionMixture(OfExperts):
 
     def of(self, parts: Sequence[Any]) -> Self:
         """Return a mixture of other experts, which has weighed nothing."""
-        return type(self)(parts, self.share)
+        return type(self)(parts, self.share, self.first)
 
     def joined(self, other: Self, parts: Sequence[Any]) -> Self:
         """Return a mixture of these experts that has weighed all that two have: losses and evidence add up."""
@@ -149,6 +159,16 @@ class DistributionMixture(OfExperts):
         requirement = f"said must be {shape} quantiles, as the method heard returns them"
         if real_array(said, requirement).shape != shape:
             raise ValueError(f"{requirement}, got {said!r}")
+        if self._seen < self.first:
+            self._seen += 1
+            self._labels = np.append(self._labels, label)
+            if self._seen == self.first:
+                self.shape = Shape.fitted(self._labels, PLAIN)
+            return
+        if self.shape is not None:
+            said, label = self.shape.drawn_near(said), float(self.shape.drawn_near(label))
+            points = self.shape.drawn_near(merged.points)
+            merged = PredictiveDistribution(points, places=merged.places, n=merged.n, guaranteed=CRPS)
         own_loss = merged.crps(label)
         lost, awake = np.full(self.m, own_loss), ~np.isnan(said[:, 0])
         for i in np.flatnonzero(awake):
