@@ -51,7 +51,7 @@ from venn.monitors.shared_level import trainings_of
 from venn.monitors.verdict import Verdict
 from venn.online.panel import Panel
 from venn.online.record import Record
-from venn.online.replaying import length
+from venn.online.replaying import at_hand, length
 from venn.online.replaying import replay as run
 from venn.show.terminal import DRAWING, Progress, shows_progress
 from venn.show.terminal import table as means_table
@@ -248,7 +248,7 @@ def replay(data: str, config: Config) -> None:
         if hand_over:
             say(hand_over)
         with Interrupt() as interrupt:
-            until = Until(stream, interrupt)
+            until = Until(stream, interrupt, chosen.model is not None)
             record = run(until, panel, progress=config.view.progress, steps=steps)
             record.shuffle = shuffle
             # The stem of "...csv" is "..": the folder above.
@@ -312,12 +312,17 @@ class Until:
         Whether it has ended.
     """
 
-    def __init__(self, stream: streams.Stream, interrupt: Interrupt) -> None:
-        self.name, self.ended = stream.name, False
+    def __init__(self, stream: streams.Stream, interrupt: Interrupt, blocks: bool) -> None:
+        self.name, self.ended, self._blocks = stream.name, False, blocks
         self._stream, self._interrupt = stream, interrupt
 
     def __len__(self) -> int:
         return len(self._stream)
+
+    @property
+    def arrived(self) -> bool:
+        """Whether examples may be read some hundred at a time; it then ends after those."""
+        return self._blocks and at_hand(self._stream)
 
     def __iter__(self) -> Iterator[Any]:
         for n, example in enumerate(self._stream):
