@@ -369,3 +369,41 @@ def test_codes_that_look_like_numbers_stay_the_categories_that_they_are(folder, 
     assert result.exit_code == 0, result.output
     assert "unknown category" not in result.stderr
     assert [one["predictions"]["forecast"]["label"] for one in said()] == ["yes", "no", "no"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_parquet_file_says_what_the_same_rows_in_csv_say(folder, undrawn, named):
+    pytest.importorskip("pyarrow")
+    X, number = frame(300, 4)
+    rows = X.assign(bought=np.where(number > 55, "yes", "no"))
+    if not named:
+        rows["city"] = rows.city.map({city: float(k) for k, city in enumerate(CITIES)})
+        model = LogisticRegression().fit(rows[["age", "city"]].to_numpy(), rows.bought)
+        joblib.dump(model, "model.joblib")
+    rows.loc[10, "bought"] = None
+    rows.to_csv("rows.csv", index=False)
+    rows.to_parquet("rows.parquet", row_group_size=64)
+    found = []
+    for file in ("rows.csv", "rows.parquet"):
+        result = venn_("replay", file, "--label", "bought", "--drop-unlabelled", "--json", "--out", file[:-1], *MODEL)
+        assert result.exit_code == 0, result.output
+        found.append(venn.Record.load(f"{file[:-1]}/record.npz"))
+    assert len(found[0]) == len(found[1]) == 299
+    for name in found[0].names:
+        assert all(np.array_equal(*both) for both in zip(*(one[name].columns.values() for one in found), strict=True))
+
+
+def test_a_parquet_file_that_cannot_be_replayed_is_refused_by_a_sentence(folder):
+    pytest.importorskip("pyarrow")
+    rows = pandas.read_csv("rows.csv")
+    rows.to_parquet("rows.parquet")
+    rows.assign(bought="perhaps").to_parquet("labels.parquet")
+    Path("none.parquet").write_text("age,city\n")
+    for file, label, what in (
+        ("rows.parquet", "nothing", "name the column of its label with --label, not 'nothing'; it has 'age', 'city'"),
+        ("labels.parquet", "bought", "labels.parquet, row 1: y must be one of 'no', 'yes', got 'perhaps'"),
+        ("none.parquet", "bought", "none.parquet is no Parquet file"),
+    ):
+        result = venn_("replay", file, "--label", label, *MODEL)
+        assert result.exit_code in (1, 2)
+        assert what in result.stderr

@@ -213,7 +213,7 @@ def replay(data: str, config: Config) -> None:
     """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
     DATA is a named data set (see `venn datasets`) or the path of a CSV file, or - for one on standard input; a file
-    needs --label.
+    needs --label. With --scorer it may be a Parquet file.
     By default the recommended forecaster: forecast (probabilities to decide by), intervals (a lower and an upper
     probability for each class, guaranteed) and sets (of labels, their errors guaranteed); of numbers a distribution,
     whose intervals miss as often as they say. `venn replay car` also

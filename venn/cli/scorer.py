@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import nan
 from pathlib import Path
@@ -14,7 +14,8 @@ import click
 import numpy as np
 
 import streams
-from streams.checks import MISSING, is_finite
+from streams.checks import MISSING, imported, is_finite
+from streams.frames import BLOCK
 from streams.schema import Numeric
 from streams.tables import read_header, some_of
 from venn.cli.errors import in_shell
@@ -154,11 +155,13 @@ class GivenModel:
         return row
 
     def _plain(self, cells: list[Any]) -> Any:
-        """Return texts as numbers in one call where all are written plainly, as most rows are; else None."""
+        """Return cells as numbers in one call where all are written plainly, as most rows are; else None."""
         given = self.config.source
         if given.missing_texts or given.thousands is not None or given.decimal != ".":
             return None
         try:
+            if {type(one) for one in cells} <= {float, int}:
+                return np.array(cells) if np.isfinite(cells).all() else None
             text = "".join(cells)
             found = np.array([float(one) for one in cells]) if text.isascii() and "_" not in text else None
         except (TypeError, ValueError):  # one is no text, or shows no number
@@ -178,26 +181,26 @@ class GivenModel:
         return [f"categories that the model does not know: {', '.join(each)}{more}"] if each else []
 
     def stream(self, data: str, shuffle: int | None) -> streams.Stream:
-        """Return the examples of a CSV file, whose objects are what it was fitted to."""
+        """Return the examples of a CSV or Parquet file, whose objects are what it was fitted to."""
         given, path = self.config.source, Path(data)
-        if given.label is None:
-            names = some_of(read_header(path, given.delimiter))
-            raise click.UsageError(f"{data} is a CSV file: name the column of its label with --label; it has {names}")
-        rows = streams.CSVRows(
-            path, given.label, delimiter=given.delimiter, decimal=given.decimal, thousands=given.thousands,
-            form=self.form(path), follow=False,
-        )  # fmt: skip
-        X, y = [], []
+        columnar = path.suffix == ".parquet"
+        names = parquet(path).schema_arrow.names if columnar else read_header(path, given.delimiter)
+        if given.label is None or (columnar and given.label not in names):
+            kind, wrong = "Parquet" if columnar else "CSV", "" if given.label is None else f", not {given.label!r}"
+            raise click.UsageError(
+                f"{data} is a {kind} file: name the column of its label with --label{wrong}; it has {some_of(names)}"
+            )
         self.unknown.clear()
-        with rows:
-            for number, message in enumerate(rows.messages(), 1):
-                if message is None or (message.y is None and given.drop_unlabelled):
-                    continue
-                if message.y is None or message.x is None:
-                    what = "a label in each row; --drop-unlabelled leaves rows out" if message.y is None else "values"
-                    raise ValueError(f"{data} must have {what}, got none in row {number}")
-                X.append(message.x)
-                y.append(message.y)
+        X, y = [], []
+        features = [name for name in given.features or self.names or names if name != given.label]
+        for number, (x, label) in enumerate(self._of_parquet(path, features) if columnar else self._of_csv(path), 1):
+            if label is None and given.drop_unlabelled:
+                continue
+            if label is None or x is None:
+                what = "a label in each row; --drop-unlabelled leaves rows out" if label is None else "values"
+                raise ValueError(f"{data} must have {what}, got none in row {number}")
+            X.append(x)
+            y.append(label)
         if not X:
             raise ValueError(f"{data} must hold an example, got none")
         objects: Any = np.empty(len(X), object)
@@ -205,9 +208,43 @@ class GivenModel:
         codes = {label: code for code, label in enumerate(self.classes)}
         stream = streams.Stream(
             objects if self.names else np.stack(X), np.array([codes[one] for one in y] if codes else y),
-            self.classes, self.names or rows.features, path.stem,
+            self.classes, self.names or features, path.stem,
         )  # fmt: skip
         return stream if shuffle is None else stream.shuffle(shuffle)
+
+    def _of_csv(self, path: Path) -> Iterator[tuple[Any, Any]]:
+        """Yield objects and labels of a CSV file, None where there is none."""
+        given = self.config.source
+        rows = streams.CSVRows(
+            path, given.label, delimiter=given.delimiter, decimal=given.decimal, thousands=given.thousands,
+            form=self.form(path), follow=False,
+        )  # fmt: skip
+        with rows:
+            for message in rows.messages():
+                if message is not None:
+                    yield message.x, message.y
+
+    def _of_parquet(self, path: Path, features: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+        """Yield objects and labels of a Parquet file, some thousand rows in memory at a time."""
+        known = {label: label for label in self.classes} | {str(label): label for label in self.classes}
+        batches = parquet(path).iter_batches(BLOCK, columns=[*features, self.config.source.label])
+        rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        for number, (*cells, label) in enumerate(rows, 1):
+            try:
+                if label is not None and known and label not in known:
+                    raise ValueError(f"y must be one of {some_of([*map(str, self.classes)])}, got {label!r:.60}")
+                yield self.object(dict(zip(features, cells, strict=True))), known.get(label, label)
+            except ValueError as error:
+                raise ValueError(f"{path}, row {number}: {error}") from None
+
+
+def parquet(path: Path) -> Any:
+    """Return an open Parquet file, or say what is wrong with it."""
+    module = imported("pyarrow.parquet", "a Parquet file needs pyarrow")
+    try:
+        return module.ParquetFile(path)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"{path} is no Parquet file: {error}") from None
 
 
 class _Cells:
