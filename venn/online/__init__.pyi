@@ -18,4 +18,8 @@ from .record import Record as Record
 from .repair import salvage as salvage
 from .repair import verify as verify
 from .replaying import replay as replay
+from .selective import Account as Account
+from .selective import Selective as Selective
+from .selective import SelectiveAnswer as SelectiveAnswer
+from .selective import SelectiveAnswers as SelectiveAnswers
 from .watch import Watch as Watch
