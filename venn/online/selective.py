@@ -23,6 +23,7 @@ from venn.saved import Saved, checked_keys, component, held_finite, held_int, pa
 from venn.turns import TakesTurns
 
 WRONG, RIGHT, OUT = "wrong", "right", "out"
+MOST = 1e308  # width: that of an interval without bounds
 WINDOW = 1000  # latest labelled questions, by which it sets its threshold
 DECIDES = "forecast", "distribution"  # names of the predictors that decide on classes, and on numbers
 RESERVE = 0.7  # of the allowance: what is kept for errors to come
@@ -214,7 +215,8 @@ class Answering(Saved):
         """The counts, the questions that wait, and the latest that do no longer."""
         return {
             "asked": self.asked, "answered": self.answered, "wrong": self.wrong,
-            "waiting": [(number, *one) for number, one in self._waiting.items()], "known": self._known, "latest": self._latest[:, : self._known].copy(),
+            "waiting": [(number, *one) for number, one in self._waiting.items()],
+            "known": self._known, "latest": self._latest[:, : self._known].copy(),
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -249,7 +251,7 @@ class Answering(Saved):
             raise TypeError(f"width must be given where labels are numbers, and only there, got {self.width!r}")
         if self.level is not None:
             lower, upper = map(float, prediction.interval(self.level))
-            return Candidate((lower, upper), lower - upper, 0.0)  # how often such miss is seen
+            return Candidate((lower, upper), max(lower - upper, -MOST), 0.0)  # how often such miss is seen
         if isinstance(prediction, PredictionSet):
             sure, answer = prediction.confidence, prediction.label
         else:
@@ -292,9 +294,7 @@ class Answering(Saved):
     @property
     def _ladder(self) -> AnswerLadder:
         if self._sorted is None:
-            self._sorted = (
-                AnswerLadder(*zip(*self._history, strict=True)) if self._history else AnswerLadder([], [], [])
-            )
+            self._sorted = AnswerLadder(*self._latest[:, : self._known])
         return self._sorted
 
     def _unsure(self, one: Candidate, target: float) -> str:
