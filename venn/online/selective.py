@@ -77,16 +77,14 @@ class Account(NamedTuple):
         """Why no answer may be given, and what would change that; empty where one may."""
         if self.may_answer:
             return ""
-        needed = ceil(-self._room(1))
+        short = -self._room(1)
         told = (
             f"{self.wrong} of {self.answered} answers are wrong and {self.waiting} wait for their label, "
-            f"{self.promised:g} of the answers and {self.allowance:g} more are allowed: "
+            f"{self.promised:g} of the answers and {self.allowance:g} more are allowed: it answers again "
         )
-        if needed <= self.waiting:
-            return f"{told}it answers again when {needed} of those that wait have turned out right"
-        return (
-            f"{told}only an allowance of {self.allowance + needed - self.waiting:g} or more would let it answer again"
-        )
+        if short <= self.waiting:
+            return f"{told}when {ceil(short)} of those that wait have turned out right"
+        return f"{told}with an allowance of {self.allowance + float(short):g}, and with no less"
 
     def __str__(self) -> str:
         if not self.asked:
