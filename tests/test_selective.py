@@ -11,8 +11,9 @@ from naive import selective as naive
 
 import venn
 from streams.labels import Answer, Question
+from venn.online.account import Account
 from venn.online.checkpoint import pack
-from venn.online.selective import Account, Answering, AnswerLadder
+from venn.online.selective import Answering, AnswerLadder
 from venn.prediction import Forecast, PredictionSet
 
 CLASSES = ("no", "yes")

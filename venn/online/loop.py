@@ -23,6 +23,7 @@ from venn.monitors.shared_level import beside
 from venn.monitors.verdict import Verdict, worst
 from venn.monitors.watching import Watches
 from venn.online import checkpoint
+from venn.online.account import Account
 from venn.online.chain import FEATURES, QuestionRow, copy_object, encode, encode_object
 from venn.online.journal import HOW, OF_SCORER, TOLD, Journal, JournalError, checked_id
 from venn.online.lot import JUDGED, Asked, Lot, judged_by
@@ -41,7 +42,7 @@ from venn.online.restart import (
 )
 from venn.online.ripening import Report, Ripening, moment
 from venn.online.run import REFUSALS, Run, Rung, Waiting
-from venn.online.selective import Account, Selective, SelectiveAnswer
+from venn.online.selective import Selective, SelectiveAnswer
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
@@ -653,19 +654,35 @@ class Online(TakesTurns):
                 raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")
             if again and self._held(event, question):
                 continue
-            if not question and self._undrawn(event.id):
+            if not question and self.undrawn(event.id):
                 continue
             if question:
                 yield self.ask(event.x, event.id, at=getattr(event, "at", None))
             else:
                 self.answer(event.id, event.y, at=getattr(event, "at", None))
 
-    def _undrawn(self, id: Any) -> bool:
+    def undrawn(self, id: Any) -> bool:
         """Whether an answer is to a question whose label was not drawn; without a journal, to one that waits not."""
         if self.labels is None or checked_id(id) in self._run.waiting:
             return False
         found = None if self.journal is None else self.journal.found(checked_id(id))
         return self.journal is None or (found is not None and found.expired)
+
+    def event(self, id: int | str) -> int:
+        """Return the number, among all events, of the latest question of an id.
+
+        Raises
+        ------
+        ValueError
+            There is none, or it does not wait and nothing is kept of it.
+        """
+        waiting = self._run.waiting.get(checked_id(id))
+        if waiting is not None:
+            return waiting.event
+        found = None if self.journal is None else self.journal.found(checked_id(id))
+        if found is None:
+            raise ValueError(f"id must be that of a question, got {id!r}")
+        return found.event
 
     def _held(self, event: Any, question: bool) -> bool:
         """Return whether the journal holds an event, or say how the two differ."""

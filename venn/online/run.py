@@ -369,7 +369,7 @@ class Run:
         waiting = self.unlabelled(name)
         beside: dict[str, Any] = {} if waiting is None else {"unlabelled": waiting._asdict()}
         if self.answering is not None:
-            beside["answers"] = self.answering.account._asdict()
+            beside["answers"] = self.answering.account.snapshot()
         if self.ripening is not None:
             beside["ripening"] = self.ripening.snapshot(len(self.waiting))
         return self.told[name].snapshot() | beside
