@@ -23,7 +23,7 @@ from venn.machines.machine import NotConverged
 from venn.monitors.alarms import shares
 from venn.online.chain import FEATURES
 from venn.online.journal import ANEW, TOLD, Journal
-from venn.online.loop import Online
+from venn.online.loop import Online, time_of
 from venn.online.lot import JUDGED, Asked
 from venn.online.ripening import REPORTED
 from venn.online.selective import SelectiveAnswer
@@ -266,11 +266,11 @@ class Service:
 
     def _happen(self, message: Message, lines: list[str], news: list[str]) -> None:
         online, id, predictions = self.online, message.id, None
-        at = getattr(message, "at", None)
-        self._untimed = at is None
+        timed = time_of(message)
+        self._untimed = not timed
         if message.x is not None:
             try:
-                predictions, more = _taken_apart(online.ask(message.x, id, at=at))
+                predictions, more = _taken_apart(online.ask(message.x, id, **timed))
             except REFUSED as error:
                 self._voice.complain("refused a question", f"{self._which(message)}: {error}")
                 return
@@ -292,7 +292,7 @@ class Service:
         try:
             if online.undrawn(id):  # it was told so
                 return
-            online.answer(id, message.y, at=getattr(message, "at", None))
+            online.answer(id, message.y, **time_of(message))
         except REFUSED as error:
             what = "refused an answer" if online.answered == answered else "learned an answer with an error"
             self._voice.complain(what, f"{self._which(message)}: {error}")

@@ -657,9 +657,9 @@ class Online(TakesTurns):
             if not question and self.undrawn(event.id):
                 continue
             if question:
-                yield self.ask(event.x, event.id, at=getattr(event, "at", None))
+                yield self.ask(event.x, event.id, **time_of(event))
             else:
-                self.answer(event.id, event.y, at=getattr(event, "at", None))
+                self.answer(event.id, event.y, **time_of(event))
 
     def undrawn(self, id: Any) -> bool:
         """Whether an answer is to a question whose label was not drawn; without a journal, to one that waits not."""
@@ -937,6 +937,20 @@ class Online(TakesTurns):
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._close(kind is None)  # what an error has stopped has not come to its end
+
+
+def time_of(event: Any) -> dict[str, Any]:
+    """Return the time that an event says it happened, as an argument of `ask` and `answer`; nothing without one.
+
+    Examples
+    --------
+    >>> from streams.messages import Message, TimedMessage
+    >>> message = Message(7, None, "spam", position=12)
+    >>> time_of(message), time_of(TimedMessage.of(message, 1.5))
+    ({}, {'at': 1.5})
+    """
+    at = getattr(event, "at", None)
+    return {} if at is None else {"at": at}
 
 
 def _iterable(events: Any) -> Iterable[Any]:
