@@ -16,7 +16,7 @@ class Account(NamedTuple):
     --------
     >>> account = Account(asked=4000, answered=2480, wrong=100, waiting=3, promised=0.05, allowance=5.0)
     >>> print(account)
-    answered .62 of 4000, wrong .040 of the answers, promised .05, 3 wait for their label
+    answered .62 of 4000, wrong .040 of the answers, promised .05 and 5 more, 3 wait for their label
     >>> account.kept, round(account.room, 9)
     (True, 26.0)
     """
@@ -73,7 +73,7 @@ class Account(NamedTuple):
         if self.answered:
             said += f", wrong {self.wrong / self.answered:.3f} of the answers".replace("0.", ".")
         waits = f", {self.waiting} wait for their label" if self.waiting else ""
-        return f"{said}, promised {shares(self.promised)[0]}{waits}"
+        return f"{said}, promised {shares(self.promised)[0]} and {self.allowance:g} more{waits}"
 
 
 def exact(number: float) -> Fraction:
