@@ -471,6 +471,9 @@ class PredictorTable(OptionTable, frozen=True, kw_only=True):
         "has an answer: null where it abstains.", RUN)] = None
     answer_allowance: Annotated[Annotated[float, Meta(ge=1)], Option(
         "How many more answers may be wrong.", RUN, rare=RUN, needs=("predictor.answer_error",))] = 5.0
+    answer_unknown: Annotated[Literal["wrong", "right", "out"], Option(
+        "What an answer counts as whose label never comes, as where it is not wanted: wrong, right, or never given.",
+        RUN, rare=RUN, needs=("predictor.answer_error",))] = "wrong"
     answer_width: Annotated[Positive | None, Option(
         "Of numbers: answer with an interval that is narrower than this.", RUN, rare=RUN,
         needs=("predictor.answer_error",))] = None

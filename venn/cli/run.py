@@ -296,8 +296,9 @@ def _online(config: Config, plan: Plan, notifier: Notifier) -> Online:
     try:
         if predictor.answer_error is not None:
             model = Selective(
-                plan.panel, predictor.answer_error, predictor.answer_allowance, width=predictor.answer_width
-            )
+                plan.panel, predictor.answer_error, predictor.answer_allowance,
+                unknown=predictor.answer_unknown, width=predictor.answer_width,
+            )  # fmt: skip
         return Online(
             model, plan.monitors, plan.journal, patience=keep.patience, new_scorer=new_scorer, on_alarm=notifier,
             labels=None if keep.labels_by_lot is None else Lot(keep.labels_by_lot),

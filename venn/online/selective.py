@@ -391,7 +391,8 @@ class Selective(TakesTurns, HasLabels, Saved):
     allowance : float >= 1, default 5
         How many more may be wrong, so that it can begin.
     unknown : "wrong", "right" or "out", default "wrong"
-        What an answer counts as whose question is given up: it was wrong, it was right, or it was never given.
+        What an answer counts as whose question is given up: it was wrong, it was right, or it was never given. With
+        labels by lot all questions are given up whose label is not drawn: with "out" the promise is about the others.
     width : float > 0, optional
         Where labels are numbers: an answer is an interval that is narrower than this, and it is wrong where the label
         lies outside.
@@ -421,6 +422,7 @@ class Selective(TakesTurns, HasLabels, Saved):
     """
 
     learns = True
+    _calls = frozenset({"give_up"})
 
     def __init__(
         self, model: Any, error: float = 0.05, allowance: float = 5.0, *,
