@@ -119,5 +119,6 @@ def test_the_page_says_how_a_promise_stands_and_why_it_is_silent(tmp_path):
     feed = Feed(lambda: Watch(tmp_path / "run.db"), tmp_path / "run.db")
     feed.look()
     shown = waiting(feed.run, "TransductiveVennAbers")
-    assert "promised .30" in shown
-    assert "answered " in shown
+    assert "promised .30 and 1 more, 1 wait for their label" in shown or "promised .30 and 1 more." in shown
+    assert "It answers nothing: 1 of 1 answers are wrong" in shown
+    assert "it answers again with an allowance of 1.4, and with no less" in shown

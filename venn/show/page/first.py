@@ -229,7 +229,7 @@ def waiting(run: FollowedRun, name: str) -> str:
     """Return how promised answers and ripening labels stand, and what a predictor claims where no label has come."""
     account, silent = answers(run.snapshot(name))
     parts = (account, f"It answers nothing: {silent}" if silent else "", ripening(run.snapshot(name)))
-    return "".join(f"<p class='fine'>{text(one)}.</p>" for one in parts if one) + claimed(run, name)
+    return "".join(f"<p class='fine'>{text(one, SENTENCE)}.</p>" for one in parts if one) + claimed(run, name)
 
 
 def claimed(run: FollowedRun, name: str) -> str:
