@@ -84,7 +84,8 @@ def main() -> None:
     options = parser.parse_args()
     found, start = {error: {} for error in options.errors}, process_time()
     for name in options.tables:
-        stream = streams.load(name, shuffle=None if name == CHANGING else 0).take(options.fitted + options.rows)
+        stream = streams.load(name, shuffle=None if name == CHANGING else 0)
+        stream = stream.take(min(options.fitted + options.rows, len(stream)))
         accounts = {error: Answering(error, options.allowance) for error in options.errors}
         sure, wrong, given, kept = forecasts(stream, accounts, options.fitted)
         for error in options.errors:
