@@ -205,6 +205,17 @@ def test_times_may_be_dates_and_a_clock_never_goes_back():
     assert "1 too late" in repr(online)
 
 
+def test_to_give_up_a_question_moves_no_clock(tmp_path):
+    for _ in range(2):  # the second goes on, by the times of the events
+        with venn.Online(machine(), journal=tmp_path / "run.db", ripe=timedelta(days=90), silent="honest") as online:
+            if not online.asked:
+                online.ask([0.0, 0.0], "a", at=0)
+                online.ask([0.0, 0.0], "b", at=1)
+                online.expire("b")
+            online.ripen(at=2)
+            assert online.pending == ("a",)
+
+
 def test_what_is_not_as_described_is_refused_and_nothing_is_lost():
     for bad, words in (
         ({"ripe": 0}, "ripe must"), ({"ripe": 1.5}, "ripe must"), ({"ripe": timedelta(0)}, "ripe must"),

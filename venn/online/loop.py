@@ -455,7 +455,9 @@ class Online(TakesTurns):
             No question of this id waits. Nothing happened.
         """
         self._check_open()
-        self._give_up(id, self._find(id), self._time(None))
+        ripening = self._run.ripening  # whose clock may be that of events
+        now = time.time() if ripening is None else ripening.clock
+        self._give_up(id, self._find(id), now)
         self._keep()
         self._tell()
 
