@@ -252,14 +252,14 @@ class RedisStream(Reader):
             both = sorted({b"id", b"x", b"y"} & set(fields))
             if both:
                 raise ValueError(f"must have the field 'data' or id, x and y, got 'data' and {both[0].decode()!r}")
-            identity, x, y = self._decoder.json(fields[b"data"])
+            parts = self._decoder.json(fields[b"data"])
         else:
             text = {name.decode(): utf8(fields[name]) for name in (b"id", b"x", b"y") if name in fields}
             identity = check_id(text["id"]) if "id" in text else None
             x = None if "x" not in text else self._decoder.point(from_json(text["x"], "x"))
             y = None if "y" not in text else self._decoder.text_label(text["y"])
-            identity, x, y = self._decoder.parts(identity, x, y)
-        return entry if identity is None else identity, x, y
+            parts = self._decoder.parts(identity, x, y)
+        return parts if parts[0] is not None else (entry, *parts[1:])
 
 
 def _lost(place: RedisPlace, state: State | None) -> str | None:

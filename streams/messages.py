@@ -8,6 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import isfinite
 from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
@@ -63,6 +64,25 @@ class Message(NamedTuple):
     x: Floats | None
     y: Label | None
     position: Position
+
+
+class TimedMessage(Message):
+    """A message that says when it happened: `at`, in seconds since 1970.
+
+    Examples
+    --------
+    >>> TimedMessage.of(Message(7, None, "spam", position=12), 1.5).at
+    1.5
+    """
+
+    at: float
+
+    @classmethod
+    def of(cls, message: Message, at: float) -> Self:
+        """Return a message with its time."""
+        made = cls(*message)
+        made.at = at
+        return made
 
 
 @runtime_checkable
@@ -298,7 +318,9 @@ class Reader(ABC):
         None gives the loop its turn even during a long run of bad messages.
         """
         try:
-            return Message(*decode(), position)
+            identity, x, y, *at = decode()
+            message = Message(identity, x, y, position)
+            return TimedMessage.of(message, at[0]) if at else message
         except ValueError as error:
             self._refuse(BadMessage(f"{where}: {error}", position, error))
         return None
@@ -315,8 +337,8 @@ class Reader(ABC):
 # The form of messages: features, their kinds, classes; and the decoder from text to objects and labels.
 
 Identity = int | str
-#: Id, object and label of a message; see `Message`.
-Parts = tuple[Identity | None, Floats | None, Label | None]
+#: Id, object and label of a message, and its time where it has one; see `Message`.
+Parts = tuple[Identity | None, Floats | None, Label | None] | tuple[Identity | None, Floats | None, Label | None, float]
 
 
 class Unnamed(Refused):
@@ -448,18 +470,22 @@ class Decoder:
         return described(features, schema, self._textual, self._written.decimal, self._written.thousands)
 
     def json(self, text: str | bytes) -> Parts:
-        """Return id, x and y of a JSON object, each None where absent or null; other keys are ignored."""
+        """Return id, x and y of a JSON object, each None where absent or null, and `at` if it is there.
+
+        Other keys are ignored.
+        """
         if isinstance(text, bytes):
             text = utf8(text)  # json.loads would guess at UTF-16 and UTF-32
         value = from_json(text)
         if not isinstance(value, dict):
             raise ValueError(f"must be a JSON object with id, x, y, got {shown(text)}")
-        identity, x, y = value.get("id"), value.get("x"), value.get("y")
-        return self.parts(
+        identity, x, y, at = value.get("id"), value.get("x"), value.get("y"), value.get("at")
+        parts = self.parts(
             None if identity is None else check_id(identity),
             None if x is None else self.point(x),
             None if y is None else self.label(y),
         )
+        return parts if at is None else (parts[0], parts[1], parts[2], seconds(at))
 
     def parts(self, identity: Identity | None, x: Floats | None, y: Label | None) -> Parts:
         """Return the three parts, or raise unless they make a question, an answer or an example."""
@@ -528,6 +554,26 @@ class Decoder:
 
     def _where(self, j: int, i: int | None) -> str:
         return f"x[{j}]" if self.features is None else f"x, feature {self.features[j]!r}"
+
+
+def seconds(at: Any) -> float:
+    """Return a time in seconds since 1970, or say what is wrong with it.
+
+    Examples
+    --------
+    >>> seconds("1970-01-02T00:00:00Z"), seconds(3)
+    (86400.0, 3.0)
+    """
+    wanted = "at must be seconds since 1970, or text such as 2026-01-31T12:00:00Z with a time zone"
+    try:
+        found = datetime.fromisoformat(at) if isinstance(at, str) else None
+    except ValueError:
+        raise ValueError(f"{wanted}, got {shown(at)}") from None
+    if found is not None and found.tzinfo is not None:
+        return found.timestamp()
+    if found is not None or isinstance(at, bool) or not isinstance(at, int | float) or not is_finite(at):
+        raise ValueError(f"{wanted}, got {shown(at)}")
+    return float(at)
 
 
 def in_order(x: Mapping[str, Any], features: Sequence[str]) -> list[Any]:

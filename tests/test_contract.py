@@ -189,6 +189,10 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(("BenchRow", "Scenario"), "plain values, test_bench.py"),
     **dict.fromkeys(("Episode", "Episodes", "Moment", "Watches", "Watching"), "what changed, test_episodes.py"),
     "Asked": "a pair, test_floor.py",
+    "Account": "counts, test_selective.py",
+    "Selective": "counts what it is asked, test_selective.py",
+    "SelectiveAnswer": "what a Selective says, test_selective.py",
+    "SelectiveAnswers": "what a Selective says of many, test_selective.py",
     "Scale": "its parameters exclude each other, test_machine_scale.py",
     **dict.fromkeys(("Stack", "Refits", "ScorerForecast"), "what a forecaster trains, test_stack.py"),
     **dict.fromkeys(

@@ -36,6 +36,7 @@ from .online import Forecaster as Forecaster
 from .online import Online as Online
 from .online import Panel as Panel
 from .online import Record as Record
+from .online import Selective as Selective
 from .online import load as load
 from .online import replay as replay
 from .online import save as save

@@ -206,6 +206,7 @@ ALL = (*RUN, *LOOKS)
 LIVE = "redis kafka jsonl csv own"  # kinds of sources; there are also file, a CSV file read whole, and data, a name
 SERVED = ("view.serve", "run.metrics_port")
 MOST = sys.float_info.max
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}  # of times, in seconds
 CODE = (".joblib", ".pkl", ".pickle")  # files of models that run code as they are loaded
 SCORER_FILES = (".skops", *CODE)
 
@@ -281,6 +282,14 @@ def _thousands(sign: str) -> str:
     return sign
 
 
+def _ripe(found: str | int) -> str | int:
+    if isinstance(found, str):
+        require(found[-1:] in UNITS and found[:-1].isascii() and found[:-1].isdigit() and 0 < int(found[:-1]) < 10**6)
+    else:
+        require(1 <= found < 2**31)
+    return found
+
+
 def _delimiter(text: str) -> str:
     character = "\t" if text in ("tab", "\\t") else text
     require(len(character) == 1 and character not in '"\r\n')
@@ -345,6 +354,8 @@ Units = Annotated[Mapping[str, str], OptionForm(
     dict[Text, Text], "COLUMN=UNIT, each column once", True)]
 Thousands = Annotated[Text, OptionForm(f"one of {' '.join(THOUSANDS)} or a blank", str, _thousands, "SIGN")]
 Settings = Annotated[Mapping[str, str | int | float | bool], OptionForm("a table of settings", metavar="")]
+Ripe = Annotated[str | int, Meta(), OptionForm(
+    "a whole number of questions, or a time such as 90d, 12h, 30m or 10s", read_whole, _ripe, "QUESTIONS|TIME")]
 Scale = Annotated[Mapping[str, tuple[float, ...]], OptionForm(
     "a table of mean and deviation, lists of as many numbers, the latter > 0", None, _affine, "", Affine)]
 
@@ -455,6 +466,19 @@ class PredictorTable(OptionTable, frozen=True, kw_only=True):
         needs=("predictor.scorer",))] = False
 
 
+    answer_error: Annotated[Annotated[float, Meta(gt=0, lt=1)] | None, Option(
+        "Answer so that at most this share of the answers, and 5 more, is wrong, whatever comes. Each prediction then "
+        "has an answer: null where it abstains.", RUN)] = None
+    answer_allowance: Annotated[Annotated[float, Meta(ge=1)], Option(
+        "How many more answers may be wrong.", RUN, rare=RUN, needs=("predictor.answer_error",))] = 5.0
+    answer_unknown: Annotated[Literal["wrong", "right", "out"], Option(
+        "What an answer counts as whose label never comes, as where it is not wanted: wrong, right, or never given.",
+        RUN, rare=RUN, needs=("predictor.answer_error",))] = "wrong"
+    answer_width: Annotated[Positive | None, Option(
+        "Of numbers: answer with an interval that is narrower than this.", RUN, rare=RUN,
+        needs=("predictor.answer_error",))] = None
+
+
 class MachineTable(OptionTable, frozen=True, kw_only=True):
     """What the predictors read."""
 
@@ -517,6 +541,14 @@ class JournalTable(OptionTable, frozen=True, kw_only=True):
     every: Annotated[AtLeast1, Option("Events from one checkpoint to the next.", rare=RUN)] = 1000
     patience: Annotated[AtLeast1 | None, Option("Give up a question when so many later ones have been asked.")] = None
     patience_seconds: Annotated[Positive | None, Option("Give up a question after so many seconds.", rare=RUN)] = None
+    ripe: Annotated[Ripe | None, Option(
+        "Let labels count only when so many later questions have been asked, or so much time has passed, by the times "
+        '"at" of the messages, or else the clock.')] = None
+    silent: Annotated[Text | None, Option(
+        "Label of a question of which nothing is heard until then.  [default: it is given up]",
+        needs=("journal.ripe",))] = None
+    labels_by_lot: Annotated[Annotated[float, Meta(gt=0, le=1)] | None, Option(
+        "Ask for the label of each question with this chance: a prediction then says whether it is wanted.")] = None
 
 
 class ViewTable(OptionTable, frozen=True, kw_only=True):

@@ -34,8 +34,14 @@ def finite(found: Any) -> Any:
     return None if isinstance(found, float) and not isfinite(found) else found
 
 
-def prediction_line(event: int, id: int | str, predictions: Mapping[str, Prediction], y: Label | None = None) -> str:
-    """Return the predictions for one question, and its label if that has come, as JSON on one line.
+def prediction_line(
+    event: int,
+    id: int | str,
+    predictions: Mapping[str, Prediction],
+    y: Label | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the predictions for one question, its label if that has come, and `more`, as JSON on one line.
 
     Examples
     --------
@@ -47,7 +53,7 @@ def prediction_line(event: int, id: int | str, predictions: Mapping[str, Predict
     """
     said = {name: plain(prediction) for name, prediction in predictions.items()}
     label = {} if y is None else {"y": y}
-    return json.dumps({"id": id, "event": event, **label, "predictions": said}, allow_nan=False)
+    return json.dumps({"id": id, "event": event, **label, **(more or {}), "predictions": said}, allow_nan=False)
 
 
 def only_predictions(option: str, path: str) -> None:
@@ -105,17 +111,25 @@ class Output:
             predictions = decode(question.predictions, tuple(online.panel), space)
             found = journal.found(question.id) if question.event in labelled else None
             y = None if found is None else space.decode(found.truth)
-            lines.append(prediction_line(question.event, question.id, predictions, y))
+            more = known.get("more", {}).get(str(question.event))
+            lines.append(prediction_line(question.event, question.id, predictions, y, more))
             last = question.event
         same = self.path is not None and known["path"] == str(self.path)
         written = self._write(lines, self._size if same else None)
         self._event = last
         return written
 
-    def note(self, online: Online, labelled: Sequence[int] = ()) -> None:
-        """Record in the open transaction what had been written before it, and which of its questions have labels."""
+    def note(
+        self, online: Online, labelled: Sequence[int] = (), more: Mapping[int, Mapping[str, Any]] | None = None
+    ) -> None:
+        """Record in the open transaction what had been written before it, and which of its questions have labels.
+
+        `more` is what stands in their lines beside that, by event.
+        """
         path = None if self.path is None else str(self.path)
-        now = {"path": path, "event": self._event, "size": self._size, "labelled": [*labelled]}
+        now: dict[str, Any] = {"path": path, "event": self._event, "size": self._size, "labelled": [*labelled]}
+        if more:
+            now["more"] = {str(event): one for event, one in more.items()}
         if now != self._noted:
             online.reach(KEY, now)
             self._noted = now

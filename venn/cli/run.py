@@ -8,8 +8,9 @@ import re
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
+from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import click
@@ -20,7 +21,7 @@ from venn.cli.commands import INTERRUPTED, Ending, close_stdout
 from venn.cli.config import configured
 from venn.cli.errors import one_line, one_line_errors, spared
 from venn.cli.journals import guard, holds_journal
-from venn.cli.options import Config
+from venn.cli.options import UNITS, Config
 from venn.cli.output import COLUMNS, only_predictions
 from venn.cli.panels import (
     Choices,
@@ -40,7 +41,9 @@ from venn.monitors.drift import ABOUT
 from venn.online.chain import FEATURES
 from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
+from venn.online.lot import Lot
 from venn.online.panel import Panel
+from venn.online.selective import Selective
 from venn.online.watch import Watch
 from venn.show.notify import AlarmCommand as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
@@ -111,6 +114,7 @@ def made(config: Config) -> Plan:
             f"{config.where('journal', 'patience')} must be more than {config.where('source', 'delay')}, {delay}, "
             f"got {patience}: each question would be given up before its answer comes"
         )
+    _check_ripe(config)
     window, watch = config.machine.window, config.monitor
     windowed = WINDOWED if place.classes else numbers.WINDOWED
     names = config.predictor.names or (default_predictors(None) if window is None else windowed)
@@ -142,6 +146,16 @@ def made(config: Config) -> Plan:
     columns = watched_columns(config, place.live or model is not None, place.features)
     monitors = monitors_on(panel, watch.drift, columns, watch.floor, level=watch.level, run_length=watch.run_length)
     return Plan(place, panel, monitors, journal, notes)
+
+
+def _check_ripe(config: Config) -> None:
+    """Refuse what gives questions up before they are ripe."""
+    for table, key in (("journal", "patience"), ("journal", "patience_seconds"), ("journal", "labels_by_lot")):
+        if config.journal.ripe is not None and getattr(getattr(config, table), key) is not None:
+            raise click.UsageError(
+                f"{config.where('journal', 'ripe')} does not go with {config.where(table, key)}, which gives questions "
+                "up earlier"
+            )
 
 
 def _check_window(config: Config, names: Sequence[str]) -> None:
@@ -277,13 +291,42 @@ def serve(config: Config, voice: Voice) -> int:
 
 def _online(config: Config, plan: Plan, notifier: Notifier) -> Online:
     """Return the run, which goes on if the journal holds one; another given model is refused unless it is allowed."""
-    new_scorer, patience = config.predictor.new_scorer, config.journal.patience
+    new_scorer, keep, predictor = config.predictor.new_scorer, config.journal, config.predictor
+    model: Any = plan.panel
     try:
+        if predictor.answer_error is not None:
+            model = Selective(
+                plan.panel, predictor.answer_error, predictor.answer_allowance,
+                unknown=predictor.answer_unknown, width=predictor.answer_width,
+            )  # fmt: skip
         return Online(
-            plan.panel, plan.monitors, plan.journal, patience=patience, new_scorer=new_scorer, on_alarm=notifier
-        )
+            model, plan.monitors, plan.journal, patience=keep.patience, new_scorer=new_scorer, on_alarm=notifier,
+            labels=None if keep.labels_by_lot is None else Lot(keep.labels_by_lot),
+            ripe=_ripe(keep.ripe), silent=_silent(keep.silent, plan.panel.classes),
+        )  # fmt: skip
+    except (TypeError, ValueError) as error:
+        raise click.ClickException(one_line(error)) from error
     except JournalError as error:
         raise click.ClickException(one_line(error).replace(NEW, config.where("predictor", "new_scorer"))) from error
+
+
+def _ripe(found: str | int | None) -> int | timedelta | None:
+    """Return when labels are ripe."""
+    if isinstance(found, str):
+        return timedelta(seconds=int(found[:-1]) * UNITS[found[-1]])
+    return found
+
+
+def _silent(text: str | None, classes: Sequence[Any]) -> Any:
+    """Return the class of this text, or the number; what is neither is refused later."""
+    if text is None:
+        return None
+    if not classes:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+    return next((label for label in classes if str(label) == text), text)
 
 
 def notifying(config: Config, voice: Voice) -> Notifier:

@@ -23,11 +23,15 @@ from venn.machines.machine import NotConverged
 from venn.monitors.alarms import shares
 from venn.online.chain import FEATURES
 from venn.online.journal import ANEW, TOLD, Journal
-from venn.online.loop import Online
+from venn.online.loop import Online, time_of
+from venn.online.lot import JUDGED, Asked
+from venn.online.ripening import REPORTED
+from venn.online.selective import SelectiveAnswer
 from venn.online.watch import ENDED
 from venn.show.notify import BEGAN, KNOWN, Seldom, hearing
 from venn.show.notify import ENDED as OVER
 
+OWN = COLUMNS, FEATURES, JUDGED, REPORTED  # begin names beside the positions of sources
 PLAIN = 30.0  # seconds between two lines of progress
 LIVELY = 0.25  # the same for a line that changes in a terminal
 STAGES = {BEGAN: "begins", KNOWN: "is known", OVER: "is over"}
@@ -140,6 +144,8 @@ class Service:
         self._alarms = sum(monitor.count for monitor in online.monitors.values())
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if hasattr(one, "restarts")}
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
+        self._more: dict[int, dict[str, Any]] = {}  # what is said beside predictions, by event of the transaction
+        self._untimed = False  # whether the latest message had no time of its own
         self._judged = online.asked + online.answered
         self._states = {name: verdict.state for name, verdict in online.verdicts().items()}
         self._rate = 0.0
@@ -215,11 +221,14 @@ class Service:
     def _transact(self, held: list[Message], start: int, place: Any) -> int:
         """Process messages from `start` on in one transaction, all or nothing, and report; return where it ended."""
         overdue = self._patience.overdue()
+        if not held and self._untimed and self.online.ripening is not None:
+            self.online.ripen()
         if not (held or overdue or place != self._reached):
             return start
         lines: list[str] = []
         news: list[str] = []
         self._labelled.clear()
+        self._more.clear()
         online, stop, until = self.online, start, monotonic() + self._settings.linger
         with online.transaction():
             try:
@@ -236,7 +245,7 @@ class Service:
                     online.reach(FEATURES + self.source.name, features)
                     self._features = features
                 if lines:
-                    self._output.note(online, self._labelled)
+                    self._output.note(online, self._labelled, self._more)
             except BaseException:
                 online.abandon()
                 raise
@@ -256,14 +265,16 @@ class Service:
         return stop
 
     def _happen(self, message: Message, lines: list[str], news: list[str]) -> None:
-        online, id, event, predictions = self.online, message.id, self._journal.events + 1, None
+        online, id, predictions = self.online, message.id, None
+        timed = time_of(message)
+        self._untimed = not timed
         if message.x is not None:
             try:
-                predictions = online.ask(message.x, id)
+                predictions, more = _taken_apart(online.ask(message.x, id, **timed))
             except REFUSED as error:
                 self._voice.complain("refused a question", f"{self._which(message)}: {error}")
                 return
-            id = online.asked if id is None else id
+            id, event = online.asked if id is None else id, online.event(online.asked if id is None else id)
             self._listen(id, news)  # what watches objects rings now
             self._patience.begin(id)
         answered = online.answered
@@ -272,12 +283,16 @@ class Service:
         if predictions is not None and id is not None:
             known = online.answered > answered
             self._labelled += [event] if known else []
-            lines.append(prediction_line(event, id, predictions, message.y if known else None))
+            if more:
+                self._more[event] = more
+            lines.append(prediction_line(event, id, predictions, message.y if known else None, more))
 
     def _answer(self, message: Message, id: int | str, news: list[str]) -> None:
         online, answered = self.online, self.online.answered
         try:
-            online.answer(id, message.y)
+            if online.undrawn(id):  # it was told so
+                return
+            online.answer(id, message.y, **time_of(message))
         except REFUSED as error:
             what = "refused an answer" if online.answered == answered else "learned an answer with an error"
             self._voice.complain(what, f"{self._which(message)}: {error}")
@@ -334,6 +349,10 @@ class Service:
         parts = [f"{online.asked:,} asked, {online.answered:,} answered, {len(online.pending):,} pending"]
         if online.expired:
             parts.append(f"{online.expired:,} given up")
+        if online.ripening is not None and online.ripening.late:
+            parts.append(f"{online.ripening.late:,} too late")
+        if online.account is not None:
+            parts.append(str(online.account))
         parts.append(f"{self._rate:,.0f} events/s")
         return ", ".join([*parts, *self._figures()])
 
@@ -361,10 +380,22 @@ class Service:
 END: Any = object()
 
 
+def _taken_apart(said: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the predictions, and what is said beside them."""
+    more: dict[str, Any] = {}
+    if isinstance(said, Asked):
+        said, more = said.prediction, {"wanted": said.wanted}
+    if isinstance(said, SelectiveAnswer):
+        answer = list(said.answer) if isinstance(said.answer, tuple) else said.answer
+        more |= {"answer": answer} | ({"why": said.why} if said.why else {})
+        said = said.prediction
+    return said, more
+
+
 def known_sources(journal: Journal) -> list[str]:
     """Return the names of the sources that a journal has read."""
     names = [name for (name,) in journal.connection.execute("SELECT source FROM positions")]
-    return [name for name in names if name not in (KEY, ENDED, ANEW, TOLD) and not name.startswith((COLUMNS, FEATURES))]
+    return [name for name in names if name not in (KEY, ENDED, ANEW, TOLD) and not name.startswith(OWN)]
 
 
 def owns_terminal(out: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil, log, log2
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -234,6 +234,8 @@ class Floor(Parameters):
         Least mean number of steps to a false alarm of `ShiryaevRoberts`.
     chance : float in (0, 1], default 1
         Least chance at which a label is asked for. `Online(labels=...)` sets it.
+    judged : bool, optional
+        Whether a judge predicts the loss of each question. `Online(judge=...)` sets it.
 
     Raises
     ------
@@ -251,6 +253,12 @@ class Floor(Parameters):
     level: float = param(fraction, default=0.01, kw_only=True)
     run_length: float = param(above_one, default=100_000, kw_only=True)
     chance: float = param(probability, default=1.0, kw_only=True)
+    judged: bool | None = param(optional, flag, default=None, kw_only=True)
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a floor; files from before there were judges do not name them."""
+        return super().made_of({"judged": None} | parameters)
 
     def derive(self) -> None:
         """Find the largest mean loss."""
@@ -382,7 +390,8 @@ class FloorBets(Sums):
 
 def _bets(watch: FloorWatch) -> FloorBets:
     floor = watch.floor
-    return FloorBets(floor.risk, floor.chance, floor.chance <= GUESSING and hasattr(floor.of, "guess"))
+    guesses = floor.chance <= GUESSING and hasattr(floor.of, "guess")
+    return FloorBets(floor.risk, floor.chance, bool(floor.judged or guesses))
 
 
 @component

@@ -564,8 +564,10 @@ class Monitor(TakesTurns, Watching):
         if sunk is not None and watch is not None and watch.n - sunk.last >= watch.memory and not watch.below:
             self._put(replace(sunk, ended=watch.n, how=AGAIN))
 
-    def by_lot(self, chance: float) -> None:
+    def by_lot(self, chance: float, judged: bool = False) -> None:
         """Let the floor, if there is one, get its losses by `settle`: labels are asked for with this least chance.
+
+        `judged`: whether a judge predicts the losses.
 
         Raises
         ------
@@ -573,11 +575,11 @@ class Monitor(TakesTurns, Watching):
             The floor has seen steps.
         """
         watch = self.floor_watch
-        if watch is None or watch.floor.chance == chance:
+        if watch is None or (watch.floor.chance, bool(watch.floor.judged)) == (chance, judged):
             return
         if watch.n:
             raise ValueError(f"labels must be asked for by lot from the first step on, got a floor after {watch.n}")
-        self.floor = Floor(**(watch.floor.parameters | {"chance": chance}))
+        self.floor = Floor(**(watch.floor.parameters | {"chance": chance, "judged": judged or None}))
         self.floor_watch = FloorWatch(self.floor, watch.memory)
 
     def loss_like(self, other: Monitor) -> float:
@@ -585,6 +587,12 @@ class Monitor(TakesTurns, Watching):
         if self.floor_watch is None or other._last is None:
             raise ValueError(f"other must have just processed a step, and a floor be there, got {other!r}")
         return self.floor_watch.floor.of.loss(other._last[2], other._kind, self.space)
+
+    def loss_of(self, prediction: Prediction, y: Label) -> float:
+        """Return the loss, by the floor, of a prediction if its label were this one; nothing is learned."""
+        twin = Monitor(self.space, sources=(), window=1)
+        twin.update(prediction, y)
+        return self.loss_like(twin)
 
     def settle(self, loss: float | None, guess: float, chance: float) -> tuple[Alarm, ...]:
         """Give the floor the loss of a question, None if its label was not asked for; return the alarms that ring."""

@@ -1,5 +1,6 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
+from .account import Account as Account
 from .checkpoint import load as load
 from .checkpoint import save as save
 from .figures import PooledCurves as PooledCurves
@@ -18,4 +19,7 @@ from .record import Record as Record
 from .repair import salvage as salvage
 from .repair import verify as verify
 from .replaying import replay as replay
+from .selective import Selective as Selective
+from .selective import SelectiveAnswer as SelectiveAnswer
+from .selective import SelectiveAnswers as SelectiveAnswers
 from .watch import Watch as Watch

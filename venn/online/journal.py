@@ -185,6 +185,7 @@ class Found(NamedTuple):
     x: bytes
     truth: Any  #: code of the label that came
     expired: bool
+    event: int = 0
 
 
 class Journal:
@@ -677,9 +678,9 @@ class Journal:
         """Return the question with this id and its outcome; None if there is none."""
         row = self._run(
             "SELECT x, (SELECT truth FROM answers WHERE question = q.event),"
-            " EXISTS (SELECT 1 FROM expired WHERE question = q.event) FROM questions q WHERE id = ?", (id,)
+            " EXISTS (SELECT 1 FROM expired WHERE question = q.event), event FROM questions q WHERE id = ?", (id,)
         ).fetchone()  # fmt: skip
-        return None if row is None else Found(row[0], row[1], bool(row[2]))
+        return None if row is None else Found(row[0], row[1], bool(row[2]), row[3])
 
 
 def checked_id(id: Any) -> int | str:

@@ -9,8 +9,9 @@ import sqlite3
 import time
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from typing import Any
 
 from venn.machines.witnesses import AnotherModel
@@ -22,9 +23,10 @@ from venn.monitors.shared_level import beside
 from venn.monitors.verdict import Verdict, worst
 from venn.monitors.watching import Watches
 from venn.online import checkpoint
+from venn.online.account import Account
 from venn.online.chain import FEATURES, QuestionRow, copy_object, encode, encode_object
 from venn.online.journal import HOW, OF_SCORER, TOLD, Journal, JournalError, checked_id
-from venn.online.lot import Asked, Lot
+from venn.online.lot import JUDGED, Asked, Lot, judged_by
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
 from venn.online.replaying import ahead
@@ -38,7 +40,9 @@ from venn.online.restart import (
     begin_anew,
     go_on,
 )
-from venn.online.run import Run, Waiting
+from venn.online.ripening import Report, Ripening, moment
+from venn.online.run import REFUSALS, Run, Rung, Waiting
+from venn.online.selective import Selective, SelectiveAnswer
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
@@ -76,7 +80,7 @@ class Online(TakesTurns):
 
     Parameters
     ----------
-    predictor : Predictor or Panel
+    predictor : Predictor, Panel or Selective
         As a new process makes it. If the journal holds a run of it, that run continues: see `panel`.
     monitor : Monitor, another Watches, or mapping of str to these, optional
         A monitor for a single predictor, or by name for some in a panel; each has seen nothing yet. A `Forecaster`
@@ -98,7 +102,20 @@ class Online(TakesTurns):
     labels : Lot, optional
         Asks for the labels of some questions only, by lot. A question whose label is not drawn is given up at once:
         its prediction is all that is kept.
-
+    judge : callable, optional
+        With `labels` and a floor: predicts the loss of each question, so that an alarm needs fewer labels. It is called
+        once for each question, with the object and what `ask` returns of it, and what it says stands in the journal: a
+        number in [0, 1], or a probability for each class, as a list or by label. The floor's promise does not depend on
+        it: see `Lot`.
+    ripe : int >= 1 or timedelta, optional
+        Labels ripen: what is answered is kept, and counts when so many later questions have been asked, or so much time
+        has passed. Then each question gets its label, in the order of the questions, the latest that came by then. What
+        comes later is counted, and never learned. The clock is the latest time that questions or answers brought
+        (`at`), or else the time of day; it never goes back. So it does not matter which labels come sooner: everything
+        is as in a stream whose labels all come when they are ripe.
+    silent : label, optional
+        With `ripe`: the label of a question of which nothing is heard until then, as a payment that nobody disputes is
+        honest. None: the question is given up.
     new_scorer : bool, default False
         Take another given scorer than that of the journal, as one that was fitted anew over night. Calibration then
         begins anew with it, and so do the monitors of predictors; the journal, the questions that wait, and what
@@ -156,7 +173,20 @@ class Online(TakesTurns):
     """
 
     _calls = frozenset(
-        {"_held", "abandon", "answer", "ask", "close", "expire", "episodes", "position", "reach", "record", "verdicts"}
+        {
+            "_held",
+            "abandon",
+            "answer",
+            "ask",
+            "close",
+            "expire",
+            "episodes",
+            "position",
+            "reach",
+            "record",
+            "ripen",
+            "verdicts",
+        }
     )
 
     def __init__(
@@ -167,6 +197,9 @@ class Online(TakesTurns):
         *,
         patience: int | None = None,
         labels: Lot | None = None,
+        judge: Callable[[Any, Any], Any] | None = None,
+        ripe: int | timedelta | None = None,
+        silent: Label | None = None,
         new_scorer: bool = False,
         watch: bool = True,
         on_alarm: Any = None,
@@ -176,13 +209,25 @@ class Online(TakesTurns):
         self._teller = teller("on_alarm", on_alarm, log.warning)
         if not isinstance(labels, Lot | None):
             raise TypeError(f"labels must be a Lot, or None, got {labels!r}")
-        self.labels = labels
-        self.alone = not isinstance(predictor, Panel)
-        panel = panel_of(predictor)
+        self.labels, self.judge = labels, judge
+        answering = predictor.answering if isinstance(predictor, Selective) else None
+        if answering is not None and answering.account.asked:
+            raise ValueError(f"predictor must have answered nothing yet, got one that has: {answering.account}")
+        model: Any = predictor.model if isinstance(predictor, Selective) else predictor
+        self.alone = not isinstance(model, Panel)
+        panel = panel_of(model)
         usual = beside(panel) if flag("watch", watch) and monitor is None and panel.monitors else {}
-        self._run = Run(panel, usual or monitor, labels)
+        self._run = Run(panel, usual or monitor, labels, answering, judge is not None)
         self._run.usual = tuple(usual)
         self.patience = None if patience is None else integer("patience", patience, 1)
+        self._check_judge()
+        if ripe is None and silent is not None:
+            raise ValueError(f"silent must be left out where nothing ripens, got {silent!r} without ripe")
+        if ripe is not None:
+            self._run.ripening = Ripening(ripe, silent, panel.space)
+            if patience is not None or labels is not None:
+                raise ValueError("ripe must be left out where patience or labels by lot give questions up earlier")
+        self._ripened: list[Rung] = []
         self._owner = os.getpid()
         self._bulletin = Bulletin(self._run)
         if not isinstance(journal, Journal | str | os.PathLike | None):
@@ -197,6 +242,19 @@ class Online(TakesTurns):
     def _turns_with(self) -> Iterable[Any]:
         return (self.panel,)
 
+    def _check_judge(self) -> None:
+        """Refuse a judge whom nobody would hear."""
+        if self.judge is None:
+            return
+        if not callable(self.judge):
+            raise TypeError(f"judge must be a function of an object and its prediction, got {self.judge!r}")
+        if self.labels is None or self.labels.chance == 1:
+            raise ValueError("judge must be given with labels by lot, such as labels=Lot(0.1)")
+        if not self._run.floored:
+            raise ValueError(
+                "judge must be given with a floor, whose losses it predicts, such as Forecaster(floor=0.9)"
+            )
+
     @property
     def panel(self) -> Panel:
         """The predictors as they are now; after a restart these are not the objects that were given."""
@@ -210,7 +268,7 @@ class Online(TakesTurns):
     @property
     def rung(self) -> tuple[tuple[str, Alarm], ...]:
         """The alarms of the latest question or answer, each with the name of what rang."""
-        return tuple((one.predictor, one.alarm) for one in self._run.rung)
+        return tuple((one.predictor, one.alarm) for one in (*self._ripened, *self._run.rung))
 
     @property
     def told(self) -> dict[str, Monitor]:
@@ -238,6 +296,16 @@ class Online(TakesTurns):
         return self._run.rounded
 
     @property
+    def account(self) -> Account | None:
+        """Where a `Selective` answers, its account; else None."""
+        return None if self._run.answering is None else self._run.answering.account
+
+    @property
+    def ripening(self) -> Ripening | None:
+        """Where labels ripen, the reports that wait and how many came too late; else None."""
+        return self._run.ripening
+
+    @property
     def classes(self) -> tuple[Label, ...]:
         """Labels in class order."""
         return self.panel.classes
@@ -251,6 +319,7 @@ class Online(TakesTurns):
         return (
             f"Online({', '.join(self.panel)}: {self.asked} asked, {self.answered} answered, "
             f"{len(self.pending)} pending{f', {self.expired} expired' if self.expired else ''}"
+            f"{f', {self.ripening.late} too late' if self.ripening is not None and self.ripening.late else ''}"
             f"{f', {self.rounded} rounded otherwise' if self.rounded else ''})"
         )
 
@@ -281,7 +350,7 @@ class Online(TakesTurns):
                 objects.append(waiting[id].x)
         self.panel.expect(objects)
 
-    def ask(self, x: Any, id: int | str | None = None) -> Any:
+    def ask(self, x: Any, id: int | str | None = None, *, at: Any = None) -> Any:
         """Predict the label of an object; the question waits for its answer.
 
         Parameters
@@ -289,11 +358,14 @@ class Online(TakesTurns):
         x : (d,) finite numbers, or a sparse row
         id : int or str, optional
             The answer will name the question by it. By default the question's number, from 1: `asked` afterwards.
+        at : seconds since 1970, or datetime with a time zone, optional
+            When it happened, by default now: the time that stands in the journal, and by which labels ripen.
 
         Returns
         -------
         Forecast, Multiprobability, ClassIntervals or PredictionSet; for a panel, a dict of them by name
-            Where labels come by lot, a pair: the `prediction`, and whether its label is `wanted`.
+            Of a `Selective` a `SelectiveAnswer`, which has all of that. Where labels come by lot, a pair: the
+            `prediction`, and whether its label is `wanted`.
 
         Raises
         ------
@@ -301,37 +373,62 @@ class Online(TakesTurns):
             For a bad object or id, or an id that was used before. Nothing happened.
         """
         self._check_open()
+        now = self._time(at)
+        self._ripened = self._ripen(now)
         id = self.asked + 1 if id is None else checked_id(id)
         if id in self._run.waiting:
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
+        run, journal = self._run, self.journal
         with self._sound.trying:
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)
-            self._run.check(kept)
+            run.check(kept)
             wanted = self._drawn(kept, predictions)
-        run, journal, now = self._run, self.journal, time.time()
+        said: Any = next(iter(predictions.values())) if self.alone else predictions
+        judged = None if self.judge is None else self._judged(id, kept, said)
         asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions, now)
         late = run.overdue(self.patience) + ([] if wanted else [(id, asked)])
         with self._sound:
             if journal is not None:
                 question = QuestionRow(asked.event, id, asked.step, encode_object(kept), encode(predictions), now)
-                if late:
+                if late or judged is not None:
                     with journal:
                         journal.ask(question)
+                        if judged is not None:
+                            journal.reach(f"{JUDGED}{asked.event:015d}", judged)
                         for place, (_, given_up) in enumerate(late, 1):
                             journal.expire(run.expired + place, asked.event + place, given_up.event, now)
                 else:
                     journal.ask(question)
-            rung = run.ask(id, asked, now)
+            rung = run.ask(id, asked, now, judged)
             for old, _ in late:
                 run.give_up(old, now)
+        if run.ripening is not None:
+            run.ripening.tell(now)
         if journal is not None and (run.drifts or self.labels is not None):
             self._bulletin.ring(run.answered + 1, now, rung)
             self._publish(journal, now)
         self._keep(PATIENT)
         self._tell()
-        said = next(iter(predictions.values())) if self.alone else predictions
+        if run.answering is not None and run.choice is not None:
+            said = SelectiveAnswer(said, run.choice, run.answering.account)
         return said if self.labels is None else Asked(said, wanted)
+
+    def _time(self, at: Any) -> float:
+        """Return the time of an event; where labels ripen, that of a clock that never goes back."""
+        now = time.time() if at is None else moment("at", at)
+        return now if self._run.ripening is None else max(self._run.ripening.clock, now)
+
+    def _judged(self, id: int | str, x: Any, said: Any) -> float | list[float]:
+        """Return what the judge says of a new question; it is never asked about one that the journal holds."""
+        if self.journal is not None and self.journal.found(id) is not None:
+            raise ValueError(
+                f"id must be a new one, got {id!r}, which was asked before; after a restart "
+                "follow(events, again=True) passes over what the journal holds"
+            )
+        assert self.judge is not None
+        with self._sound.trying:
+            return judged_by(self.judge, x, said, self.panel.space.labels)
 
     def _drawn(self, x: Any, predictions: Mapping[str, Any]) -> bool:
         """Return whether the label of the next question is wanted."""
@@ -358,27 +455,35 @@ class Online(TakesTurns):
             No question of this id waits. Nothing happened.
         """
         self._check_open()
-        waiting = self._find(id)
-        run, now = self._run, time.time()
+        ripening = self._run.ripening  # whose clock may be that of events
+        now = time.time() if ripening is None else ripening.clock
+        self._give_up(id, self._find(id), now)
+        self._keep()
+        self._tell()
+
+    def _give_up(self, id: int | str, waiting: Waiting, now: float) -> None:
+        run = self._run
         with self._sound:
             if self.journal is not None:
                 self.journal.expire(run.expired + 1, run.events + 1, waiting.event, now)
             before = len(run.rung)
             run.give_up(id, now)
+            if run.ripening is not None:
+                run.ripening.end(id)
             if self.journal is not None:
                 self._bulletin.ring(run.answered + 1, now, run.rung[before:])
-        self._keep()
-        self._tell()
 
     # ---------------------------------------------------------------- answering
 
-    def answer(self, id: int | str, y: Label) -> tuple[Alarm, ...]:
-        """Reveal the label of a question, and learn it.
+    def answer(self, id: int | str, y: Label, *, at: Any = None) -> tuple[Alarm, ...]:
+        """Reveal the label of a question, and learn it; where labels ripen, keep it until then.
 
         Parameters
         ----------
         id : int or str
         y : one of the classes
+        at : seconds since 1970, or datetime with a time zone, optional
+            When it came, by default now.
 
         Returns
         -------
@@ -395,24 +500,104 @@ class Online(TakesTurns):
             answer counts, and what could learn has learned it.
         """
         self._check_open()
-        waiting = self._find(id)
-        run, journal = self._run, self.journal
-        with self._sound.trying:
-            noted = run.note(waiting, y)
-            current = run.as_of_now(waiting)
-        now = time.time()
-        with self._sound:
-            if journal is not None:
-                journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.panel.space.encode(y))
-            rung, failure = run.learn(id, y, current, now, noted)
-        if journal is not None:
-            self._bulletin.note(now, rung)
-            self._publish(journal, now)
+        now = self._time(at)
+        if self._run.ripening is not None:
+            return self._report(self._run.ripening, checked_id(id), y, now)
+        rung, failure = self._learn(id, self._find(id), y, now)
         self._keep()
         self._tell()
         if failure is not None:
             raise failure
         return tuple(one.alarm for one in rung)
+
+    def _learn(self, id: int | str, waiting: Waiting, y: Label, now: float) -> tuple[list[Rung], Exception | None]:
+        """Learn the label of a question; return the alarms, and what failed after all had learned."""
+        run, journal = self._run, self.journal
+        with self._sound.trying:
+            noted = run.note(waiting, y)
+            current = run.as_of_now(waiting)
+        with self._sound:
+            if journal is not None:
+                journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.panel.space.encode(y))
+            rung, failure = run.learn(id, y, current, now, noted)
+            if run.ripening is not None:
+                run.ripening.end(id)
+        if journal is not None:
+            self._bulletin.note(now, rung)
+            self._publish(journal, now)
+        return rung, failure
+
+    def ripen(self, at: Any = None) -> tuple[Alarm, ...]:
+        """Let the questions that are ripe by now get their labels; asking and answering do so, too.
+
+        Parameters
+        ----------
+        at : seconds since 1970, or datetime with a time zone, optional
+            What time it is, by default now. Leave it out only where questions have no times of their own.
+
+        Returns
+        -------
+        tuple of Alarm
+            The alarms that ring.
+
+        Raises
+        ------
+        ValueError
+            Labels do not ripen here.
+        """
+        self._check_open()
+        if self._run.ripening is None:
+            raise ValueError("ripe must be given to this run, Online(..., ripe=...), for its labels to ripen")
+        self._run.rung, self._ripened = [], self._ripen(self._time(at))
+        self._keep()
+        self._tell()
+        return tuple(one.alarm for one in self._ripened)
+
+    def _ripen(self, now: float) -> list[Rung]:
+        """Let ripe questions get their labels, in the order of the questions; return the alarms."""
+        run, ripening, found = self._run, self._run.ripening, list[Rung]()
+        while ripening is not None and run.waiting:
+            id, waiting = next(iter(run.waiting.items()))
+            if not ripening.due(run.asked - waiting.number, now - waiting.time):
+                break
+            truth, failure = ripening.truth(id), None
+            ripening.tell(now)
+            if truth is not None:
+                try:
+                    rung, failure = self._learn(id, waiting, run.panel.space.decode(truth), now)
+                    found += rung
+                except JournalError:
+                    raise
+                except REFUSALS as error:  # nothing has learned it, and the others wait behind it
+                    failure = error
+            if id in run.waiting:
+                run.rung = []
+                self._give_up(id, waiting, now)
+                found += run.rung
+            if failure is not None:
+                log.warning("the label of question %r, which is ripe, brings an error: %s", id, failure)
+            self._keep()
+        return found
+
+    def _report(self, ripening: Ripening, id: int | str, y: Label, now: float) -> tuple[Alarm, ...]:
+        """Keep what is reported of a question until it is ripe; count it where it comes too late."""
+        run = self._run
+        truth = run.panel.space.encode(y)
+        self._ripened, run.rung = self._ripen(now), []
+        waiting = run.waiting.get(id)
+        event = 0 if waiting is None else waiting.event
+        if waiting is None:
+            found = None if self.journal is None else self.journal.found(id)
+            if found is None and not ripening.knows(id):
+                self._find(id)  # it says what is wrong
+            event = 0 if found is None else found.event
+        with self._sound:
+            ripening.come(id, event, Report(truth, now, waiting is None), self.journal)
+        if self.journal is not None:
+            self._publish(self.journal, now)
+        self._keep()
+        self._tell()
+        return tuple(one.alarm for one in self._ripened)
 
     def _find(self, id: Any) -> Waiting:
         checked = checked_id(id)
@@ -471,19 +656,35 @@ class Online(TakesTurns):
                 raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")
             if again and self._held(event, question):
                 continue
-            if not question and self._undrawn(event.id):
+            if not question and self.undrawn(event.id):
                 continue
             if question:
-                yield self.ask(event.x, event.id)
+                yield self.ask(event.x, event.id, **time_of(event))
             else:
-                self.answer(event.id, event.y)
+                self.answer(event.id, event.y, **time_of(event))
 
-    def _undrawn(self, id: Any) -> bool:
+    def undrawn(self, id: Any) -> bool:
         """Whether an answer is to a question whose label was not drawn; without a journal, to one that waits not."""
         if self.labels is None or checked_id(id) in self._run.waiting:
             return False
         found = None if self.journal is None else self.journal.found(checked_id(id))
         return self.journal is None or (found is not None and found.expired)
+
+    def event(self, id: int | str) -> int:
+        """Return the number, among all events, of the latest question of an id.
+
+        Raises
+        ------
+        ValueError
+            There is none, or it does not wait and nothing is kept of it.
+        """
+        waiting = self._run.waiting.get(checked_id(id))
+        if waiting is not None:
+            return waiting.event
+        found = None if self.journal is None else self.journal.found(checked_id(id))
+        if found is None:
+            raise ValueError(f"id must be that of a question, got {id!r}")
+        return found.event
 
     def _held(self, event: Any, question: bool) -> bool:
         """Return whether the journal holds an event, or say how the two differ."""
@@ -496,6 +697,9 @@ class Online(TakesTurns):
             if encode_object(self._copied(event.x)) != found.x:
                 raise ValueError(f"x must be the object that was asked about before, got another for id {id!r}")
             return True
+        if self.ripening is not None:
+            earlier = self.ripening.earlier(id, found.event, self.journal)
+            return earlier is not None and earlier.truth == self.panel.space.encode(event.y)
         if found.truth is None:
             return found.expired
         space = self.panel.space
@@ -641,6 +845,9 @@ class Online(TakesTurns):
             "names": list(self.panel),
             "alone": self.alone,
             "labels": None if self.labels is None else described(self.labels),
+            "judge": None if self.judge is None else True,
+            "ripe": None if self.ripening is None else repr(self.ripening),
+            "answers": None if self._run.answering is None else described(self._run.answering),
             "predictors": {name: described(predictor) for name, predictor in self.panel.items()},
             "monitors": {name: described(monitor) for name, monitor in self.monitors.items()},
             "start": zlib.crc32(state),
@@ -655,6 +862,9 @@ class Online(TakesTurns):
                     self._run.restore(checkpoint.unpack(state, models), {})
                     begin_anew(self._run, journal, self._bulletin, {key: header[key] for key in OF_SCORER})
                     journal.checkpoints.keep(self._run.events, self._state(), last=True)
+                if self.ripening is not None:
+                    waiting = {one.event: id for id, one in self._run.waiting.items()}
+                    self.ripening.read(journal, waiting, self._run.mark)
                 self._publish(journal, time.time())
                 told = journal.position(TOLD)
                 if told is None or told > self._run.events:  # of an older version, or what is whole of a longer one
@@ -729,6 +939,20 @@ class Online(TakesTurns):
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._close(kind is None)  # what an error has stopped has not come to its end
+
+
+def time_of(event: Any) -> dict[str, Any]:
+    """Return the time that an event says it happened, as an argument of `ask` and `answer`; nothing without one.
+
+    Examples
+    --------
+    >>> from streams.messages import Message, TimedMessage
+    >>> message = Message(7, None, "spam", position=12)
+    >>> time_of(message), time_of(TimedMessage.of(message, 1.5))
+    ({}, {'at': 1.5})
+    """
+    at = getattr(event, "at", None)
+    return {} if at is None else {"at": at}
 
 
 def _iterable(events: Any) -> Iterable[Any]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
 from venn.monitors.alarms import shares
 from venn.monitors.kinds import kind_of
-from venn.monitors.monitor import WINDOW
+from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.verdict import Verdict
-from venn.parameters import Parameters, integer, optional, probability, with_methods
-from venn.prediction import CRPS, LOG_LOSS, NOTHING, Prediction
+from venn.parameters import Parameters, integer, is_number, optional, probability, with_methods
+from venn.prediction import CRPS, LOG_LOSS, NOTHING, Label, Prediction, distributions
 from venn.saved import component, param
 from venn.smoothing import Smoothing
 
@@ -55,6 +55,9 @@ class Lot(Parameters):
     one chance for all, labelled examples are exchangeable where all are, and every promise holds that holds where
     labels come late. A floor is judged on all questions (`venn.monitors.Floor`): z = f + xi (loss - f) / chance, where
     xi is 1 for a label that was drawn and f is what the prediction itself expects, has the mean of the loss.
+
+    A judge may say what f is: `Online(model, labels=Lot(.1), judge=function)`. The mean of z is that of the loss
+    whatever it says. So a good judge shortens the time to an alarm, and a bad one makes no false alarm more likely.
 
     Parameters
     ----------
@@ -113,6 +116,42 @@ class Lot(Parameters):
                     f"labels must be drawn with one chance for all: {name} guarantees {one.guaranteed!r}, and where "
                     f"the chance depends on the object its examples would need weights, got {self!r}"
                 )
+
+
+#: What a judge has said of a question: a predicted loss, or a probability for each class; None without a judge.
+Judged = float | list[float] | None
+JUDGED = "venn judged "  # and the event of a question, beside the positions of sources in a journal
+
+
+def judged_by(judge: Callable[[Any, Any], Any], x: Any, said: Any, classes: Sequence[Label]) -> float | list[float]:
+    """Return what a judge says of a question.
+
+    Raises
+    ------
+    TypeError, ValueError
+        It is neither a number in [0, 1] nor a probability for each class.
+    """
+    found = judge(x, said)
+    wanted = f"a number in [0, 1], the predicted loss, or a probability for each of {len(classes)} classes"
+    if is_number(found):
+        if not 0 <= found <= 1:
+            raise ValueError(f"judge must return {wanted}, got {found!r}")
+        return float(found)
+    if isinstance(found, Mapping):
+        if set(found) != set(classes):
+            raise ValueError(f"judge must return {wanted}, got those of {list(found)!r}")
+        found = [found[label] for label in classes]
+    if not classes:
+        raise TypeError(f"judge must return a number in [0, 1], the predicted loss, got {found!r}")
+    return [float(one) for one in distributions("judge", found, (len(classes),))]
+
+
+def expected_loss(judged: float | list[float], monitor: Monitor, said: Prediction) -> float:
+    """Return the loss, by the floor of a monitor, that a judge predicts for a prediction."""
+    if not isinstance(judged, list):
+        return judged
+    chances = zip(monitor.space.labels, judged, strict=True)
+    return min(sum(chance * monitor.loss_of(said, label) for label, chance in chances if chance), 1.0)
 
 
 class Unsettled(NamedTuple):

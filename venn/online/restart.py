@@ -16,6 +16,7 @@ from venn.monitors.kinds import kind_of
 from venn.online import checkpoint
 from venn.online.chain import AnswerRow, ChainPlace, QuestionRow, decode, decode_object, encode
 from venn.online.journal import Anew, Journal, JournalError, state_file
+from venn.online.lot import JUDGED
 from venn.online.run import REFUSALS, Run, Rung, Waiting
 from venn.online.watch import EPISODES
 from venn.prediction import Prediction
@@ -299,7 +300,8 @@ def happen_again(
                 "it, for venn report and venn export read it, and begin a new journal with what venn export writes"
             )
         ids[event.event] = event.id
-        bulletin.ring(run.answered + 1, time.time(), run.ask(event.id, waiting, event.time))
+        judged = journal.position(f"{JUDGED}{event.event:015d}") if run.judged else None
+        bulletin.ring(run.answered + 1, time.time(), run.ask(event.id, waiting, event.time, judged))
         return off
     if event.question not in ids:
         raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")

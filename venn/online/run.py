@@ -16,8 +16,10 @@ from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.verdict import USELESS, Moment, Verdict
 from venn.monitors.watching import ANSWERS, QUESTIONS, Watches, Watching
-from venn.online.lot import Lot, Settling, Unlabelled, unlabelled, with_waiting
+from venn.online.lot import Judged, Lot, Settling, Unlabelled, expected_loss, unlabelled, with_waiting
 from venn.online.panel import Noted, Panel
+from venn.online.ripening import Ripening
+from venn.online.selective import AnswerChoice, Answering
 from venn.prediction import Label, Prediction
 from venn.show.notify import Herald
 
@@ -82,13 +84,23 @@ class Run:
         Predictions of the journal that are rounded otherwise here, found when the run went on.
     """
 
-    def __init__(self, panel: Panel, monitor: Any, labels: Lot | None = None) -> None:
-        self.panel = panel
+    def __init__(
+        self,
+        panel: Panel,
+        monitor: Any,
+        labels: Lot | None = None,
+        answering: Answering | None = None,
+        judged: bool = False,
+    ) -> None:
+        self.panel, self.answering = panel, answering
+        self.choice: AnswerChoice | None = None  # what is answered to the latest question
+        self.ripening: Ripening | None = None
+        self.judged = judged
         self._watch(panel.watch_by(checked_monitors(monitor, panel)))
         self.labels, self._settling = labels, None if labels is None or labels.chance == 1 else Settling()
         if self._settling is not None and labels is not None:
             for one in self.floored.values():
-                one.by_lot(labels.chance)
+                one.by_lot(labels.chance, judged)
         windows = {name: one.window for name, one in self.by_predictor.items() if isinstance(one, Monitor)}
         self.told = {name: Monitor(panel.space, sources=(), window=windows.get(name, WINDOW)) for name in panel}
         self.asked = self.answered = self.expired = 0
@@ -145,13 +157,18 @@ class Run:
                 self.drifts.pop(name, None)
                 self.examples.pop(name, None)
 
-    def ask(self, id: int | str, question: Waiting, time: float) -> list[Rung]:
-        """Add a question, which the panel has just answered, to those that wait; return the alarms about its object."""
+    def ask(self, id: int | str, question: Waiting, time: float, judged: Judged = None) -> list[Rung]:
+        """Add a question, which the panel has just answered, to those that wait; return the alarms about its object.
+
+        `judged` is what a judge has said of it.
+        """
         self.asked += 1
         self.mark = time
         # What a restart would read from the journal, so that it changes nothing.
         self.waiting[id] = question._replace(predictions=kept(question.predictions))
         self.rung = []
+        if self.answering is not None:
+            self.choice = self.answering.ask(question.number, self.waiting[id].predictions)
         self._latest[QUESTIONS].append((self.asked, time, id))
         for name, drift in self.drifts.items():
             self._ring(name, drift.update(question.x))
@@ -159,6 +176,8 @@ class Run:
             said, draw = self.waiting[id].predictions, self.labels.draw(question.number, question.x)
             guesses = {
                 name: one.floor_watch.guess(said[name], kind_of(said[name]))
+                if judged is None
+                else expected_loss(judged, one, said[name])
                 for name, one in self.floored.items()
                 if one.floor_watch is not None
             }
@@ -233,6 +252,8 @@ class Run:
         self.mark = time
         number = self.waiting.pop(id).number
         self.expired += 1
+        if self.answering is not None:
+            self.answering.give_up(number)
         if self._settling is not None:
             self._settling.resolve(number, {})
             self._settle()
@@ -270,6 +291,8 @@ class Run:
             failure = error
         del self.waiting[id]
         self.answered += 1
+        if self.answering is not None:
+            self.answering.reveal(waiting.number, y)
         self._latest[ANSWERS].append((waiting.number, waiting.time, id, self.asked))
         for name, (one, count) in own.items():
             self._ring(name, one.alarms[len(one.alarms) - (one.count - count) :])
@@ -301,6 +324,8 @@ class Run:
         self.rung = []
         said = self.waiting.pop(id)
         self.answered += 1
+        if self.answering is not None:
+            self.answering.reveal(said.number, y)
         self._latest[ANSWERS].append((said.number, said.time, id, self.asked))
         for name, told in self.told.items():
             with suppress(*REFUSALS):  # as when it came
@@ -342,7 +367,12 @@ class Run:
     def seen(self, name: str) -> dict[str, Any]:
         """Return everything to show of the predictions as they were made, and what is claimed where no label came."""
         waiting = self.unlabelled(name)
-        return self.told[name].snapshot() | ({} if waiting is None else {"unlabelled": waiting._asdict()})
+        beside: dict[str, Any] = {} if waiting is None else {"unlabelled": waiting._asdict()}
+        if self.answering is not None:
+            beside["answers"] = self.answering.account.snapshot()
+        if self.ripening is not None:
+            beside["ripening"] = self.ripening.snapshot(len(self.waiting))
+        return self.told[name].snapshot() | beside
 
     def watched(self, name: str) -> dict[str, Any] | None:
         """Return everything to show of a monitor, if there is one of this name."""
@@ -366,6 +396,7 @@ class Run:
             "heard": self._herald.state, "untold": [(at, stage, one.plain()) for at, stage, one in self.untold],
             "run": token, "chain": chain, "mark": self.mark,
             **({} if self._settling is None else {"lots": self._settling.state}),
+            **({} if self.answering is None else {"answers": self.answering}),
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any], waiting: dict[int | str, Waiting]) -> None:
@@ -381,6 +412,8 @@ class Run:
         self.waiting, self.mark = waiting, state["mark"]
         if self._settling is not None:
             self._settling.restore(state["lots"])
+        if self.answering is not None:
+            self.answering = state["answers"]
 
 
 def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Any]:

@@ -244,6 +244,36 @@ def unlabelled(snapshot: Snapshot) -> Claimed | None:
     return None if found is None else Claimed(**found)
 
 
+def answers(snapshot: Snapshot) -> tuple[str, str]:
+    """Return how a promise of answers stands, and why it is silent, of a pair `told` and `monitor`; empty without one.
+
+    Examples
+    --------
+    >>> answers({"told": {"answers": {"sentence": "answered .62 of 4000", "silence": ""}}})
+    ('answered .62 of 4000', '')
+    """
+    found = (snapshot.get("told") or {}).get("answers") or {}
+    return found.get("sentence", ""), found.get("silence", "")
+
+
+def ripening(snapshot: Snapshot) -> str:
+    """Return how labels ripen, of a pair `told` and `monitor`; empty where they do not.
+
+    Examples
+    --------
+    >>> ripening({"told": {"ripening": {"waiting": 40, "reported": 3, "late": 2, "ripe": "90 days"}}})
+    '40 questions wait until they are ripe, after 90 days: 3 have a label. 2 labels came too late, and are not learned'
+    """
+    found = (snapshot.get("told") or {}).get("ripening")
+    if found is None:
+        return ""
+    late = f". {found['late']:,} labels came too late, and are not learned" if found["late"] else ""
+    return (
+        f"{found['waiting']:,} questions wait until they are ripe, after {found['ripe']}: "
+        f"{found['reported']:,} have a label{late}"
+    )
+
+
 def recent(snapshot: Snapshot) -> Recent | None:
     """Return what came true over the steps of the verdict; of a pair `told` and `monitor`, the monitor's.
 

@@ -22,7 +22,7 @@ from venn.monitors.verdict import (
 from venn.show.page import memory, words
 from venn.show.page.feed import Feed, FollowedRun
 from venn.show.page.words import ago, clock, text
-from venn.show.view import Recent, counting, recent, unlabelled
+from venn.show.view import Recent, answers, counting, recent, ripening, unlabelled
 
 SILENT, BROKEN, WAITING, ENDED = "silent", "broken", "waiting", "ended"
 SHORT = {EARLY: "too early", USELESS: "guesses", BELOW: "below floor"}  # in a table
@@ -226,6 +226,13 @@ def lately(run: FollowedRun) -> str:
 
 
 def waiting(run: FollowedRun, name: str) -> str:
+    """Return how promised answers and ripening labels stand, and what a predictor claims where no label has come."""
+    account, silent = answers(run.snapshot(name))
+    parts = (account, f"It answers nothing: {silent}" if silent else "", ripening(run.snapshot(name)))
+    return "".join(f"<p class='fine'>{text(one, SENTENCE)}.</p>" for one in parts if one) + claimed(run, name)
+
+
+def claimed(run: FollowedRun, name: str) -> str:
     """Return what a predictor claims where no label has come; nothing where it claims none."""
     found = unlabelled(run.snapshot(name))
     if found is None:
