@@ -40,6 +40,7 @@ from venn.predictors.restarting import HandOver
 from venn.predictors.transductive import Conformal, TransductiveVennAbers
 from venn.saved import checked_keys, held_int, saved
 from venn.schedules import Prefix
+from venn.turns import asks
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
 CHOSEN = ("transductive", "last", "first", "ranges", "level", "on_change", "floor", "own")
@@ -594,6 +595,7 @@ class Forecaster(InBlocks):
         for name, monitor in self.monitors.items():
             monitor.begin_anew(trainings(self[name]))
 
+    @asks
     def verdict(self, given: Mapping[str, Monitor] | None = None) -> Verdict:
         """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors.
 

@@ -45,7 +45,7 @@ from venn.prediction import Label
 from venn.predictors.learning import Predictor, names_among
 from venn.saved import described
 from venn.show.notify import teller
-from venn.turns import TakesTurns, turn_of
+from venn.turns import TakesTurns, asks, changes, turn_of
 
 LATEST = 1000  # stages of episodes that are kept
 PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
@@ -155,10 +155,6 @@ class Online(TakesTurns):
     Online(TransductiveVenn: 10 asked, 9 answered, 1 pending)
     """
 
-    _calls = frozenset(
-        {"_held", "abandon", "answer", "ask", "close", "expire", "episodes", "position", "reach", "record", "verdicts"}
-    )
-
     def __init__(
         self,
         predictor: Predictor | Panel,
@@ -261,6 +257,7 @@ class Online(TakesTurns):
 
     # ------------------------------------------------------------------- asking
 
+    @asks
     def expect(self, events: Iterable[Any]) -> None:
         """Let predictors take notice of events that have arrived: scorers score their objects in one call, if they can.
 
@@ -281,6 +278,7 @@ class Online(TakesTurns):
                 objects.append(waiting[id].x)
         self.panel.expect(objects)
 
+    @asks
     def ask(self, x: Any, id: int | str | None = None) -> Any:
         """Predict the label of an object; the question waits for its answer.
 
@@ -349,6 +347,7 @@ class Online(TakesTurns):
                 raise TypeError(f"x must be numbers, or numbers and text, to be kept in a journal, got {x!r}") from None
         return copy.deepcopy(x)  # for a user's own predictors
 
+    @asks
     def expire(self, id: int | str) -> None:
         """Give up a question: its answer will be refused.
 
@@ -372,6 +371,7 @@ class Online(TakesTurns):
 
     # ---------------------------------------------------------------- answering
 
+    @changes
     def answer(self, id: int | str, y: Label) -> tuple[Alarm, ...]:
         """Reveal the label of a question, and learn it.
 
@@ -485,6 +485,7 @@ class Online(TakesTurns):
         found = None if self.journal is None else self.journal.found(checked_id(id))
         return self.journal is None or (found is not None and found.expired)
 
+    @asks
     def _held(self, event: Any, question: bool) -> bool:
         """Return whether the journal holds an event, or say how the two differ."""
         self._check_open()
@@ -547,10 +548,12 @@ class Online(TakesTurns):
             self._keep()
             self._tell()
 
+    @asks
     def abandon(self) -> None:
         """Drop the open transaction: this object is of no further use, and the journal is as before."""
         self._sound.broken = self._sound.broken or INTERRUPTED
 
+    @asks
     def reach(self, source: str, position: Any) -> None:
         """Write how far a source has been read, in the transaction with its events."""
         self._check_open()
@@ -558,6 +561,7 @@ class Online(TakesTurns):
             with self._sound:
                 self.journal.reach(source, position)
 
+    @asks
     def position(self, source: str) -> Any:
         """Return how far a source had been read; None before its start, or without a journal."""
         return None if self.journal is None else self.journal.position(source)
@@ -595,6 +599,7 @@ class Online(TakesTurns):
                 raise
             # Otherwise the events are committed: the next question will say what is wrong.
 
+    @asks
     def verdict(self) -> Verdict:
         """Return whether the predictor does what it claims, or in a panel the worst verdict: see `Monitor.verdict`.
 
@@ -607,10 +612,12 @@ class Online(TakesTurns):
             found = {name: told.verdict() for name, told in self.told.items()} | found
         return next(iter(found.values())) if len(found) == 1 and self.alone else worst(found)
 
+    @asks
     def verdicts(self) -> dict[str, Verdict]:
         """Return what each of the monitors says, by the name of its predictor: see `verdict`."""
         return self._run.verdicts()
 
+    @asks
     def episodes(self) -> Episodes:
         """Return the changes so far, each one object from its first alarm to its end: see `venn.monitors.Episode`.
 
@@ -618,6 +625,7 @@ class Online(TakesTurns):
         """
         return self._run.episodes()
 
+    @asks
     def record(self) -> Record:
         """Return what the journal holds as a `Record`: predictions as they were made, in the order of their answers.
 
@@ -702,6 +710,7 @@ class Online(TakesTurns):
         except (OSError, ValueError, JournalError) as error:
             log.warning("no checkpoint of %s can be written: %s", journal.path, error)
 
+    @asks
     def close(self) -> None:
         """Write a last checkpoint and the end of the run, and close the journal; open questions remain."""
         self._close(True)

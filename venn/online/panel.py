@@ -17,7 +17,7 @@ from venn.predictors.blocks import block_of
 from venn.predictors.expert_mixture import Weighing
 from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, teach_all
 from venn.saved import Saved, saved
-from venn.turns import TakesTurns, turn_of
+from venn.turns import TakesTurns, asks, changes, turn_of
 
 Given = TypeVar("Given")
 
@@ -167,6 +167,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         """Return a verdict with what may be done about it, where the model knows."""
         return verdict
 
+    @asks
     def predict_one(self, x: Any) -> dict[str, Prediction]:
         """Return the prediction of every predictor by name; nothing is learned."""
         said = self._told(x)
@@ -186,6 +187,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
                 said[id(predictor)] = predictor.predict_one(x)
         return said[id(predictor)]
 
+    @asks
     def predict_many(self, X: Any) -> dict[str, Any]:
         """Return the predictions of every predictor for many objects, all from the present state; nothing is learned.
 
@@ -273,6 +275,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         with turn_of(self, other):
             return {name: _both(name, predictor, other[name], merged) for name, predictor in self._predictors.items()}
 
+    @asks
     def expect(self, objects: Sequence[Any]) -> None:
         """Let predictors take notice of objects that have arrived: scorers score them in one call, where they can.
 
@@ -328,6 +331,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         if type(noted) is not Noted or len(noted) != len(self._learners):
             raise ValueError(f"noted must be what note(x, y) returned, got {noted!r}")
 
+    @changes
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Teach every distinct machine once, then every predictor.
 

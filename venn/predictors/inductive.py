@@ -18,6 +18,7 @@ from venn.saved import component, own, param, saved, state
 from venn.schedules import FIRST, NoTraining, RandomAssignment, Schedule
 from venn.shifts import PriorShift, checked_ratios
 from venn.taxonomies import Argmax, ByScores
+from venn.turns import asks
 
 # ------------------------------------------------------------------------------------------------------------ inductive
 # The inductive Venn predictor counts labels in the new object's category; its scorer is trained on other examples.
@@ -403,6 +404,7 @@ class CrossVenn(WeighsClasses, OnGiven):
         """Number of examples learned."""
         return self.parts[0].n
 
+    @asks
     def predict_many(self, X: Any) -> ManyMultiprobabilities:
         """Return predictions for many objects, all from the present state; leaves no trace.
 

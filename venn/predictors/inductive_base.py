@@ -30,7 +30,7 @@ from venn.predictors.learning import (
 from venn.saved import Given, base, held_codes, held_int, held_rows, is_saved, own, param, state
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 from venn.shifts import CovariateShift
-from venn.turns import turn_of
+from venn.turns import asks, changes, turn_of
 
 Many = TypeVar("Many")
 
@@ -216,6 +216,7 @@ class Inductive(OnScores, Generic[Many]):
         if has_methods(self._machine, "expect"):
             self._machine.expect(objects)
 
+    @asks
     def predict_block(self, x: Any) -> Many:
         """Return the prediction for one object, as a block of one; leaves no trace.
 
@@ -277,6 +278,7 @@ class Inductive(OnScores, Generic[Many]):
         scores, shift = score_rows(self._machine, rows), self.shift
         return np.column_stack([scores, shift.weights(rows)]) if isinstance(shift, CovariateShift) else scores
 
+    @asks
     def predict_many(self, X: Any) -> Many:
         """Return predictions for many objects, all from the present state; leaves no trace.
 
@@ -353,6 +355,7 @@ class Inductive(OnScores, Generic[Many]):
         self._features = rows.shape[1]
         self.n += 1
 
+    @changes
     def learn_many(self, X: Any, y: Any = None) -> None:
         """Learn many examples; the same as `learn_one` for each in turn, and faster.
 
@@ -371,6 +374,7 @@ class Inductive(OnScores, Generic[Many]):
         """
         self._advance(*self.checked_examples(X, y), predict=False)
 
+    @changes
     def replay_many(self, X: Any, y: Any = None) -> Many:
         """Predict, then learn, each example in turn; the same as the loop over `predict_one` and `learn_one`.
 

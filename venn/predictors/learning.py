@@ -19,7 +19,7 @@ from venn.machines.window import inside
 from venn.parameters import has_methods, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.saved import Saved, arguments_of, checked_keys, held_array, held_finite, held_int, held_rows, same_content
-from venn.turns import TakesTurns
+from venn.turns import TakesTurns, asks, changes
 
 # ------------------------------------------------------------------------------------------------------------- learning
 
@@ -64,10 +64,12 @@ class Predictor(TakesTurns, Saved):
     def _turns_with(self) -> Iterable[Any]:
         return (self.machine,)
 
+    @asks
     def predict_one(self, x: Any) -> Any:
         """Return the prediction for `x`; leaves no trace."""
         raise NotImplementedError
 
+    @asks
     def expect(self, objects: Sequence[Any]) -> None:
         """Prepare for objects that have arrived, before their turns come; no answer depends on it.
 
@@ -96,6 +98,7 @@ class Predictor(TakesTurns, Saved):
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example that the machine has already learned."""
 
+    @changes
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example.
 
@@ -282,6 +285,7 @@ def elementary(predictors: Iterable[Any], *, asked: bool = False) -> list[Any]:
 class WeighsClasses(Predictor):
     """Base of predictors with a parameter `shift` that may be a `PriorShift`."""
 
+    @asks
     def under(self, shift: Any) -> Self:
         """Return the same predictor under a prior shift, or none, having learned nothing."""
         own = {} if self.machine is None else {"machine": self.machine.fresh()}

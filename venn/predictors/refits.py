@@ -25,6 +25,7 @@ from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import History, Predictor, elementary, held_features, held_history
 from venn.saved import component, held_bool, held_codes, held_finite, held_int, held_rows, own, param, state
 from venn.schedules import FIRST, PrefixRestart, Schedule, checked_schedule
+from venn.turns import asks
 
 
 @component
@@ -375,6 +376,7 @@ class Refits(FittedAhead):
         """Return the (3, c) probabilities for one object; NaN before the first fit."""
         return self._said(clean_row(x, self._features))[:, 0]
 
+    @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (3, n, c) probabilities for n objects; NaN before the first fit."""
         return self._said(clean_rows(X, self._features))
@@ -464,6 +466,7 @@ class NumberRefits(FittedAhead):
         """Return the (3, 100) quantiles for one object; NaN before the first fit."""
         return self.predict_many(clean_row(x, self._features))[0]
 
+    @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (n, 3, 100) quantiles for n objects; NaN before the first fit."""
         rows = clean_rows(X, self._features)
@@ -562,6 +565,7 @@ class ScorerForecast(HasLabels, Predictor):
         """Return the (1, n, c) probabilities for n objects, by their scores."""
         return shares_of(scores[:, : len(self.classes)], self._asked.scorer is not None, self._asked.given)
 
+    @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (1, n, c) probabilities for n objects; NaN before there is a scorer."""
         asked = self._asked
