@@ -104,12 +104,44 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
     return clean
 
 
+class Question:
+    """One object that a panel asks its predictors about, or teaches them: it is cleaned once, however many read it.
+
+    Attributes
+    ----------
+    x : object
+        What the user gave, for those who are not ours.
+    key : object
+        What tells it from other objects; None if nothing does.
+    said : dict of int to prediction
+        What was said of it since the last example, by the predictor's identity.
+    """
+
+    __slots__ = ("_row", "_taken", "key", "said", "x")
+
+    def __init__(self, x: Any, key: Any = None) -> None:
+        self.x, self.key = x, key
+        self.said: dict[int, Any] = {}
+        self._row: ObjectRows
+        self._taken: tuple[Any, ...] | None = None  # how the row was made: names, and whether NaN may stand in it
+
+    def row(self, features: int | None, names: tuple[str, ...] | None, missing: bool) -> ObjectRows:
+        """Return it as a row (1, d), or say what is wrong with it."""
+        if self._taken != (names, missing) or self._row.shape[1] != features is not None:
+            self._taken = None
+            self._row = clean_row(self.x, features, names, missing)
+            self._taken = names, missing
+        return self._row
+
+
 def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None, missing: bool = False) -> ObjectRows:
     """Return one object as a row (1, d), or say what is wrong with it; a sparse one stays sparse.
 
     NaN may stand in it if `missing`, and with `names` also text. If it carries names, as a dict, a row of a table or a
     named tuple does, they must be `names`.
     """
+    if type(x) is Question:
+        return x.row(features, names, missing)
     if is_sparse(x):
         return clean_sparse("x", x, features)
     if isinstance(x, TableRows):

@@ -11,7 +11,7 @@ import numpy as np
 
 from venn.labels import Real
 from venn.machines.bank import Bank, Mixture
-from venn.machines.frozen import FrozenScorer
+from venn.machines.frozen import FrozenScorer, Question
 from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberStack
@@ -410,7 +410,7 @@ class Forecaster(InBlocks):
         """Begin to watch, having seen nothing."""
         share_histories(self._learners)
         self._before = 0  # examples learned before it began anew
-        self._asked: tuple[Any, dict[int, Any]] | None = None  # the last object, and what was said of it
+        self._asked: Question | None = None  # the last one
         watched = {name: self[name] for name in self.claiming}
         self.monitors = together(watched, self.space, level=self.level, spare=1)
         if self.floor is not None:
@@ -544,19 +544,22 @@ class Forecaster(InBlocks):
         one, two = (Panel(**{**each, FORECAST: forecast.first_experts(least)}) for each, forecast in panels)
         return dict(one.merge(two))
 
-    def _told(self, x: Any) -> dict[int, Any]:
-        """Return what has been said of this object since the last example; the last object alone is remembered."""
-        key = content_of(x)
-        if key is None or self._asked is None or self._asked[0] != key:
-            self._asked = key, {}
-        return self._asked[1]
+    def _question(self, x: Any) -> Question:
+        """Return the question about an object; the last one since the last example is remembered."""
+        key, asked = content_of(x), self._asked
+        if key is None or asked is None or asked.key != key:
+            asked = self._asked = Question(x, key)
+        asked.x = x  # the other one may have been changed since
+        return asked
 
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
         noted, n = self.note(x, y) if noted is None else noted, self.n
         self._check_noted(noted)
-        remembered, given = self._told(x), noted.told or {}
-        said = {name: self._said(self[name], x, remembered) for name in self.monitors}
+        given, question = noted.told or {}, noted.question
+        if question is not self._asked:  # it has learned since
+            question = self._question(x)
+        said = {name: self._said(self[name], question) for name in self.monitors}
         try:
             super().learn_one(x, y, noted)
         finally:

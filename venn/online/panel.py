@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from venn.labels import HasLabels, space_of
-from venn.machines.frozen import clean_rows
+from venn.machines.frozen import Question, clean_rows
 from venn.machines.window import taught
 from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.monitor import Monitor
@@ -15,7 +15,7 @@ from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.blocks import block_of
 from venn.predictors.expert_mixture import Weighing
-from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, teach_all
+from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, put, teach_all
 from venn.saved import Saved, saved
 from venn.turns import TakesTurns, asks, changes, turn_of
 
@@ -26,6 +26,7 @@ class Noted(list[Any]):
     """What the predictors of a panel have noted of an example: theirs alone, so that no other list passes for it."""
 
     told: Mapping[str, Prediction] | None = None  #: what was said of the object by name, where its label came late
+    question: Question  #: about the object, as it was noted
 
 
 @saved
@@ -124,9 +125,11 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     @property
     def machines(self) -> tuple[Any, ...]:
         """The distinct machines, each once: those that the predictors read now."""
-        machines = (taught(predictor.machine) for predictor in self._learners)
-        found = {id(machine): machine for machine in machines if machine is not None}
-        return tuple(found.values())
+        found = {}
+        for predictor in self._learners:
+            if (machine := predictor.machine) is not None:
+                found[id(machine)] = machine = taught(machine)
+        return tuple({id(machine): machine for machine in found.values()}.values())
 
     def __getitem__(self, name: str) -> Predictor:
         return self._predictors[name]
@@ -170,22 +173,22 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     @asks
     def predict_one(self, x: Any) -> dict[str, Prediction]:
         """Return the prediction of every predictor by name; nothing is learned."""
-        said = self._told(x)
-        return {name: self._said(predictor, x, said) for name, predictor in self._predictors.items()}
+        question = self._question(x)
+        return {name: self._said(predictor, question) for name, predictor in self._predictors.items()}
 
-    def _told(self, x: Any) -> dict[int, Any]:
-        """Return what was said of this object since the last example, by the predictor's identity; here nothing."""
-        return {}
+    def _question(self, x: Any) -> Question:
+        """Return the question about an object, with what was said of it since the last example; here nothing."""
+        return Question(x)
 
-    def _said(self, predictor: Any, x: Any, said: dict[int, Prediction]) -> Prediction:
-        """Return a prediction, made once: `said` has those made so far, by the predictor's identity."""
-        if id(predictor) not in said:
+    def _said(self, predictor: Any, question: Question) -> Any:
+        """Return a prediction, made once for a question."""
+        said, key = question.said, id(predictor)
+        if key not in said:
             if isinstance(predictor, Combined):
-                parts = [self._said(part, x, said) for part in predictor.asked]
-                said[id(predictor)] = predictor.combined(parts)
+                said[key] = predictor.combined([self._said(part, question) for part in predictor.asked])
             else:
-                said[id(predictor)] = predictor.predict_one(x)
-        return said[id(predictor)]
+                said[key] = predictor.predict_one(put(predictor, question))
+        return said[key]
 
     @asks
     def predict_many(self, X: Any) -> dict[str, Any]:
@@ -320,12 +323,14 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         self.space.check(y)
         for machine in machines:
             machine.check(x, y)
-        said = self._told(x)
-        return Noted([
-            predictor.compared([self._said(one, x, said) for one in predictor.owner.experts])
-            if isinstance(predictor, Weighing) else predictor.note(x, y)
+        question = self._question(x)
+        noted = Noted([
+            predictor.compared([self._said(one, question) for one in predictor.owner.experts])
+            if isinstance(predictor, Weighing) else predictor.note(put(predictor, question), y)
             for predictor in self._learners
         ])  # fmt: skip
+        noted.question = question
+        return noted
 
     def _check_noted(self, noted: Any) -> None:
         if type(noted) is not Noted or len(noted) != len(self._learners):
@@ -358,7 +363,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         for machine in machines:
             machine.learn_one(x, y)
         try:
-            teach_all(self._learners, x, y, noted)
+            teach_all(self._learners, noted.question, y, noted)
         finally:
             if any([one.settle() for one in self._predictors.values() if isinstance(one, Combined)]):
                 self._learners = elementary(self._predictors.values())

@@ -112,6 +112,8 @@ class InductiveVenn(WeighsClasses, Inductive[ManyMultiprobabilities]):
     (['no', 'yes'], array([0.5, 0. ]), array([1., 1.]))
     """
 
+    questioned = True
+
     unnamed = 2
 
     machine: Any = param(scorer_of_classes, kept_as="given")
@@ -144,7 +146,7 @@ class InductiveVenn(WeighsClasses, Inductive[ManyMultiprobabilities]):
         ----------
         x : (d,) finite numbers
         """
-        scores = self.scores_of(self._row(x))
+        _, scores = self.scored(x)
         reader = self._reader
         return reader.nothing(1)[0] if self.scorer is None else reader.predict_one(scores)
 

@@ -239,6 +239,8 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
            [0.5, 1. ]])
     """
 
+    questioned = True
+
     machine: Any = param(_of_probabilities, kept_as="given")
     schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
     shift: CovariateShift | None = param(checked_covariates, default=None, kw_only=True)
@@ -254,6 +256,6 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         ----------
         x : (d,) finite numbers
         """
-        scores = self.scores_of(self._row(x))
+        _, scores = self.scored(x)
         reader = self._reader
         return reader.nothing(1)[0] if self.scorer is None else reader.predict_one(scores)

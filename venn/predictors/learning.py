@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar, get_type_hints
+from functools import cache
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -56,6 +57,8 @@ class Predictor(TakesTurns, Saved):
     """
 
     learns = True
+    #: Whether it may be given a `Question` in place of an object.
+    questioned: ClassVar[bool] = False
     #: The machine that a panel teaches and shares; None for a predictor with machines of its own, or none.
     machine: Any = None
     #: The labels, in class order.
@@ -114,6 +117,21 @@ class Predictor(TakesTurns, Saved):
         if self.machine is not None:
             self.machine.learn_one(x, y)
         self.after_learning(x, y, noted)
+
+
+@cache
+def _takes_questions(kind: type) -> bool:
+    """Whether predictors of a class take a `Question`: what a user has written in a subclass gets the object."""
+    calls = (
+        next(one for one in kind.__mro__ if name in vars(one)) for name in ("predict_one", "note", "after_learning")
+    )
+    return getattr(kind, "questioned", False) and all(one.__module__.startswith("venn.") for one in calls)
+
+
+def put(predictor: Any, question: frozen.Question) -> Any:
+    """Return what a predictor is asked about: the question, or the object that the user gave."""
+    kind: Any = type(predictor)
+    return question if _takes_questions(kind) else question.x
 
 
 def checked_predictor(name: str, predictor: Any) -> Any:
@@ -314,11 +332,14 @@ def machine_of_classes(name: str, machine: Any) -> Any:
 
 
 def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> None:
-    """Let every part learn an example that its machine has learned, even if another fails; raise the first error."""
+    """Let every part learn an example that its machine has learned, even if another fails; raise the first error.
+
+    `x` may be a `Question`.
+    """
     failure: Exception | None = None
     for part, noted in zip(parts, notes, strict=True):
         try:
-            part.after_learning(x, y, noted)
+            part.after_learning(put(part, x) if type(x) is frozen.Question else x, y, noted)
         except Exception as error:
             failure = failure or error
     if failure is not None:

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
 from venn.machines.ahead import Awaited, Fits
-from venn.machines.frozen import clean_row, clean_rows
+from venn.machines.frozen import Question, clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
 from venn.machines.stack import KINDS, Learners, dense
@@ -354,6 +354,8 @@ class Refits(FittedAhead):
     [1, 1, 1]
     """
 
+    questioned = True
+
     experts_inside = KINDS
 
     classes: tuple[Label, ...] = param(checked_labels)
@@ -453,6 +455,8 @@ class NumberRefits(FittedAhead):
     True
     """
 
+    questioned = True
+
     classes, space, experts_inside = (), Real(), OF_NUMBERS
 
     first: int = param(integer, 1, default=50)
@@ -534,6 +538,8 @@ class ScorerForecast(HasLabels, Predictor):
     (1, 2)
     """
 
+    questioned = True
+
     predictor: Any = param(_with_probabilities)
 
     def derive(self) -> None:
@@ -559,7 +565,8 @@ class ScorerForecast(HasLabels, Predictor):
         asked = self._asked
         if isinstance(asked, Inductive):
             return shares_of(asked.scores_of_one(x), asked.scorer is not None, asked.given)[:, 0]
-        return shares_of(asked.machine.scores(x)[None], self.n > 0, asked.machine)[:, 0]
+        given = x.x if isinstance(x, Question) else x
+        return shares_of(asked.machine.scores(given)[None], self.n > 0, asked.machine)[:, 0]
 
     def of_scores(self, scores: Floats) -> Floats:
         """Return the (1, n, c) probabilities for n objects, by their scores."""
