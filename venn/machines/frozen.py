@@ -380,7 +380,7 @@ class FrozenScorer(Saved):
         """Whether scores are probabilities, by `predict_proba`."""
         return self._method == "predict_proba"
 
-    @property
+    @cached_property
     def log_odds(self) -> bool:
         """Whether scores are, of two classes, the logarithms of the odds of the estimator's own probabilities."""
         return len(self.classes) == 2 and not self.probabilities and _of_log_odds(self.estimator)
@@ -554,6 +554,10 @@ class FrozenScorer(Saved):
 
 def check_proba(values: Floats) -> None:
     """Raise where rows of `predict_proba` do not sum to 1, or are negative: what is no probability is none here."""
+    if len(values) == 1:  # for speed; half of what is allowed covers the rounding of sums in another order
+        row = values[0].tolist()
+        if abs(sum(row) - 1) < ROUNDED / 2 and min(row) >= 0:
+            return
     off = np.abs(values.sum(axis=1) - 1) > ROUNDED
     off |= (values < -ROUNDED).any(axis=1)
     if off.any():

@@ -529,7 +529,7 @@ class Monitor(TakesTurns, Watching):
             self._rang(self._shown(kind), rung, witness)
         if self.cases:
             self.pass_by()
-        return self._took((*rung, *self._sunk(low)))
+        return self._took((*rung, *self._sunk(low))) if rung or low else ()
 
     def _rang(self, latest: Latest, rung: Sequence[Alarm], witness: Evidence) -> None:
         """Take note of alarms: they go on with the change that lasts, unless they can only be about a later one.

@@ -495,7 +495,7 @@ class Forecaster(InBlocks):
 
     def predict_one(self, x: Any) -> Any:
         """Return the outlook for one object; nothing is learned."""
-        return self.outlook(super().predict_one(x))
+        return self.outlook(self._predicted(x))
 
     def predict_many(self, X: Any) -> Any:
         """Return the outlooks for many objects, (n, d), all from the present state; nothing is learned."""
@@ -561,7 +561,7 @@ class Forecaster(InBlocks):
             question = self._question(x)
         said = {name: self._said(self[name], question) for name in self.monitors}
         try:
-            super().learn_one(x, y, noted)
+            self._teach(x, y, noted)
         finally:
             self._asked = None
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
@@ -686,7 +686,7 @@ def _is_regressor(estimator: Any) -> bool:
 def content_of(x: Any) -> Any:
     """Return what tells an object from others, of an array or a row of numbers; None for any other."""
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
-        return x.shape, x.dtype.str, x.tobytes()
+        return x.shape, x.dtype, x.tobytes()
     if isinstance(x, list | tuple) and all(type(one) in (int, float) for one in x):
         try:
             return tuple(map(float, x)) if all(one == one for one in x) else None

@@ -173,6 +173,9 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     @asks
     def predict_one(self, x: Any) -> dict[str, Prediction]:
         """Return the prediction of every predictor by name; nothing is learned."""
+        return self._predicted(x)
+
+    def _predicted(self, x: Any) -> dict[str, Any]:
         question = self._question(x)
         return {name: self._said(predictor, question) for name, predictor in self._predictors.items()}
 
@@ -355,6 +358,9 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
             A machine cannot be solved: nothing is learned. Or a scaler's own fit fails: the machines and all
             other predictors have learned the example.
         """
+        self._teach(x, y, noted)
+
+    def _teach(self, x: Any, y: Label, noted: Noted | None) -> None:
         # Only solving can still fail: several machines solve before any learns; a single one solves as it learns.
         machines = self.machines
         if noted is None:

@@ -558,6 +558,8 @@ class ScorerForecast(HasLabels, Predictor):
     @property
     def _asked(self) -> Any:
         """The predictor whose scorer is read now."""
+        if isinstance(self.predictor, Inductive):
+            return self.predictor
         return elementary([self.predictor], asked=True)[0]
 
     def predict_one(self, x: Any) -> Floats:
