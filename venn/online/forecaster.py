@@ -554,7 +554,9 @@ class Forecaster(InBlocks):
 
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
-        noted, n = self.note(x, y) if noted is None else noted, self.n
+        n = self.n
+        if noted is None:
+            noted = self.note(x, y)
         self._check_noted(noted)
         given, question = noted.told or {}, noted.question
         if question is not self._asked:  # it has learned since

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, get_type_hints
 
 import numpy as np
@@ -57,12 +56,18 @@ class Predictor(TakesTurns, Saved):
     """
 
     learns = True
-    #: Whether it may be given a `Question` in place of an object.
+    #: Whether a `Question` may come in place of an object. What users write in subclasses of ours gets the object.
     questioned: ClassVar[bool] = False
     #: The machine that a panel teaches and shares; None for a predictor with machines of its own, or none.
     machine: Any = None
     #: The labels, in class order.
     classes: Any
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        for name in ("predict_one", "note", "after_learning"):
+            given_by = next(kind for kind in cls.__mro__ if name in vars(kind))
+            cls.questioned = cls.questioned and given_by.__module__.startswith("venn.")
+        super().__init_subclass__(**named)
 
     def _turns_with(self) -> Iterable[Any]:
         return (self.machine,)
@@ -119,19 +124,9 @@ class Predictor(TakesTurns, Saved):
         self.after_learning(x, y, noted)
 
 
-@cache
-def _takes_questions(kind: type) -> bool:
-    """Whether predictors of a class take a `Question`: what a user has written in a subclass gets the object."""
-    calls = (
-        next(one for one in kind.__mro__ if name in vars(one)) for name in ("predict_one", "note", "after_learning")
-    )
-    return getattr(kind, "questioned", False) and all(one.__module__.startswith("venn.") for one in calls)
-
-
 def put(predictor: Any, question: frozen.Question) -> Any:
     """Return what a predictor is asked about: the question, or the object that the user gave."""
-    kind: Any = type(predictor)
-    return question if _takes_questions(kind) else question.x
+    return question if getattr(predictor, "questioned", False) else question.x
 
 
 def checked_predictor(name: str, predictor: Any) -> Any:
