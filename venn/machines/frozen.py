@@ -142,7 +142,7 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
     """
     if type(x) is Question:
         return x.row(features, names, missing)
-    if is_sparse(x):
+    if type(x) is not np.ndarray and is_sparse(x):
         return clean_sparse("x", x, features)
     if isinstance(x, TableRows):
         if missing and x.names == names:
@@ -449,7 +449,7 @@ class FrozenScorer(Saved):
         return latest[1].copy()
 
     def _noted(self, rows: ObjectRows, scores: Floats) -> Floats:
-        if self._linear is None:
+        if self._linear is None and not self._witnesses.full:
             self._witnesses.note(rows, scores)
         return scores
 
