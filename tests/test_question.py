@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -84,6 +87,23 @@ def test_a_row_that_is_filled_anew_is_another_question():
     assert same_content(model.monitors["sets"].state, twin.monitors["sets"].state)
 
 
+class Unkept(list):
+    """A row that no pickle takes."""
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("not to be copied")
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_keeps_no_question(how):
+    model = venn.Forecaster(scorer=FITTED)
+    model.predict_one(Unkept(X[20]))
+    twin = how(model)
+    for one in (model, twin):
+        one.learn_one(Unkept(X[20]), Y[20])
+    assert all(same_content(said, twin.predict_one(X[21])[name]) for name, said in model.predict_one(X[21]).items())
+
+
 def test_each_refuses_what_it_cannot_take():
     """Missing numbers are for one of them only: the row that this one took is not the other's."""
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -95,4 +115,6 @@ def test_each_refuses_what_it_cannot_take():
             call([0.5, np.nan])
         with pytest.raises(ValueError, match="2 features"):
             call([0.5])
+        with pytest.raises(TypeError, match="x must be a sequence of numbers, got None"):
+            call(None)
     assert [one.n for one in panel.values()] == [0, 0]

@@ -125,6 +125,9 @@ class Question:
         self._row: ObjectRows
         self._taken: tuple[Any, ...] | None = None  # how the row was made: names, and whether NaN may stand in it
 
+    def __reduce__(self) -> Any:
+        return Question, (None,)  # a copy of who keeps it has been asked nothing
+
     def row(self, features: int | None, names: tuple[str, ...] | None, missing: bool) -> ObjectRows:
         """Return it as a row (1, d), or say what is wrong with it."""
         if self._taken != (names, missing) or self._row.shape[1] != features is not None:

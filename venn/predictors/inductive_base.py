@@ -190,8 +190,8 @@ class Inductive(OnScores, Generic[Many]):
         self._machine = self.given if self._trained is None else self._trained
         self._await(None if self._history is None else self.schedule.next_training(self.n))
         self.scorer = self._machine if self._trained is None or len(self._trained_on) else None
-        # The last question, or its content, and its row and scores by `_machine`.
-        self._asked: tuple[Any, frozen.ObjectRows, Floats] | None = None
+        # The content of the last object, its row and scores by `_machine`, and the question it came in.
+        self._asked: tuple[bytes, frozen.ObjectRows, Floats, Any] | None = None
 
     @property
     def calibration(self) -> Calibration:
@@ -262,19 +262,19 @@ class Inductive(OnScores, Generic[Many]):
             return self._read(rows)
         key, asked = rows.tobytes(), self._asked
         if asked is None or asked[0] != key:
-            asked = self._asked = key, rows, self._read(rows)
+            asked = self._asked = key, rows, self._read(rows), None
         return asked[2]
 
     def scored(self, x: Any) -> tuple[frozen.ObjectRows, Floats]:
         """Return an object as a row, and what the reader receives of it; that of the last one asked about is kept."""
-        if type(x) is not frozen.Question:
-            rows = self._row(x)
-            return rows, self.scores_of(rows)
-        asked = self._asked
-        if asked is None or asked[0] is not x:
-            rows = self._row(x)
-            asked = self._asked = x, rows, self._read(rows)
-        return asked[1], asked[2]
+        asked, question = self._asked, type(x) is frozen.Question
+        if question and asked is not None and asked[3] is x:
+            return asked[1], asked[2]
+        rows = self._row(x)
+        scores = self.scores_of(rows)
+        if question:
+            self._asked = rows.tobytes(), rows, scores, x
+        return rows, scores
 
     def scores_of_one(self, x: Any) -> Floats:
         """Return the (1, c) scores of one object, by the scorer as it is."""
