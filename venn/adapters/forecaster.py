@@ -14,7 +14,7 @@ from venn.monitors.verdict import Verdict
 from venn.online.forecaster import Forecaster, Outlooks
 from venn.parameters import share
 from venn.prediction import Floats, Label
-from venn.turns import asks, turn_of
+from venn.turns import turn_of
 
 
 @dataclass(eq=False, repr=False)
@@ -162,7 +162,6 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
         """
         return self._outlooks(X).p_values
 
-    @asks
     def verdict(self) -> Verdict:
         """Return whether the model does what it claims, as seen while it learned: see `Forecaster.verdict`."""
         check_is_fitted(self, "classes_")

@@ -315,7 +315,6 @@ class RiverClassifier(Points, base.MiniBatchClassifier):  # type: ignore[misc]
             return prediction.label
         return self._known[0] if self._known else None
 
-    @asks
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Label, float]:
         """Return the point forecast: a probability for each known class.
 
@@ -407,7 +406,6 @@ class RiverClassifier(Points, base.MiniBatchClassifier):  # type: ignore[misc]
         point = self._point(x, self._names_for(x), untaught(self._model))
         return None if self._model is None else self._model.predict_one(point)
 
-    @asks
     def predict_interval_one(self, x: Mapping[Any, Any]) -> dict[Label, tuple[float, float]]:
         """Return the lower and the upper probability of each known class.
 
@@ -428,7 +426,6 @@ class RiverClassifier(Points, base.MiniBatchClassifier):  # type: ignore[misc]
             raise NotImplementedError(f"{type(self._model).__name__} gives no intervals, but a {prediction!r}")
         return dict(zip(prediction.classes, zip(*prediction.bounds.tolist(), strict=True), strict=True))
 
-    @asks
     def predict_set_one(self, x: Mapping[Any, Any], epsilon: float) -> tuple[Label, ...]:
         """Return the labels of p-value above `epsilon`; all known labels, if fewer than two are known.
 

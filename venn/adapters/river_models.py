@@ -312,7 +312,6 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
         """
         return self._model.predict_one(self._point(x, self._names_for(x), untaught(self._model)))
 
-    @asks
     def predict_interval_one(self, x: Mapping[Any, Any], epsilon: float) -> tuple[float, float]:
         """Return the interval that misses the label with probability at most `epsilon`; it may be infinite.
 
