@@ -202,6 +202,8 @@ def one_of(name: str, value: Any, among: Sequence[str]) -> str:
 
 def integer(name: str, value: Any, least: int, most: float = math.inf) -> int:
     """Return an integer from `least` to `most`, or say what is wrong with the value."""
+    if type(value) is int and least <= value <= most:  # for speed
+        return value
     requirement = f"{name} must be an integer >= {least}, got {value!r}"
     if isinstance(value, TRUTH) or not isinstance(value, int | np.integer):
         raise TypeError(requirement)

@@ -35,6 +35,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from venn.turns import asks, changes
+
 # -------------------------------------------------------------------------------------------------------------- pickled
 # Descriptions of objects in JSON, made from what pickle would keep: copies of an object have the same description.
 
@@ -331,6 +333,7 @@ class Saved:
         return {name: getattr(self, held_as.get(name, name)) for name in arguments_of(type(self))}
 
     @property
+    @asks
     def state(self) -> dict[str, Any]:
         """What was learned, as arrays, plain values and objects that can be saved; not what follows from these."""
         return {field.name: _told(getattr(self, field.attribute), field.within) for field in self.learned_as}
@@ -355,6 +358,7 @@ class Saved:
         checked_keys("parameters", parameters, arguments_of(cls))
         return cls(**parameters)
 
+    @changes
     def restore(self, state: dict[str, Any]) -> None:
         """Bring an object into this state, whatever it has learned.
 

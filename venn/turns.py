@@ -6,37 +6,37 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import cache, update_wrapper
-from inspect import Parameter, getattr_static, signature
+from functools import update_wrapper
 from threading import RLock, active_count
 from types import FunctionType
-from typing import Any, ClassVar, NoReturn
-from weakref import WeakSet, WeakValueDictionary, ref
+from typing import Any, NoReturn, TypeVar
+from weakref import WeakSet, ref
 
-#: Calls that take turns, in all classes below and in their subclasses.
-ASKING = frozenset((
-    "bag", "check", "check_many", "coefficients", "deleted_bag", "duals", "expect", "forget", "hypotheses",
-    "member_bag", "member_bags", "member_scores", "member_scores_many", "note", "note_late", "predict_block",
-    "predict_many", "predict_one", "residual", "score_many", "scores", "snapshot", "state", "under", "verdict",
-))  # fmt: skip
-#: Those of them that change what was learned: a process that is forked in between has half of the change.
-LEARNING = frozenset((
-    "after_learning", "expect_deleted", "learn_many", "learn_one", "replay_many", "restart", "restore",
-    "unlearn_one", "update", "update_like", "update_many",
-))  # fmt: skip
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def asks(call: Call) -> Call:
+    """Let a call wait for the turn of its object, in a subclass of `TakesTurns`; so do those that override it."""
+    vars(call)["_changes"] = False
+    return call
+
+
+def changes(call: Call) -> Call:
+    """Let a call wait that changes what was learned: a process that is forked in between has half of the change."""
+    vars(call)["_changes"] = True
+    return call
 
 
 class Turn(type(RLock())):  # type: ignore[misc]
     """A lock which the thread that holds it may take again. It is no state: a copy of it is another one, and free."""
 
-    __slots__ = ("changing", "copies", "holders", "into")
+    __slots__ = ("changing", "copies", "into")
 
     def __init__(self) -> None:
         super().__init__()
         self.changing = False  # whether what was learned is being changed
         self.copies: tuple[tuple[Any, Any], ...] = ()  # what pickles have copied since the last change, and the copies
-        self.into: Turn | None = None  # what has taken its place
-        self.holders: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by identity
+        self.into: Any = None  # what has taken its place: who finds that it has waits for this
         _turns.add(self)
 
     def __reduce__(self) -> Any:
@@ -49,33 +49,33 @@ _giving = RLock()  # held while an object gets its turn or changes it, and nothi
 
 def _of(thing: Any) -> Any:
     """Return the turn of an object, which it gets when that is first asked for."""
-    try:
-        return thing._turn
-    except AttributeError:
+    if not hasattr(thing, "_turn"):
         turn = one_turn(thing._turns_with())
-    with _giving:
-        while turn.into is not None:
-            turn = turn.into
-        _give(getattr(thing, "_turn", turn), thing)  # another thread may have been first
-    return thing._turn
+        with _giving:
+            _give(getattr(thing, "_turn", turn), thing)  # another thread may have been first
+    turn = thing._turn
+    while turn.into is not None:
+        turn = turn.into
+        _give(turn, thing)
+    return turn
 
 
 def _give(turn: Any, thing: Any) -> None:
     object.__setattr__(thing, "_turn", turn)  # not by vars(), which would make all its attributes slower
-    turn.holders[id(thing)] = thing
 
 
 class TakesTurns:
-    """Base of what several threads may share: in the calls named above one thread is at work, and the others wait.
+    """Base of what several threads may share: in calls that ask or change one thread is at work, and the others wait.
 
     So a question and all that is read to answer it are one step, and each answer is one that a single thread may get.
-    What holds others takes turns together with them: all predictors on a machine, all of a panel. A subclass that
-    overrides a call needs nothing for that.
+    What holds others takes turns together with them: all predictors on a machine, all of a panel. Calls that wait are
+    marked by `asks` and `changes` where they stand; a subclass that overrides one needs nothing for that.
 
     Examples
     --------
     >>> class Counter(TakesTurns):
     ...     n = 0
+    ...     @changes
     ...     def update(self):
     ...         n = self.n  # another thread would come in between
     ...         self.n = n + 1
@@ -91,18 +91,21 @@ class TakesTurns:
     """
 
     _turn: Any
-    #: Calls that take turns besides those of the contract.
-    _calls: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        for name in ASKING | LEARNING | cls._calls:
-            found = getattr_static(cls, name, None)
-            call = found.fget if isinstance(found, property) else found
-            if not isinstance(call, FunctionType) or call.__code__.co_filename == __file__:  # it takes turns already
-                continue
-            made = in_turn(call, name in LEARNING)
-            setattr(cls, name, property(made, found.fset, found.fdel) if isinstance(found, property) else made)
+        found: dict[str, Any] = {}
+        marked: dict[str, bool] = {}
+        for kind in reversed(cls.__mro__):
+            found |= vars(kind)
+            marked |= {name: mark for name, member in vars(kind).items() if (mark := _mark(member)) is not None}
+        for name, changing in marked.items():
+            call = member = found[name]
+            if isinstance(member, property):
+                call = member.fget
+            if isinstance(call, FunctionType) and call.__code__.co_filename != __file__:  # it does not wait already
+                made = _waiting(call, changing)
+                setattr(cls, name, made if call is member else property(made, member.fset, member.fdel))
 
     def _turns_with(self) -> Iterable[Any]:
         """Return what is read or taught in a call: all of it has one turn."""
@@ -144,9 +147,6 @@ class Unshared:
 
     into, changing, copies = None, False, ()
 
-    def __init__(self) -> None:
-        self.holders: dict[int, Any] = {}
-
     def _is_owned(self) -> bool:
         return True
 
@@ -168,7 +168,7 @@ def _copied(thing: Any) -> Any:
                 memo[id(one())] = twin()
         found = deepcopy(thing, memo)
         for _, twin in made:
-            object.__setattr__(twin, "_turn", Unshared())
+            _give(Unshared(), twin)
         turn.copies = (*turn.copies, *((ref(one), ref(twin)) for one, twin in made))
         return found
 
@@ -188,57 +188,40 @@ def _again(parts: Any, thing: Any, memo: dict[Any, Any]) -> Any:
     return twin
 
 
-def in_turn(call: FunctionType, learns: bool) -> Any:
-    """Return a method that waits for the turn of its object first.
-
-    It has the parameters of the call: to pass on `*args` and `**named` would take twice the time.
-    """
-    own = signature(call, follow_wrapped=False)
-    each = list(own.parameters.values())
-    plain = [one.replace(annotation=one.empty, default=one.empty if one.default is one.empty else None) for one in each]
-    given = str(own.replace(parameters=plain, return_annotation=Parameter.empty))
-    stars: dict[Any, str] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
-    passed = [
-        f"{one.name}={one.name}" if one.kind is one.KEYWORD_ONLY else stars.get(one.kind, "") + one.name for one in each
-    ]
-    thing = f"{each[0].name}[0]" if each[0].kind is Parameter.VAR_POSITIONAL else each[0].name
-    made = _waiting(given, thing, ", ".join(passed), learns)(call, _of)
-    # A code of its own, which Python makes faster for the types that it meets; with the globals of the call, as doctest
-    # and others look there for where a function comes from.
-    code = made.__code__.replace(co_name=call.__name__, co_qualname=call.__qualname__)
-    waiting = FunctionType(code, call.__globals__, call.__name__, call.__defaults__, made.__closure__)
-    waiting.__kwdefaults__ = call.__kwdefaults__
-    return update_wrapper(waiting, call)
+def _mark(member: Any) -> bool | None:
+    """Return whether a call that was marked changes what was learned; None of all others."""
+    call = member.fget if isinstance(member, property) else member
+    return vars(call).get("_changes") if isinstance(call, FunctionType) else None
 
 
-@cache
-def _waiting(given: str, thing: str, passed: str, learns: bool) -> Callable[..., FunctionType]:
-    """Return what makes such methods of calls with these parameters, one of them the object, passed on so."""
-    body = f"return call_({passed})"
-    if learns:
-        body = f"""before_, turn_.changing, turn_.copies = turn_.changing, True, ()
-                    try:
-                        {body}
-                    finally:
-                        turn_.changing = before_"""
-    # Whoever waits may find that its object takes turns with others meanwhile: then it waits for these.
-    code = f"""def made(call_, of_):
-    def waiting{given}:
+def _waiting(call: FunctionType, changing: bool, of: Callable[[Any], Any] = _of) -> Any:
+    """Return a method that waits for the turn of its object first."""
+
+    def waiting(*args: Any, **named: Any) -> Any:
+        thing = args[0]
         while True:
             try:
-                turn_ = {thing}._turn
+                turn = thing._turn
             except AttributeError:
-                turn_ = of_({thing})
-            with turn_:
-                if turn_ is {thing}._turn:
-                    {body}
-    return waiting"""
-    room: dict[str, Any] = {}
-    exec(compile(code, __file__, "exec"), room)  # as dataclasses make their methods
-    return room["made"]
+                turn = of(thing)
+            with turn:
+                if turn.into is None:
+                    before = turn.changing
+                    if changing:
+                        turn.changing, turn.copies = True, ()
+                    try:
+                        return call(*args, **named)
+                    finally:
+                        turn.changing = before
+            of(thing)  # it takes turns with others meanwhile
+
+    # A code of its own, which Python makes faster for the types that it meets; with the globals of the call, as doctest
+    # and others look there for where a function comes from.
+    code = waiting.__code__.replace(co_name=call.__name__, co_qualname=call.__qualname__)
+    return update_wrapper(FunctionType(code, call.__globals__, call.__name__, None, waiting.__closure__), call)
 
 
-def one_turn(things: Iterable[Any]) -> Turn:
+def one_turn(things: Iterable[Any]) -> Any:
     """Return the turn that all these have from now on; what takes no turns has no part in it."""
     sharing = [thing for thing in things if isinstance(thing, TakesTurns)]
     if len(turns := {_of(thing) for thing in sharing}) < 2:
@@ -249,15 +232,8 @@ def one_turn(things: Iterable[Any]) -> Turn:
         turns = {_of(thing) for thing in sharing}
         turn = within if within is not None and within in turns else turns.pop()
         for one in turns - {turn}:
-            _put(turn, one)
+            one.into = turn
         return turn
-
-
-def _put(turn: Any, old: Turn) -> None:
-    """Let all who have the old turn have this one."""
-    old.into = turn
-    for thing in list(old.holders.values()):
-        _give(turn, thing)
 
 
 @contextmanager
@@ -275,7 +251,7 @@ def turn_of(*things: Any) -> Iterator[None]:
     while True:
         turns = [_of(thing) for thing in sharing]
         with _each_of(sorted(set(turns), key=id)):  # in one order, so that no two wait for each other
-            if all(thing._turn is turn for thing, turn in zip(sharing, turns, strict=True)):
+            if all(turn.into is None for turn in turns):
                 yield
                 return
 
@@ -295,9 +271,6 @@ class Lost:
 
     into = None
 
-    def __init__(self) -> None:
-        self.holders: dict[int, Any] = {}
-
     def _is_owned(self) -> bool:
         return False
 
@@ -312,14 +285,15 @@ class Lost:
 
 
 def _forked() -> None:
-    """In a forked process there are no other threads to end their turns: who had one has a new one, or is lost."""
+    """In a forked process there are no other threads to end their turns: what one had is free again, or lost."""
     global _giving
     _giving = RLock()
     for turn in list(_turns):
         if turn.acquire(blocking=False):
             turn.release()
         else:
-            _put(Lost() if turn.changing else Turn(), turn)
+            turn._at_fork_reinit()
+            turn.into = Lost() if turn.changing else None
 
 
 if hasattr(os, "register_at_fork"):

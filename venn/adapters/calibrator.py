@@ -26,7 +26,7 @@ from venn.machines.frozen import METHODS, FrozenScorer, clean_rows, read_alone
 from venn.machines.tables import has_names
 from venn.maps.abers import Merge
 from venn.prediction import Floats, Label
-from venn.turns import TakesTurns, turn_of
+from venn.turns import TakesTurns, asks, turn_of
 
 try:
     from sklearn.frozen import FrozenEstimator
@@ -392,6 +392,7 @@ class VennAbersCalibrator(TakesTurns, FromOdds, MetaEstimatorMixin, ClassifierMi
         check_is_fitted(self, "classes_")
         return self._answers.interval(X)
 
+    @asks
     def scores(self, X: Any) -> Floats:
         """Return (n, c) scores by the classifier, before calibration; of several folds the mean, of small the median.
 

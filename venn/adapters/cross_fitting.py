@@ -22,7 +22,7 @@ from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.taxonomies import ByScores
-from venn.turns import TakesTurns, turn_of
+from venn.turns import TakesTurns, asks, turn_of
 
 FINEST = 1e6  # largest number of steps in a unit of scores, the same as for taxonomies
 FEW = 30  # examples of a fold that calibrate: with fewer, one map of all folds is as sharp or sharper on all we tried
@@ -236,6 +236,7 @@ class _EveryFold(TakesTurns):
     def __init__(self, folds: Sequence[CrossFold]) -> None:
         self._scorers = [fold.scorer for fold in folds]
 
+    @asks
     def scores(self, X: Any) -> Floats:
         """Return (n, c) scores, means over the folds."""
         return np.mean([scorer(X) for scorer in self._scorers], axis=0)

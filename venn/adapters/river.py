@@ -15,7 +15,7 @@ from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outloo
 from venn.parameters import flag, has_methods, is_number, number, python_value
 from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
 from venn.predictors.learning import Predictor, names_among
-from venn.turns import TakesTurns
+from venn.turns import TakesTurns, asks, changes
 
 try:
     from river import base as base
@@ -34,8 +34,6 @@ CHANGING_FEATURES = {
 
 class Points(TakesTurns):
     """Base of river's estimators here: makes an object of a dict of features."""
-
-    _calls = frozenset({"prediction_one", "predict_interval_one", "predict_proba_one", "predict_set_one"})
 
     def __init__(self, features: Sequence[Hashable] | None, missing: float | None, ignore_unknown: bool) -> None:
         self.features = features
@@ -264,6 +262,7 @@ class RiverClassifier(Points, base.MiniBatchClassifier):  # type: ignore[misc]
 
         yield {"predictor": TransductiveVenn(LeastSquaresSVM(RBF(1.0), C=1, classes=[False, True]))}
 
+    @changes
     def learn_one(self, x: Mapping[Any, Any], y: Label) -> None:
         """Learn one example.
 
@@ -303,6 +302,7 @@ class RiverClassifier(Points, base.MiniBatchClassifier):  # type: ignore[misc]
             self._model.learn_one(point, label)
         self._examples.append((point, label))
 
+    @asks
     def predict_one(self, x: Mapping[Any, Any]) -> Label | None:
         """Return the predicted label; None if no class is known.
 
@@ -335,6 +335,7 @@ class RiverClassifier(Points, base.MiniBatchClassifier):  # type: ignore[misc]
             raise NotImplementedError(f"{type(self._model).__name__} gives p-values, no probabilities: predict_set_one")
         return dict(zip(prediction.classes, prediction.proba.tolist(), strict=True))
 
+    @changes
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, in their order, as `learn_one` does.
 
@@ -349,6 +350,7 @@ class RiverClassifier(Points, base.MiniBatchClassifier):  # type: ignore[misc]
         for x, label in examples:
             self.learn_one(x, label)
 
+    @asks
     def predict_many(self, X: Any) -> Any:
         """Return the predicted label of each row of a data frame, as `predict_one` does.
 
@@ -378,6 +380,7 @@ class RiverClassifier(Points, base.MiniBatchClassifier):  # type: ignore[misc]
 
     # What river does not need ------------------------------------------------------------------------------------
 
+    @asks
     def verdict(self) -> Verdict | None:
         """Return whether the forecaster does what it claims, as its `verdict`; None until two classes are known.
 
@@ -390,6 +393,7 @@ class RiverClassifier(Points, base.MiniBatchClassifier):  # type: ignore[misc]
             raise NotImplementedError(f"{type(self._model).__name__} does not watch itself: a Monitor does")
         return None if self._model is None else self._model.verdict()
 
+    @asks
     def prediction_one(self, x: Mapping[Any, Any]) -> Prediction | Outlook | None:
         """Return the prediction, for a `Monitor` or to look at; None until two classes are known.
 

@@ -16,6 +16,7 @@ from venn.machines.machine import clean_object
 from venn.parameters import fraction, has_methods
 from venn.prediction import Forecast, Label
 from venn.predictors.learning import Predictor, checked_predictor
+from venn.turns import asks, changes
 
 # ---------------------------------------------------------------------------------------------------------- river model
 # From river: its classifiers as our predictors.
@@ -240,6 +241,7 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
         machine = KernelRidge(RBF("auto"), C=1, scale=True)
         yield {"predictor": ConformalDistribution(machine), "missing": 0.0, "ignore_unknown": True}
 
+    @changes
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
         """Learn one example.
 
@@ -252,6 +254,7 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
         self._model.learn_one(self._point(x, names), y)
         self._names = names
 
+    @asks
     def predict_one(self, x: Mapping[Any, Any], with_interval: bool = False) -> Any:
         """Return the point forecast, 0 before the first example; or the interval, as river's own conformal wrappers.
 
@@ -269,6 +272,7 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
 
         return Interval(*prediction.interval(1 - self.confidence_level))
 
+    @changes
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, in their order, as `learn_one` does.
 
@@ -284,6 +288,7 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
         for x, label in examples:
             self.learn_one(x, label)
 
+    @asks
     def predict_many(self, X: Any) -> Any:
         """Return the point forecast for each row of a data frame, as `predict_one` does.
 
@@ -297,6 +302,7 @@ class RiverRegressor(Points, base.MiniBatchRegressor):  # type: ignore[misc]
         """
         return like(X, {"forecast": [self.predict_one(x) for x in self._table(X)]})["forecast"]
 
+    @asks
     def prediction_one(self, x: Mapping[Any, Any]) -> NumberPrediction:
         """Return the prediction, for a `Monitor` or to look at.
 

@@ -23,6 +23,7 @@ from venn.machines.window import Around, inside
 from venn.parameters import flag, has_methods, integer, positive, several_positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import base, component, own, param, state
+from venn.turns import asks, changes
 
 # ----------------------------------------------------------------------------------------------------------------- bank
 # Several least-squares machines that learn the same examples: objects and kernel rows are shared, factors are not.
@@ -192,6 +193,7 @@ class Bank(Storing):
     # ------------------------------------------------------------------ reading
 
     @property
+    @asks
     def residual(self) -> float:
         """Worst error of the equations over all members, examples and classes, the kernels computed afresh."""
         return max(self.member_residual(index) for index in range(len(self.systems)))
@@ -270,6 +272,7 @@ class Bank(Storing):
 
     # ----------------------------------------------------------------- learning
 
+    @asks
     def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
@@ -333,6 +336,7 @@ class Bank(Storing):
         self._examples.append(label)
         self.changes += 1
 
+    @changes
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the members are then those that have learned the others.
 
@@ -389,11 +393,13 @@ class BankView(Around):
         return super().n - self._aside
 
     @property
+    @asks
     def bag(self) -> Bag:
         """Scores of the examples that count here, by the members' training scores."""
         return self._bag(False)
 
     @property
+    @asks
     def deleted_bag(self) -> Bag:
         """Scores of the examples that count here, by the members' deleted scores."""
         return self._bag(True)
@@ -443,6 +449,7 @@ class Member(BankView):
     index: int = param(_checked_index, own(attrgetter("bank")))
 
     @property
+    @asks
     def residual(self) -> float:
         """Worst error of the member's equations."""
         return inside(self.bank).member_residual(self.index)
@@ -451,10 +458,12 @@ class Member(BankView):
         bank, aside = inside(self.bank), self._aside
         return Bag(bank.member_bag(self.index, deleted)[:, aside:], bank.counts[aside:])
 
+    @asks
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the member as it is, without `x`."""
         return inside(self.bank).member_scores(x)[self.index]
 
+    @asks
     def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer for every hypothesis about `x`; the bank solves once for all members."""
         return in_bag(inside(self.bank).answer(x).members[self.index], self._aside)
@@ -530,6 +539,7 @@ class Mixture(BankView):
         self._fit: tuple[Any, int, Floats, Floats] | None = None  # of a bank after so many changes
 
     @property
+    @asks
     def residual(self) -> float:
         """Worst error of the equations of the bank's members."""
         return self.bank.residual
@@ -563,6 +573,7 @@ class Mixture(BankView):
             apply_mixture(*self._fitted_to(scores), scores, mixed)
         return Bag(mixed[:, aside:], bank.counts[aside:])
 
+    @asks
     def scores(self, x: Any) -> Floats:
         """Return the (c,) forecasts for `x`, with sigmoids and weights by the deleted scores of the examples learned.
 
@@ -570,6 +581,7 @@ class Mixture(BankView):
         """
         return self.mixed(inside(self.bank).member_scores(x)[:, :, None])[:, 0]
 
+    @asks
     def score_many(self, X: Any) -> Floats:
         """Return the (n, c) forecasts for n objects: row by row those of `scores`, to the bit.
 
@@ -579,6 +591,7 @@ class Mixture(BankView):
         """
         return self.mixed(inside(self.bank).member_scores_many(X)).T
 
+    @asks
     def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer for every hypothesis about `x`; computed when it is read, and remembered as the bank's answer is."""
         answer = inside(self.bank).answer(x)

@@ -12,7 +12,7 @@ from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, check_code, do
 from venn.parameters import has_methods
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, base, checked_keys, held_codes, held_finite, held_rows, state
-from venn.turns import TakesTurns
+from venn.turns import TakesTurns, asks, changes
 
 
 class ExampleTable:
@@ -337,19 +337,23 @@ class BaseMachine(TakesTurns, ABC):
         return self.n
 
     @property
+    @asks
     @abstractmethod
     def bag(self) -> Bag:
         """Training scores now."""
 
     @property
+    @asks
     @abstractmethod
     def deleted_bag(self) -> Bag:
         """Deleted scores now, by distinct example."""
 
+    @asks
     @abstractmethod
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
 
+    @changes
     @abstractmethod
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example; a refused one leaves no trace."""

@@ -104,13 +104,48 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
     return clean
 
 
+class Question:
+    """One object that a panel asks its predictors about, or teaches them: it is cleaned once, however many read it.
+
+    Attributes
+    ----------
+    x : object
+        What the user gave, for those who are not ours.
+    key : object
+        What tells it from other objects; None if nothing does.
+    said : dict of int to prediction
+        What was said of it since the last example, by the predictor's identity.
+    """
+
+    __slots__ = ("_row", "_taken", "key", "said", "x")
+
+    def __init__(self, x: Any, key: Any = None) -> None:
+        self.x, self.key = x, key
+        self.said: dict[int, Any] = {}
+        self._row: ObjectRows
+        self._taken: tuple[Any, ...] | None = None  # how the row was made: names, and whether NaN may stand in it
+
+    def __reduce__(self) -> Any:
+        return Question, (None,)  # a copy of who keeps it has been asked nothing
+
+    def row(self, features: int | None, names: tuple[str, ...] | None, missing: bool) -> ObjectRows:
+        """Return it as a row (1, d), or say what is wrong with it."""
+        if self._taken != (names, missing) or self._row.shape[1] != features is not None:
+            self._taken = None
+            self._row = clean_row(self.x, features, names, missing)
+            self._taken = names, missing
+        return self._row
+
+
 def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None, missing: bool = False) -> ObjectRows:
     """Return one object as a row (1, d), or say what is wrong with it; a sparse one stays sparse.
 
     NaN may stand in it if `missing`, and with `names` also text. If it carries names, as a dict, a row of a table or a
     named tuple does, they must be `names`.
     """
-    if is_sparse(x):
+    if type(x) is Question:
+        return x.row(features, names, missing)
+    if type(x) is not np.ndarray and is_sparse(x):
         return clean_sparse("x", x, features)
     if isinstance(x, TableRows):
         if missing and x.names == names:
@@ -348,7 +383,7 @@ class FrozenScorer(Saved):
         """Whether scores are probabilities, by `predict_proba`."""
         return self._method == "predict_proba"
 
-    @property
+    @cached_property
     def log_odds(self) -> bool:
         """Whether scores are, of two classes, the logarithms of the odds of the estimator's own probabilities."""
         return len(self.classes) == 2 and not self.probabilities and _of_log_odds(self.estimator)
@@ -417,7 +452,7 @@ class FrozenScorer(Saved):
         return latest[1].copy()
 
     def _noted(self, rows: ObjectRows, scores: Floats) -> Floats:
-        if self._linear is None:
+        if self._linear is None and not self._witnesses.full:
             self._witnesses.note(rows, scores)
         return scores
 
@@ -522,6 +557,10 @@ class FrozenScorer(Saved):
 
 def check_proba(values: Floats) -> None:
     """Raise where rows of `predict_proba` do not sum to 1, or are negative: what is no probability is none here."""
+    if len(values) == 1:  # for speed; half of what is allowed covers the rounding of sums in another order
+        row = values[0].tolist()
+        if abs(sum(row) - 1) < ROUNDED / 2 and min(row) >= 0:
+            return
     off = np.abs(values.sum(axis=1) - 1) > ROUNDED
     off |= (values < -ROUNDED).any(axis=1)
     if off.any():

@@ -36,6 +36,7 @@ from venn.machines.threads import one_thread, side_by_side
 from venn.parameters import integer
 from venn.prediction import Floats, Integers, Label
 from venn.saved import component, held_float, own, param, state
+from venn.turns import asks, changes
 
 MANY, SHARE = 150, 0.25  # most objects that may change on a path: number and share of all, see `changes_of_a_path`
 
@@ -240,6 +241,7 @@ class OneVsAllSVM(StoreWeighing):
         self._spans.kept = True
 
     @property
+    @asks
     def residual(self) -> float:
         """Worst violation of the optimality conditions, all scores recomputed from the kernel."""
         if self.n == 0:
@@ -247,6 +249,7 @@ class OneVsAllSVM(StoreWeighing):
         return worst_residual(self._stored, self.C, self._buffers.objects, self._buffers.solved)
 
     @property
+    @asks
     def duals(self) -> Floats:
         """(n, c) signed coefficients in order of arrival; equal objects share theirs in proportion to weight."""
         m, n, solved = self._stored, self.n, self._buffers.solved
@@ -508,6 +511,7 @@ class OneVsAllSVM(StoreWeighing):
         solved = b.solved
         solved.size[k], solved.members[k, :m], solved.inverse[k, : m + 1, : m + 1] = m, members, inverse
 
+    @changes
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machines are then those that have learned all others.
 

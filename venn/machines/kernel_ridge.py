@@ -19,6 +19,7 @@ from venn.machines.store import Content, Remembering
 from venn.parameters import positive
 from venn.prediction import Floats
 from venn.saved import component, held_float, held_int, own, param, state
+from venn.turns import asks, changes
 
 LEAST = -1000  # exponent of the unit while all labels are equal
 STEP = 2.0**-36  # labels closer than this, in units of the largest difference of labels, are equal
@@ -120,6 +121,7 @@ class KernelRidge(Remembering):
         return math.ldexp(1.0, self._exponent)
 
     @property
+    @asks
     def residual(self) -> float:
         """Worst error of the equations over all examples, the kernel computed afresh."""
         return self._system.residual * self._unit
@@ -198,6 +200,7 @@ class KernelRidge(Remembering):
         system.append(bordered, np.array([(label - self._origin) / self._unit]))
         self._examples.append(label, weight)
 
+    @changes
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machine is then the one that has learned the others.
 

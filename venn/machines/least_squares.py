@@ -13,6 +13,7 @@ from venn.machines.ridge import Bordered, RidgeSystem
 from venn.machines.store import Content, StoreWeighing
 from venn.prediction import Floats, Integers
 from venn.saved import component, own, state
+from venn.turns import asks, changes
 
 SMALLEST = 1e-300  # least C weight of an example: the equations contain its inverse
 
@@ -123,6 +124,7 @@ class LeastSquaresSVM(StoreWeighing):
     # ------------------------------------------------------------------ reading
 
     @property
+    @asks
     def residual(self) -> float:
         """Worst error of the equations over all examples and machines, the kernel computed afresh."""
         return self._system.residual
@@ -171,6 +173,7 @@ class LeastSquaresSVM(StoreWeighing):
         self._system.append(answer.supposed.bordered[self._group[label]], targets)
         self._examples.append(label, weight)
 
+    @changes
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machine is then the one that has learned the others.
 

@@ -30,6 +30,7 @@ from venn.machines.store import ObjectStore, Storing
 from venn.parameters import integer
 from venn.prediction import Floats, Integers, Label
 from venn.saved import base, checked_keys, component, held_array, held_codes, param
+from venn.turns import asks, changes
 
 #: Sets the scores (c, m + 1) of all columns, deleted ones or not: where the new object is not of a class, where it is.
 Fill: TypeAlias = Callable[[bool, Floats, Floats], None]
@@ -133,6 +134,7 @@ class ObjectMachine(Storing):
             raise ValueError(f"x must have a norm of at most {self._largest:g}, got {norm:g}: scale the features")
         return clean
 
+    @asks
     def hypotheses(self, x: Any) -> ObjectHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
@@ -180,6 +182,7 @@ class ObjectMachine(Storing):
         self._examples.put(key, code)
         self._store.keep(column)
 
+    @changes
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machine is then, to the last bit, the one that has learned all others.
 

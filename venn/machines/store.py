@@ -20,6 +20,7 @@ from venn.machines.sparse import SparseRows, is_sparse
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import base, checked_keys, held_finite, own, param, state
+from venn.turns import asks
 
 # ---------------------------------------------------------------------------------------------------------------- store
 # The objects of a machine by place, dense or sparse, and their kernel.
@@ -467,6 +468,7 @@ class Storing(OnScale):
 class Remembering(Storing):
     """Base of machines that solve for an object once, and remember the answer."""
 
+    @asks
     def hypotheses(self, x: Any, weight: float = 1.0) -> Any:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 

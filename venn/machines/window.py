@@ -11,7 +11,7 @@ from venn.machines.scale import scale_of
 from venn.parameters import integer, with_methods
 from venn.prediction import Floats, Label
 from venn.saved import Saved, component, held_int, param, state
-from venn.turns import TakesTurns
+from venn.turns import TakesTurns, asks, changes
 
 
 def passed_on(name: str, said: str) -> Any:
@@ -65,6 +65,7 @@ class Around(TakesTurns, Saved):
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
         self._held.check(x, y)
 
+    @changes
     def learn_one(self, x: Any, y: Label) -> None:
         """Teach the machine one example; a refused one leaves no trace."""
         self._held.learn_one(x, y)
@@ -167,10 +168,12 @@ class SlidingWindow(Around):
         learned: int = self.machine.learned
         return learned + self.forgotten
 
+    @asks
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
         return self.machine.scores(x)
 
+    @asks
     def hypotheses(self, x: Any, weight: float | None = None) -> Hypotheses:
         """Answer for every hypothesis about `x` in the window; solved once, remembered until a label is learned.
 
@@ -209,6 +212,7 @@ class SlidingWindow(Around):
                 raise
             self.forgotten += 1
 
+    @changes
     def unlearn_one(self, i: int = 0) -> None:
         """Forget the i-th example held, in order of arrival; the window then has room for one more.
 
@@ -220,6 +224,7 @@ class SlidingWindow(Around):
         self.machine.unlearn_one(i)
         self.forgotten += 1
 
+    @changes
     def restart(self, keep: int = 0) -> None:
         """Forget all but the latest `keep` examples; all stay where there are fewer.
 

@@ -37,18 +37,18 @@ class Witnesses:
 
     def __init__(self) -> None:
         self._kept: dict[bytes, tuple[Any, Floats]] = {}
-        self._full = False
+        self.full = False  # whether there are enough
 
     def note(self, rows: Any, answers: Floats) -> None:
         """Keep clean rows and their (n, c) answers, each object once, until there are enough."""
-        if self._full:
+        if self.full:
             return
         most = max(LEAST, min(MOST, CELLS // rows.shape[1]))
         for i in range(len(rows)):
             row = rows[i : i + 1]
             self._kept.setdefault(row.tobytes(), (row, answers[i : i + 1].copy()))
             if len(self._kept) >= most:
-                self._full = True
+                self.full = True
                 return
 
     @property

@@ -22,7 +22,7 @@ from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import Parameters, above_one, fraction, integer
 from venn.prediction import Floats, Integers, Label
 from venn.saved import component, held_codes, held_finite, held_twin, own, param, state
-from venn.turns import TakesTurns
+from venn.turns import TakesTurns, changes
 
 PARTS = LABELS, WITHIN = "labels", "objects within classes"
 WORDS = {
@@ -227,6 +227,7 @@ class ClassDrift(TakesTurns, Watching):
             else:
                 max(self._rankings, key=lambda one: one.n).check(x)
 
+    @changes
     def update(self, x: Any, y: Label) -> tuple[Alarm, ...]:
         """Take notice of an example; return the alarms that ring now.
 

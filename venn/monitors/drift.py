@@ -20,7 +20,7 @@ from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
 from venn.saved import Saved, component, held_float, held_int, held_like, held_twin, own, param, state
 from venn.smoothing import Smoothing
-from venn.turns import TakesTurns
+from venn.turns import TakesTurns, changes
 
 FARTHEST = 1e6  # deviations, of a scaled column
 ABOUT = OF_OBJECTS
@@ -214,6 +214,7 @@ class Drift(TakesTurns, Watching):
         else:
             self._ranks.check(x)
 
+    @changes
     def update(self, x: Any) -> tuple[Alarm, ...]:
         """Take notice of an object; return the alarms that ring now.
 

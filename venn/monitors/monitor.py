@@ -27,7 +27,7 @@ from venn.parameters import above_one, ascending, fraction, integer, one_of, opt
 from venn.prediction import Floats, Label, Prediction
 from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, state
 from venn.smoothing import Smoothing
-from venn.turns import TakesTurns
+from venn.turns import TakesTurns, asks, changes
 
 WINDOW = 1000  # latest steps of which a verdict speaks, where nobody says otherwise
 OFTEN = 10  # steps between two looks whether a change has ended
@@ -179,18 +179,6 @@ class Monitor(TakesTurns, Watching):
     """
 
     sees = "predictions"  # and labels: what `update` takes
-    _calls = frozenset(
-        {
-            "__getstate__",
-            "begin_anew",
-            "figures",
-            "follow",
-            "scored",
-            "calm",
-            "go_on",
-            "take",
-        }
-    )  # the evidence settles in them, too
 
     classes: Any = param(_labels)
     level: float = param(fraction, default=0.01, kw_only=True)
@@ -247,6 +235,7 @@ class Monitor(TakesTurns, Watching):
         self._together.settle()
         return super().state
 
+    @asks
     def __getstate__(self) -> Any:  # of a subclass that is in no file
         self._together.settle()
         return super().__getstate__()
@@ -277,6 +266,7 @@ class Monitor(TakesTurns, Watching):
 
     # ------------------------------------------------------------------ updating
 
+    @changes
     def update(self, prediction: Prediction, y: Label, given: Prediction | None = None) -> tuple[Alarm, ...]:
         """Process a prediction and the label that was then revealed; return the alarms that ring now.
 
@@ -319,6 +309,7 @@ class Monitor(TakesTurns, Watching):
         self._last = prediction, y, step
         return alarms
 
+    @changes
     def update_like(self, other: Monitor, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
         """Do what `update` does; scores are taken from another monitor if it has just processed the same two objects.
 
@@ -347,6 +338,7 @@ class Monitor(TakesTurns, Watching):
         self._last = known
         return alarms
 
+    @changes
     def update_many(self, predictions: Any, labels: Iterable[Label]) -> tuple[Alarm, ...]:
         """Process predictions and their labels, as `update` would one after the other; return all alarms that rang.
 
@@ -379,6 +371,7 @@ class Monitor(TakesTurns, Watching):
             rung += alarms
         return tuple(rung)
 
+    @asks
     def scored(self, predictions: Any, codes: Any) -> Scored:
         """Return predictions, a block or a sequence, and the codes of their labels in numbers; begin with the first.
 
@@ -408,6 +401,7 @@ class Monitor(TakesTurns, Watching):
             self._begin(scorer.kind, scorer.guaranteed)
         return Scored(np.array(codes, np.float64), np.array(predicted, np.float64), numbers, rows)
 
+    @changes
     def follow(self, steps: Outcomes, kind: str, guaranteed: str) -> tuple[Alarm, ...]:
         """Process n steps of a record, as `update` would have; return all alarms that rang.
 
@@ -448,6 +442,7 @@ class Monitor(TakesTurns, Watching):
                 yield self.take(scored, done)
                 done += 1
 
+    @asks
     def quiet(self, scored: Scored) -> int:
         """Return how many of these steps, perhaps the first of them only, ring for certain no alarm; none is made."""
         n, watch = self.n, self.floor_watch
@@ -462,6 +457,7 @@ class Monitor(TakesTurns, Watching):
                 return 0
         return self._together.calm(scored.part(slice(few)), self._smoothing.block(n, few))
 
+    @changes
     def go_on(self, scored: Scored) -> None:
         """Make steps, none more than were `quiet` just now."""
         if not len(scored.truths):
@@ -478,6 +474,7 @@ class Monitor(TakesTurns, Watching):
         if self._truths is not None:
             self._truths.extend(scored.truths.astype(np.int64).tolist())
 
+    @changes
     def take(self, scored: Scored, i: int) -> tuple[Alarm, ...]:
         """Process step i of several; return the alarms that ring."""
         code: Any = int if self.space.labels else float
@@ -532,7 +529,7 @@ class Monitor(TakesTurns, Watching):
             self._rang(self._shown(kind), rung, witness)
         if self.cases:
             self.pass_by()
-        return self._took((*rung, *self._sunk(low)))
+        return self._took((*rung, *self._sunk(low))) if rung or low else ()
 
     def _rang(self, latest: Latest, rung: Sequence[Alarm], witness: Evidence) -> None:
         """Take note of alarms: they go on with the change that lasts, unless they can only be about a later one.
@@ -598,6 +595,7 @@ class Monitor(TakesTurns, Watching):
         """Give the floor the loss of a question, None if its label was not asked for; return the alarms that ring."""
         return () if self.floor_watch is None else self._took(self._sunk(self.floor_watch.update(loss, guess, chance)))
 
+    @changes
     def begin_anew(self, restarts: Sequence[int] = ()) -> None:
         """Begin all bets anew before the next step: the predictor has forgotten what it learned, as after a change.
 
@@ -764,6 +762,7 @@ class Monitor(TakesTurns, Watching):
                 shown["calibration"] = {"ece": self._calibration.ece, "bins": self._calibration.reliability}
         return shown
 
+    @asks
     def figures(self) -> dict[str, Any]:
         """Return of the snapshot what a point of its curves needs: ``curves``, ``window`` and ``evidence``."""
         self._together.settle()

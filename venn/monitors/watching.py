@@ -11,6 +11,7 @@ from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms, odds
 from venn.monitors.evidence import against
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
 from venn.saved import Saved, base, held_int, own, saved, state
+from venn.turns import asks
 
 KEPT = 100  # alarms, and changes
 LASTED = 150  # steps: a new state that has come so long is no longer compared with what was before
@@ -217,6 +218,7 @@ class Watching(Saved):
 
     # ------------------------------------------------------------------- reading
 
+    @asks
     def verdict(self) -> Verdict:
         """Return "doubtful" while a change lasts, or else "as claimed"."""
         found = self.lasting()
@@ -227,6 +229,7 @@ class Watching(Saved):
             DOUBTFUL, found.change.step, found.change, self.about, found.detector, details, reason=found.reason
         )
 
+    @asks
     def snapshot(self) -> dict[str, Any]:
         """Return everything to show now, as plain data: step, verdict, evidence and alarms."""
         return {

@@ -11,7 +11,7 @@ import numpy as np
 
 from venn.labels import Real
 from venn.machines.bank import Bank, Mixture
-from venn.machines.frozen import FrozenScorer
+from venn.machines.frozen import FrozenScorer, Question
 from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberStack
@@ -40,6 +40,7 @@ from venn.predictors.restarting import HandOver
 from venn.predictors.transductive import Conformal, TransductiveVennAbers
 from venn.saved import checked_keys, held_int, saved
 from venn.schedules import Prefix
+from venn.turns import asks
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
 CHOSEN = ("transductive", "last", "first", "ranges", "level", "on_change", "floor", "own")
@@ -410,7 +411,7 @@ class Forecaster(InBlocks):
         """Begin to watch, having seen nothing."""
         share_histories(self._learners)
         self._before = 0  # examples learned before it began anew
-        self._asked: tuple[Any, dict[int, Any]] | None = None  # the last object, and what was said of it
+        self._asked: Question | None = None  # the last one
         watched = {name: self[name] for name in self.claiming}
         self.monitors = together(watched, self.space, level=self.level, spare=1)
         if self.floor is not None:
@@ -495,7 +496,7 @@ class Forecaster(InBlocks):
 
     def predict_one(self, x: Any) -> Any:
         """Return the outlook for one object; nothing is learned."""
-        return self.outlook(super().predict_one(x))
+        return self.outlook(self._predicted(x))
 
     def predict_many(self, X: Any) -> Any:
         """Return the outlooks for many objects, (n, d), all from the present state; nothing is learned."""
@@ -544,21 +545,26 @@ class Forecaster(InBlocks):
         one, two = (Panel(**{**each, FORECAST: forecast.first_experts(least)}) for each, forecast in panels)
         return dict(one.merge(two))
 
-    def _told(self, x: Any) -> dict[int, Any]:
-        """Return what has been said of this object since the last example; the last object alone is remembered."""
-        key = content_of(x)
-        if key is None or self._asked is None or self._asked[0] != key:
-            self._asked = key, {}
-        return self._asked[1]
+    def _question(self, x: Any) -> Question:
+        """Return the question about an object; the last one since the last example is remembered."""
+        key, asked = content_of(x), self._asked
+        if key is None or asked is None or asked.key != key:
+            asked = self._asked = Question(x, key)
+        asked.x = x  # the other one may have been changed since
+        return asked
 
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
-        noted, n = self.note(x, y) if noted is None else noted, self.n
+        n = self.n
+        if noted is None:
+            noted = self.note(x, y)
         self._check_noted(noted)
-        remembered, given = self._told(x), noted.told or {}
-        said = {name: self._said(self[name], x, remembered) for name in self.monitors}
+        given, question = noted.told or {}, noted.question
+        if question is not self._asked:  # it has learned since
+            question = self._question(x)
+        said = {name: self._said(self[name], question) for name in self.monitors}
         try:
-            super().learn_one(x, y, noted)
+            self._teach(x, y, noted)
         finally:
             self._asked = None
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
@@ -595,6 +601,7 @@ class Forecaster(InBlocks):
         for name, monitor in self.monitors.items():
             monitor.begin_anew(trainings(self[name]))
 
+    @asks
     def verdict(self, given: Mapping[str, Monitor] | None = None) -> Verdict:
         """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors.
 
@@ -682,7 +689,7 @@ def _is_regressor(estimator: Any) -> bool:
 def content_of(x: Any) -> Any:
     """Return what tells an object from others, of an array or a row of numbers; None for any other."""
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
-        return x.shape, x.dtype.str, x.tobytes()
+        return x.shape, x.dtype, x.tobytes()
     if isinstance(x, list | tuple) and all(type(one) in (int, float) for one in x):
         try:
             return tuple(map(float, x)) if all(one == one for one in x) else None

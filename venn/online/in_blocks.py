@@ -18,6 +18,7 @@ from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import names_among
 from venn.predictors.refits import ScorerForecast
+from venn.turns import changes
 
 AT_A_TIME = 500  # examples: as many as monitors look at in one call, and few are taken back where a block ends early
 FEW = 4  # examples of which a block costs as much as they do one by one
@@ -44,6 +45,7 @@ class InBlocks(Panel):
         """Number of examples learned."""
         raise NotImplementedError
 
+    @changes
     def learn_many(self, X: Any, y: Iterable[Label]) -> None:
         """Learn many examples, as `learn_one` would one after the other, to the last bit, and faster.
 
@@ -69,6 +71,7 @@ class InBlocks(Panel):
         for _ in self._in_turn(X, y, False):
             pass
 
+    @changes
     def replay_many(self, X: Any, y: Iterable[Label]) -> Any:
         """Return the outlook for each example before it is learned; all are learned, one after the other.
 

@@ -49,7 +49,7 @@ from venn.prediction import Label
 from venn.predictors.learning import Predictor, names_among
 from venn.saved import described
 from venn.show.notify import teller
-from venn.turns import TakesTurns, turn_of
+from venn.turns import TakesTurns, asks, changes, turn_of
 
 LATEST = 1000  # stages of episodes that are kept
 PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
@@ -171,23 +171,6 @@ class Online(TakesTurns):
     >>> online
     Online(TransductiveVenn: 10 asked, 9 answered, 1 pending)
     """
-
-    _calls = frozenset(
-        {
-            "_held",
-            "abandon",
-            "answer",
-            "ask",
-            "close",
-            "expire",
-            "episodes",
-            "position",
-            "reach",
-            "record",
-            "ripen",
-            "verdicts",
-        }
-    )
 
     def __init__(
         self,
@@ -330,6 +313,7 @@ class Online(TakesTurns):
 
     # ------------------------------------------------------------------- asking
 
+    @asks
     def expect(self, events: Iterable[Any]) -> None:
         """Let predictors take notice of events that have arrived: scorers score their objects in one call, if they can.
 
@@ -350,6 +334,7 @@ class Online(TakesTurns):
                 objects.append(waiting[id].x)
         self.panel.expect(objects)
 
+    @asks
     def ask(self, x: Any, id: int | str | None = None, *, at: Any = None) -> Any:
         """Predict the label of an object; the question waits for its answer.
 
@@ -446,6 +431,7 @@ class Online(TakesTurns):
                 raise TypeError(f"x must be numbers, or numbers and text, to be kept in a journal, got {x!r}") from None
         return copy.deepcopy(x)  # for a user's own predictors
 
+    @asks
     def expire(self, id: int | str) -> None:
         """Give up a question: its answer will be refused.
 
@@ -475,6 +461,7 @@ class Online(TakesTurns):
 
     # ---------------------------------------------------------------- answering
 
+    @changes
     def answer(self, id: int | str, y: Label, *, at: Any = None) -> tuple[Alarm, ...]:
         """Reveal the label of a question, and learn it; where labels ripen, keep it until then.
 
@@ -527,6 +514,7 @@ class Online(TakesTurns):
             self._publish(journal, now)
         return rung, failure
 
+    @changes
     def ripen(self, at: Any = None) -> tuple[Alarm, ...]:
         """Let the questions that are ripe by now get their labels; asking and answering do so, too.
 
@@ -686,6 +674,7 @@ class Online(TakesTurns):
             raise ValueError(f"id must be that of a question, got {id!r}")
         return found.event
 
+    @asks
     def _held(self, event: Any, question: bool) -> bool:
         """Return whether the journal holds an event, or say how the two differ."""
         self._check_open()
@@ -751,10 +740,12 @@ class Online(TakesTurns):
             self._keep()
             self._tell()
 
+    @asks
     def abandon(self) -> None:
         """Drop the open transaction: this object is of no further use, and the journal is as before."""
         self._sound.broken = self._sound.broken or INTERRUPTED
 
+    @asks
     def reach(self, source: str, position: Any) -> None:
         """Write how far a source has been read, in the transaction with its events."""
         self._check_open()
@@ -762,6 +753,7 @@ class Online(TakesTurns):
             with self._sound:
                 self.journal.reach(source, position)
 
+    @asks
     def position(self, source: str) -> Any:
         """Return how far a source had been read; None before its start, or without a journal."""
         return None if self.journal is None else self.journal.position(source)
@@ -799,6 +791,7 @@ class Online(TakesTurns):
                 raise
             # Otherwise the events are committed: the next question will say what is wrong.
 
+    @asks
     def verdict(self) -> Verdict:
         """Return whether the predictor does what it claims, or in a panel the worst verdict: see `Monitor.verdict`.
 
@@ -811,10 +804,12 @@ class Online(TakesTurns):
             found = {name: told.verdict() for name, told in self.told.items()} | found
         return next(iter(found.values())) if len(found) == 1 and self.alone else worst(found)
 
+    @asks
     def verdicts(self) -> dict[str, Verdict]:
         """Return what each of the monitors says, by the name of its predictor: see `verdict`."""
         return self._run.verdicts()
 
+    @asks
     def episodes(self) -> Episodes:
         """Return the changes so far, each one object from its first alarm to its end: see `venn.monitors.Episode`.
 
@@ -822,6 +817,7 @@ class Online(TakesTurns):
         """
         return self._run.episodes()
 
+    @asks
     def record(self) -> Record:
         """Return what the journal holds as a `Record`: predictions as they were made, in the order of their answers.
 
@@ -912,6 +908,7 @@ class Online(TakesTurns):
         except (OSError, ValueError, JournalError) as error:
             log.warning("no checkpoint of %s can be written: %s", journal.path, error)
 
+    @asks
     def close(self) -> None:
         """Write a last checkpoint and the end of the run, and close the journal; open questions remain."""
         self._close(True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from venn.labels import HasLabels, space_of
-from venn.machines.frozen import clean_rows
+from venn.machines.frozen import Question, clean_rows
 from venn.machines.window import taught
 from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.monitor import Monitor
@@ -15,9 +15,9 @@ from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.blocks import block_of
 from venn.predictors.expert_mixture import Weighing
-from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, teach_all
+from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, put, teach_all
 from venn.saved import Saved, saved
-from venn.turns import TakesTurns, turn_of
+from venn.turns import TakesTurns, asks, changes, turn_of
 
 Given = TypeVar("Given")
 
@@ -26,6 +26,7 @@ class Noted(list[Any]):
     """What the predictors of a panel have noted of an example: theirs alone, so that no other list passes for it."""
 
     told: Mapping[str, Prediction] | None = None  #: what was said of the object by name, where its label came late
+    question: Question  #: about the object, as it was noted
 
 
 @saved
@@ -124,9 +125,11 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     @property
     def machines(self) -> tuple[Any, ...]:
         """The distinct machines, each once: those that the predictors read now."""
-        machines = (taught(predictor.machine) for predictor in self._learners)
-        found = {id(machine): machine for machine in machines if machine is not None}
-        return tuple(found.values())
+        found = {}
+        for predictor in self._learners:
+            if (machine := predictor.machine) is not None:
+                found[id(machine)] = machine = taught(machine)
+        return tuple({id(machine): machine for machine in found.values()}.values())
 
     def __getitem__(self, name: str) -> Predictor:
         return self._predictors[name]
@@ -167,25 +170,30 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         """Return a verdict with what may be done about it, where the model knows."""
         return verdict
 
+    @asks
     def predict_one(self, x: Any) -> dict[str, Prediction]:
         """Return the prediction of every predictor by name; nothing is learned."""
-        said = self._told(x)
-        return {name: self._said(predictor, x, said) for name, predictor in self._predictors.items()}
+        return self._predicted(x)
 
-    def _told(self, x: Any) -> dict[int, Any]:
-        """Return what was said of this object since the last example, by the predictor's identity; here nothing."""
-        return {}
+    def _predicted(self, x: Any) -> dict[str, Any]:
+        question = self._question(x)
+        return {name: self._said(predictor, question) for name, predictor in self._predictors.items()}
 
-    def _said(self, predictor: Any, x: Any, said: dict[int, Prediction]) -> Prediction:
-        """Return a prediction, made once: `said` has those made so far, by the predictor's identity."""
-        if id(predictor) not in said:
+    def _question(self, x: Any) -> Question:
+        """Return the question about an object, with what was said of it since the last example; here nothing."""
+        return Question(x)
+
+    def _said(self, predictor: Any, question: Question) -> Any:
+        """Return a prediction, made once for a question."""
+        said, key = question.said, id(predictor)
+        if key not in said:
             if isinstance(predictor, Combined):
-                parts = [self._said(part, x, said) for part in predictor.asked]
-                said[id(predictor)] = predictor.combined(parts)
+                said[key] = predictor.combined([self._said(part, question) for part in predictor.asked])
             else:
-                said[id(predictor)] = predictor.predict_one(x)
-        return said[id(predictor)]
+                said[key] = predictor.predict_one(put(predictor, question))
+        return said[key]
 
+    @asks
     def predict_many(self, X: Any) -> dict[str, Any]:
         """Return the predictions of every predictor for many objects, all from the present state; nothing is learned.
 
@@ -273,6 +281,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         with turn_of(self, other):
             return {name: _both(name, predictor, other[name], merged) for name, predictor in self._predictors.items()}
 
+    @asks
     def expect(self, objects: Sequence[Any]) -> None:
         """Let predictors take notice of objects that have arrived: scorers score them in one call, where they can.
 
@@ -317,17 +326,20 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         self.space.check(y)
         for machine in machines:
             machine.check(x, y)
-        said = self._told(x)
-        return Noted([
-            predictor.compared([self._said(one, x, said) for one in predictor.owner.experts])
-            if isinstance(predictor, Weighing) else predictor.note(x, y)
+        question = self._question(x)
+        noted = Noted([
+            predictor.compared([self._said(one, question) for one in predictor.owner.experts])
+            if isinstance(predictor, Weighing) else predictor.note(put(predictor, question), y)
             for predictor in self._learners
         ])  # fmt: skip
+        noted.question = question
+        return noted
 
     def _check_noted(self, noted: Any) -> None:
         if type(noted) is not Noted or len(noted) != len(self._learners):
             raise ValueError(f"noted must be what note(x, y) returned, got {noted!r}")
 
+    @changes
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Teach every distinct machine once, then every predictor.
 
@@ -346,6 +358,9 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
             A machine cannot be solved: nothing is learned. Or a scaler's own fit fails: the machines and all
             other predictors have learned the example.
         """
+        self._teach(x, y, noted)
+
+    def _teach(self, x: Any, y: Label, noted: Noted | None) -> None:
         # Only solving can still fail: several machines solve before any learns; a single one solves as it learns.
         machines = self.machines
         if noted is None:
@@ -354,7 +369,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         for machine in machines:
             machine.learn_one(x, y)
         try:
-            teach_all(self._learners, x, y, noted)
+            teach_all(self._learners, noted.question, y, noted)
         finally:
             if any([one.settle() for one in self._predictors.values() if isinstance(one, Combined)]):
                 self._learners = elementary(self._predictors.values())

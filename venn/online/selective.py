@@ -19,7 +19,7 @@ from venn.online.panel import Panel, panel_of
 from venn.parameters import fraction, has_methods, is_number, members, number, one_of, optional, positive
 from venn.prediction import LEVELS, Label, Prediction, PredictionSet
 from venn.saved import Saved, checked_keys, component, held_finite, held_int, param, saved
-from venn.turns import TakesTurns
+from venn.turns import TakesTurns, asks, changes
 
 WRONG, RIGHT, OUT = "wrong", "right", "out"
 MOST = 1e308  # width: that of an interval without bounds
@@ -422,8 +422,6 @@ class Selective(TakesTurns, HasLabels, Saved):
     """
 
     learns = True
-    _calls = frozenset({"give_up"})
-
     def __init__(
         self, model: Any, error: float = 0.05, allowance: float = 5.0, *,
         unknown: Literal["wrong", "right", "out"] = "wrong", width: float | None = None, level: float | None = None,
@@ -446,11 +444,13 @@ class Selective(TakesTurns, HasLabels, Saved):
         return {"model": self.model, **self.answering.parameters}
 
     @property
+    @asks
     def state(self) -> dict[str, Any]:
         """The account, and which questions wait."""
         numbers = [(key, list(found)) for key, found in self._numbers.items()]
         return {"answering": self.answering.state, "numbers": numbers}
 
+    @changes
     def restore(self, state: dict[str, Any]) -> None:
         """Take over an account."""
         checked_keys("state", state, self.state)
@@ -472,6 +472,7 @@ class Selective(TakesTurns, HasLabels, Saved):
         self._numbers.setdefault(key, deque()).append(number)
         return choice
 
+    @changes
     def predict_one(self, x: Any) -> SelectiveAnswer:
         """Return the answer to a question about an object, which counts from now on, and the prediction.
 
@@ -484,6 +485,7 @@ class Selective(TakesTurns, HasLabels, Saved):
         choice = self._ask(x, said)
         return SelectiveAnswer(said, choice, self.account)
 
+    @changes
     def predict_many(self, X: Any) -> SelectiveAnswers:
         """Return the answers to questions about (n, d) objects, as `predict_one` gives them one after the other.
 
@@ -500,6 +502,7 @@ class Selective(TakesTurns, HasLabels, Saved):
             said = each = [self.model.predict_one(rows[i]) for i in range(len(rows))]
         return SelectiveAnswers(said, [self._ask(rows[i], one) for i, one in enumerate(each)], self.account)
 
+    @changes
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example; if a question about this object waits, its label has come.
 
@@ -520,6 +523,7 @@ class Selective(TakesTurns, HasLabels, Saved):
             raise
         self._reveal(x, y)
 
+    @changes
     def learn_many(self, X: Any, y: Iterable[Label]) -> None:
         """Learn many examples, as `learn_one` would one after the other."""
         labels, rows = members("y", y, "labels"), clean_rows(X, None, missing=True)
@@ -533,6 +537,7 @@ class Selective(TakesTurns, HasLabels, Saved):
         for i, label in enumerate(labels):
             self.learn_one(rows[i], label)
 
+    @changes
     def give_up(self, x: Any) -> None:
         """Say that the label of the earliest question that waits about an equal object never comes.
 

@@ -395,6 +395,8 @@ class InductiveDistribution(Inductive[Any]):
     (array([4.5 , 5.  , 5.25, 5.25]), 5.125, array([4.5 , 5.25]))
     """
 
+    questioned = True
+
     machine: Any = param(scorer_of_numbers, kept_as="given")
     schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
     seed: int = param(integer, 0, default=0, kw_only=True)

@@ -105,6 +105,8 @@ class StackedDistribution(Predictor):
     (True, 'error rate')
     """
 
+    questioned = True
+
     schedule: Schedule = param(checked_schedule, default=Prefix(0.6, first=125))
     scale: ScaleLike = param(checked_scale, default=Scale(teach=True))
     seed: int = param(integer, 0, default=0)

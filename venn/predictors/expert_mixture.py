@@ -197,6 +197,8 @@ class ExpertMixture(OfExperts):
         self.space = label_space(tuple(self.experts[0].classes))
         self._first, self._prior = _powers(self), _prior(self)
         self._heard: Floats | None = None  # what was heard last: nobody has to check it
+        self._sums = np.empty((4, self.m + 1))  # the four sums of a step as a loop reads them
+        self._summed: Any = None  # the weights that stand there; others since: they are out of date
         m, c = self.m, len(self.classes)
         self._logs, self._codes = np.zeros((0, m, c)), np.zeros(0, np.int64)  # a ring, and its labels
         self.predictors = (*self.experts, Weighing(self))  # what learns; the last compares forecasts with labels
@@ -254,7 +256,7 @@ class ExpertMixture(OfExperts):
     def combined(self, predictions: Sequence[Any]) -> MixedForecast:
         """Return the mixture of the experts' predictions, one by each of the predictors."""
         forecast = self._mixed(self.heard(predictions)[None], NOBODY)[0][0]
-        if forecast.min() > 0:  # for speed; of sum 1 it is anyway
+        if min(forecast.tolist()) > 0:  # for speed; of sum 1 it is anyway
             return MixedForecast.unchecked(forecast, self.classes)
         return MixedForecast(forecast, self.classes)  # an expert has said something else than probabilities
 
@@ -292,11 +294,17 @@ class ExpertMixture(OfExperts):
     def _mixed(self, each: Floats, codes: Integers) -> tuple[Floats, Floats]:
         """Return (n, c) forecasts, and (n, M + 1, c) logarithms of what counts; learn where a code is not -1."""
         m, c = self.m, len(self.classes)
-        sums, logs, out = np.empty((4, m + 1)), np.empty((len(each), m + 1, c)), np.empty((len(each), c))
-        sums[0], sums[1], sums[2], sums[3, 0] = self._weights, self.losses, self.allowance, self.loss
+        logs, out = np.empty((len(each), m + 1, c)), np.empty((len(each), c))
+        if self._summed is not self._weights:
+            sums = self._sums = np.empty((4, m + 1))
+            sums[0], sums[1], sums[2], sums[3, 0] = self._weights, self.losses, self.allowance, self.loss
+            self._summed = self._weights
+        sums = self._sums if codes is NOBODY else self._sums.copy()
         mix_experts(each, codes, self._seen, *self._fixed, self._powers, self._biases, sums, logs, out)
         if codes is not NOBODY:
-            self._weights, self.losses, self.allowance, self.loss = sums[0], sums[1], sums[2], float(sums[3, 0])
+            self._sums, self.loss = sums, sums.item(3, 0)
+            self._weights, self.losses, self.allowance = sums[:3]
+            self._summed = self._weights
         return out, logs
 
     # ----------------------------------------------------------------- learning

@@ -22,7 +22,7 @@ from venn.schedules import Schedule
 from venn.shifts import CovariateShift, PriorShift
 from venn.smoothing import Smoothing
 from venn.taxonomies.groups import By, Clean, Groups, checked_by
-from venn.turns import turn_of
+from venn.turns import asks, changes, turn_of
 
 # --------------------------------------------------------------------------------------------------------------- groups
 # Predictors within groups of objects: whatever a predictor promises, it then promises in every group by itself.
@@ -151,10 +151,12 @@ class Within(Around):
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_asked": None}
 
+    @asks
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine, which knows all groups."""
         return self.machine.scores(x)
 
+    @asks
     def hypotheses(self, x: Any) -> WithinHypotheses:
         """Answer for every hypothesis about `x`, among the examples of its group."""
         answer = self.machine.hypotheses(x)
@@ -528,6 +530,7 @@ class Balanced(HasLabels, Predictor):
 
     # ------------------------------------------------------------------ many examples
 
+    @asks
     def predict_many(self, X: Any) -> Any:
         """Return predictions for many objects, all from the present state; leaves no trace.
 
@@ -544,6 +547,7 @@ class Balanced(HasLabels, Predictor):
         """
         return self._inductive().predict_many(X)
 
+    @changes
     def learn_many(self, X: Any, y: Any = None) -> None:
         """Learn or drop many examples; the same as `learn_one` for each in turn, and faster.
 
@@ -570,6 +574,7 @@ class Balanced(HasLabels, Predictor):
             self.n = n + (int(kept[learned - 1]) + 1 if learned else 0)
             raise
 
+    @changes
     def replay_many(self, X: Any, y: Any = None) -> Any:
         """Predict, then learn or drop, each example in turn; the same as the loop over `predict_one` and `learn_one`.
 

@@ -18,6 +18,7 @@ from venn.saved import component, own, param, saved, state
 from venn.schedules import FIRST, NoTraining, RandomAssignment, Schedule
 from venn.shifts import PriorShift, checked_ratios
 from venn.taxonomies import Argmax, ByScores
+from venn.turns import asks
 
 # ------------------------------------------------------------------------------------------------------------ inductive
 # The inductive Venn predictor counts labels in the new object's category; its scorer is trained on other examples.
@@ -111,6 +112,8 @@ class InductiveVenn(WeighsClasses, Inductive[ManyMultiprobabilities]):
     (['no', 'yes'], array([0.5, 0. ]), array([1., 1.]))
     """
 
+    questioned = True
+
     unnamed = 2
 
     machine: Any = param(scorer_of_classes, kept_as="given")
@@ -143,7 +146,7 @@ class InductiveVenn(WeighsClasses, Inductive[ManyMultiprobabilities]):
         ----------
         x : (d,) finite numbers
         """
-        scores = self.scores_of(self._row(x))
+        _, scores = self.scored(x)
         reader = self._reader
         return reader.nothing(1)[0] if self.scorer is None else reader.predict_one(scores)
 
@@ -403,6 +406,7 @@ class CrossVenn(WeighsClasses, OnGiven):
         """Number of examples learned."""
         return self.parts[0].n
 
+    @asks
     def predict_many(self, X: Any) -> ManyMultiprobabilities:
         """Return predictions for many objects, all from the present state; leaves no trace.
 

@@ -54,6 +54,13 @@ class ClasswiseAbers(Mergeable):
     def clear(self) -> None:
         """Forget all calibration examples."""
         self._calibrators: list[VennAbers] = [VennAbers() for _ in self.classes]
+        self._last: tuple[Any, list[float]] = None, []  # the scores of one object, and those in whole steps
+
+    def _steps_of_one(self, scores: Floats) -> list[float]:
+        """Return the scores of one object, (1, c), in whole steps; those of the last one are kept."""
+        if self._last[0] is not scores:
+            self._last = scores, steps_by_class(scores)[0].tolist()
+        return self._last[1]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -71,17 +78,18 @@ class ClasswiseAbers(Mergeable):
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
-        grid = steps_by_class(scores)
-        if len(grid) == 1:
-            for k, (calibrator, score) in enumerate(zip(self._calibrators, grid[0].tolist(), strict=True)):
-                calibrator.insert(score, 1 if codes[0] == k else 0)
+        if len(scores) == 1:
+            code = codes.item(0)
+            for k, (calibrator, score) in enumerate(zip(self._calibrators, self._steps_of_one(scores), strict=True)):
+                calibrator.insert(score, 1 if code == k else 0)
             return
+        grid = steps_by_class(scores)
         for k, calibrator in enumerate(self._calibrators):
             calibrator.insert_many(grid[:, k], codes == k)
 
     def predict_one(self, scores: Floats) -> ClassIntervals:
         """Return the prediction for one object of (1, c) scores; leaves no trace."""
-        grid = steps_by_class(scores)[0].tolist()
+        grid = self._steps_of_one(scores)
         pairs = [calibrator.query(score) for calibrator, score in zip(self._calibrators, grid, strict=True)]
         return ClassIntervals.unchecked(np.array(pairs), self.classes)
 
@@ -239,6 +247,8 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
            [0.5, 1. ]])
     """
 
+    questioned = True
+
     machine: Any = param(_of_probabilities, kept_as="given")
     schedule: Schedule = param(fitting_schedule, GIVEN, default=None, kw_only=True)
     shift: CovariateShift | None = param(checked_covariates, default=None, kw_only=True)
@@ -254,6 +264,6 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         ----------
         x : (d,) finite numbers
         """
-        scores = self.scores_of(self._row(x))
+        _, scores = self.scored(x)
         reader = self._reader
         return reader.nothing(1)[0] if self.scorer is None else reader.predict_one(scores)

@@ -30,7 +30,7 @@ from venn.predictors.learning import (
 from venn.saved import Given, base, held_codes, held_int, held_rows, is_saved, own, param, state
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 from venn.shifts import CovariateShift
-from venn.turns import turn_of
+from venn.turns import asks, changes, turn_of
 
 Many = TypeVar("Many")
 
@@ -190,7 +190,8 @@ class Inductive(OnScores, Generic[Many]):
         self._machine = self.given if self._trained is None else self._trained
         self._await(None if self._history is None else self.schedule.next_training(self.n))
         self.scorer = self._machine if self._trained is None or len(self._trained_on) else None
-        self._asked: tuple[bytes, Floats] | None = None  # the last object and its scores by `_machine`
+        # The content of the last object, its row and scores by `_machine`, and the question it came in.
+        self._asked: tuple[bytes, frozen.ObjectRows, Floats, Any] | None = None
 
     @property
     def calibration(self) -> Calibration:
@@ -216,6 +217,7 @@ class Inductive(OnScores, Generic[Many]):
         if has_methods(self._machine, "expect"):
             self._machine.expect(objects)
 
+    @asks
     def predict_block(self, x: Any) -> Many:
         """Return the prediction for one object, as a block of one; leaves no trace.
 
@@ -258,14 +260,25 @@ class Inductive(OnScores, Generic[Many]):
         """Return what the reader receives of rows; that of the last object asked about is kept."""
         if len(rows) != 1:
             return self._read(rows)
-        key = rows.tobytes()
-        if self._asked is None or self._asked[0] != key:
-            self._asked = key, self._read(rows)
-        return self._asked[1]
+        key, asked = rows.tobytes(), self._asked
+        if asked is None or asked[0] != key:
+            asked = self._asked = key, rows, self._read(rows), None
+        return asked[2]
+
+    def scored(self, x: Any) -> tuple[frozen.ObjectRows, Floats]:
+        """Return an object as a row, and what the reader receives of it; that of the last one asked about is kept."""
+        asked, question = self._asked, type(x) is frozen.Question
+        if question and asked is not None and asked[3] is x:
+            return asked[1], asked[2]
+        rows = self._row(x)
+        scores = self.scores_of(rows)
+        if question:
+            self._asked = rows.tobytes(), rows, scores, x
+        return rows, scores
 
     def scores_of_one(self, x: Any) -> Floats:
         """Return the (1, c) scores of one object, by the scorer as it is."""
-        return self.scores_of(self._row(x))[:, : len(self.space.labels)]
+        return self.scored(x)[1][:, : len(self.space.labels)]
 
     def scores_of_many(self, X: Any) -> Floats:
         """Return the (n, c) scores of n objects, by the scorer as it is."""
@@ -277,6 +290,7 @@ class Inductive(OnScores, Generic[Many]):
         scores, shift = score_rows(self._machine, rows), self.shift
         return np.column_stack([scores, shift.weights(rows)]) if isinstance(shift, CovariateShift) else scores
 
+    @asks
     def predict_many(self, X: Any) -> Many:
         """Return predictions for many objects, all from the present state; leaves no trace.
 
@@ -320,9 +334,7 @@ class Inductive(OnScores, Generic[Many]):
 
     def note(self, x: Any, y: Label) -> tuple[frozen.ObjectRows, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
-        row = self._row(x)
-        self.scores_of(row)
-        return row, np.array([self.space.encode(y)])
+        return self.scored(x)[0], np.array([self.space.encode(y)])
 
     def check_many(self, X: Any, y: Any = None) -> None:
         """Raise what `learn_many(X, y)` would raise for a bad example, and learn nothing."""
@@ -344,15 +356,17 @@ class Inductive(OnScores, Generic[Many]):
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
         rows, codes = noted or self.note(x, y)
+        scores = self.scored(x)[1] if type(x) is frozen.Question else self.scores_of(rows)
         if self._history is not None:
-            self._advance(rows, codes, predict=False)
+            self._advance(rows, codes, predict=False, scores=scores)
             return
-        scores, calibrates = self.scores_of(rows), self.schedule.calibrates(self.n, 1, self._draws)
+        calibrates = self.schedule.calibrates(self.n, 1, self._draws)
         if self.scorer is not None and calibrates[0]:
             self._reader.add(scores, codes)
         self._features = rows.shape[1]
         self.n += 1
 
+    @changes
     def learn_many(self, X: Any, y: Any = None) -> None:
         """Learn many examples; the same as `learn_one` for each in turn, and faster.
 
@@ -371,6 +385,7 @@ class Inductive(OnScores, Generic[Many]):
         """
         self._advance(*self.checked_examples(X, y), predict=False)
 
+    @changes
     def replay_many(self, X: Any, y: Any = None) -> Many:
         """Predict, then learn, each example in turn; the same as the loop over `predict_one` and `learn_one`.
 

@@ -370,6 +370,8 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
     (array([0.2, 0.8]), ('yes',))
     """
 
+    questioned = True
+
     unnamed = 2
 
     machine: Any = param(_read_for, own(lambda m: m.measure), kept_as="given")
@@ -438,7 +440,7 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
         rows = self._row(x)
         if self._ranking is not None and self.scorer is not None and isinstance(rows, np.ndarray):  # for speed
             drawn = self._smoothing.bits_at(self.n) if self.smoothed else None
-            values = self._ranking.p_values_of_one(self.scores_of(rows), rows, drawn)
+            values = self._ranking.p_values_of_one(self.scored(x)[1], rows, drawn)
         else:
             tau = self._tau(rows, self.n, False) if self.smoothed else 1.0
             values = self._p_values(self._predict(rows), tau)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from venn.machines.window import inside
 from venn.parameters import has_methods, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.saved import Saved, arguments_of, checked_keys, held_array, held_finite, held_int, held_rows, same_content
-from venn.turns import TakesTurns
+from venn.turns import TakesTurns, asks, changes
 
 # ------------------------------------------------------------------------------------------------------------- learning
 
@@ -56,18 +56,28 @@ class Predictor(TakesTurns, Saved):
     """
 
     learns = True
+    #: Whether a `Question` may come in place of an object. What users write in subclasses of ours gets the object.
+    questioned: ClassVar[bool] = False
     #: The machine that a panel teaches and shares; None for a predictor with machines of its own, or none.
     machine: Any = None
     #: The labels, in class order.
     classes: Any
 
+    def __init_subclass__(cls, **named: Any) -> None:
+        for name in ("predict_one", "note", "after_learning"):
+            given_by = next(kind for kind in cls.__mro__ if name in vars(kind))
+            cls.questioned = cls.questioned and given_by.__module__.startswith("venn.")
+        super().__init_subclass__(**named)
+
     def _turns_with(self) -> Iterable[Any]:
         return (self.machine,)
 
+    @asks
     def predict_one(self, x: Any) -> Any:
         """Return the prediction for `x`; leaves no trace."""
         raise NotImplementedError
 
+    @asks
     def expect(self, objects: Sequence[Any]) -> None:
         """Prepare for objects that have arrived, before their turns come; no answer depends on it.
 
@@ -96,6 +106,7 @@ class Predictor(TakesTurns, Saved):
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example that the machine has already learned."""
 
+    @changes
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example.
 
@@ -111,6 +122,11 @@ class Predictor(TakesTurns, Saved):
         if self.machine is not None:
             self.machine.learn_one(x, y)
         self.after_learning(x, y, noted)
+
+
+def put(predictor: Any, question: frozen.Question) -> Any:
+    """Return what a predictor is asked about: the question, or the object that the user gave."""
+    return question if getattr(predictor, "questioned", False) else question.x
 
 
 def checked_predictor(name: str, predictor: Any) -> Any:
@@ -282,6 +298,7 @@ def elementary(predictors: Iterable[Any], *, asked: bool = False) -> list[Any]:
 class WeighsClasses(Predictor):
     """Base of predictors with a parameter `shift` that may be a `PriorShift`."""
 
+    @asks
     def under(self, shift: Any) -> Self:
         """Return the same predictor under a prior shift, or none, having learned nothing."""
         own = {} if self.machine is None else {"machine": self.machine.fresh()}
@@ -310,11 +327,14 @@ def machine_of_classes(name: str, machine: Any) -> Any:
 
 
 def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> None:
-    """Let every part learn an example that its machine has learned, even if another fails; raise the first error."""
+    """Let every part learn an example that its machine has learned, even if another fails; raise the first error.
+
+    `x` may be a `Question`.
+    """
     failure: Exception | None = None
     for part, noted in zip(parts, notes, strict=True):
         try:
-            part.after_learning(x, y, noted)
+            part.after_learning(put(part, x) if type(x) is frozen.Question else x, y, noted)
         except Exception as error:
             failure = failure or error
     if failure is not None:

@@ -22,6 +22,7 @@ from venn.predictors.learning import MergingReader, OnMachine, machine_of_classe
 from venn.saved import checked_keys, component, held_finite, param
 from venn.schedules import Schedule
 from venn.taxonomies.groups import Clean, checked_by
+from venn.turns import asks
 
 Of: TypeAlias = int | Sequence[int] | Callable[[Floats], Any]  #: what names the functions g
 
@@ -321,6 +322,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
             first = rows[:1] if isinstance(rows, np.ndarray) else rows[:1].toarray()
             self._functions.m = self._functions.of(first).shape[1]
 
+    @asks
     def coefficients(self, x: Any) -> Floats:
         """Return what is fitted to the errors of the bag with `x` in it, to audit the identity; leaves no trace.
 
@@ -406,6 +408,7 @@ class TransductiveMulticalibration(OnMachine):
             b = ((is_class - s[..., counted]) * weights) @ each
         return table.test, functions, origin, s, R, b
 
+    @asks
     def coefficients(self, x: Any) -> Floats:
         """Return (c, 2, m) of what is fitted to the errors of the bag with `x` in it; leaves no trace.
 

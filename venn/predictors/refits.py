@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
 from venn.machines.ahead import Awaited, Fits
-from venn.machines.frozen import clean_row, clean_rows
+from venn.machines.frozen import Question, clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
 from venn.machines.stack import KINDS, Learners, dense
@@ -25,6 +25,7 @@ from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import History, Predictor, elementary, held_features, held_history
 from venn.saved import component, held_bool, held_codes, held_finite, held_int, held_rows, own, param, state
 from venn.schedules import FIRST, PrefixRestart, Schedule, checked_schedule
+from venn.turns import asks
 
 
 @component
@@ -353,6 +354,8 @@ class Refits(FittedAhead):
     [1, 1, 1]
     """
 
+    questioned = True
+
     experts_inside = KINDS
 
     classes: tuple[Label, ...] = param(checked_labels)
@@ -375,6 +378,7 @@ class Refits(FittedAhead):
         """Return the (3, c) probabilities for one object; NaN before the first fit."""
         return self._said(clean_row(x, self._features))[:, 0]
 
+    @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (3, n, c) probabilities for n objects; NaN before the first fit."""
         return self._said(clean_rows(X, self._features))
@@ -451,6 +455,8 @@ class NumberRefits(FittedAhead):
     True
     """
 
+    questioned = True
+
     classes, space, experts_inside = (), Real(), OF_NUMBERS
 
     first: int = param(integer, 1, default=50)
@@ -464,6 +470,7 @@ class NumberRefits(FittedAhead):
         """Return the (3, 100) quantiles for one object; NaN before the first fit."""
         return self.predict_many(clean_row(x, self._features))[0]
 
+    @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (n, 3, 100) quantiles for n objects; NaN before the first fit."""
         rows = clean_rows(X, self._features)
@@ -531,6 +538,8 @@ class ScorerForecast(HasLabels, Predictor):
     (1, 2)
     """
 
+    questioned = True
+
     predictor: Any = param(_with_probabilities)
 
     def derive(self) -> None:
@@ -549,6 +558,8 @@ class ScorerForecast(HasLabels, Predictor):
     @property
     def _asked(self) -> Any:
         """The predictor whose scorer is read now."""
+        if isinstance(self.predictor, Inductive):
+            return self.predictor
         return elementary([self.predictor], asked=True)[0]
 
     def predict_one(self, x: Any) -> Floats:
@@ -556,12 +567,14 @@ class ScorerForecast(HasLabels, Predictor):
         asked = self._asked
         if isinstance(asked, Inductive):
             return shares_of(asked.scores_of_one(x), asked.scorer is not None, asked.given)[:, 0]
-        return shares_of(asked.machine.scores(x)[None], self.n > 0, asked.machine)[:, 0]
+        given = x.x if isinstance(x, Question) else x
+        return shares_of(asked.machine.scores(given)[None], self.n > 0, asked.machine)[:, 0]
 
     def of_scores(self, scores: Floats) -> Floats:
         """Return the (1, n, c) probabilities for n objects, by their scores."""
         return shares_of(scores[:, : len(self.classes)], self._asked.scorer is not None, self._asked.given)
 
+    @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (1, n, c) probabilities for n objects; NaN before there is a scorer."""
         asked = self._asked
