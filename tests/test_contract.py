@@ -137,7 +137,6 @@ MACHINES = {
 PREDICTORS = {
     "TransductiveVenn": lambda: venn.TransductiveVenn(machine(), venn.Argmax(), venn.prediction.Maximin()),
     "TransductiveVennAbers": lambda: venn.TransductiveVennAbers(squares()),
-    "TransductiveMulticalibration": lambda: venn.predictors.TransductiveMulticalibration(squares(), (0, 1)),
     "Conformal": lambda: venn.Conformal(machine(), venn.nonconformity.Multiplier(), label_conditional=True, seed=1),
     "Scaler": lambda: venn.Scaler(machine(), venn.maps.Platt()),
     "Restarting": lambda: venn.predictors.Restarting(
@@ -164,9 +163,6 @@ INDUCTIVE = {
     "InductiveByGroup": lambda: venn.predictors.InductiveByGroup(
         venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)), 0
     ),
-    "InductiveMulticalibration": lambda: venn.predictors.InductiveMulticalibration(
-        squares(), (0, 1), schedule=venn.schedules.PrefixRestart(first=6)
-    ),
     "CrossVenn": lambda: venn.predictors.CrossVenn(squares(), folds=3, first=6),
     "Balanced": lambda: venn.predictors.Balanced(
         venn.InductiveVenn(squares(), schedule=venn.schedules.PrefixRestart(first=6)), (1, 0.5, 1)
@@ -182,7 +178,6 @@ PREDICTIONS = {
     "Forecast": lambda: venn.Forecast(np.array([0.2, 0.3, 0.5]), CLASSES),
     "Multiprobability": lambda: venn.Multiprobability(np.eye(3), CLASSES),
     "PredictionSet": lambda: venn.PredictionSet(np.array([0.02, 0.3, 0.9]), CLASSES),
-    "GroupIntervals": lambda: venn.prediction.GroupIntervals(np.array([[0.2, 0.4], [-0.1, 0.3], [0.5, 1.75]]), CLASSES),
     "ClassIntervals": lambda: venn.prediction.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
@@ -212,8 +207,7 @@ TESTED_ELSEWHERE = {
         ("PredictiveDistribution", "NestedIntervals", "NormalDistribution", "NumberPrediction"),
         "predictions of numbers, test_distribution.py",
     ),
-    "Defensive": "for two classes, test_any_sequence.py goes through what is tested here",
-    **dict.fromkeys(("Inequality", "Calibeating"), "both sides of an inequality, test_any_sequence.py"),
+    "Calibeating": "both sides of an inequality, test_any_sequence.py",
     **dict.fromkeys(("CostTable", "Decision"), "what an action costs, test_decisions.py"),
     "Predictor": "a base: what stands on it is tested",
     **dict.fromkeys(("BinaryMap", "ScoreMeasure"), "bases: what stands on them is tested"),
@@ -456,7 +450,7 @@ def test_a_predictor_keeps_the_protocol(name):
             assert one.proba.shape == (3,)
             assert one.proba.sum() == pytest.approx(1, abs=1e-12)
             assert (one.proba >= 0).all()
-            known = ("predicted label", "realised row", "each class", "each group", "log loss", "nothing")
+            known = ("predicted label", "realised row", "each class", "log loss", "nothing")
             assert one.guaranteed in known
         assert subject.learn_one(x, label) is None
     assert machine_in(subject).n == len(X)
