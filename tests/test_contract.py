@@ -216,7 +216,6 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(
         ("ClassShare", "OneClass", "PredictedLabel", "RealisedRow", "TrueLabel"), "sources, test_monitor.py"
     ),
-    "Efficiency": "criteria of prediction sets, test_efficiency.py",
     **dict.fromkeys((name for name in public() if name.startswith("Many")), "arrays of predictions, test_inductive.py"),
     "Alarm": "what a detector says, test_alarms.py",
     **dict.fromkeys(("Drift", "AmongAll", "AgainstFirst"), "watch objects without labels, test_drift.py"),
