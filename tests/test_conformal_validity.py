@@ -17,7 +17,7 @@ from naive.coins import coins
 from scipy import stats
 
 import venn
-from venn.nonconformity import DistanceRatio, Margin, Multiplier, OwnScore, ScoreMeasure, Share
+from venn.nonconformity import Margin, Multiplier, OwnScore, ScoreMeasure, Share
 from venn.predictors.transductive import Conformal, p_values
 from venn.smoothing import Smoothing
 
@@ -58,7 +58,7 @@ CASES = {  # machine, measure, objects, labels, classes, streams, steps
     "deleted margins": (squares, Margin(), "normal", "signal", 3, 30, 32),
     "deleted margins, repeats": (squares, Margin(), "repeats", "noise", 3, 60, 16),
     "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 60, 16),
-    "distance ratios": (centroids, DistanceRatio(), "grid", "signal", 3, 60, 16),
+    "margins of centroids": (centroids, Margin(), "grid", "signal", 3, 60, 16),
     "own scores": (squares, OwnScore(), "repeats", "signal", 3, 60, 16),
     "shares of a mixture": (mixture, Share(), "grid", "signal", 3, 60, 16),
     "from the median": (squares, FromMedian(), "normal", "noise", 2, 60, 16),

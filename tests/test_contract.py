@@ -54,7 +54,6 @@ PARAMETERS = {
     "AdaptiveMarginBins": lambda: [venn.taxonomies.AdaptiveMarginBins()],
     "ScoreBins": lambda: [venn.taxonomies.ScoreBins(), venn.taxonomies.ScoreBins(5)],
     "Grouped": lambda: [venn.taxonomies.Grouped(0, venn.Argmax()), venn.taxonomies.Grouped(1, venn.Argmax())],
-    "Dissent": lambda: [venn.taxonomies.Dissent()],
     "TopScoreBins": lambda: [venn.taxonomies.TopScoreBins([0.0]), venn.taxonomies.TopScoreBins([-1.0, 1.0])],
     "LogMerge": lambda: [venn.maps.LogMerge()],
     "BrierMerge": lambda: [venn.maps.BrierMerge()],
@@ -68,7 +67,6 @@ PARAMETERS = {
     "NoTraining": lambda: [venn.schedules.NoTraining()],
     "Margin": lambda: [venn.nonconformity.Margin(), venn.nonconformity.Margin(deleted=False)],
     "Multiplier": lambda: [venn.nonconformity.Multiplier()],
-    "DistanceRatio": lambda: [venn.nonconformity.DistanceRatio(), venn.nonconformity.DistanceRatio(deleted=False)],
     "OwnScore": lambda: [venn.nonconformity.OwnScore(), venn.nonconformity.OwnScore(deleted=False)],
     "Share": lambda: [venn.nonconformity.Share(), venn.nonconformity.Share(deleted=False)],
     "LAC": lambda: [venn.nonconformity.LAC(), venn.nonconformity.LAC(deleted=False, temperature=0.5)],
@@ -123,9 +121,7 @@ PARAMETERS = {
 MACHINES = {
     "OneVsAllSVM": machine,
     "LeastSquaresSVM": squares,
-    "NearestNeighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
     "NearestCentroid": lambda: venn.machines.NearestCentroid(CLASSES),
-    "NeighbourDistances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
     "SlidingWindow": lambda: venn.SlidingWindow(squares(), 50),  # more than the streams here are long
     "scaled": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, CLASSES, scale=6),
     "Bank": lambda: venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0)),

@@ -84,7 +84,7 @@ def own_machine():
 
 MODELS = {
     "kernel": lambda: venn.Conformal(own_machine()),
-    "neighbours": lambda: venn.Conformal(venn.machines.NearestNeighbours(1, ["down", "up"])),
+    "centroid": lambda: venn.Conformal(venn.machines.NearestCentroid(["down", "up"])),
     "forecaster": lambda: venn.Forecaster(["down", "up"]),
     "numbers": lambda: venn.Forecaster(float),
 }

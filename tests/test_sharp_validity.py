@@ -70,16 +70,10 @@ VALID = {
             venn.taxonomies.Grouped(0, venn.Argmax()),
         )
     },
-    **{
-        f"neighbours, {t!r}": lambda data, c, t=t: venn.TransductiveVenn(
-            venn.machines.NearestNeighbours(5, range(c)), venn.Deleted(t)
-        )
-        for t in (venn.Argmax(), venn.taxonomies.Dissent())
-    },
     "centroid": lambda data, c: venn.TransductiveVenn(
         venn.machines.NearestCentroid(range(c)), venn.Deleted(venn.Argmax())
     ),
-    "neighbours, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(venn.machines.NearestNeighbours(5, range(c))),
+    "centroid, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(venn.machines.NearestCentroid(range(c))),
     "mixture, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(mixture(data, c)),
     "mixture and a class that never comes": lambda data, c: venn.TransductiveVennAbers(mixture(data, c + 1)),
     "mixture, training, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(mixture(data, c), deleted=False),

@@ -23,7 +23,6 @@ MACHINES = {
     "squares": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 5.0, CLASSES),
     "hinge": lambda: venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES),
     "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
-    "neighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
 }
 FORGETFUL = [name for name, make in MACHINES.items() if hasattr(make(), "unlearn_one")]
 READERS = {  # these compare scores on a grid, or not at all
@@ -144,8 +143,6 @@ def test_what_suits_the_machine_inside_suits_the_window():
     assert repr(venn.Conformal(window, venn.nonconformity.Multiplier())).startswith(
         "Conformal(SlidingWindow(LeastSquaresSVM("
     )
-    with pytest.raises(TypeError, match="machine must have distances for scores"):
-        venn.Conformal(window, venn.nonconformity.DistanceRatio())
     with pytest.raises(TypeError, match=r"machine must hold all that it learns.*got SlidingWindow"):
         venn.Scaler(window, venn.maps.Platt(), venn.predictors.CrossFittedScores())
     assert window.deletes_exactly

@@ -49,12 +49,10 @@ def squares():
 SUBJECTS = {
     "hinge": hinge,
     "squares": squares,
-    "neighbours": lambda: venn.machines.NearestNeighbours(2, CLASSES),
     "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
-    "distances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
     "scaled": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES, scale=6),
     "first": lambda: venn.machines.Bank(venn.RBF(0.5), CLASSES, (1.0,), scale=venn.Scale(30, teach=True)),
-    "window": lambda: SlidingWindow(venn.machines.NearestNeighbours(2, CLASSES), 10),
+    "window": lambda: SlidingWindow(venn.machines.NearestCentroid(CLASSES), 10),
     "hinge window": lambda: SlidingWindow(hinge(), 10),
     "venn": lambda: venn.TransductiveVenn(hinge(), venn.Deleted(venn.Argmax())),
     "abers": lambda: venn.TransductiveVennAbers(squares()),

@@ -136,14 +136,8 @@ def on_trees() -> Made:
 SETUPS: dict[str, Callable[[], Made]] = {
     "hinge": on_hinge,
     "squares": on_squares,
-    "neighbours": lambda: one(
-        venn.TransductiveVenn(venn.machines.NearestNeighbours(5, CAR.classes), venn.Deleted(venn.taxonomies.Dissent()))
-    ),
     "centroid": lambda: one(
         venn.TransductiveVenn(venn.machines.NearestCentroid(CAR.classes), venn.Deleted(venn.Argmax()))
-    ),
-    "distances": lambda: one(
-        venn.Conformal(venn.machines.NeighbourDistances(3, CAR.classes), venn.nonconformity.DistanceRatio())
     ),
     "window": windowed,
     "hinge window": lambda: one(venn.TransductiveVenn(venn.SlidingWindow(hinge(), 60), venn.Argmax())),
