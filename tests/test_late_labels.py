@@ -178,7 +178,7 @@ def test_immediate_answers_are_a_replay():
 
 def state(online):
     """All that a checkpoint holds, but for the mark of the run and all times."""
-    kept = {name: value for name, value in online._state().items() if name not in ("run", "chain", "mark")}
+    kept = {name: value for name, value in online._state().items() if name not in ("run", "last", "mark")}
     kept["latest"] = {what: [(number, *more) for number, _, *more in of] for what, of in kept["latest"].items()}
     kept["moments"] = [(*one[:3], *one[4:]) for one in kept["moments"]]
     return checkpoint.pack(kept), online.pending

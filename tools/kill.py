@@ -41,7 +41,7 @@ BATCH = 7  # events in a transaction, for those that use one
 
 Made = tuple[object, dict[str, object]]
 
-TIMED = "run", "chain", "mark", "latest", "moments"  # parts of a state that hold times, or name the run
+TIMED = "run", "last", "mark", "latest", "moments"  # parts of a state that hold times, or name the run
 
 
 def squares() -> venn.LeastSquaresSVM:
