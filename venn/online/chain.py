@@ -157,9 +157,9 @@ def read_header(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
         for key, value, checksum in db.execute("SELECT key, value, checksum FROM run"):
             if row_checksum(header.get("token"), ("run", key, value)) != checksum:
                 what = f"the description of the run (table run, {key!r}) is not as written"
-                error = JournalError(f"{path} is damaged: {what}: nothing of it can be saved, take the backup")
-                error.what = what
-                raise error
+                refusal = JournalError(f"{path} is damaged: {what}: nothing of it can be saved, take the backup")
+                refusal.what = what
+                raise refusal
     except UNREADABLE as error:
         raise unread(path, "table run cannot be read", error) from error
     return header
