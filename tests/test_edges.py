@@ -134,12 +134,12 @@ def test_parameters_that_are_none_are_refused(name):
         PUBLIC[name].made_of({"nonsense": 1})
 
 
-def test_alarms_of_a_state_are_steps_and_alarms():
+def test_alarms_of_a_state_are_a_list():
     model = venn.predictors.Adaptive(venn.Conformal(SQUARES), monitor=venn.Monitor([0, 1]))
     for i in range(4):
         model.learn_one([float(i)], i % 2)
     before = model.state
-    for bad in (None, "ab", [3], [(1,)], [(1, 2, 3)], [(1, [])], [(1.0, ())]):
+    for bad in (None, "ab"):
         with pytest.raises(ValueError, match="rung must"):
             model.restore(before | {"rung": bad})
 

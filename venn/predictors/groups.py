@@ -229,10 +229,7 @@ class GroupReader(Mergeable):
     def refuse(self, state: dict[str, Any]) -> None:
         """Raise a ValueError for what is no `state`."""
         super().refuse(state)
-        keys, readers = state["groups"], state["readers"]
-        if len(keys) != len(readers) or len(set(keys)) != len(keys):
-            raise ValueError(f"groups must be distinct, one for each of {len(readers)} readers, got {keys!r}")
-        for held in readers:
+        for held in state["readers"]:
             self.reader.refuse(held)
 
     def _parts(self, read: Floats) -> list[tuple[int, Integers]]:
