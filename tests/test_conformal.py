@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import KERNELS, LABELS, OBJECTS, halved, labels, learned, objects
 from naive import conformal as naive
 from naive import mixture as naive_mixture
@@ -28,7 +29,7 @@ def squares(c=3, C=1.0):
 
 
 def centroids(c=3, C=1.0):
-    return venn.machines.NearestCentroid(range(c))
+    return NearestCentroid(range(c))
 
 
 def mixture(c=3, C=1.0):
@@ -223,7 +224,7 @@ def test_p_values_by_hand():
     At 1, as "a", it is -10 for the new example and -9.5, -7.5, -7 and -9 for 0, 2, 10 and 12; as "b" it is 10 and
     all others are below -3. At 6, as "a", it is 0, the others -7, -8, -16/3 and -22/3; as "b" the mirror image.
     """
-    model = Conformal(venn.machines.NearestCentroid(["a", "b"]), smoothed=False)
+    model = Conformal(NearestCentroid(["a", "b"]), smoothed=False)
     learned(model, [[0.0], [2.0], [10.0], [12.0]], ["a", "a", "b", "b"])
     assert model.predict_one([1.0]).p_values.tolist() == [1.0, 0.2]
     assert model.predict_one([6.0]).p_values.tolist() == [0.2, 0.2]
@@ -242,7 +243,7 @@ def test_the_first_p_values_are_the_random_number():
 
 def test_objects_that_are_asked_about_at_one_step_have_numbers_of_their_own():
     """As those of one `predict_p` of a `ConformalClassifier`."""
-    model = Conformal(venn.machines.NearestCentroid(range(2)), seed=5)
+    model = Conformal(NearestCentroid(range(2)), seed=5)
     p = np.array([model.predict_one([float(x)]).p_values[0] for x in range(400)])
     assert p.tolist() == [coin(5, 0, [x]) for x in range(400)]
     assert len(np.unique(p)) == 400

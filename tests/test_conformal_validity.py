@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import KERNELS, OBJECTS, halved, labels, learned, objects
 from naive.coins import coins
 from scipy import stats
@@ -44,7 +45,7 @@ def squares(c):
 
 
 def centroids(c):
-    return venn.machines.NearestCentroid(range(c))
+    return NearestCentroid(range(c))
 
 
 def mixture(c):

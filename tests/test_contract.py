@@ -121,7 +121,6 @@ PARAMETERS = {
 MACHINES = {
     "OneVsAllSVM": machine,
     "LeastSquaresSVM": squares,
-    "NearestCentroid": lambda: venn.machines.NearestCentroid(CLASSES),
     "SlidingWindow": lambda: venn.SlidingWindow(squares(), 50),  # more than the streams here are long
     "scaled": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, CLASSES, scale=6),
     "Bank": lambda: venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0)),

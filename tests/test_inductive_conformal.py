@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import labels, learned, objects
 from inductive_cases import (
     SCHEDULES,
@@ -249,7 +250,7 @@ def makers():
     yield "plain", lambda: InductiveConformal(lssvm(3), None, schedule=PrefixRestart(6), smoothed=False)
     yield (
         "centroids",
-        lambda: InductiveConformal(venn.machines.NearestCentroid(range(3)), schedule=PrefixRestart(6)),
+        lambda: InductiveConformal(NearestCentroid(range(3)), schedule=PrefixRestart(6)),
     )
     yield "frozen", lambda: InductiveConformal(frozen(3))
     yield (

@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import labels, objects
 from naive import late
 from scipy.stats import binom, kstest
@@ -335,7 +336,7 @@ def p_values(teacher, seed):
         rng = np.random.default_rng([seed, run])
         X = rng.normal(size=(QUESTIONS, 1))
         y = [("a", "b")[int(v)] for v in rng.random(QUESTIONS) < 1 / (1 + np.exp(-2 * X[:, 0]))]
-        online = venn.Online(venn.Conformal(venn.machines.NearestCentroid(["a", "b"]), seed=run))
+        online = venn.Online(venn.Conformal(NearestCentroid(["a", "b"]), seed=run))
         said = {}
         told.append([])
         heard.append([])

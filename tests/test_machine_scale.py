@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from centroids import NearestCentroid
 from conftest import KERNELS, labels, learned, leaving_out, objects
 from naive import kernel_ridge as naive_ridge
 from naive import mixture as naive_mixture
@@ -33,7 +34,7 @@ MACHINES = {
     "hinge": lambda **scale: venn.OneVsAllSVM(venn.RBF("scale" if scale else "auto"), 1.0, CLASSES, **scale),
     "several": lambda **scale: venn.OneVsAllSVM(MultiscaleRBF("scale" if scale else "auto"), 1.0, CLASSES, **scale),
     "bank": lambda **scale: venn.machines.Bank(MultiscaleRBF(), CLASSES, (1.0, 5.0), **scale),
-    "centroid": lambda **scale: venn.machines.NearestCentroid(CLASSES, **scale),
+    "centroid": lambda **scale: NearestCentroid(CLASSES, **scale),
 }
 READERS = {
     "deleted": lambda m: venn.TransductiveVenn(m),
@@ -351,7 +352,7 @@ class ScaledByThePast:
     def ask(self, x):
         X = np.array(self.X)
         scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-        machine = venn.machines.NearestCentroid(("a", "b"))
+        machine = NearestCentroid(("a", "b"))
         learned(machine, (X - X.mean(axis=0)) / scale, self.y)
         return machine.hypotheses((np.asarray(x) - X.mean(axis=0)) / scale)
 
@@ -361,7 +362,7 @@ class ScaledByThePast:
 
 
 def scaled_by_the_first():
-    return venn.machines.NearestCentroid(("a", "b"), scale=2)
+    return NearestCentroid(("a", "b"), scale=2)
 
 
 def departures(make):
@@ -866,7 +867,7 @@ def test_no_warning_where_none_is_due(table):
     elif table in ("scaled", "as they are"):
         machine = venn.LeastSquaresSVM(kernel, 1e-3, CLASSES, scale=table == "scaled")
     elif table == "centroid":
-        machine = venn.machines.NearestCentroid(CLASSES)
+        machine = NearestCentroid(CLASSES)
     for i, x in enumerate(X):  # warnings are errors here
         machine.learn_one(sp.csr_array(x[None]) if table == "sparse" else x, CLASSES[i % 3])
     assert machine.learned == 60

@@ -13,6 +13,7 @@ import math
 import numpy as np
 import pytest
 import stand_ins
+from centroids import NearestCentroid
 from conftest import car, halved, learned, leaving_out, objects, wine
 from scipy import stats
 
@@ -70,10 +71,8 @@ VALID = {
             venn.taxonomies.Grouped(0, venn.Argmax()),
         )
     },
-    "centroid": lambda data, c: venn.TransductiveVenn(
-        venn.machines.NearestCentroid(range(c)), venn.Deleted(venn.Argmax())
-    ),
-    "centroid, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(venn.machines.NearestCentroid(range(c))),
+    "centroid": lambda data, c: venn.TransductiveVenn(NearestCentroid(range(c)), venn.Deleted(venn.Argmax())),
+    "centroid, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(NearestCentroid(range(c))),
     "mixture, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(mixture(data, c)),
     "mixture and a class that never comes": lambda data, c: venn.TransductiveVennAbers(mixture(data, c + 1)),
     "mixture, training, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(mixture(data, c), deleted=False),

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from centroids import NearestCentroid
 from conftest import learned, same_answer
 from naive import sparse as naive
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -179,7 +180,7 @@ def test_numbers_of_other_types_are_those_numbers(dtype):
 
 
 def test_a_machine_without_a_kernel_says_what_to_do():
-    machine = venn.machines.NearestCentroid(["a", "b"])
+    machine = NearestCentroid(["a", "b"])
     with pytest.raises(TypeError, match=r"x must be dense here, got a sparse csr_array: pass x\.toarray\(\)"):
         machine.learn_one(GOOD, "a")
     machine.learn_one(GOOD.toarray().ravel(), "a")

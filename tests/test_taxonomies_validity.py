@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import halved, labels, learned, leaving_out, objects
 from scipy import stats
 from test_taxonomies import MACHINES, PAIRS, TWO_CLASSES, ByPosition, parity, tied
 
 import venn
-from venn.machines.objects import NearestCentroid
 from venn.prediction import CategoryClass, RowMean
 from venn.taxonomies import (
     AdaptiveMarginBins,

@@ -4,11 +4,11 @@ import copy
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import objects, same_answer
 
 import venn
 from venn.machines import (
-    NearestCentroid,
     NotConverged,
     SlidingWindow,
 )

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import KERNELS, LABELS, OBJECTS, halved, labels, objects, same_answer
 from naive import svm, taxonomies
 from naive import weights as weighted
@@ -22,7 +23,7 @@ HINGE = {"one vs all": venn.OneVsAllSVM}
 # Machine of three classes, and its scores by definition: (X, y, deleted) -> (n, c).
 KEPT = {
     "centroid": (
-        lambda: venn.machines.NearestCentroid(range(3)),
+        lambda: NearestCentroid(range(3)),
         lambda *bag: taxonomies.centroid(*bag[:2], 3, bag[2]),
     ),
 }

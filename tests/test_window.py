@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import labels, learned, objects, public
 from naive.coins import coin
 from scipy import stats
@@ -22,7 +23,7 @@ CLASSES = ("a", "b", "c")
 MACHINES = {
     "squares": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 5.0, CLASSES),
     "hinge": lambda: venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES),
-    "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
+    "centroid": lambda: NearestCentroid(CLASSES),
 }
 FORGETFUL = [name for name, make in MACHINES.items() if hasattr(make(), "unlearn_one")]
 READERS = {  # these compare scores on a grid, or not at all

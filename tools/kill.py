@@ -136,9 +136,6 @@ def on_trees() -> Made:
 SETUPS: dict[str, Callable[[], Made]] = {
     "hinge": on_hinge,
     "squares": on_squares,
-    "centroid": lambda: one(
-        venn.TransductiveVenn(venn.machines.NearestCentroid(CAR.classes), venn.Deleted(venn.Argmax()))
-    ),
     "window": windowed,
     "hinge window": lambda: one(venn.TransductiveVenn(venn.SlidingWindow(hinge(), 60), venn.Argmax())),
     "inductive": inductive(venn.InductiveVenn),

@@ -71,7 +71,6 @@ for machine in (
     venn.LeastSquaresSVM(venn.RBF(.5), C=10., classes=classes),
     venn.LeastSquaresSVM(venn.RBF("auto"), C=2., classes=classes),
     venn.OneVsAllSVM(venn.RBF(.1), C=10., classes=classes),
-    machines.NearestCentroid(classes=classes),
 ):
     models = list(made(machine))
     for x, y in data[:90]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from centroids import NearestCentroid
 from conftest import KERNELS, LABELS, OBJECTS, labels, objects, same_answer
 from naive import abers_by_class, conformal, priors, span, svm, taxonomies
 from naive import inductive as naive_inductive
@@ -59,7 +60,7 @@ class Case:
     def machine(self) -> Any:
         if self.takes_weights:
             return WEIGHTED[self.name](KERNELS[self.kernel][0], self.C, range(self.c), self.class_weights)
-        return venn.machines.NearestCentroid(range(self.c))
+        return NearestCentroid(range(self.c))
 
     def teach(self, machine: Any, i: int) -> None:
         more = (float(self.w[i]),) if self.takes_weights else ()

@@ -475,8 +475,8 @@ class MarginBins(Refined):
 class TopScoreBins(Refined):
     """Top class, and the bin of its score.
 
-    On a `NearestCentroid` machine, whose scores are distances with a minus sign, `TopScoreBins([-far])` separates
-    objects farther than `far` from every centroid from the others.
+    On a machine whose scores are distances with a minus sign, `TopScoreBins([-far])` separates objects farther than
+    `far` from every class from the others.
 
     Parameters
     ----------

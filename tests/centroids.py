@@ -1,4 +1,4 @@
-"""Distances to class centroids: a machine that keeps the objects themselves, exact online."""
+"""A machine without a kernel for tests, exact online: distances to class centroids."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from venn._compiled.centroids import add_all_exactly, add_exactly, centroid_scores, leave_out
 from venn.labels import checked_labels
 from venn.machines.base import BaseHypotheses, PlacedTable
 from venn.machines.machine import Bag, ScoreTable, Tables, clean_object, code_of, doubled, grown
@@ -22,52 +21,35 @@ LARGEST_NORM = 1e8  # of an object: distances are then at most 2e8, below what a
 ABSENT = -1e9  # score of a class without examples
 
 
+def add_exactly(sums, errors, x):
+    """Add x to sums, and the rounding error to errors: the sum then hardly depends on the order."""
+    total = sums + x
+    back = total - sums
+    errors += (sums - (total - back)) + (x - back)
+    sums[:] = total
+
+
+def centroid_scores(columns, m, sums, errors, count, out):
+    """Set out[:m] to minus the distances to the mean of `count` objects, or to ABSENT if there are none."""
+    out[:m] = 0.0 if count else ABSENT
+    if count:
+        for column, centre in zip(columns, (sums + errors) / count, strict=True):
+            out[:m] += (column[:m] - centre) ** 2
+        out[:m] = -np.sqrt(out[:m])
+
+
+def leave_out(labels, m, k, count, out):
+    """Change scores for class k so that none of its `count` examples is in the centroid it is compared with.
+
+    From one of them the mean of the others is count / (count - 1) times as far as the mean of all.
+    """
+    own = np.flatnonzero(labels[:m] == k)
+    out[own] = out[own] * count / (count - 1) if count > 1 else ABSENT
+
+
 @component
 class NearestCentroid(Storing):
-    """Distances to the centroids of the classes.
-
-    The score of a class is minus the Euclidean distance to the mean of its examples, so the largest score is
-    that of the nearest centroid; -1e9 for a class without examples. Deleted scores leave each example
-    out of the mean of its own class.
-
-    `Deleted(Argmax())` on it is the nearest-centroid taxonomy. `Deleted(TopScoreBins([-far]))` also distinguishes
-    objects farther than `far` from every centroid. The deleted scores of a new object do not depend
-    on its label, so `CategoryClass()` applies.
-
-    A step costs O(n c d). Distances are compared on a grid of 1e-6: features should be of a scale of about 1.
-
-    Parameters
-    ----------
-    classes : sequence of at least 2 distinct labels
-        Declared up front; ties between classes go to the first.
-    scale : Scale, int or bool, optional
-        How objects are scaled, see `Scale`: True by the first 30 examples. By default they are taken as they are.
-
-    Attributes
-    ----------
-    n : int
-        Number of examples learned.
-    residual : float
-        Always 0: nothing is solved.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For a parameter, object or label out of range, or an object of norm above 1e8; nothing is learned from it.
-
-    Examples
-    --------
-    >>> import venn
-    >>> machine = NearestCentroid(classes=["no", "yes"])
-    >>> model = venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()))
-    >>> for x in (0.0, 0.1, 0.2, 0.3):
-    ...     model.learn_one([x], "no")
-    ...     model.learn_one([1 + x], "yes")
-    >>> model.predict_one([0.15])
-    Multiprobability('no': [0.800, 1.000])
-    >>> machine.scores([0.75]).round(3)  # from 0.15 and 1.15
-    array([-0.6, -0.4])
-    """
+    """Minus the distances to the means of the classes; deleted scores leave each example out of the mean of its own."""
 
     unnamed = 0
     deletes_exactly = True
@@ -114,12 +96,12 @@ class NearestCentroid(Storing):
             x = columns[:, m].copy()
             for k, size in enumerate(sizes):
                 sums, errors = all_sums[k].copy(), all_errors[k].copy()
-                centroid_scores(columns, m + 1, sums, errors, size, ABSENT, negative[k])
+                centroid_scores(columns, m + 1, sums, errors, size, negative[k])
                 add_exactly(sums, errors, x)
-                centroid_scores(columns, m + 1, sums, errors, size + 1, ABSENT, positive[k])
+                centroid_scores(columns, m + 1, sums, errors, size + 1, positive[k])
                 if deleted:
-                    leave_out(labels, m, k, size, ABSENT, negative[k])
-                    leave_out(labels, m, k, size + 1, ABSENT, positive[k])
+                    leave_out(labels, m, k, size, negative[k])
+                    leave_out(labels, m, k, size + 1, positive[k])
                     positive[k, m] = negative[k, m]
 
         return fill
@@ -172,7 +154,7 @@ class NearestCentroid(Storing):
         self._labels[m] = self._weights[m] = 0
         scores, here = np.empty((len(self.classes), 1)), np.ascontiguousarray(x[:, None])
         for k, row in enumerate(scores):
-            centroid_scores(here, 1, self._sums[k], self._errors[k], self._sizes[k], ABSENT, row)
+            centroid_scores(here, 1, self._sums[k], self._errors[k], self._sizes[k], row)
         return ObjectHypotheses(
             key, scores[:, 0], self._fill(), self._columns, self._labels[: m + 1], self._weights[: m + 1],
             self._examples.places[: self.n],
@@ -204,30 +186,7 @@ class NearestCentroid(Storing):
         self._store.keep(column)
 
     def unlearn_one(self, i: int = 0) -> None:
-        """Forget one example: the machine is then, to the last bit, the one that has learned all others.
-
-        Predictors that number their steps, as `Conformal` does, need a `SlidingWindow` around the machine.
-
-        Parameters
-        ----------
-        i : int from 0 to n - 1, default 0
-            Place of the example in order of arrival; later ones move up.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For any other `i`; nothing changes.
-
-        Examples
-        --------
-        >>> import venn
-        >>> machine = venn.machines.NearestCentroid(classes=["no", "yes"])
-        >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.5], "no")]:
-        ...     machine.learn_one(x, y)
-        >>> machine.unlearn_one()
-        >>> machine.scores([0.5])
-        array([ 0. , -0.5])
-        """
+        """Forget one example: the machine is then, to the last bit, the one that has learned all others."""
         i = self._leaving(i)
         self.forget()
         column = int(self._examples.places[i])
@@ -236,7 +195,9 @@ class NearestCentroid(Storing):
         code = int(self._labels[column])
         # Summed anew: subtracting would leave rounding from the old sum.
         chosen = self._examples.places[: self.n][self._examples.codes[: self.n] == code]
-        add_all_exactly(self._columns, chosen, self._sums[code], self._errors[code])
+        self._sums[code] = self._errors[code] = 0.0
+        for place in chosen:
+            add_exactly(self._sums[code], self._errors[code], self._columns[:, place])
         self._sizes[code] -= 1
         if self._weights[column] > 0:
             return
