@@ -146,7 +146,6 @@ BENCHMARKS = (
         "groups.py",
         figures(
             ("0.us.no groups", "µs a step, conformal"), ("0.us.100", "µs a step in 100 groups"),
-            ("4.us", "µs a step, 20 overlapping groups"), ("5.us", "µs a step, defensive"),
         ),
     ),
     Benchmark(

@@ -1,13 +1,11 @@
-"""What do groups, multicalibration and defensive forecasting cost a step?
+"""What do groups cost a step?
 
     python benchmarks/groups.py
 
 Predict and learn, one by one, in microseconds of processor time of one thread, the fastest of three rounds of 300 steps
-after n examples, compilation excluded; the scorer is a linear one, included. Prints one JSON line each:
-
-- conformal and Venn-Abers predictors, inductive (n = 10 000) and transductive (n = 500), in one group and in 100;
-- multicalibration with m = 20 functions (n = 10 000);
-- defensive forecasts (n = 2000) with all objects, and with 200 landmarks.
+after n examples, compilation excluded; the scorer is a linear one, included. Prints one JSON line for
+each of the conformal and Venn-Abers predictors, inductive (n = 10 000) and transductive (n = 500): without groups, in
+one group and in 100.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 import venn
-from venn.predictors import Defensive, InductiveMulticalibration, by_group
+from venn.predictors import by_group
 
 STEPS, ROUNDS = 300, 3
 
@@ -56,7 +54,6 @@ def microseconds(model, X, y, n):
 def main():
     X, y = data(12_000)
     scorer = venn.FrozenScorer(LinearSVC().fit(X[-1000:], y[-1000:]))
-    features = X[:, :5]
 
     def squares():
         return venn.LeastSquaresSVM(venn.RBF("auto"), C=1, classes=[0, 1])
@@ -70,11 +67,6 @@ def main():
         plain, one, hundred = make(), by_group(make(), 25), by_group(make(), 26)
         took = [microseconds(model, X, y, n) for model in (plain, one, hundred)]
         print(json.dumps({"predictor": name, "n": n, "us": dict(zip(("no groups", "1", "100"), took, strict=True))}))
-    took = microseconds(InductiveMulticalibration(scorer, list(range(5, 24))), X, y, 10_000)
-    print(json.dumps({"predictor": "InductiveMulticalibration", "n": 10_000, "m": 20, "us": took}))
-    for landmarks in (None, 200):
-        took = microseconds(Defensive(venn.RBF("auto"), [0, 1], landmarks=landmarks), features, y, 2000)
-        print(json.dumps({"predictor": "Defensive", "n": 2000, "landmarks": landmarks, "us": took}))
 
 
 if __name__ == "__main__":

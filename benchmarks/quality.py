@@ -80,8 +80,6 @@ PREDICTORS = {
         lambda m: venn.Scaler(m, venn.maps.Binning(laplace=True), DeletedScores()),
     ),
     "squares, cross, argmax": ("squares", lambda m: venn.predictors.CrossVenn(m.fresh(), taxonomy=venn.Argmax())),
-    "neighbours, argmax": ("neighbours", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()))),
-    "neighbours, dissent": ("neighbours", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.taxonomies.Dissent()))),
     "squares, inductive, argmax": ("squares", lambda m: venn.InductiveVenn(m.fresh(), venn.Argmax())),
     "squares, inductive, adaptive bins": (
         "squares",
@@ -112,7 +110,6 @@ def replay(name, shuffle, steps):
     machines = {
         "squares": venn.LeastSquaresSVM(tuning.kernel, tuning.C, stream.classes),
         "hinge": venn.OneVsAllSVM(tuning.kernel, tuning.C, stream.classes),
-        "neighbours": venn.machines.NearestNeighbours(10, stream.classes),
         "several widths": venn.LeastSquaresSVM(venn.machines.MultiscaleRBF(), 3.0, stream.classes),
     }
     beside = {title: make(machines[machine]) for title, (machine, make) in PREDICTORS.items()}

@@ -1,16 +1,14 @@
-"""Files: texts, unpacked and decoded; published data, found in a folder or on a server, or fetched, and checked."""
+"""Files: texts, unpacked and decoded; published data, found in a folder or fetched, and checked."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import http.client
 import io
 import os
 import re
 import tempfile
 import urllib.error
-import urllib.request
 import warnings
 import zipfile
 import zlib
@@ -20,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote as quoted
 from typing import IO, Any, BinaryIO, Literal, TextIO
-from urllib.parse import quote, urlsplit
 
 import numpy as np
 
@@ -196,18 +193,7 @@ def _encoding(start: bytes) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------- files
-# Published data files: found in the user's folder, the cache or on a server, or fetched; always checked.
-
-# ---------------------------------------------------------------------------------------------------------------- files
-# Finds published data files in the user's folder, the cache or on a server; always checks their content.
-
-Where = Literal["local", "cached", "download"]
-
-#: Called with the bytes received so far and the bytes expected.
-Progress = Callable[[int, int], None]
-
-#: Seconds that a server may stay silent.
-TIMEOUT = 30.0
+# Published data files: found in the user's folder or the cache, or fetched; always checked.
 
 _verified: dict[tuple[str, int, int], str] = {}
 
@@ -229,37 +215,11 @@ class DataFile:
     size: int
     sha256: str
 
-    def where(self) -> Where:
-        """Return "local", "cached" or "download": where `find` would take the file from."""
+    def where(self) -> Literal["local", "cached", "absent"]:
+        """Return where `at_hand` would take the file from."""
         if (local := self._local()) is not None and local.exists():
             return "local"
-        return "cached" if self._cached().exists() else "download"
-
-    def find(self, origin: str, base_url: str | None = None, progress: Progress | None = None) -> Path:
-        """Return the path of the checked file.
-
-        The folder $STREAMS_DATA is looked at first, then the cache; else the file is downloaded into
-        the cache from `base_url` or $STREAMS_URL. `origin` tells the reader of an error message who
-        published the data and where.
-
-        Raises
-        ------
-        ValueError
-            When the content is not the published one, or the address is not of file, http or https.
-        FileNotFoundError
-            When the file is nowhere and no address is known; the message says what to do.
-        OSError
-            When the download fails.
-        """
-        path = self.at_hand()
-        if path is not None:
-            return path
-        base_url = address(base_url)
-        if not base_url:
-            raise FileNotFoundError(
-                f"{self.name} is not on this machine: {self.remedy}. Origin: {origin}; sha256 {self.sha256}"
-            )
-        return self._download(base_url, progress)
+        return "cached" if self._cached().exists() else "absent"
 
     def at_hand(self) -> Path | None:
         """Return the path of the checked file in $STREAMS_DATA or in the cache; None if it is in neither."""
@@ -278,12 +238,9 @@ class DataFile:
     @property
     def remedy(self) -> str:
         """What to do without the file, as part of a message."""
-        return (
-            f"set the environment variable STREAMS_DATA to a folder with {self.name}, "
-            "or STREAMS_URL to an address that serves it"
-        )
+        return f"set the environment variable STREAMS_DATA to a folder with {self.name}"
 
-    def keep(self, what: str, write: Callable[[IO[bytes]], str], remedy: str = "nothing was kept") -> Path:
+    def keep(self, what: str, write: Callable[[IO[bytes]], str], remedy: str) -> Path:
         """Return the path in the cache of what `write` writes, whose checksum `write` returns.
 
         It is written under another name and renamed when complete and checked: at any time, any process finds
@@ -315,40 +272,6 @@ class DataFile:
                 f"{what} must have sha256 {self.sha256}, got {found}: it is not the published file; {remedy}"
             )
 
-    def _download(self, base_url: str, progress: Progress | None) -> Path:
-        if urlsplit(base_url).scheme not in ("file", "http", "https"):
-            raise ValueError(f"base_url must start with file://, http:// or https://, got {base_url!r}")
-        url = base_url.rstrip("/") + "/" + quote(self.name)
-        return self.keep(url, lambda output: self._receive(url, output, progress))
-
-    def _receive(self, url: str, output: IO[bytes], progress: Progress | None) -> str:
-        """Write what the address serves and return its checksum."""
-        digest, received = hashlib.sha256(), 0
-        try:
-            request = urllib.request.Request(url, headers={"User-Agent": "vennstream"})
-            with _opener().open(request, timeout=TIMEOUT) as response:
-                promised = int(response.headers.get("Content-Length") or self.size)
-                # One block more than expected shows that it is another file; the rest is not read.
-                while received <= self.size and (block := response.read(1 << 16)):
-                    output.write(block)
-                    digest.update(block)
-                    received += len(block)
-                    if progress is not None:
-                        progress(received, self.size)
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise OSError(f"cannot download {url}: the server answers {error.code} {error.reason}") from None
-        except (OSError, http.client.HTTPException) as error:
-            raise OSError(f"cannot download {url}: {error}") from error
-        if received < promised and received <= self.size:
-            raise OSError(f"cannot download {url}: it ended after {received} of {promised} bytes")
-        return digest.hexdigest()
-
-
-def address(base_url: str | None) -> str | None:
-    """Return the address that serves files, the one given or $STREAMS_URL; None without one."""
-    return base_url or os.environ.get("STREAMS_URL")
-
 
 def cache_folder() -> Path:
     """Return the folder for downloaded files; it need not exist yet.
@@ -368,23 +291,6 @@ def _checksum(path: Path) -> str:
         with path.open("rb") as file:
             _verified[key] = hashlib.file_digest(file, "sha256").hexdigest()
     return _verified[key]
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    # The default opener also follows redirections to ftp.
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler,
-        urllib.request.UnknownHandler,
-        urllib.request.HTTPHandler,
-        urllib.request.HTTPSHandler,
-        urllib.request.FileHandler,
-        urllib.request.HTTPDefaultErrorHandler,
-        urllib.request.HTTPRedirectHandler,
-        urllib.request.HTTPErrorProcessor,
-    ):
-        opener.add_handler(handler())
-    return opener
 
 
 # -------------------------------------------------------------------------------------------------------------- fetched
@@ -470,7 +376,7 @@ class Fetched:
         """The name of the source, for messages."""
         return f"OpenML (data set {self.openml})" if self.openml else "scikit-learn's fetch_covtype"
 
-    def find(self, name: str, remedy: str, schema: Mapping[str, ColumnKind], progress: Progress | None = None) -> Path:
+    def find(self, name: str, remedy: str, schema: Mapping[str, ColumnKind]) -> Path:
         """Return the path of the checked table, fetched if it is not in the cache yet.
 
         Raises
@@ -483,15 +389,10 @@ class Fetched:
         path = self.table.at_hand()
         if path is not None:
             return path
-        if progress is not None:
-            progress(0, self.table.size)
         found = self._fetch(name, remedy)
-        path = self.table.keep(
+        return self.table.keep(
             f"the table of {name} from {self.source}", lambda output: self.write(found, schema, output), remedy
         )
-        if progress is not None:
-            progress(self.table.size, self.table.size)
-        return path
 
     def _fetch(self, name: str, remedy: str) -> Decoded:
         if offline():
@@ -548,7 +449,7 @@ class Fetched:
 
 
 def offline() -> bool:
-    """Whether $STREAMS_OFFLINE is set: nothing is fetched but from an address that is given."""
+    """Whether $STREAMS_OFFLINE is set: nothing is fetched."""
     return bool(os.environ.get("STREAMS_OFFLINE"))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from streams.checks import python_label
 from streams.example import Scaling, Stream
-from streams.files import DataFile, Fetched, Progress, address, offline
+from streams.files import DataFile, Fetched, offline
 from streams.schema import ColumnKind, Nominal, Numeric, Skip
 from streams.sources import finish
 from streams.tables import CsvTable, read_csv
@@ -40,7 +40,7 @@ class DatasetInfo:
         The task and what to beware of.
     origin, licence : str
     where : {"generated", "packaged", "local", "cached", "download", "absent"}
-        Where `load` would take it from now; "absent": from nowhere, until $STREAMS_DATA or $STREAMS_URL is set.
+        Where `load` would take it from now; "absent": from nowhere, until $STREAMS_DATA names a folder with it.
 
     Examples
     --------
@@ -82,25 +82,28 @@ class Published:
         """Return the description, without loading the set."""
         return replace(self.known, where=self.where())
 
-    def read(self, base_url: str | None, progress: Progress | None) -> CsvTable:
+    def read(self) -> CsvTable:
         """Return the encoded table of the checked file."""
-        return read_csv(self._find(base_url, progress), "label", self.schema, self.classes, ",")
+        return read_csv(self._find(), "label", self.schema, self.classes, ",")
 
     def where(self) -> Where:
         """Return where `read` would take the set from now."""
         found = self.file.where()
-        if found != "download" or address(None):
+        if found != "absent" or self.fetched is None:
             return found
-        if self.fetched is None:
-            return "absent"
         found = self.fetched.table.where()
-        return "absent" if found == "download" and offline() else found
+        return "download" if found == "absent" and not offline() else found
 
-    def _find(self, base_url: str | None, progress: Progress | None) -> Path:
+    def _find(self) -> Path:
         """Return the path of the checked file or table."""
-        if self.fetched is None or self.file.at_hand() or address(base_url):
-            return self.file.find(self.known.origin, base_url, progress)
-        return self.fetched.find(self.name, self.file.remedy, self.schema, progress)
+        path, file = self.file.at_hand(), self.file
+        if path is not None:
+            return path
+        if self.fetched is None:
+            raise FileNotFoundError(
+                f"{file.name} is not on this machine: {file.remedy}. Origin: {self.known.origin}; sha256 {file.sha256}"
+            )
+        return self.fetched.find(self.name, file.remedy, self.schema)
 
 
 KINDS: dict[str, type[Numeric | Nominal | Skip]] = {"numeric": Numeric, "nominal": Nominal, "skip": Skip}
@@ -138,15 +141,13 @@ def load(
     shuffle: int | None = None,
     *,
     scale: bool | Scaling = True,
-    base_url: str | None = None,
-    progress: Progress | None = None,
 ) -> Stream:
     """Return the stream of a named data set.
 
     Nominal attributes are one-hot, those with a natural order are coded 0, 1, 2, ... (Car Evaluation).
-    Published files are taken from the folder $STREAMS_DATA, else from the cache, else downloaded into it: from the
-    address given, else by scikit-learn from OpenML (`fetch_openml`, `fetch_covtype`), if it has the same table and
-    $STREAMS_OFFLINE is not set. The sha256 of file or table is always checked.
+    Published files are taken from the folder $STREAMS_DATA, else from the cache, else fetched into it by scikit-learn
+    from OpenML (`fetch_openml`, `fetch_covtype`), if it has the same table and $STREAMS_OFFLINE is not set. The sha256
+    of file or table is always checked.
 
     Parameters
     ----------
@@ -158,20 +159,13 @@ def load(
     scale : bool or Scaling, default True
         True: mean 0 and deviation 1 over the whole stream, a constant feature becomes 0. Nothing is
         ever fitted on the past of the stream: see `Scaling` for why.
-    base_url : str, optional
-        Address (file, http or https) that serves the files, instead of $STREAMS_URL.
-    progress : callable, optional
-        Called with (bytes received, bytes expected) during a download; at its begin and end only where scikit-learn
-        fetches.
 
     Raises
     ------
     ValueError
         For an unknown name, or a file or table whose checksum is wrong.
     FileNotFoundError
-        When the file is not here, and no address is known or can be reached; the message says what to do.
-    OSError
-        When a download fails.
+        When the file is not here and cannot be fetched; the message says what to do.
 
     Examples
     --------
@@ -189,7 +183,7 @@ def load(
         if Path(name).suffix:
             hint = ": a file of your own is read by from_csv, or by from_frames"
         raise ValueError(f"name must be one of {', '.join(_SETS)}, got {name!r}{hint}")
-    return finish(_SETS[name].read(base_url, progress), name, shuffle, scale)
+    return finish(_SETS[name].read(), name, shuffle, scale)
 
 
 def datasets() -> list[DatasetInfo]:
@@ -286,7 +280,7 @@ class _Made:
     def info(self) -> DatasetInfo:
         return self.known
 
-    def read(self, base_url: str | None, progress: Progress | None) -> CsvTable:
+    def read(self) -> CsvTable:
         return self.make()
 
 

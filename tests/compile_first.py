@@ -21,7 +21,7 @@ from test_monitor_contract import RUNNING, stepped
 
 import venn
 
-READ_BY_ALL = ("OneVsAllSVM", "LeastSquaresSVM", "NearestNeighbours")
+READ_BY_ALL = ("OneVsAllSVM", "LeastSquaresSVM")
 X, Y = small_stream(n=16)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,10 +20,10 @@ SEASON = 1200  # rows after which the classes change places: a file in its own o
 NOISE = 0.2  # share of objects that lie about the centre of any class
 
 
-def load(name: str, shuffle: int | None = None, *, scale: bool = True, **places: Any) -> streams.Stream:
+def load(name: str, shuffle: int | None = None, *, scale: bool = True) -> streams.Stream:
     """Return the stream of a named set, as `streams.load` does; a made-up one where its file is nowhere."""
     if not nowhere(name):
-        return load_named(name, shuffle, scale=scale, **places)
+        return load_named(name, shuffle, scale=scale)
     X, y = table(name)
     return streams.from_arrays(X, y, classes=_of(name).classes, name=name, shuffle=shuffle, scale=scale)
 
@@ -32,7 +31,7 @@ def load(name: str, shuffle: int | None = None, *, scale: bool = True, **places:
 def nowhere(name: str) -> bool:
     """True when `streams.load` would find no file; a variable that names no folder is the user's slip, not that."""
     folder = os.environ.get("STREAMS_DATA")
-    if os.environ.get("STREAMS_URL") or (folder and not Path(folder).is_dir()):
+    if folder and not Path(folder).is_dir():
         return False
     return any(info.where in ("download", "absent") for info in streams.datasets() if info.name == name)
 

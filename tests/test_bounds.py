@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from naive import bounds as naive
 from scipy import stats
 from test_validity import OneCategory
@@ -305,7 +306,7 @@ def test_variance_that_is_learned_pays_where_it_is_small():
 
 def one_category(y, c):
     """Return the realised rows (n, c) of the one-category Venn predictor, by the engine."""
-    machine = venn.machines.NearestCentroid(range(c))
+    machine = NearestCentroid(range(c))
     model = venn.TransductiveVenn(machine, OneCategory())
     rows = []
     for i, label in enumerate(y.tolist()):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 
 import venn
 from tools.campaign import damaging, driver, fuzzing, hostile, shuffling, subjects
@@ -51,7 +52,7 @@ def failed(attack, most=60):
 
 
 def test_a_wrong_score_is_found(monkeypatch):
-    real = venn.machines.NearestCentroid.hypotheses
+    real = NearestCentroid.hypotheses
 
     def wrong(machine, x):
         answer = real(machine, x)
@@ -61,7 +62,7 @@ def test_a_wrong_score_is_found(monkeypatch):
 
     monkeypatch.setattr(shuffling, "WEIGHTED", {})
     monkeypatch.setattr(shuffling, "PLAIN", ("centroid",))
-    monkeypatch.setattr(venn.machines.NearestCentroid, "hypotheses", wrong)
+    monkeypatch.setattr(NearestCentroid, "hypotheses", wrong)
     assert "centroid" in failed("shuffle")
 
 

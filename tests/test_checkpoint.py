@@ -10,6 +10,7 @@ from collections import deque
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import public
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,7 +54,7 @@ def squares():
 
 
 def centroid():
-    return venn.machines.NearestCentroid(CLASSES)
+    return NearestCentroid(CLASSES)
 
 
 def weighted():
@@ -78,9 +79,9 @@ MORE = {
     ),
     "held-out scaler": lambda: venn.Scaler(squares(), venn.maps.BetaCalibration(), venn.predictors.HeldOutScores()),
     "cross-fitted scaler": lambda: venn.Scaler(centroid(), venn.maps.Binning(), venn.predictors.CrossFittedScores()),
-    "scaler of all classes": lambda: venn.Scaler(venn.machines.NearestCentroid(CLASSES), venn.maps.Temperature()),
+    "scaler of all classes": lambda: venn.Scaler(NearestCentroid(CLASSES), venn.maps.Temperature()),
     "bag of scores": lambda: venn.InductiveVenn(
-        venn.machines.NearestCentroid(CLASSES), venn.taxonomies.AdaptiveMarginBins(), schedule=venn.schedules.Prefix()
+        NearestCentroid(CLASSES), venn.taxonomies.AdaptiveMarginBins(), schedule=venn.schedules.Prefix()
     ),
     "weighted ranks": lambda: venn.InductiveConformal(
         centroid(), shift=venn.shifts.PriorShift((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
@@ -283,7 +284,7 @@ def test_arrays_come_back(array):
 
 @pytest.mark.parametrize("label", [3, 2.5, "ü", b"x", True, None, (1, "a"), np.int64(4), np.str_("z"), np.float32(0.5)])
 def test_labels_of_all_kinds(label):
-    machine = venn.machines.NearestCentroid([label, "other"])
+    machine = NearestCentroid([label, "other"])
     machine.learn_one([0.0], label)
     again = unpack(pack(machine))
     plain = label.item() if isinstance(label, np.generic) else label

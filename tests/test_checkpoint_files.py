@@ -49,7 +49,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 def test_a_file_is_what_pack_returns_and_numpy_can_read_it(tmp_path):
-    thing = {"x": np.arange(5.0), "y": MACHINES["NearestNeighbours"]()}
+    thing = {"x": np.arange(5.0), "y": MACHINES["LeastSquaresSVM"]()}
     venn.save(tmp_path / "x.npz", thing)
     assert (tmp_path / "x.npz").read_bytes() == pack(thing)
     with np.load(tmp_path / "x.npz", allow_pickle=False) as file:

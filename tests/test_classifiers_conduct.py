@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from centroids import NearestCentroid
 from scipy.sparse import coo_array, csc_matrix, csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
@@ -231,7 +232,7 @@ def test_sparse_rows_say_what_dense_ones_say():
         assert (sparse.predict_interval(X[30:]) == dense.predict_interval(X[30:])).all()
     sets = [ConformalClassifier(venn.Linear(), seed=3).fit(of[:30], y[:30]).predict_p(of[30:]) for of in (X, thin)]
     assert (sets[0] == sets[1]).all()
-    kept = venn.machines.NearestCentroid
+    kept = NearestCentroid
     with pytest.raises(TypeError, match="sparse"):
         VennClassifier(svm=lambda kernel, C, classes: kept(classes), taxonomy=venn.Argmax()).fit(thin[:20], y[:20])
 

@@ -1,4 +1,4 @@
-"""The command line: predictors within the groups of a column, and the defensive forecaster."""
+"""The command line: predictors within the groups of a column."""
 
 from __future__ import annotations
 
@@ -77,15 +77,6 @@ def test_groups_of_a_live_source(declared, says, tmp_path):
     assert says in done.output
 
 
-def test_a_defensive_forecaster_replays(table):
-    done = replay(table, "--predictors", "defensive", "--json")
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert found["predictors"]["defensive"]["log_loss"] < 1
-    assert "chose" not in done.stderr  # it has neither kernel nor C, so no example is spent on their choice
-    assert "columns scaled by the first 30" in replay(table, "--predictors", "defensive", "--scale").output
-
-
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -93,7 +84,6 @@ def test_a_defensive_forecaster_replays(table):
         (["--predictors", "platt", "--groups", "kind"], "--groups does not go with platt: name predictors"),
         (["--predictors", "forecaster", "--groups", "kind"], "--groups does not go with forecaster: name predictors"),
         (["--groups", "kind"], "--predictors conformal,abers"),
-        (["--predictors", "defensive,forecaster", "--C", "1"], "--C chooses nothing of a defensive forecaster or a"),
     ],
 )
 def test_what_has_no_groups_is_refused(table, options, match):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import KERNELS, LABELS, OBJECTS, halved, labels, learned, objects
 from naive import conformal as naive
 from naive import mixture as naive_mixture
@@ -11,7 +12,7 @@ from naive.coins import coin
 
 import venn
 from venn.machines.machine import ScoreTable
-from venn.nonconformity import DistanceRatio, Margin, Multiplier, OwnScore, ScoreMeasure, Share
+from venn.nonconformity import Margin, Multiplier, OwnScore, ScoreMeasure, Share
 from venn.nonconformity.scores import _of_hinge_loss
 from venn.prediction import PredictionSet
 from venn.predictors.transductive import Conformal, p_values
@@ -28,7 +29,7 @@ def squares(c=3, C=1.0):
 
 
 def centroids(c=3, C=1.0):
-    return venn.machines.NearestCentroid(range(c))
+    return NearestCentroid(range(c))
 
 
 def mixture(c=3, C=1.0):
@@ -83,7 +84,6 @@ CASES = {  # machine, measure, its definition, steps
     "squares, margin": (squares, Margin(deleted=False), naive.squares_margin, 9),
     "squares, deleted margin": (squares, Margin(), naive.squares_deleted_margin, 9),
     "squares, multiplier": (squares, Multiplier(), naive.squares_multiplier, 9),
-    "centroids, ratio": (centroids, DistanceRatio(), naive.centroid_ratio, 12),
     "squares, softmax": (squares, Denied(), naive_denied, 8),
     "squares, median": (squares, FromMedian(), naive_from_median, 9),
     "squares, own score": (squares, OwnScore(), naive_own, 9),
@@ -116,14 +116,12 @@ def test_p_values_equal_the_definition_at_every_step(name, kind):
         models[0].learn_one(X[i], int(y[i]))
 
 
-DEFINITIONS = {Margin: naive.margins, DistanceRatio: naive.ratios, OwnScore: naive.own, Share: naive.shares}
+DEFINITIONS = {Margin: naive.margins, OwnScore: naive.own, Share: naive.shares}
 
 
 @pytest.mark.parametrize("c", [2, 3, 4, 5, 9, 12])
 @pytest.mark.parametrize("m", [1, 40, 2049])
-@pytest.mark.parametrize(
-    "measure", [Margin(), DistanceRatio(), OwnScore(), Share()], ids=["margin", "ratio", "own", "share"]
-)
+@pytest.mark.parametrize("measure", [Margin(), OwnScore(), Share()], ids=["margin", "own", "share"])
 def test_the_compiled_path_equals_the_definition_on_any_table(measure, m, c):
     """Chunks of four classes, tiles of 2048 examples, ties everywhere, several examples at a column or none."""
 
@@ -138,10 +136,6 @@ def test_the_compiled_path_equals_the_definition_on_any_table(measure, m, c):
 
     rng = np.random.default_rng(c * m)
     negative, positive = rng.integers(-2, 3, size=(2, c, m + 3)) / 2
-    if isinstance(measure, DistanceRatio):  # 0 and 1e9, which are 0 / 0, 1 / 0 and what a class without examples gives
-        values = np.array([-1e9, -3.0, -1.0, -0.5, -0.0, 0.0])
-        negative, positive = rng.choice(values, size=(2, c, m + 3))
-        negative[:, m:] = positive[:, m:] = 7.0  # room that means nothing
     if isinstance(measure, Share):  # all of them 0, one alone, and what was rounded
         negative, positive = rng.choice([-1e-4, 0.0, 0.1, 0.2, 0.5], size=(2, c, m + 3))
         negative[:, m:] = positive[:, m:] = -7.0
@@ -161,49 +155,20 @@ def test_the_compiled_path_equals_the_definition_on_any_table(measure, m, c):
                 assert counts == (fast.greater[j, y], fast.equal[j, y], fast.total[j, y])
 
 
-def test_ratios_on_tables_of_any_scale():
-    """Distances in general position from 1e-9 to 1e9, ties by copies of columns."""
-
-    class Plainly(ScoreMeasure):
-        pointwise = True
-        values = DistanceRatio.values
-        _check = DistanceRatio._check
-
-    rng = np.random.default_rng(3)
-    for c in (2, 5):
-        negative, positive = -(10.0 ** rng.uniform(-9, 9, size=(2, c, 120)))
-        copies = rng.integers(0, 120, 200)
-        table = ScoreTable(negative[:, copies], positive[:, copies], rng.integers(0, c, 200), np.ones(200, int), 7)
-        fast, slow = DistanceRatio().rank_table(table), Plainly().rank_table(table)
-        assert all(np.array_equal(a, b) for a, b in zip(fast, slow, strict=True))
-
-
-@pytest.mark.parametrize("base", [Margin, DistanceRatio])
-def test_a_subclass_with_values_of_its_own_is_ranked_by_them(base):
-    class Own(base):
+def test_a_subclass_with_values_of_its_own_is_ranked_by_them():
+    class Own(Margin):
         def values(self, scores, codes):
             return -super().values(scores, codes)
 
-    class Same(base):
+    class Same(Margin):
         pass
 
     machine = learned(centroids(), [[0.0], [1.0], [2.0], [3.5], [1.0]], [0, 1, 2, 0, 0])
     answer = machine.hypotheses([0.25])
-    ranks, own, same = (measure.rank(answer) for measure in (base(), Own(), Same()))
+    ranks, own, same = (measure.rank(answer) for measure in (Margin(), Own(), Same()))
     assert all(np.array_equal(a, b) for a, b in zip(ranks, same, strict=True))
     assert np.array_equal(own.greater, ranks.total - ranks.greater - ranks.equal)
     assert not np.array_equal(own.greater, ranks.greater)
-
-
-def test_a_ratio_of_what_is_no_distance_is_refused():
-    """At once for machines that are known, not when the first score above 0 comes; by the scores for others."""
-    for machine in (hinge(), squares(), venn.machines.NearestNeighbours(3, range(3))):
-        with pytest.raises(TypeError, match="machine must have distances for scores, as NearestCentroid"):
-            Conformal(machine, DistanceRatio())
-    answer = learned(squares(2), [[0.0], [1.0]], [0, 1]).hypotheses([0.0])
-    for deleted in (True, False):
-        with pytest.raises(ValueError, match="scores must be minus distances, at most 0, as of NearestCentroid"):
-            DistanceRatio(deleted).rank(answer)
 
 
 @pytest.mark.parametrize("kind", ["few", "repeats", "grid"])
@@ -259,7 +224,7 @@ def test_p_values_by_hand():
     At 1, as "a", it is -10 for the new example and -9.5, -7.5, -7 and -9 for 0, 2, 10 and 12; as "b" it is 10 and
     all others are below -3. At 6, as "a", it is 0, the others -7, -8, -16/3 and -22/3; as "b" the mirror image.
     """
-    model = Conformal(venn.machines.NearestCentroid(["a", "b"]), smoothed=False)
+    model = Conformal(NearestCentroid(["a", "b"]), smoothed=False)
     learned(model, [[0.0], [2.0], [10.0], [12.0]], ["a", "a", "b", "b"])
     assert model.predict_one([1.0]).p_values.tolist() == [1.0, 0.2]
     assert model.predict_one([6.0]).p_values.tolist() == [0.2, 0.2]
@@ -278,7 +243,7 @@ def test_the_first_p_values_are_the_random_number():
 
 def test_objects_that_are_asked_about_at_one_step_have_numbers_of_their_own():
     """As those of one `predict_p` of a `ConformalClassifier`."""
-    model = Conformal(venn.machines.NearestCentroid(range(2)), seed=5)
+    model = Conformal(NearestCentroid(range(2)), seed=5)
     p = np.array([model.predict_one([float(x)]).p_values[0] for x in range(400)])
     assert p.tolist() == [coin(5, 0, [x]) for x in range(400)]
     assert len(np.unique(p)) == 400
@@ -349,17 +314,6 @@ def test_shuffling_the_past_changes_nothing(name, conditional):
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
-def test_distance_ratio_at_its_ends():
-    ratio = DistanceRatio()
-    scores = np.array([[-2.0, -4.0, -1.0], [0.0, -1.0, -1.0], [-1.0, 0.0, -3.0], [0.0, 0.0, -1.0]])
-    assert ratio.values(scores, np.zeros(4, int)).tolist() == [2.0, 0.0, np.inf, 1.0]
-    far = np.array([[-np.inf, -1.0], [-1.0, -np.inf], [-np.inf, -np.inf], [-1e9, -1e9]])
-    assert ratio.values(far, np.zeros(4, int)).tolist() == [np.inf, 0.0, 1.0, 1.0]
-    assert ratio.values(np.array([[-1e300, -1e-300], [-1e-300, -1e300]]), np.zeros(2, int)).tolist() == [np.inf, 0.0]
-    with pytest.raises(ValueError, match=r"scores must be minus distances.*got 0\.5"):
-        ratio.values(np.array([[0.5, -1.0]]), np.array([0]))
-
-
 def test_values_beyond_the_grid_compare_as_infinite():
     class Huge(ScoreMeasure):
         pointwise = True
@@ -375,11 +329,11 @@ def test_values_beyond_the_grid_compare_as_infinite():
 
 
 def test_multipliers_need_a_machine_that_has_them():
-    for machine in (centroids(), venn.machines.NearestNeighbours(3, range(3))):
-        with pytest.raises(TypeError, match=r"machine must have Lagrange multipliers.*got Nearest"):
-            Conformal(machine, Multiplier())
-        with pytest.raises(TypeError, match="hypotheses must be those of a machine with multipliers"):
-            Multiplier().rank(machine.hypotheses([0.0]))
+    machine = centroids()
+    with pytest.raises(TypeError, match=r"machine must have Lagrange multipliers.*got Nearest"):
+        Conformal(machine, Multiplier())
+    with pytest.raises(TypeError, match="hypotheses must be those of a machine with multipliers"):
+        Multiplier().rank(machine.hypotheses([0.0]))
     for kernel in (venn.Linear(), venn.machines.Polynomial(2)):
         with pytest.raises(ValueError, match="kernel must be strictly positive definite"):
             Conformal(venn.OneVsAllSVM(kernel, 1.0, range(3)), Multiplier())

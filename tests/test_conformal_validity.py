@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import KERNELS, OBJECTS, halved, labels, learned, objects
 from naive.coins import coins
 from scipy import stats
 
 import venn
-from venn.nonconformity import DistanceRatio, Margin, Multiplier, OwnScore, ScoreMeasure, Share
+from venn.nonconformity import Margin, Multiplier, OwnScore, ScoreMeasure, Share
 from venn.predictors.transductive import Conformal, p_values
 from venn.smoothing import Smoothing
 
@@ -44,7 +45,7 @@ def squares(c):
 
 
 def centroids(c):
-    return venn.machines.NearestCentroid(range(c))
+    return NearestCentroid(range(c))
 
 
 def mixture(c):
@@ -58,7 +59,7 @@ CASES = {  # machine, measure, objects, labels, classes, streams, steps
     "deleted margins": (squares, Margin(), "normal", "signal", 3, 30, 32),
     "deleted margins, repeats": (squares, Margin(), "repeats", "noise", 3, 60, 16),
     "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 60, 16),
-    "distance ratios": (centroids, DistanceRatio(), "grid", "signal", 3, 60, 16),
+    "margins of centroids": (centroids, Margin(), "grid", "signal", 3, 60, 16),
     "own scores": (squares, OwnScore(), "repeats", "signal", 3, 60, 16),
     "shares of a mixture": (mixture, Share(), "grid", "signal", 3, 60, 16),
     "from the median": (squares, FromMedian(), "normal", "noise", 2, 60, 16),

@@ -54,7 +54,6 @@ PARAMETERS = {
     "AdaptiveMarginBins": lambda: [venn.taxonomies.AdaptiveMarginBins()],
     "ScoreBins": lambda: [venn.taxonomies.ScoreBins(), venn.taxonomies.ScoreBins(5)],
     "Grouped": lambda: [venn.taxonomies.Grouped(0, venn.Argmax()), venn.taxonomies.Grouped(1, venn.Argmax())],
-    "Dissent": lambda: [venn.taxonomies.Dissent()],
     "TopScoreBins": lambda: [venn.taxonomies.TopScoreBins([0.0]), venn.taxonomies.TopScoreBins([-1.0, 1.0])],
     "LogMerge": lambda: [venn.maps.LogMerge()],
     "BrierMerge": lambda: [venn.maps.BrierMerge()],
@@ -68,7 +67,6 @@ PARAMETERS = {
     "NoTraining": lambda: [venn.schedules.NoTraining()],
     "Margin": lambda: [venn.nonconformity.Margin(), venn.nonconformity.Margin(deleted=False)],
     "Multiplier": lambda: [venn.nonconformity.Multiplier()],
-    "DistanceRatio": lambda: [venn.nonconformity.DistanceRatio(), venn.nonconformity.DistanceRatio(deleted=False)],
     "OwnScore": lambda: [venn.nonconformity.OwnScore(), venn.nonconformity.OwnScore(deleted=False)],
     "Share": lambda: [venn.nonconformity.Share(), venn.nonconformity.Share(deleted=False)],
     "LAC": lambda: [venn.nonconformity.LAC(), venn.nonconformity.LAC(deleted=False, temperature=0.5)],
@@ -123,9 +121,6 @@ PARAMETERS = {
 MACHINES = {
     "OneVsAllSVM": machine,
     "LeastSquaresSVM": squares,
-    "NearestNeighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
-    "NearestCentroid": lambda: venn.machines.NearestCentroid(CLASSES),
-    "NeighbourDistances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
     "SlidingWindow": lambda: venn.SlidingWindow(squares(), 50),  # more than the streams here are long
     "scaled": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, CLASSES, scale=6),
     "Bank": lambda: venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0)),
@@ -137,7 +132,6 @@ MACHINES = {
 PREDICTORS = {
     "TransductiveVenn": lambda: venn.TransductiveVenn(machine(), venn.Argmax(), venn.prediction.Maximin()),
     "TransductiveVennAbers": lambda: venn.TransductiveVennAbers(squares()),
-    "TransductiveMulticalibration": lambda: venn.predictors.TransductiveMulticalibration(squares(), (0, 1)),
     "Conformal": lambda: venn.Conformal(machine(), venn.nonconformity.Multiplier(), label_conditional=True, seed=1),
     "Scaler": lambda: venn.Scaler(machine(), venn.maps.Platt()),
     "Restarting": lambda: venn.predictors.Restarting(
@@ -164,9 +158,6 @@ INDUCTIVE = {
     "InductiveByGroup": lambda: venn.predictors.InductiveByGroup(
         venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)), 0
     ),
-    "InductiveMulticalibration": lambda: venn.predictors.InductiveMulticalibration(
-        squares(), (0, 1), schedule=venn.schedules.PrefixRestart(first=6)
-    ),
     "CrossVenn": lambda: venn.predictors.CrossVenn(squares(), folds=3, first=6),
     "Balanced": lambda: venn.predictors.Balanced(
         venn.InductiveVenn(squares(), schedule=venn.schedules.PrefixRestart(first=6)), (1, 0.5, 1)
@@ -182,7 +173,6 @@ PREDICTIONS = {
     "Forecast": lambda: venn.Forecast(np.array([0.2, 0.3, 0.5]), CLASSES),
     "Multiprobability": lambda: venn.Multiprobability(np.eye(3), CLASSES),
     "PredictionSet": lambda: venn.PredictionSet(np.array([0.02, 0.3, 0.9]), CLASSES),
-    "GroupIntervals": lambda: venn.prediction.GroupIntervals(np.array([[0.2, 0.4], [-0.1, 0.3], [0.5, 1.75]]), CLASSES),
     "ClassIntervals": lambda: venn.prediction.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
@@ -216,8 +206,7 @@ TESTED_ELSEWHERE = {
         ("PredictiveDistribution", "NestedIntervals", "NormalDistribution", "NumberPrediction"),
         "predictions of numbers, test_distribution.py",
     ),
-    "Defensive": "for two classes, test_any_sequence.py goes through what is tested here",
-    **dict.fromkeys(("Inequality", "Calibeating"), "both sides of an inequality, test_any_sequence.py"),
+    "Calibeating": "both sides of an inequality, test_any_sequence.py",
     **dict.fromkeys(("CostTable", "Decision"), "what an action costs, test_decisions.py"),
     "Predictor": "a base: what stands on it is tested",
     **dict.fromkeys(("BinaryMap", "ScoreMeasure"), "bases: what stands on them is tested"),
@@ -226,7 +215,6 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(
         ("ClassShare", "OneClass", "PredictedLabel", "RealisedRow", "TrueLabel"), "sources, test_monitor.py"
     ),
-    "Efficiency": "criteria of prediction sets, test_efficiency.py",
     **dict.fromkeys((name for name in public() if name.startswith("Many")), "arrays of predictions, test_inductive.py"),
     "Alarm": "what a detector says, test_alarms.py",
     **dict.fromkeys(("Drift", "AmongAll", "AgainstFirst"), "watch objects without labels, test_drift.py"),
@@ -460,7 +448,7 @@ def test_a_predictor_keeps_the_protocol(name):
             assert one.proba.shape == (3,)
             assert one.proba.sum() == pytest.approx(1, abs=1e-12)
             assert (one.proba >= 0).all()
-            known = ("predicted label", "realised row", "each class", "each group", "log loss", "nothing")
+            known = ("predicted label", "realised row", "each class", "log loss", "nothing")
             assert one.guaranteed in known
         assert subject.learn_one(x, label) is None
     assert machine_in(subject).n == len(X)

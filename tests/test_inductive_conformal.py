@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import labels, learned, objects
 from inductive_cases import (
     SCHEDULES,
@@ -15,7 +16,6 @@ from inductive_cases import (
     mirrored,
     places_do_not_count,
 )
-from naive import distances as naive_distances
 from naive import inductive as naive_splits
 from naive import inductive_conformal as naive
 from naive.coins import coin, coins
@@ -24,8 +24,7 @@ from scipy.sparse import csr_array
 
 import venn
 from venn._compiled.ranks import WIDTH, below_and_up_to, insert_many, no_values, with_room
-from venn.machines.objects import NeighbourDistances
-from venn.nonconformity import DistanceRatio, Margin, Multiplier, ScoreMeasure
+from venn.nonconformity import Margin, Multiplier, ScoreMeasure
 from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_conformal import InductiveConformal
@@ -115,23 +114,6 @@ def test_least_squares_machines():
         schedule, split = SCHEDULES[name]
         model = InductiveConformal(lssvm(3), schedule=schedule, seed=3)
         assert_is_the_definition(model, X, y, split, 3, naive_splits.least_squares(0.5, 2.0), naive.margins, 3)
-
-
-@pytest.mark.parametrize("kind", ["grid", "normal"])
-def test_nearest_neighbours_by_the_ratio_of_distances(kind):
-    """Ratios of 0 / 0 and 1 / 0 among them."""
-
-    def score(X, y, Q, c):
-        return np.array([
-            naive_distances.mean_distances(np.vstack([X, x]), [*y, -1], c, 1, True)[-1] for x in Q
-        ])  # fmt: skip
-
-    rng = np.random.default_rng(2)
-    X = objects(kind, rng, 36)
-    y = labels("signal", rng, X, 2)
-    schedule, split = SCHEDULES["prefix"]
-    model = InductiveConformal(NeighbourDistances(1, range(2)), DistanceRatio(), schedule=schedule, seed=4)
-    assert_is_the_definition(model, X, y, split, 2, score, naive.ratios, 4)
 
 
 @pytest.mark.parametrize("label_conditional", [False, True])
@@ -267,8 +249,8 @@ def makers():
     )
     yield "plain", lambda: InductiveConformal(lssvm(3), None, schedule=PrefixRestart(6), smoothed=False)
     yield (
-        "neighbours",
-        lambda: InductiveConformal(NeighbourDistances(2, range(3)), DistanceRatio(), schedule=PrefixRestart(6)),
+        "centroids",
+        lambda: InductiveConformal(NearestCentroid(range(3)), schedule=PrefixRestart(6)),
     )
     yield "frozen", lambda: InductiveConformal(frozen(3))
     yield (

@@ -42,9 +42,9 @@ def forgetful(thing):
         thing = {**thing, "monitors": {name: one.fresh() for name, one in thing["monitors"].items()}}
     return whole(thing)
 checkpoint.Snapshot = forgetful
-sys.argv = ["kill.py", "--examples", "100", "--kills", "5", "--setups", "neighbours"]
+sys.argv = ["kill.py", "--examples", "100", "--kills", "5", "--setups", "squares"]
 kill.main()
 """
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert told.returncode != 0
-    assert re.search(r"neighbours: \w+ differs after [1-9]\d* deaths", told.stderr)
+    assert re.search(r"squares: \w+ differs after [1-9]\d* deaths", told.stderr)

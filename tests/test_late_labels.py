@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import labels, objects
 from naive import late
 from scipy.stats import binom, kstest
@@ -178,7 +179,7 @@ def test_immediate_answers_are_a_replay():
 
 def state(online):
     """All that a checkpoint holds, but for the mark of the run and all times."""
-    kept = {name: value for name, value in online._state().items() if name not in ("run", "chain", "mark")}
+    kept = {name: value for name, value in online._state().items() if name not in ("run", "last", "mark")}
     kept["latest"] = {what: [(number, *more) for number, _, *more in of] for what, of in kept["latest"].items()}
     kept["moments"] = [(*one[:3], *one[4:]) for one in kept["moments"]]
     return checkpoint.pack(kept), online.pending
@@ -335,7 +336,7 @@ def p_values(teacher, seed):
         rng = np.random.default_rng([seed, run])
         X = rng.normal(size=(QUESTIONS, 1))
         y = [("a", "b")[int(v)] for v in rng.random(QUESTIONS) < 1 / (1 + np.exp(-2 * X[:, 0]))]
-        online = venn.Online(venn.Conformal(venn.machines.NearestCentroid(["a", "b"]), seed=run))
+        online = venn.Online(venn.Conformal(NearestCentroid(["a", "b"]), seed=run))
         said = {}
         told.append([])
         heard.append([])

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from centroids import NearestCentroid
 from conftest import KERNELS, labels, learned, leaving_out, objects
 from naive import kernel_ridge as naive_ridge
 from naive import mixture as naive_mixture
@@ -33,9 +34,7 @@ MACHINES = {
     "hinge": lambda **scale: venn.OneVsAllSVM(venn.RBF("scale" if scale else "auto"), 1.0, CLASSES, **scale),
     "several": lambda **scale: venn.OneVsAllSVM(MultiscaleRBF("scale" if scale else "auto"), 1.0, CLASSES, **scale),
     "bank": lambda **scale: venn.machines.Bank(MultiscaleRBF(), CLASSES, (1.0, 5.0), **scale),
-    "neighbours": lambda **scale: venn.machines.NearestNeighbours(3, CLASSES, **scale),
-    "centroid": lambda **scale: venn.machines.NearestCentroid(CLASSES, **scale),
-    "distances": lambda **scale: venn.machines.NeighbourDistances(2, CLASSES, **scale),
+    "centroid": lambda **scale: NearestCentroid(CLASSES, **scale),
 }
 READERS = {
     "deleted": lambda m: venn.TransductiveVenn(m),
@@ -185,7 +184,7 @@ def test_weights_are_passed_on_and_do_not_count_for_the_scale():
         one.learn_one(x * 3, label, 0)
     assert np.array_equal(one.scores(X[0]), other.scores(X[0]))
     assert one.learned == 12
-    machine = MACHINES["neighbours"](scale=4)
+    machine = MACHINES["centroid"](scale=4)
     with pytest.raises(TypeError):
         machine.learn_one(X[0], y[0], 2.0)
     with pytest.raises(ValueError, match="weight"):
@@ -353,7 +352,7 @@ class ScaledByThePast:
     def ask(self, x):
         X = np.array(self.X)
         scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-        machine = venn.machines.NeighbourDistances(1, ("a", "b"))
+        machine = NearestCentroid(("a", "b"))
         learned(machine, (X - X.mean(axis=0)) / scale, self.y)
         return machine.hypotheses((np.asarray(x) - X.mean(axis=0)) / scale)
 
@@ -363,7 +362,7 @@ class ScaledByThePast:
 
 
 def scaled_by_the_first():
-    return venn.machines.NeighbourDistances(1, ("a", "b"), scale=2)
+    return NearestCentroid(("a", "b"), scale=2)
 
 
 def departures(make):
@@ -853,7 +852,7 @@ def test_where_warnings_are_errors_nothing_is_learned_then_and_all_later():
 
 
 @pytest.mark.parametrize(
-    "table", ["rare indicator", "constant", "scaled", "as they are", "sparse", "polynomial", "neighbours", "close"]
+    "table", ["rare indicator", "constant", "scaled", "as they are", "sparse", "polynomial", "centroid", "close"]
 )
 def test_no_warning_where_none_is_due(table):
     rng = np.random.default_rng(1)
@@ -867,8 +866,8 @@ def test_no_warning_where_none_is_due(table):
         X[:, 1] = 1e6
     elif table in ("scaled", "as they are"):
         machine = venn.LeastSquaresSVM(kernel, 1e-3, CLASSES, scale=table == "scaled")
-    elif table == "neighbours":
-        machine = venn.machines.NearestNeighbours(1, CLASSES)
+    elif table == "centroid":
+        machine = NearestCentroid(CLASSES)
     for i, x in enumerate(X):  # warnings are errors here
         machine.learn_one(sp.csr_array(x[None]) if table == "sparse" else x, CLASSES[i % 3])
     assert machine.learned == 60

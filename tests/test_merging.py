@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import merging as naive
@@ -321,7 +322,7 @@ REFUSED = {
         "conditional=True",
     ),
     "schedule": (model_of(schedule=venn.schedules.FixedCalibration(5)),) * 2 + (r"schedule NoTraining\(\)",),
-    "training": (venn.InductiveVenn(venn.machines.NearestCentroid(CLASSES)),) * 2 + (r"schedule NoTraining\(\)",),
+    "training": (venn.InductiveVenn(NearestCentroid(CLASSES)),) * 2 + (r"schedule NoTraining\(\)",),
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import make_dataclass
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 
 import venn
 from venn.machines.machine import fields_in, is_table, names_in
@@ -84,7 +85,7 @@ def own_machine():
 
 MODELS = {
     "kernel": lambda: venn.Conformal(own_machine()),
-    "neighbours": lambda: venn.Conformal(venn.machines.NearestNeighbours(1, ["down", "up"])),
+    "centroid": lambda: venn.Conformal(NearestCentroid(["down", "up"])),
     "forecaster": lambda: venn.Forecaster(["down", "up"]),
     "numbers": lambda: venn.Forecaster(float),
 }

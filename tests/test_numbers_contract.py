@@ -25,8 +25,6 @@ from venn.predictors import (
     HeldOutScores,
     InductiveDistribution,
     InductiveIntervals,
-    InductiveMulticalibration,
-    TransductiveMulticalibration,
     by_group,
 )
 
@@ -195,14 +193,12 @@ OF_CLASSES = {
     "transductive venn": venn.TransductiveVenn,
     "transductive abers": venn.TransductiveVennAbers,
     "transductive conformal": venn.Conformal,
-    "transductive multicalibration": lambda machine: TransductiveMulticalibration(machine, [0]),
     "training scores": lambda machine: venn.Scaler(machine, Platt()),
     "deleted scores": lambda machine: venn.Scaler(machine, Platt(), DeletedScores()),
     "venn": venn.InductiveVenn,
     "abers": venn.InductiveVennAbers,
     "conformal": venn.InductiveConformal,
     "cross": CrossVenn,
-    "multicalibration": lambda machine: InductiveMulticalibration(machine, [0]),
     "held out": lambda machine: venn.Scaler(machine, Platt(), HeldOutScores()),
     "cross-fitted": lambda machine: venn.Scaler(machine, Platt(), CrossFittedScores()),
 }

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 
 import venn
 from venn.online.panel import Panel
@@ -248,11 +249,11 @@ def test_realised_row_of_the_one_category_predictor():
 
 def test_a_replay_by_predictors_that_have_learned_says_so():
     stream = [([float(i % 4)], CLASSES[i % 2]) for i in range(12)]
-    machine = venn.SlidingWindow(venn.machines.NearestCentroid(CLASSES), 8)
+    machine = venn.SlidingWindow(NearestCentroid(CLASSES), 8)
     panel = Panel(
         window=venn.TransductiveVenn(machine, venn.Argmax()),
-        inductive=venn.InductiveVenn(venn.machines.NearestCentroid(CLASSES)),
-        mixed=venn.predictors.ExpertMixture([venn.InductiveVennAbers(venn.machines.NearestCentroid(CLASSES))]),
+        inductive=venn.InductiveVenn(NearestCentroid(CLASSES)),
+        mixed=venn.predictors.ExpertMixture([venn.InductiveVennAbers(NearestCentroid(CLASSES))]),
         uniform=Uniform(),  # does not say how much it has learned
     )
     assert replay(stream, panel, progress=False).before == {}

@@ -80,17 +80,17 @@ def test_losses_by_hand(measure):
 
 @pytest.mark.program
 def test_it_runs_whatever_is_installed(tmp_path):
-    jobs = "^(venn_neighbours|conformal_online|martingales|traps)$"
+    jobs = "^(venn_svm|conformal_online|martingales|traps)$"
     command = [sys.executable, str(SCRIPT), "--quick", "--jobs", jobs, "--markdown", str(tmp_path / "peers.md")]
     environment = {**os.environ, "PYTHONPATH": str(SCRIPT.parent.parent)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
     head, *rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert head["quick"]
-    assert {row["job"] for row in rows} == {"venn_neighbours", "conformal_online", "martingales", "traps"}
+    assert {row["job"] for row in rows} == {"venn_svm", "conformal_online", "martingales", "traps"}
     for row in rows:
         installed = row["library"] == "ours" or importlib.util.find_spec(MODULES[row["library"]])
         assert row.get("reason") == (None if installed else "not installed"), row
-        if row["job"] == "venn_neighbours" and installed:
+        if row["job"] == "venn_svm" and installed:
             assert 0 <= row["width"] <= 1
             assert row["deviation"] < 1
     page = (tmp_path / "peers.md").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from centroids import NearestCentroid
 from conftest import learned
 from scipy.sparse import csr_array
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -231,7 +232,7 @@ REFUSED = {
         "other must have the predictors forecast, intervals, sets, to be merged, got .* counts",
     ),
     "a bag beside": (
-        *[lambda: scored(beside={"bag": venn.TransductiveVennAbers(venn.machines.NearestCentroid(CLASSES))})] * 2,
+        *[lambda: scored(beside={"bag": venn.TransductiveVennAbers(NearestCentroid(CLASSES))})] * 2,
         ValueError, "bag must calibrate a given scorer",
     ),
     "no forecaster": (scored, lambda: venn.Panel(**dict(scored())), TypeError, "other must be a Forecaster"),

@@ -14,7 +14,6 @@ from venn.prediction import (
     CategoryClass,
     ClassIntervals,
     Forecast,
-    GroupIntervals,
     Maximin,
     Multiprobability,
     PredictionSet,
@@ -181,7 +180,7 @@ def test_predictions_are_read_only_and_copy(prediction):
     [
         Forecast(np.array([0.25, 0.75]), ("a", "b")), Multiprobability(np.eye(2), ("a", "b"), Maximin()),
         ClassIntervals(np.array([[0.25, 0.5], [0.5, 0.75]]), ("a", "b")),
-        GroupIntervals(np.array([[0.25, 1.5], [-0.5, 0.75]]), ("a", "b")), PredictionSet([0.25, 0.5], ("a", "b")),
+        PredictionSet([0.25, 0.5], ("a", "b")),
     ],
     ids=lambda prediction: type(prediction).__name__,
 )  # fmt: skip

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import halved, labels, learned, objects
 from inductive_cases import SCHEDULES, TAXONOMIES, Centroids, OneCategory, frozen
 from naive.coins import coin
@@ -259,7 +260,7 @@ def test_a_transductive_step_under_label_shift():
     X, y, new, truth = drawn(2, shift.train, shift.operational, 12, runs)
     P = np.zeros((2, runs, 2, 2))
     for r in range(runs):
-        machine = learned(venn.machines.NearestCentroid(range(2)), X[r], y[r].tolist())
+        machine = learned(NearestCentroid(range(2)), X[r], y[r].tolist())
         for m, one in enumerate((shift, None)):
             model = venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()), shift=one)
             P[m, r] = model.predict_one(new[r]).probabilities

@@ -9,6 +9,7 @@ import pickle
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 
 river = pytest.importorskip("river")
 
@@ -76,9 +77,7 @@ def test_without_a_filling_value_the_checks_of_changing_features_are_refused_and
 
 
 def test_without_a_filling_value_river_finds_nothing_else():
-    checks.check_estimator(
-        RiverClassifier(venn.TransductiveVenn(venn.machines.NearestCentroid([False, True]), venn.Argmax()))
-    )
+    checks.check_estimator(RiverClassifier(venn.TransductiveVenn(NearestCentroid([False, True]), venn.Argmax())))
 
 
 # Beside our own loop --------------------------------------------------------------------------------

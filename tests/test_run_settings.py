@@ -115,13 +115,6 @@ def test_adaptive_sets_beside_the_default_see_the_columns_as_the_forecaster_does
     assert "MultiscaleLaplacian(gamma='auto'" in result.stdout  # nothing says how many features there are
 
 
-def test_a_defensive_forecaster_asks_for_no_kernel(run):
-    Path("x").touch()
-    live = ("--source", "jsonl:x", "--classes", "a,b", "--journal", "run.db", "--check", "--predictors", "defensive")
-    assert run(*live).exit_code == 0
-    assert "--gamma chooses nothing of a defensive forecaster" in run(*live, "--gamma", "1").stderr
-
-
 def test_what_else_a_file_holds_is_not_appended_to(run, tmp_path):
     (tmp_path / "in.jsonl").write_text("".join(map(line, events(4))))
     (tmp_path / "data.csv").write_text("age,y\n30,no\n")

@@ -144,7 +144,6 @@ def test_every_taxonomy_on_scores_is_taken_for_the_classes_it_is_for():
         venn.taxonomies.RunnerUp,
         venn.taxonomies.Gap,
         venn.taxonomies.MarginBins,
-        venn.taxonomies.Dissent,
     ):
         for c in (2, 3):
             assert InductiveVenn(lssvm(c), kind()).taxonomy == CrossVenn(lssvm(c), kind()).taxonomy == kind()

@@ -13,6 +13,7 @@ import math
 import numpy as np
 import pytest
 import stand_ins
+from centroids import NearestCentroid
 from conftest import car, halved, learned, leaving_out, objects, wine
 from scipy import stats
 
@@ -70,16 +71,8 @@ VALID = {
             venn.taxonomies.Grouped(0, venn.Argmax()),
         )
     },
-    **{
-        f"neighbours, {t!r}": lambda data, c, t=t: venn.TransductiveVenn(
-            venn.machines.NearestNeighbours(5, range(c)), venn.Deleted(t)
-        )
-        for t in (venn.Argmax(), venn.taxonomies.Dissent())
-    },
-    "centroid": lambda data, c: venn.TransductiveVenn(
-        venn.machines.NearestCentroid(range(c)), venn.Deleted(venn.Argmax())
-    ),
-    "neighbours, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(venn.machines.NearestNeighbours(5, range(c))),
+    "centroid": lambda data, c: venn.TransductiveVenn(NearestCentroid(range(c)), venn.Deleted(venn.Argmax())),
+    "centroid, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(NearestCentroid(range(c))),
     "mixture, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(mixture(data, c)),
     "mixture and a class that never comes": lambda data, c: venn.TransductiveVennAbers(mixture(data, c + 1)),
     "mixture, training, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(mixture(data, c), deleted=False),

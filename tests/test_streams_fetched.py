@@ -1,17 +1,13 @@
-"""Sets that scikit-learn fetches: OpenML's answers, in its own form, are served on the loopback; the table is ours."""
+"""Sets that scikit-learn fetches: it is given what OpenML has, and the table that comes of it is ours."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import hashlib
-import http.server
 import io
-import json
 import os
-import re
-import threading
-import urllib.request
+import urllib.error
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import streams
+from streams import files
 from streams.files import DataFile, Decoded, Fetched
 from streams.loaded import PUBLISHED
 from streams.schema import Nominal
@@ -31,113 +28,43 @@ needs_data = pytest.mark.skipif(not DATA, reason="STREAMS_DATA names no folder w
 OPENML = {published.name: published for published in PUBLISHED if published.fetched and published.fetched.openml}
 
 
-# Answers of OpenML ----------------------------------------------------------------------------------
-
-
-class Detour(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Leads every request to one server on the loopback."""
-
-    def __init__(self, server):
-        super().__init__()
-        self.server = server
-
-    def https_open(self, request):
-        request.host = f"127.0.0.1:{self.server.server_port}"
-        return urllib.request.HTTPHandler.http_open(self, request)
-
-    http_open = https_open
-
-
 class OpenML:
-    """Serves data sets as OpenML does: description, features and qualities in JSON, the table in ARFF."""
+    """What scikit-learn's `fetch_openml` would find: tables by number, or an error."""
 
     def __init__(self):
-        self.answers, self.asked, self.status = {}, [], 200
-        owner = self
+        self.tables, self.asked, self.error = {}, [], None
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                owner.asked.append(self.path)
-                body = owner.answers.get(self.path) if owner.status == 200 else None
-                self.send_response(owner.status if body or owner.status != 200 else 412)
-                self.end_headers()
-                self.wfile.write(body or b'{"error": {"code": "111", "message": "Unknown dataset"}}')
+    def fetch(self, number, label):
+        self.asked.append((number, label))
+        if self.error is not None:
+            raise self.error
+        return self.tables[number]
 
-            def log_message(self, *arguments):
-                pass
-
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
-
-    def close(self):
-        self.http.shutdown()
-        self.thread.join()
-        self.http.server_close()
-
-    def serve(self, number, columns, rows, target, ignored=()):
+    def serve(self, number, columns, rows, target):
         """Serve a table: `columns` are pairs of name and None (numeric) or the words of the column."""
-        arff = arff_of(columns, rows).encode()
-        url = f"https://www.openml.org/data/v1/download/{number}/table.arff"
-        description = {
-            "id": str(number),
-            "name": "table",
-            "version": "1",
-            "description": "A table.",
-            "format": "ARFF",
-            "url": url,
-            "file_id": str(number),
-            "status": "active",
-            "default_target_attribute": target,
-            "md5_checksum": hashlib.md5(arff).hexdigest(),
-        }
-        features = [
-            {
-                "index": str(j),
-                "name": name,
-                "data_type": "numeric" if words is None else "nominal",
-                "is_target": str(name == target).lower(),
-                "is_ignore": str(name in ignored).lower(),
-                "is_row_identifier": "false",
-                "number_of_missing_values": "0",
-            }
-            for j, (name, words) in enumerate(columns)
-        ]
-        of_api = {
-            f"data/{number}": {"data_set_description": description},
-            f"data/features/{number}": {"data_features": {"feature": features}},
-            f"data/qualities/{number}": {
-                "data_qualities": {"quality": [{"name": "NumberOfInstances", "value": f"{len(rows)}.0"}]}
-            },
-        }
-        self.answers |= {f"/api/v1/json/{path}": json.dumps(answer).encode() for path, answer in of_api.items()}
-        self.answers[f"/data/v1/download/{number}/table.arff"] = arff
+        place = [name for name, _ in columns].index(target)
+        y = np.array([row[place] for row in rows], object)
+        kept = [j for j in range(len(columns)) if j != place]
+        words = {columns[j][0]: columns[j][1] for j in kept if columns[j][1] is not None}
 
+        def coded(j, text):
+            _, known = columns[j]
+            return np.nan if text == "?" else float(text) if known is None else float(known.index(text))
 
-def arff_of(columns, rows):
-    def quoted(text):
-        return text if re.fullmatch(r"[\w.+-]+|\?", text) else "'" + text.replace("'", "\\'") + "'"
-
-    lines = ["% Comments come first.", "@RELATION table", ""]
-    for name, words in columns:
-        lines.append(
-            f"@ATTRIBUTE {quoted(name)} " + ("REAL" if words is None else f"{{{','.join(map(quoted, words))}}}")
-        )
-    return "\n".join([*lines, "", "@DATA", *(",".join(map(quoted, row)) for row in rows), ""])
+        X = np.array([[coded(j, row[j]) for j in kept] for row in rows])
+        self.tables[number] = Decoded([columns[j][0] for j in kept], X, words, y)
 
 
 @pytest.fixture
 def openml(tmp_path, monkeypatch):
-    """A fresh machine: no data, empty caches of ours and of scikit-learn; its network is a server of the test."""
-    for variable in ("STREAMS_DATA", "STREAMS_URL", "STREAMS_OFFLINE"):
+    """A fresh machine: no data, empty caches of ours and of scikit-learn."""
+    for variable in ("STREAMS_DATA", "STREAMS_OFFLINE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "sklearn"))
-    monkeypatch.setattr("time.sleep", lambda seconds: None)  # scikit-learn waits before it tries again
-    server = OpenML()
-    monkeypatch.setattr(urllib.request, "_opener", urllib.request.build_opener(Detour(server.http)))
-    yield server
-    server.close()
+    source = OpenML()
+    monkeypatch.setattr(files, "from_openml", source.fetch)
+    return source
 
 
 def cached(tmp_path):
@@ -182,8 +109,7 @@ def as_on_openml(openml, published):
         instances = [f"S{i}" for i in range(len(rows))]
         columns = [columns[-1], (fetched.drop[0], instances), *columns[:-1]]
         rows = [[row[-1], instance, *row[:-1]] for row, instance in zip(rows, instances, strict=True)]
-    ignored = (label,) if fetched.label != "default-target" else ()
-    openml.serve(fetched.openml, columns, rows, "drinks" if ignored else label, ignored)
+    openml.serve(fetched.openml, columns, rows, label)
 
 
 def same(one, other):
@@ -200,20 +126,13 @@ def test_a_set_of_openml_is_the_published_one(name, openml, tmp_path, monkeypatc
     published = OPENML[name]
     as_on_openml(openml, published)
     assert published.where() == "download"
-    seen = []
-    stream = streams.load(name, scale=False, progress=lambda *bytes_of: seen.append(bytes_of))
-    size = published.fetched.table.size
-    assert seen == [(0, size), (size, size)]
-    assert len(openml.asked) == 4
+    stream = streams.load(name, scale=False)
+    assert openml.asked == [(published.fetched.openml, published.fetched.label)]
     assert cached(tmp_path) == [f"{name}.table.csv"]
     assert published.where() == "cached"
-    if size < 300_000:  # the ways back are those of all sets
-        again = streams.load(name, scale=False)  # from the cache of ours
-        (tmp_path / "cache" / "vennstream" / f"{name}.table.csv").unlink()
-        anew = streams.load(name, scale=False)  # from that of scikit-learn
-        assert len(openml.asked) == 4
-        assert same(stream, again)
-        assert same(stream, anew)
+    if published.fetched.table.size < 300_000:  # the way back is that of all sets
+        assert same(stream, streams.load(name, scale=False))
+        assert len(openml.asked) == 1
     monkeypatch.setenv("STREAMS_DATA", DATA)
     assert published.where() == "local"
     assert same(stream, streams.load(name, scale=False))
@@ -229,15 +148,12 @@ def test_covtype_is_fetched_by_its_own_function(openml, tmp_path, monkeypatch):
     text = b"".join(whole.splitlines(keepends=True)[:20_501])
     table = replace(published.fetched.table, size=len(text), sha256=hashlib.sha256(text).hexdigest())
     fetched, rows = replace(published.fetched, table=table), np.genfromtxt(io.BytesIO(text), delimiter=",")[1:]
-    openml.status = 503
-    with pytest.raises(FileNotFoundError, match=r"covtype .* cannot be fetched from scikit-learn's fetch_covtype: "):
-        streams.load("covtype")
-    assert openml.asked
     # Fetching takes scikit-learn two minutes: its cache holds what it would hold.
     folder = tmp_path / "sklearn" / "covertype"
+    folder.mkdir(parents=True)
     joblib.dump(rows[:, :-1], covtype._pkl_filepath(folder, "samples"))
     joblib.dump(rows[:, -1].astype(np.int32), covtype._pkl_filepath(folder, "targets"))
-    assert table.where() == "download"
+    assert table.where() == "absent"
     assert fetched.find("covtype", "", published.schema).read_bytes() == text
     assert table.where() == "cached"
 
@@ -279,8 +195,8 @@ def test_a_table_is_written_in_one_spelling(openml, tmp_path):
     path = find()
     assert path.read_bytes() == TABLE
     assert cached(tmp_path) == ["small.table.csv"]
-    openml.close()
     assert find() == path
+    assert len(openml.asked) == 1
 
 
 @pytest.mark.parametrize("numbers", [[1e16, 1e15, 0.1 + 0.2, -0.0], [5e-324, 1.7e308, -3.0, 123456789.125]])
@@ -317,7 +233,18 @@ def test_other_columns_are_refused(openml, tmp_path):
     assert cached(tmp_path) == []
 
 
-def unreachable(openml, reason):
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("Dataset with data_id 7 not found."), "7 not found"),
+        (KeyError("data_set_description"), "data_set"),
+        (urllib.error.HTTPError("https://x", 503, "busy", {}, None), "busy"),
+        (urllib.error.URLError(ConnectionRefusedError(111, "refused")), "refused"),
+    ],
+    ids=["unknown", "no answer of OpenML", "a server in trouble", "no network"],
+)  # fmt: skip
+def test_what_cannot_be_fetched_is_told_in_a_line(error, reason, openml, tmp_path):
+    openml.error = error
     with pytest.raises(FileNotFoundError) as caught:
         find()
     message = str(caught.value)
@@ -325,32 +252,23 @@ def unreachable(openml, reason):
     assert message.startswith("small is not on this machine and cannot be fetched from OpenML (data set 7): ")
     assert message.endswith(f"; try again with a network, or {REMEDY}")
     assert reason in message
+    assert cached(tmp_path) == []
 
 
-def test_a_data_set_that_openml_does_not_know(openml):
-    unreachable(openml, "7 not found")
+def test_scikit_learn_is_asked_for_the_table_as_it_is(monkeypatch):
+    """By its number and label, numbers to the last bit, words by their codes."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    iris, asked = datasets.load_iris(), []
+    iris["categories"] = None
 
+    def fetch_openml(**how):
+        asked.append(how)
+        return iris
 
-@pytest.mark.parametrize("status", [404, 500, 503])
-def test_a_server_in_trouble(status, openml):
-    openml.status = status
-    unreachable(openml, "")
-
-
-def test_answers_that_are_none(openml):
-    openml.answers["/api/v1/json/data/7"] = b"<html>a portal</html>"
-    unreachable(openml, "")
-
-
-def test_a_table_that_was_damaged_on_its_way(openml):
-    openml.serve(7, COLUMNS, ROWS, "c")
-    openml.answers["/data/v1/download/7/table.arff"] += b"d,1,r,3,0\n"
-    unreachable(openml, "md5")
-
-
-def test_no_network(openml):
-    openml.close()
-    unreachable(openml, "refused")
+    monkeypatch.setattr(datasets, "fetch_openml", fetch_openml)
+    found = files.from_openml(61, "class")
+    assert asked == [{"data_id": 61, "target_column": "class", "as_frame": False, "parser": "liac-arff"}]
+    assert (found.X.shape, found.words, len(found.y)) == ((150, 4), {}, 150)
 
 
 def test_nothing_is_fetched_offline(openml, monkeypatch):
@@ -367,23 +285,17 @@ def test_nothing_is_fetched_offline(openml, monkeypatch):
 def test_the_command_line_says_all_in_a_line(openml):
     from venn.cli import main
 
-    openml.close()
+    openml.error = OSError("no network")
     done = CliRunner().invoke(main, ["replay", "banknote"])
     assert done.exit_code == 1
     said, *rest = done.output.splitlines()
-    assert said == "downloading banknote (45 kB)"
+    assert said == "downloading banknote"
     assert len(rest) == 1
     assert "banknote is not on this machine and cannot be fetched from OpenML (data set 1462)" in rest[0]
-    assert "set the environment variable STREAMS_DATA to a folder with banknote.csv, or STREAMS_URL to" in rest[0]
+    assert "set the environment variable STREAMS_DATA to a folder with banknote.csv" in rest[0]
 
 
-def test_an_address_comes_before_openml(openml, tmp_path):
-    with pytest.raises(OSError, match="cannot download file://"):
-        streams.load("banknote", base_url=tmp_path.as_uri())
-    assert openml.asked == []
-
-
-def test_what_can_be_fetched_is_told(openml, monkeypatch):
+def test_what_can_be_fetched_is_told(openml):
     def where():
         return {info.name: info.where for info in streams.datasets()}
 
@@ -392,5 +304,3 @@ def test_what_can_be_fetched_is_told(openml, monkeypatch):
     assert {name for name, place in where().items() if place == "absent"} == {
         published.name for published in PUBLISHED
     } - fetched
-    monkeypatch.setenv("STREAMS_URL", "https://127.0.0.1/data")
-    assert "absent" not in where().values()

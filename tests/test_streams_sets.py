@@ -5,12 +5,10 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
-import http.server
 import io
 import os
 import subprocess
 import sys
-import threading
 from collections import Counter
 from pathlib import Path
 
@@ -185,132 +183,19 @@ FILE = DataFile("tiny set.csv", len(CONTENT), hashlib.sha256(CONTENT).hexdigest(
 @pytest.fixture
 def bare(tmp_path, monkeypatch):
     """An empty cache and no variable of ours; returns the cache folder."""
-    for variable in ("STREAMS_DATA", "STREAMS_URL"):
-        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delenv("STREAMS_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "vennstream"
 
 
-class Server:
-    """What 127.0.0.1 serves: a body, or a status, possibly less than it promises."""
-
-    def __init__(self):
-        self.body, self.status, self.promised, self.location, self.paths = CONTENT, 200, None, None, []
-        owner = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                owner.paths.append(self.path)
-                self.send_response(owner.status)
-                if owner.location:
-                    self.send_header("Location", owner.location)
-                if owner.promised != "nothing":
-                    self.send_header("Content-Length", str(owner.promised or len(owner.body)))
-                self.end_headers()
-                self.wfile.write(owner.body)
-
-            def log_message(self, *arguments):
-                pass
-
-        self.http = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}/data/"
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
-
-    def close(self):
-        self.http.shutdown()
-        self.thread.join()
-        self.http.server_close()
-
-
-@pytest.fixture
-def server():
-    server = Server()
-    yield server
-    server.close()
-
-
-def test_download_then_the_cache(bare, server):
-    seen = []
-    assert FILE.where() == "download"
-    path = FILE.find("UCI 0", server.url, lambda received, expected: seen.append((received, expected)))
-    assert path == bare / "tiny set.csv"
-    assert path.read_bytes() == CONTENT
-    assert server.paths == ["/data/tiny%20set.csv"]
-    assert seen[-1] == (len(CONTENT), len(CONTENT))
-    assert seen == sorted(seen)
-    assert FILE.where() == "cached"
-    assert FILE.find("UCI 0", server.url) == path
-    assert FILE.find("UCI 0") == path
-    assert len(server.paths) == 1
-    assert [entry.name for entry in bare.iterdir()] == ["tiny set.csv"]
-
-
-def test_address_from_the_environment(bare, server, monkeypatch):
-    monkeypatch.setenv("STREAMS_URL", server.url)
-    assert FILE.find("UCI 0").read_bytes() == CONTENT
-
-
-def test_file_address(bare, tmp_path):
-    (tmp_path / FILE.name).write_bytes(CONTENT)
-    assert FILE.find("UCI 0", tmp_path.as_uri()).read_bytes() == CONTENT
-    assert FILE.where() == "cached"
-
-
-def refused(bare, server, kind, message):
-    with pytest.raises(kind, match=message):
-        FILE.find("UCI 0", server.url)
-    assert list(bare.iterdir()) == []
-
-
-def test_wrong_content_names_both_checksums_and_leaves_nothing(bare, server):
-    server.body = CONTENT[:-2] + b"3\n"
-    found = hashlib.sha256(server.body).hexdigest()
-    refused(bare, server, ValueError, f"tiny%20set.csv must have sha256 {FILE.sha256}, got {found}: .*; nothing")
-
-
-def test_endless_content_is_cut(bare, server):
-    server.body, server.promised = CONTENT * 20, "nothing"
-    refused(bare, server, ValueError, f"must have sha256 {FILE.sha256}")
-
-
-def test_404_leaves_nothing(bare, server):
-    server.status, server.body = 404, b"no"
-    refused(bare, server, OSError, r"cannot download http://127.*set.csv: the server answers 404 Not Found")
-
-
-def test_an_interrupted_body_leaves_nothing(bare, server):
-    server.body, server.promised = CONTENT[:70_000], len(CONTENT)
-    refused(bare, server, OSError, rf"cannot download .*: it ended after 70000 of {len(CONTENT)} bytes")
-
-
-def test_a_redirection_out_of_http_is_refused(bare, server):
-    server.status, server.location = 302, "ftp://127.0.0.1/tiny"
-    refused(bare, server, OSError, "cannot download .*ftp")
-
-
-def test_a_silent_address_is_named(bare, server):
-    server.close()
-    with pytest.raises(OSError, match=r"cannot download http://127.0.0.1:\d+/data/tiny%20set.csv: "):
-        FILE.find("UCI 0", server.url)
-    assert list(bare.iterdir()) == []
-
-
-@pytest.mark.parametrize("address", ["ftp://127.0.0.1/data", "/srv/data", "data.example.org"])
-def test_only_some_schemes(bare, address):
-    with pytest.raises(ValueError, match="base_url must start with file://, http:// or https://, got "):
-        FILE.find("UCI 0", address)
-    assert not bare.exists()
-
-
-def test_without_an_address_the_error_says_what_to_do(bare):
+def test_without_a_file_the_error_says_what_to_do(bare):
     with pytest.raises(FileNotFoundError) as caught:
         streams.load("colon")
     message = str(caught.value)
     assert message.startswith(
         "colon_alon.csv is not on this machine: set the environment variable STREAMS_DATA to a folder "
-        "with colon_alon.csv, or STREAMS_URL to an address that serves it. Origin: Colon tumour microarray; "
+        "with colon_alon.csv. Origin: Colon tumour microarray; "
     )
     assert "sha256 1c9ca02f1948a0fc5969519886477c7bb22a312078ace5d4753d8a1d29c05aa2" in message
 
@@ -320,37 +205,32 @@ def test_the_local_folder_comes_first_and_is_checked(bare, tmp_path, monkeypatch
     local = tmp_path / FILE.name
     local.write_bytes(CONTENT)
     assert FILE.where() == "local"
-    assert FILE.find("UCI 0") == local
+    assert FILE.at_hand() == local
     local.write_bytes(CONTENT + b"3,0\n")
     found = hashlib.sha256(CONTENT + b"3,0\n").hexdigest()
     with pytest.raises(ValueError, match=f"tiny set.csv must have sha256 {FILE.sha256}, got {found}: .*replace it"):
-        FILE.find("UCI 0")
-
-
-def test_a_folder_without_the_file_falls_back(bare, server, tmp_path, monkeypatch):
-    monkeypatch.setenv("STREAMS_DATA", str(tmp_path))
-    assert FILE.find("UCI 0", server.url).parent == bare
+        FILE.at_hand()
 
 
 def test_a_folder_that_is_none_is_refused(bare, tmp_path, monkeypatch):
     monkeypatch.setenv("STREAMS_DATA", str(tmp_path / "absent"))
     with pytest.raises(FileNotFoundError, match=r"STREAMS_DATA must be a folder, got '.*absent'"):
-        FILE.find("UCI 0")
+        FILE.at_hand()
 
 
 def test_a_damaged_cache_is_refused(bare):
     bare.mkdir(parents=True)
     (bare / FILE.name).write_bytes(b"other")
     with pytest.raises(ValueError, match="delete it, so that it is fetched anew"):
-        FILE.find("UCI 0")
+        FILE.at_hand()
 
 
 def test_a_file_is_checked_once_while_it_stays_as_it_is(bare, tmp_path, monkeypatch):
     monkeypatch.setenv("STREAMS_DATA", str(tmp_path))
     (tmp_path / FILE.name).write_bytes(CONTENT)
-    FILE.find("UCI 0")
+    FILE.at_hand()
     known = dict(_verified)
-    FILE.find("UCI 0")
+    FILE.at_hand()
     assert _verified == known
     assert [digest for (path, _, _), digest in known.items() if path.endswith(FILE.name)][-1] == FILE.sha256
 
@@ -362,21 +242,6 @@ def test_cache_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder() == tmp_path / ".cache" / "vennstream"
-
-
-def test_load_from_a_server(bare, server):
-    published = next(published for published in PUBLISHED if published.name == "banknote")
-    server.body = b"variance,label\n1,0\n"
-    with pytest.raises(ValueError, match=rf"banknote.csv must have sha256 {published.file.sha256}"):
-        streams.load("banknote", base_url=server.url)
-    assert server.paths == ["/data/banknote.csv"]
-
-
-@needs_data
-def test_a_real_set_from_a_server(bare, server):
-    server.body = (Path(DATA) / "banknote.csv").read_bytes()
-    assert len(streams.load("banknote", base_url=server.url)) == 1372
-    assert {info.name: info.where for info in streams.datasets()}["banknote"] == "cached"
 
 
 def test_datasets_lists_every_set(bare):

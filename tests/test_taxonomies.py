@@ -7,19 +7,18 @@ import pickle
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import LABELS, OBJECTS, labels, learned, objects
 from naive import taxonomies as naive
 from naive.venn import matrix
 
 import venn
 from venn.machines.machine import ScoreTable
-from venn.machines.objects import NearestCentroid, NearestNeighbours
 from venn.taxonomies import (
     AdaptiveMarginBins,
     Argmax,
     ByScores,
     Deleted,
-    Dissent,
     Gap,
     Grouped,
     MarginBins,
@@ -60,7 +59,6 @@ TWO_CLASSES = {
 MACHINES = {
     "svm": lambda c: venn.OneVsAllSVM(venn.RBF(0.5), 1.0, range(c)),
     "least squares": lambda c: venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, range(c)),
-    "neighbours": lambda c: NearestNeighbours(3, range(c)),
     "centroid": lambda c: NearestCentroid(range(c)),
 }
 
@@ -139,19 +137,6 @@ def test_equal_shares_do_not_exceed_their_own_level():
         scores = np.repeat(np.linspace(-3, 3, 50)[:, None], c, axis=1)
         assert (Threshold(1 / c).categories(scores) == 0).all()
         assert (RunnerUp(1 / c).categories(scores) == 0).all()
-
-
-def test_dissent_counts_the_votes_of_others():
-    rng = np.random.default_rng(0)
-    votes = rng.integers(0, 4, size=(100, 3)).astype(float)
-    assert_same_categories(Dissent().categories(votes), naive.dissent(votes))
-    with pytest.raises(ValueError, match="votes"):
-        Dissent().categories(np.array([[1.0, -1.0]]))
-    with pytest.raises(ValueError, match="votes"):
-        Dissent().categories(np.array([[1.0, 0.5]]))
-    for odd in (np.nan, np.inf):
-        with pytest.raises(ValueError, match="scores must be"):
-            Dissent().categories(np.array([[1.0, 2.0], [odd, 1.0]]))
 
 
 # Against the definition: tables to counts ----------------------------------------------------------------------------
@@ -243,35 +228,6 @@ def test_probabilities_equal_the_definition_at_every_step(machine, kind):
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
-@pytest.mark.parametrize("k", [1, 2, 4])
-def test_votes_equal_the_definition_at_every_step(kind, k):
-    rng = np.random.default_rng(k + len(kind))
-    n = 14
-    X = objects(kind, rng, n)
-    y = labels(LABELS[len(kind) % len(LABELS)], rng, X, 3)
-    if kind in ("normal", "constant", "repeats"):
-        X = np.round(X * 4) / 4  # distances without rounding: the oracle's ties are then ours
-    machine = NearestNeighbours(k, range(3))
-    model = venn.TransductiveVenn(machine, Deleted(Argmax()))
-    dissent = venn.TransductiveVenn(machine, Deleted(Dissent()))
-    for i in range(n):
-        answer = machine.hypotheses(X[i])
-        expected = [naive.votes(X[: i + 1], [*y[:i], j], 3, k, True) for j in range(3)]
-        for j in range(3):
-            assert np.array_equal(answer.deleted(j), expected[j])
-            assert np.array_equal(answer.scores(j), naive.votes(X[: i + 1], [*y[:i], j], 3, k, False))
-            assert np.array_equal(answer.test_scores, expected[j][-1])
-        for reader, definition in ((model, naive.argmax), (dissent, naive.dissent)):
-            P = matrix([definition(votes) for votes in expected], y[:i], 3)
-            prediction = reader.predict_one(X[i])
-            assert np.array_equal(prediction.probabilities, P), f"step {i}"
-            assert prediction.label == naive.argmax(expected[0])[-1][0]
-        assert np.array_equal(answer.labels, y[:i])
-        machine.learn_one(X[i], y[i])
-        assert_bags_equal(machine, X[: i + 1], y[: i + 1], lambda X, y, deleted: naive.votes(X, y, 3, k, deleted))
-
-
-@pytest.mark.parametrize("kind", OBJECTS)
 def test_centroid_scores_equal_the_definition_at_every_step(kind):
     rng = np.random.default_rng(len(kind))
     X = objects(kind, rng, 19)
@@ -314,7 +270,7 @@ def assert_bags_equal(machine, X, y, definition):
 # Groups -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("machine", ["svm", "least squares", "neighbours", "centroid"])
+@pytest.mark.parametrize("machine", ["svm", "least squares", "centroid"])
 @pytest.mark.parametrize("kind", ["grid", "few", "repeats"])
 @pytest.mark.parametrize(("by", "inner"), [(0, "argmax"), (first_feature, "adaptive"), (parity, "top two")])
 def test_grouped_equals_the_definition_at_every_step(machine, kind, by, inner):
@@ -340,7 +296,7 @@ def test_one_grouped_taxonomy_reads_several_machines():
     """What it remembers of one machine's objects says nothing about another's."""
     rng = np.random.default_rng(0)
     shared = Grouped(parity, Argmax())
-    machines = [NearestNeighbours(3, range(2)) for _ in range(2)] + [NearestCentroid(range(2))]
+    machines = [NearestCentroid(range(2)) for _ in range(2)] + [MACHINES["least squares"](2)]
     for step in range(30):
         for machine, d in zip(machines, (2, 3, 2), strict=True):
             x = rng.integers(0, 3, d)
@@ -356,7 +312,7 @@ def test_groups_are_asked_for_once_for_each_object():
         calls.append(tuple(x))
         return x[0]
 
-    machine = NearestNeighbours(2, range(2))
+    machine = NearestCentroid(range(2))
     model = venn.TransductiveVenn(machine, Deleted(Grouped(by, Argmax())))
     for i in range(20):
         model.predict_one([i % 3, i])
@@ -377,7 +333,7 @@ def test_grouped_refuses_what_is_no_group(by, error, match):
 
 
 def test_grouped_refuses_what_it_cannot_group():
-    machine = NearestNeighbours(1, range(2))
+    machine = NearestCentroid(range(2))
     for by, error in ((lambda x: [x], TypeError), (lambda x: float("nan"), ValueError), (2, ValueError)):
         model = venn.TransductiveVenn(machine, Deleted(Grouped(by, Argmax())))
         with pytest.raises(error, match="by must"):
@@ -397,12 +353,12 @@ def test_the_function_cannot_change_the_machine():
         x[:] = 7.0
         return 0
 
-    machine = NearestNeighbours(1, range(2))
+    machine = NearestCentroid(range(2))
     model = venn.TransductiveVenn(machine, Deleted(Grouped(spoiler, Argmax())))
     for i in range(4):
         model.predict_one([float(i)])
         model.learn_one([float(i)], i % 2)
-    assert machine.scores([0.1]).tolist() == [1, 0]
+    assert machine.scores([0.1]).tolist() == [-0.9, -1.9]
 
 
 # Values and their refusals --------------------------------------------------------------------------------------------
@@ -421,7 +377,7 @@ def test_parameters_out_of_range(make):
 
 def test_a_used_grouped_taxonomy_is_still_the_same_value():
     used = Grouped(parity, Argmax())
-    machine = learned(NearestNeighbours(1, range(2)), [[0.0], [1.0]], [0, 1])
+    machine = learned(NearestCentroid(range(2)), [[0.0], [1.0]], [0, 1])
     Deleted(used).count(machine.hypotheses([0.5]))
     for twin in (used, copy.deepcopy(used), pickle.loads(pickle.dumps(used))):
         assert twin == Grouped(parity, Argmax())
@@ -452,7 +408,6 @@ def test_a_taxonomy_must_give_one_integer_for_each_row(answer, pointwise):
 
 
 OBJECT_MACHINES = {
-    "neighbours": lambda: NearestNeighbours(2, ["a", "b", "c"]),
     "centroid": lambda: NearestCentroid(["a", "b", "c"]),
 }
 
@@ -490,9 +445,7 @@ def test_unscaled_features_and_sums_do_not_hang_on_the_order():
     assert np.allclose(scores[0], [-np.linalg.norm(X[0] - X[y == k].mean(axis=0)) for k in range(2)], atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    "taxonomy", [Argmax(), TopTwo(), Threshold(), AdaptiveMarginBins(), ScoreBins(), Dissent()], ids=repr
-)
+@pytest.mark.parametrize("taxonomy", [Argmax(), TopTwo(), Threshold(), AdaptiveMarginBins(), ScoreBins()], ids=repr)
 @pytest.mark.parametrize(
     "scores",
     [[0.5, 1.0], [[1.0]], "ab", [["a", "b"]], [[1.0], [1.0, 2.0]], np.array([[10**400, 1]], object), 0.5],

@@ -4,13 +4,11 @@ import copy
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import objects, same_answer
 
 import venn
 from venn.machines import (
-    NearestCentroid,
-    NearestNeighbours,
-    NeighbourDistances,
     NotConverged,
     SlidingWindow,
 )
@@ -25,9 +23,7 @@ MACHINES = {
     "two classes": lambda c: venn.OneVsAllSVM(KERNEL, 2.0, range(2)),
     "weights": lambda c: venn.OneVsAllSVM(KERNEL, 2.0, range(c), class_weights=[1.0, 2.0, 0.5]),
     "least squares": lambda c: venn.LeastSquaresSVM(KERNEL, 5.0, range(c)),
-    "neighbours": lambda c: NearestNeighbours(3, range(c)),
     "centroids": lambda c: NearestCentroid(range(c)),
-    "distances": lambda c: NeighbourDistances(2, range(c)),
     "window": lambda c: SlidingWindow(venn.OneVsAllSVM(KERNEL, 2.0, range(c)), 25),
 }
 

@@ -92,7 +92,6 @@ def asking(model):
 
 MODELS = PREDICTORS | MACHINES | {name: make for name, make in SUBJECTS.items() if "by ranges" not in name}
 MODELS["handed over"] = lambda: venn.Forecaster(CLASSES, first=0, transductive=12)
-MODELS["Defensive"] = lambda: venn.predictors.Defensive(venn.RBF(0.5), CLASSES[:2])
 
 
 def examples_for(model):

@@ -7,8 +7,9 @@ import pickle
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import KERNELS, LABELS, OBJECTS, halved, labels, objects, same_answer
-from naive import distances, neighbours, svm
+from naive import svm, taxonomies
 from naive import weights as weighted
 
 import venn
@@ -21,21 +22,9 @@ C = 2.0
 HINGE = {"one vs all": venn.OneVsAllSVM}
 # Machine of three classes, and its scores by definition: (X, y, deleted) -> (n, c).
 KEPT = {
-    "neighbours": (
-        lambda: venn.machines.NearestNeighbours(3, range(3)),
-        lambda *bag: neighbours.votes(*bag[:2], 3, 3, bag[2]),
-    ),
-    "many neighbours": (
-        lambda: venn.machines.NearestNeighbours(9, range(3)),
-        lambda *bag: neighbours.votes(*bag[:2], 3, 9, bag[2]),
-    ),
     "centroid": (
-        lambda: venn.machines.NearestCentroid(range(3)),
-        lambda *bag: neighbours.centroids(*bag[:2], 3, bag[2]),
-    ),
-    "distances": (
-        lambda: venn.machines.NeighbourDistances(2, range(3)),
-        lambda *bag: distances.mean_distances(*bag[:2], 3, 2, bag[2]),
+        lambda: NearestCentroid(range(3)),
+        lambda *bag: taxonomies.centroid(*bag[:2], 3, bag[2]),
     ),
 }
 MACHINES = {name: lambda make=make: make(venn.RBF(0.5), C, range(3)) for name, make in HINGE.items()}

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import KERNELS, LABELS, OBJECTS, halved, labels, learned, objects
 from naive import svm
 from naive import venn as naive
@@ -210,7 +211,7 @@ def test_one_category_sums_have_the_stated_mean_and_variance():
     def sample(rng):
         return rng.integers(0, 2, size=(N, 1)).astype(float), (rng.random(N) < p).astype(int)
 
-    make = lambda: venn.TransductiveVenn(venn.machines.NearestCentroid(range(2)), OneCategory())  # noqa: E731
+    make = lambda: venn.TransductiveVenn(NearestCentroid(range(2)), OneCategory())  # noqa: E731
     sums = sums_of_departures(make, streams, N, sample)  # scores count for nothing, so the machine is a cheap one
     assert (p_values(sums[:, :2]) > LEVEL).all()
     variance = p * (1 - p) * (N - (1 / np.arange(1, N + 1)).sum())

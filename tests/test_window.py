@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from centroids import NearestCentroid
 from conftest import labels, learned, objects, public
 from naive.coins import coin
 from scipy import stats
@@ -22,8 +23,7 @@ CLASSES = ("a", "b", "c")
 MACHINES = {
     "squares": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 5.0, CLASSES),
     "hinge": lambda: venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES),
-    "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
-    "neighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
+    "centroid": lambda: NearestCentroid(CLASSES),
 }
 FORGETFUL = [name for name, make in MACHINES.items() if hasattr(make(), "unlearn_one")]
 READERS = {  # these compare scores on a grid, or not at all
@@ -144,8 +144,6 @@ def test_what_suits_the_machine_inside_suits_the_window():
     assert repr(venn.Conformal(window, venn.nonconformity.Multiplier())).startswith(
         "Conformal(SlidingWindow(LeastSquaresSVM("
     )
-    with pytest.raises(TypeError, match="machine must have distances for scores"):
-        venn.Conformal(window, venn.nonconformity.DistanceRatio())
     with pytest.raises(TypeError, match=r"machine must hold all that it learns.*got SlidingWindow"):
         venn.Scaler(window, venn.maps.Platt(), venn.predictors.CrossFittedScores())
     assert window.deletes_exactly

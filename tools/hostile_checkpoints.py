@@ -49,12 +49,9 @@ def squares():
 SUBJECTS = {
     "hinge": hinge,
     "squares": squares,
-    "neighbours": lambda: venn.machines.NearestNeighbours(2, CLASSES),
-    "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
-    "distances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
     "scaled": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES, scale=6),
     "first": lambda: venn.machines.Bank(venn.RBF(0.5), CLASSES, (1.0,), scale=venn.Scale(30, teach=True)),
-    "window": lambda: SlidingWindow(venn.machines.NearestNeighbours(2, CLASSES), 10),
+    "window": lambda: SlidingWindow(squares(), 10),
     "hinge window": lambda: SlidingWindow(hinge(), 10),
     "venn": lambda: venn.TransductiveVenn(hinge(), venn.Deleted(venn.Argmax())),
     "abers": lambda: venn.TransductiveVennAbers(squares()),
@@ -73,10 +70,8 @@ SUBJECTS = {
         squares(), schedule=venn.schedules.RandomAssignment(0.5, first=6)
     ),
     "ranks": lambda: venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
-    "cross": lambda: venn.predictors.CrossVenn(venn.machines.NearestCentroid(CLASSES), folds=3, first=6),
-    "balanced": lambda: venn.predictors.Balanced(
-        venn.InductiveVenn(venn.machines.NearestCentroid(CLASSES)), (1, 0.5, 1)
-    ),
+    "cross": lambda: venn.predictors.CrossVenn(squares(), folds=3, first=6),
+    "balanced": lambda: venn.predictors.Balanced(venn.InductiveVenn(squares()), (1, 0.5, 1)),
     "mixture of one": lambda: venn.predictors.ExpertMixture([venn.Scaler(hinge(), venn.maps.Platt())]),
     "mixture of numbers": lambda: venn.predictors.DistributionMixture(
         [venn.predictors.StackedDistribution(venn.schedules.Prefix(0.5, first=12)), venn.predictors.NumberRefits(8)]

@@ -41,7 +41,7 @@ BATCH = 7  # events in a transaction, for those that use one
 
 Made = tuple[object, dict[str, object]]
 
-TIMED = "run", "chain", "mark", "latest", "moments"  # parts of a state that hold times, or name the run
+TIMED = "run", "last", "mark", "latest", "moments"  # parts of a state that hold times, or name the run
 
 
 def squares() -> venn.LeastSquaresSVM:
@@ -136,15 +136,6 @@ def on_trees() -> Made:
 SETUPS: dict[str, Callable[[], Made]] = {
     "hinge": on_hinge,
     "squares": on_squares,
-    "neighbours": lambda: one(
-        venn.TransductiveVenn(venn.machines.NearestNeighbours(5, CAR.classes), venn.Deleted(venn.taxonomies.Dissent()))
-    ),
-    "centroid": lambda: one(
-        venn.TransductiveVenn(venn.machines.NearestCentroid(CAR.classes), venn.Deleted(venn.Argmax()))
-    ),
-    "distances": lambda: one(
-        venn.Conformal(venn.machines.NeighbourDistances(3, CAR.classes), venn.nonconformity.DistanceRatio())
-    ),
     "window": windowed,
     "hinge window": lambda: one(venn.TransductiveVenn(venn.SlidingWindow(hinge(), 60), venn.Argmax())),
     "inductive": inductive(venn.InductiveVenn),

@@ -46,7 +46,6 @@ def commands() -> dict[str, str]:
     runs["car linear"] = online + " --kernel linear --predictors abers,conformal"
     runs["car poly"] = online + " --kernel poly --predictors deleted"
     runs["car forecaster"] = online
-    runs["breast_cancer defensive"] = ONLINE.format(source="breast_cancer", steps=200) + " --predictors defensive"
     numbers = ONLINE.format(source="diabetes", steps=200)
     runs["diabetes numbers"] = f"{numbers} --kernel rbf --predictors {NUMBERS}"
     runs["diabetes default"] = numbers
@@ -72,7 +71,6 @@ for machine in (
     venn.LeastSquaresSVM(venn.RBF(.5), C=10., classes=classes),
     venn.LeastSquaresSVM(venn.RBF("auto"), C=2., classes=classes),
     venn.OneVsAllSVM(venn.RBF(.1), C=10., classes=classes),
-    machines.NearestNeighbours(3, classes=classes),
 ):
     models = list(made(machine))
     for x, y in data[:90]:

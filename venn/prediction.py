@@ -23,7 +23,7 @@ from venn.parameters import (
 from venn.saved import component, saved
 
 __all__ = [
-    "CategoryClass", "ClassIntervals", "Forecast", "GroupIntervals", "Maximin", "Multiprobability", "PredictionSet",
+    "CategoryClass", "ClassIntervals", "Forecast", "Maximin", "Multiprobability", "PredictionSet",
     "RowMean",
 ]  # fmt: skip
 
@@ -43,7 +43,6 @@ COARSE = 0.01  # and how far at most
 PREDICTED_LABEL = "predicted label"
 REALISED_ROW = "realised row"
 EACH_CLASS = "each class"
-EACH_GROUP = "each group"
 ERROR_RATE = "error rate"
 ERROR_BOUND = "error bound"
 LONG_RUN = "long-run error rate"
@@ -609,52 +608,6 @@ class ClassIntervals(OneOfProbabilities, SaysPairs[float]):
         return self._kept(np.array([p / total if total > 0 else 1 / len(mean) for p in mean]))
 
 
-@saved
-class GroupIntervals(ClassIntervals):
-    """Two numbers for each class, right on average in every group at once: of Venn multicalibration.
-
-    Let g be any of the groups, as an indicator, or any of the functions that the predictor was made with. Under
-    exchangeability E[g(X) (1{Y = k} - value)] = 0 for each class k and the value under the true hypothesis. That is a
-    statement about means: the values need not be probabilities and may lie outside [0, 1]. `pairs`, and all that is
-    made of them, such as `lower` and `proba`, are clipped, for display and decisions; nothing is proved about them.
-
-    Parameters
-    ----------
-    values : (c, 2) float64
-        Value of each class if the label is another one, and if it is this one.
-    classes : sequence of c labels
-
-    Attributes
-    ----------
-    guaranteed : str
-        "each group": the statement above.
-    pairs : (c, 2) float64 in [0, 1]
-        The values, clipped.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For values that are not finite, or of another shape.
-
-    Examples
-    --------
-    >>> prediction = GroupIntervals(np.array([[0.7, 1.1], [-0.1, 0.3]]), ("no", "yes"))
-    >>> prediction.values.tolist(), prediction.pairs.tolist()
-    ([[0.7, 1.1], [-0.1, 0.3]], [[0.7, 1.0], [0.0, 0.3]])
-    """
-
-    guaranteed, numbers = EACH_GROUP, "values"
-
-    def __init__(self, values: Floats, classes: Sequence[Label]) -> None:
-        labels = tuple(map(python_value, members("classes", classes, "labels")))
-        clean = _numbers("values", values, (len(labels), 2))
-        if not np.isfinite(clean).all():
-            raise ValueError(f"values must be finite, got {values!r}")
-        clean.setflags(write=False)
-        self.values = clean
-        super().__init__(np.clip(clean, 0.0, 1.0), labels)
-
-
 def significance(epsilon: Any) -> float:
     """Return a significance level as a float, or say what it must be."""
     if not is_number(epsilon):
@@ -754,7 +707,7 @@ class PredictionSet(One, SaysSets[float]):
         return f"PredictionSet({self.label!r}: confidence {self.confidence:.3f}, credibility {self.credibility:.3f})"
 
 
-Prediction = Forecast | Multiprobability | ClassIntervals | GroupIntervals | PredictionSet
+Prediction = Forecast | Multiprobability | ClassIntervals | PredictionSet
 
 
 def plain(prediction: Any) -> dict[str, Any]:

@@ -22,14 +22,16 @@ import hashlib
 import inspect
 import json
 import re
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy, deepcopy
 from functools import cache, partial
 from importlib import import_module
+from operator import attrgetter
 from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, ClassVar, ForwardRef, Literal, NamedTuple, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, ForwardRef, Literal, NamedTuple, Self, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.lib import format as npy
@@ -210,6 +212,135 @@ class own:
         self.of = of
 
 
+#: A number that an object knows: itself, or the path of an attribute that is one or has a length.
+Known: TypeAlias = "int | str | own"
+
+
+def known(number: Known, thing: Any) -> int:
+    """Return a number that an object knows."""
+    if isinstance(number, own):
+        return int(number.of(thing))
+    found: Any = attrgetter(number)(thing) if isinstance(number, str) else number
+    return -1 if found is None else len(found) if hasattr(found, "__len__") else int(found)
+
+
+class Held(ABC):
+    """What a part of a state is, declared once: the check of a `param` or a `state` that a file is compared with."""
+
+    @abstractmethod
+    def __call__(self, name: str, value: Any, thing: Any) -> Any:
+        """Return the value, of a state of `thing`, or raise a ValueError that says what it must be."""
+
+
+class array(Held):
+    """An array: its lengths, what its entries are, and of indices what they point into, for loops do not check that.
+
+    Parameters
+    ----------
+    shape : int, str, own or None
+        The length in each dimension, or what knows it; None: any.
+    of : dtype, default float64
+    least, below : int, str or own
+        The range of whole numbers.
+    finite : bool, optional
+        Of real ones: they are finite; False: they may be infinite; None: they may be NaN as well.
+    none : bool, default False
+        There may be none.
+
+    Examples
+    --------
+    >>> class Groups: count = 2
+    >>> array(None, of=np.int64, below="count")("members", np.array([0, 1, 1]), Groups())
+    array([0, 1, 1])
+    """
+
+    def __init__(
+        self, *shape: Known | None, of: Any = np.float64, least: Known = 0, below: Known | None = None,
+        finite: bool | None = True, none: bool = False,
+    ) -> None:  # fmt: skip
+        self.shape, self.of, self.least, self.below, self.finite = shape, of, least, below, finite
+        self.none = none
+
+    def __call__(self, name: str, value: Any, thing: Any) -> Any:
+        """Return the array, or say what it must be."""
+        if value is None and self.none:
+            return value
+        there = np.shape(value) if np.ndim(value) == len(self.shape) else (0,) * len(self.shape)
+        shape = tuple(
+            length if wanted is None else known(wanted, thing) for wanted, length in zip(self.shape, there, strict=True)
+        )
+        if self.below is not None:
+            return held_codes(name, value, shape, known(self.least, thing), known(self.below, thing), self.of)
+        found = held_array(name, value, shape, self.of)
+        if self.finite and found.dtype.kind == "f":
+            return held_finite(name, found, shape)
+        if self.finite is False and np.isnan(found).any():
+            raise ValueError(f"{name} must be numbers, got NaN")
+        return found
+
+
+class part(Held):
+    """An object of one of some classes whose attributes are those that the object around it knows.
+
+    Parameters
+    ----------
+    kinds : types
+    none : bool, default True
+        Whether there may be none.
+    alike : Known
+        By name of the part's attribute: what it must equal.
+    """
+
+    def __init__(self, *kinds: type, none: bool = True, **alike: Known) -> None:
+        self.kinds, self.none, self.alike = kinds, none, alike
+
+    def __call__(self, name: str, value: Any, thing: Any) -> Any:
+        """Return the object, or say what it must be."""
+        if value is None and self.none:
+            return value
+        wanted = {of.replace("__", "."): known(number, thing) for of, number in self.alike.items()}
+        if not isinstance(value, self.kinds) or any(known(of, value) != number for of, number in wanted.items()):
+            what = " or ".join(kind.__name__ for kind in self.kinds) + "".join(f", {k} {v}" for k, v in wanted.items())
+            raise ValueError(f"{name} must be a {what}{', or None' if self.none else ''}, got {value!r}")
+        return value
+
+
+class each(Held):
+    """A list, tuple or deque whose members are all so: an array, a part, or a whole number.
+
+    Parameters
+    ----------
+    member : Held
+    count : Known, optional
+        How many there are.
+    of : type, default list
+    """
+
+    def __init__(self, member: Held, count: Known | None = None, of: Any = list) -> None:
+        self.member, self.count, self.of = member, count, of
+
+    def __call__(self, name: str, value: Any, thing: Any) -> Any:
+        """Return the list, or say what it must be."""
+        count = None if self.count is None else known(self.count, thing)
+        if type(value) is not self.of or count not in (None, len(value)):
+            many = "" if count is None else f" of {count}"
+            raise ValueError(f"{name} must be a {self.of.__name__}{many}, got {value!r}")
+        for one in value:
+            self.member(name, one, thing)
+        return value
+
+
+class code(Held):
+    """A whole number from 0 on, below what the object knows."""
+
+    def __init__(self, below: Known) -> None:
+        self.below = below
+
+    def __call__(self, name: str, value: Any, thing: Any) -> Any:
+        """Return the number, or say what it must be."""
+        return held_int(name, value, 0, known(self.below, thing) - 1)
+
+
 class Field(NamedTuple):
     """What was declared of one parameter or part of the state."""
 
@@ -228,6 +359,8 @@ class Field(NamedTuple):
         """Return the value as the object keeps it, or raise what the check raises."""
         if self.check is None:
             return value
+        if isinstance(self.check, Held):
+            return self.check(self.name, value, thing)
         if not self.arguments:
             return self.check(self.name, value)
         return self.check(self.name, value, *[one.of(thing) if type(one) is own else one for one in self.arguments])

@@ -60,10 +60,6 @@ A, CP, VA, CR, MA, RI, SK = "ours", "online-cp", "venn-abers", "crepes", "mapie"
 TC = "torchcp"
 
 
-def neighbours(task):
-    return venn.machines.NearestNeighbours(5, task.classes)
-
-
 def window(task):
     return venn.SlidingWindow(squares(task), 1000)
 
@@ -82,28 +78,6 @@ def measured(title, measure, there, options, at_mapie=None, **ours_too):
 
 
 JOBS = [
-    Job(
-        "venn_neighbours",
-        "Transductive Venn over nearest neighbours",
-        "k = 5, Euclidean distance, leaving the example itself out. Categories: of two classes the number of "
-        "neighbours of the second class in both libraries (ours: `Deleted(Dissent())`); of more, online-cp counts the"
-        " neighbours of the own label, ours the top class and the dissenting neighbours. Point forecast: mean of the "
-        "rows.",
-        TRANSDUCTIVE | {"banknote": SMALL},
-        [
-            Contender(
-                A,
-                "`TransductiveVenn`, `Dissent`",
-                ours(lambda t: venn.TransductiveVenn(neighbours(t), venn.Deleted(venn.taxonomies.Dissent()))),
-            ),
-            Contender(
-                CP,
-                "`NearestNeighboursVennPredictor`",
-                online_cp_venn("NearestNeighboursVennPredictor", k=5),
-                "`TransductiveVenn`, `Dissent`",
-            ),
-        ],
-    ),
     Job(
         "venn_svm",
         "Transductive Venn over support vector machines",
@@ -196,8 +170,8 @@ JOBS = [
         "Full conformal prediction",
         "RBF kernel, gamma and C as below; smoothed p-values, a random number of each library's own. SVM: "
         "nonconformity is the signed margin by training scores in online-cp, against all examples for two classes and"
-        " those of the supposed class for more; ours: the best other score less the own. Neighbours: ratio of the "
-        "distances to the nearest of the own and of other classes, k = 1. Limits: binomial.",
+        " those of the supposed class for more; ours: the best other score less the own. Neighbours of "
+        "online-cp: ratio of the distances to the nearest of the own and of other classes, k = 1. Limits: binomial.",
         TRANSDUCTIVE,
         [
             Contender(A, "`LeastSquaresSVM`, `Margin()` (default)", ours(lambda t: venn.Conformal(squares(t)))),
@@ -210,15 +184,6 @@ JOBS = [
                 CP,
                 "`ConformalSupportVectorMachine`",
                 online_cp_sets("ConformalSupportVectorMachine", C=lambda t: t.C, **KERNEL),
-            ),
-            Contender(
-                A,
-                "`NeighbourDistances`, `DistanceRatio()`",
-                ours(
-                    lambda t: venn.Conformal(
-                        venn.machines.NeighbourDistances(1, t.classes), venn.nonconformity.DistanceRatio()
-                    )
-                ),
             ),
             Contender(
                 CP,

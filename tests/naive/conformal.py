@@ -22,15 +22,6 @@ def margins(scores, y):
     return [max(s for k, s in enumerate(row) if k != y[i]) - row[y[i]] for i, row in enumerate(scores)]
 
 
-def ratios(scores, y):
-    """Return the own distance over the least other one, scores being minus distances, for each row."""
-    values = []
-    for i, row in enumerate(scores):
-        own, rival = -row[y[i]], min(-s for k, s in enumerate(row) if k != y[i])
-        values.append(1.0 if own == rival else (own / rival if rival > 0 else np.inf))
-    return values
-
-
 def margin(bag, y, c, kernel, C):
     """Return margins of the support vector machines trained on the whole bag."""
     return margins(svm.one_vs_all(kernel(bag, bag), y, c, C), y)
@@ -72,17 +63,6 @@ def squares_multiplier(bag, y, c, kernel, C):
     """Return each example's coefficient in the least-squares machine of its own class, in units of C."""
     coefficients = [least_squares.fit(kernel(bag, bag), t, C)[0] / C for t in least_squares.targets(y, c)]
     return [coefficients[label][i] for i, label in enumerate(y)]
-
-
-def centroid_ratio(bag, y, c, kernel, C):
-    """Return the distance from the mean of the others of the own class, over the least from another class's mean."""
-    scores = np.full((len(bag), c), -1e9)
-    for i, x in enumerate(bag):
-        for k in range(c):
-            others = [bag[e] for e in range(len(bag)) if e != i and y[e] == k]
-            if others:
-                scores[i, k] = -np.sqrt(((x - np.mean(others, axis=0)) ** 2).sum())
-    return ratios(scores.tolist(), y)
 
 
 def p_value(values, y, tau, label_conditional=False):

@@ -67,10 +67,6 @@ def top_score_bins(edges):
     ]  # fmt: skip
 
 
-def dissent(scores):
-    return [(ranked(row)[0], round(sum(row) - max(row))) for row in scores]
-
-
 def score_bins(bins, low, high):
     """Two classes: bins (low, high] of half the difference of the scores."""
 
@@ -110,22 +106,6 @@ def within(groups, taxonomy):
         return answer
 
     return categories
-
-
-def votes(X, y, c, k, deleted):
-    """Return (n, c) numbers of examples of each class among the k nearest of each, all ties at the k-th included.
-
-    With `deleted` an example is not among its own nearest.
-    """
-    X = np.asarray(X, float)
-    answer = np.zeros((len(y), c))
-    for i in range(len(y)):
-        others = [o for o in range(len(y)) if not (deleted and o == i)]
-        distances = {o: sum((a - b) ** 2 for a, b in zip(X[i], X[o], strict=True)) for o in others}
-        reach = sorted(distances.values())[:k]
-        for o in others:
-            answer[i, y[o]] += distances[o] <= reach[-1]
-    return answer
 
 
 def centroid(X, y, c, deleted):

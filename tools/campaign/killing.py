@@ -71,7 +71,7 @@ def command(rng: np.random.Generator, tally: Tally) -> None:
     events = run_cases.events(int(rng.integers(20, 120)), seed=int(rng.integers(1 << 20)))
     name = str(rng.choice(NAMED))
     place = run_cases.OPTIONS.index("inductive")
-    own = name in ("forecaster", "defensive")  # they have a kernel of their own
+    own = name == "forecaster"  # it has a kernel of its own
     options = [*run_cases.OPTIONS[:place], name, *(() if own else run_cases.OPTIONS[place + 1 :])]
     folder = Path.cwd()
     (folder / "in.jsonl").write_text("".join(map(run_cases.line, events)))

@@ -10,12 +10,10 @@ from conftest import OBJECTS, objects
 from test_contract import CLASSES
 
 import venn
-from venn.predictors import Adaptive, Defensive, calibeating
+from venn.predictors import Adaptive, calibeating
 from venn.predictors.adaptive import ConstantSteps, DecayingSteps
 
 from .tally import Tally
-
-TWO = CLASSES[:2]
 
 
 def contrary(worth: np.ndarray, rng: np.random.Generator) -> int:
@@ -44,7 +42,7 @@ def trial(rng: np.random.Generator, tally: Tally) -> None:
     n = int(rng.integers(20, 120))
     X = objects(str(rng.choice(OBJECTS)), rng, n)
     adversary = ADVERSARIES[rng.integers(len(ADVERSARIES))]
-    (adaptive, defensive, by_bins)[rng.integers(3)](X, adversary, rng, tally)
+    (adaptive, by_bins)[rng.integers(2)](X, adversary, rng, tally)
 
 
 def adaptive(X: np.ndarray, adversary: Any, rng: np.random.Generator, tally: Tally) -> None:
@@ -65,16 +63,6 @@ def adaptive(X: np.ndarray, adversary: Any, rng: np.random.Generator, tally: Tal
             for one in model.certificates:
                 off = abs(one.errors - one.level * one.n)
                 tally.same(off <= one.bound + 1e-6, "adaptive: errors beyond their bound", (i, one, levels, steps))
-
-
-def defensive(X: np.ndarray, adversary: Any, rng: np.random.Generator, tally: Tally) -> None:
-    """The inequality of defensive forecasting holds after each label."""
-    landmarks = int(rng.integers(1, 20)) if rng.random() < 0.5 else None
-    kernel = (venn.RBF(0.5), venn.RBF(50.0), venn.machines.MultiscaleRBF())[rng.integers(3)]
-    model = Defensive(kernel, TWO, gamma=float(rng.choice([0.5, 10.0, 50.0])), landmarks=landmarks)
-    for i, x in enumerate(X):
-        model.learn_one(x, TWO[adversary(model.predict_one(x).proba, rng)])
-        tally.same(model.certificate.holds, "defensive: the inequality is broken", (i, model, model.certificate))
 
 
 def by_bins(X: np.ndarray, adversary: Any, rng: np.random.Generator, tally: Tally) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from centroids import NearestCentroid
 from conftest import KERNELS, LABELS, OBJECTS, labels, objects, same_answer
-from naive import abers_by_class, conformal, distances, neighbours, priors, span, svm
+from naive import abers_by_class, conformal, priors, span, svm, taxonomies
 from naive import inductive as naive_inductive
 from naive import scaling as naive_scaling
 from naive import taxonomies as naive_taxonomies
@@ -27,7 +28,7 @@ WEIGHTED = {
     "hinge": venn.OneVsAllSVM,
     "squares": venn.LeastSquaresSVM,
 }
-PLAIN = ("neighbours", "centroid", "distances")
+PLAIN = ("centroid",)
 # The kernels under which all answers keep eight digits at any penalty drawn here; the others are tried by scores alone.
 CALM = ("rbf", "rbf sharp", "linear")
 NEAR = 1e-7  # a score so close to the edge of a cell of the grid may be on either side of it
@@ -46,7 +47,6 @@ class Case:
     w: np.ndarray
     x: np.ndarray
     class_weights: np.ndarray
-    k: int
 
     @property
     def takes_weights(self) -> bool:
@@ -60,10 +60,7 @@ class Case:
     def machine(self) -> Any:
         if self.takes_weights:
             return WEIGHTED[self.name](KERNELS[self.kernel][0], self.C, range(self.c), self.class_weights)
-        if self.name == "centroid":
-            return venn.machines.NearestCentroid(range(self.c))
-        kind = venn.machines.NearestNeighbours if self.name == "neighbours" else venn.machines.NeighbourDistances
-        return kind(self.k, range(self.c))
+        return NearestCentroid(range(self.c))
 
     def teach(self, machine: Any, i: int) -> None:
         more = (float(self.w[i]),) if self.takes_weights else ()
@@ -92,7 +89,7 @@ def drawn(rng: np.random.Generator, most: int = 13) -> Case:
     return Case(
         name, str(rng.choice([*CALM, *KERNELS])), float(rng.choice([0.05, 0.5, 1.0, 4.0, 10.0, 100.0])), c,
         X[:n], y[:n], np.ones(n) if ones else rng.choice([0.5, 1.0, 1.5], n), x.copy(),
-        np.ones(c) if ones or rng.random() < 0.5 else rng.choice([0.5, 1.0, 2.0], c), int(rng.integers(1, 5)),
+        np.ones(c) if ones or rng.random() < 0.5 else rng.choice([0.5, 1.0, 2.0], c),
     )  # fmt: skip
 
 
@@ -105,12 +102,7 @@ def defined(case: Case, j: int, deleted: bool) -> np.ndarray | None:
     codes = np.append(case.y, j).astype(int)
     bag = np.vstack([case.X, case.x])
     if case.name in PLAIN:
-        X, y = bag.tolist(), codes.tolist()
-        if case.name == "neighbours":
-            return neighbours.votes(X, y, c, case.k, deleted)
-        if case.name == "centroid":
-            return neighbours.centroids(X, y, c, deleted)
-        return distances.mean_distances(X, y, c, case.k, deleted)
+        return taxonomies.centroid(bag, codes, c, deleted)
     w = np.append(case.w, 1.0) * case.class_weights[codes]
     K = case.gram()
     if case.name == "hinge" and deleted:
@@ -218,14 +210,9 @@ def multipliers(case: Case, codes: np.ndarray) -> list[float] | None:
 def check_conformal(case: Case, machine: Any, rng: np.random.Generator, tally: Tally) -> Callable[[Any], np.ndarray]:
     deleted, seed = bool(rng.random() < 0.5), int(rng.integers(1000))
     conditional, smoothed = (bool(one) for one in rng.random(2) < 0.5)
-    ratio = case.name in ("centroid", "distances") and rng.random() < 0.7
     pushed = case.name in ("hinge", "squares") and case.plain and case.kernel in CALM
     pushed = pushed and rng.random() < 0.4 and (case.name != "hinge" or case.kernel.startswith("rbf"))
-    measure = (
-        venn.nonconformity.Multiplier()
-        if pushed
-        else (venn.nonconformity.DistanceRatio if ratio else venn.nonconformity.Margin)(deleted)
-    )
+    measure = venn.nonconformity.Multiplier() if pushed else venn.nonconformity.Margin(deleted)
     shift = shift_of(case, rng)
 
     def model(machine: Any) -> Any:
@@ -238,10 +225,7 @@ def check_conformal(case: Case, machine: Any, rng: np.random.Generator, tally: T
     for j in range(case.c):
         codes = np.append(case.y, j).astype(int)
         rows = answer.deleted(j) if deleted else answer.scores(j)
-        if pushed:
-            values = multipliers(case, codes)
-        else:
-            values = (conformal.ratios if ratio else conformal.margins)(rows.tolist(), codes.tolist())
+        values = multipliers(case, codes) if pushed else conformal.margins(rows.tolist(), codes.tolist())
         every += values
         steps = [conformal.on_grid(value) for value in values]
         ratios = np.ones(case.c) if shift is None else shift.ratios

@@ -520,7 +520,6 @@ INNER = {
 }
 #: Constructors of what only our own functions make, and what would wait for a server or many processes.
 NOT_CALLED = {
-    "Efficiency",
     "Event",
     "Results",
     "Shard",

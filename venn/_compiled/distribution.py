@@ -118,7 +118,7 @@ def mixed_ranks(order, shares, quantiles, most, ranks):  # type: ignore[no-untyp
             one += shares[i] * above[passed[i]]
             other += shares[i] * below[passed[i]]
         share = min(max(0.5 + 0.25 * (np.log(one) - np.log(other)), 0.0), 1.0)
-        last = max(last, np.int64(np.rint(most * share)))
+        last = max(last, int(np.rint(most * share)))
         ranks[place] = last
     ranks[n - 1] = most
 

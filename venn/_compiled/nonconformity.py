@@ -87,16 +87,7 @@ def read_histogram(histogram, greater, equal):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def strangeness(rival, own, ratio):  # type: ignore[no-untyped-def]
-    """Return the rival score minus the own one; for minus distances, the ratio of the own one to the rival."""
-    if ratio:
-        # Equal distances come first: neither 0 / 0 nor inf / inf is computed.
-        return 1.0 if own == rival else abs(own / rival)
-    return rival - own
-
-
-@compiled
-def rank_beside_rivals(negative, positive, codes, weights, test, ratio):  # type: ignore[no-untyped-def]
+def rank_beside_rivals(negative, positive, codes, weights, test):  # type: ignore[no-untyped-def]
     """Rank the new example among all, for every hypothesis j, by own score and best score of the other classes.
 
     Under hypothesis j the scores are `negative`, but class j has `positive`. So the two best rivals of an example among
@@ -108,8 +99,6 @@ def rank_beside_rivals(negative, positive, codes, weights, test, ratio):  # type
     negative, positive : (c, >= m) float64
     codes, weights : (m,) int64
     test : column of the new example
-    ratio : bool
-        Compare ratios of distances (scores are minus distances) rather than margins.
 
     Returns
     -------
@@ -124,7 +113,7 @@ def rank_beside_rivals(negative, positive, codes, weights, test, ratio):  # type
         for k in range(c):
             if k != j:
                 rival = max(rival, negative[k, test])
-        own[j] = rank(strangeness(rival, positive[j, test], ratio), 0.0)
+        own[j] = rank(rival - positive[j, test], 0.0)
     best = np.empty(TILE)
     second = np.empty(TILE)
     mine = np.empty(TILE)
@@ -160,7 +149,7 @@ def rank_beside_rivals(negative, positive, codes, weights, test, ratio):  # type
                     other = second[i] if row[i] == best[i] else best[i]
                     is_own = labels[i] == j
                     rival = best[i] if is_own else max(other, supposed[i])
-                    steps[i] = rank(strangeness(rival, supposed[i] if is_own else mine[i], ratio), 0.0)
+                    steps[i] = rank(rival - (supposed[i] if is_own else mine[i]), 0.0)
                 compare(steps, own[j], 2 * (j - low), keys[:size])
             table = histogram[chunk]
             for i in range(size):

@@ -10,7 +10,7 @@ import click
 from venn.cli import numbers
 from venn.cli.errors import did_you_mean
 from venn.cli.options import Config, MachineTable
-from venn.cli.predictors import ADAPTIVE, DEFENSIVE, FORECASTER, LANDMARKS, PREDICTORS, WINDOWED
+from venn.cli.predictors import ADAPTIVE, FORECASTER, PREDICTORS, WINDOWED
 from venn.labels import Real, space_of
 from venn.machines.hinge import OneVsAllSVM
 from venn.machines.kernel_ridge import KernelRidge
@@ -122,7 +122,7 @@ def choose_nothing(names: Sequence[str]) -> bool:
 
     Examples
     --------
-    >>> choose_nothing(["forecaster", "defensive"]), choose_nothing(["forecaster", "abers"])
+    >>> choose_nothing(["forecaster"]), choose_nothing(["forecaster", "abers"])
     (True, False)
     """
     return not any(_behind(name)[0] in MACHINES for name in names)
@@ -138,11 +138,9 @@ def refuse_choices(config: Config, names: Sequence[str], classes: Sequence[Any],
     given += others
     if given:
         default = ", the default" if list(names) == [FORECASTER] else ""
-        told = {FORECASTER: f"a {FORECASTER}", DEFENSIVE: f"a {DEFENSIVE} {FORECASTER}"}
-        alone = " or ".join(told[name] for name in names)
         raise click.UsageError(
-            f"{given[0]} chooses nothing of {alone}{default}: leave it out, or name predictors that it is for, such as "
-            f"--predictors {'abers' if classes else 'distribution'}"
+            f"{given[0]} chooses nothing of a {FORECASTER}{default}: leave it out, or name predictors that it is for, "
+            f"such as --predictors {'abers' if classes else 'distribution'}"
         )
 
 
@@ -201,7 +199,7 @@ def panel_of(
     first = 0 if standardised or scale is False else FIRST
     unscaled = "standardised beforehand" if standardised else "taken as they are"
     columns = f"scaled by the first {first}" if first else unscaled
-    machines: dict[str, Any] = {"classes": (classes, first)}  # what predictors read, by kind
+    machines: dict[str, Any] = {}  # what predictors read, by kind
     if FORECASTER in names:
         if window is not None:
             raise click.UsageError(
@@ -222,10 +220,6 @@ def panel_of(
                 machine, note = SlidingWindow(machine, window), f"{note}, the latest {window} examples"
             machines[kind] = machine
             say(f"{', '.join(readers)}: {title} with {kernel!r}, C={C:g}{note}")
-    if DEFENSIVE in names:
-        if window is not None:
-            raise click.UsageError(f"--window does not go with {DEFENSIVE}")
-        say(f"{DEFENSIVE}: a theorem on any sequence, by a kernel and {LANDMARKS} landmarks; columns {columns}")
 
     def one(name: str) -> Predictor:
         if name in ADAPTIVE:  # the predictor itself may restart: its p-values tell when, adaptive ones do not

@@ -274,7 +274,9 @@ def open_stream(data: str, config: Config, shuffle: int | None, model: GivenMode
     whole = config.machine.scale is None and model is None
     check_source(config, *(("data", f"{data}, a named data set") if named else ("file", data)))
     if named:
-        stream = streams.load(data, shuffle=shuffle, progress=_announce_once(data), scale=whole)
+        if any(info.name == data and info.where == "download" for info in streams.datasets()):
+            click.echo(f"downloading {data}", err=True)
+        stream = streams.load(data, shuffle=shuffle, scale=whole)
     elif Path(data).is_dir():
         raise click.ClickException(f"{data} is a folder: give a CSV file or a name that `venn datasets` lists")
     elif Path(data).exists():
@@ -291,16 +293,3 @@ def open_stream(data: str, config: Config, shuffle: int | None, model: GivenMode
     if len(stream.classes) == 1:
         raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
     return stream
-
-
-def _announce_once(data: str) -> Callable[[int, int], None]:
-    told = False
-
-    def announce(received: int, expected: int) -> None:
-        nonlocal told
-        if not told:
-            told = True
-            size = f"{expected / 1e6:.1f} MB" if expected >= 1e6 else f"{expected / 1e3:.0f} kB"
-            click.echo(f"downloading {data} ({size})", err=True)
-
-    return announce

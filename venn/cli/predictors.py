@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.machine import Machine
 from venn.maps.contract import ScoreMap
 from venn.maps.fits import BetaCalibration, Binning, Isotonic, Platt, Temperature
-from venn.predictors.defensive import Defensive
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
@@ -47,10 +45,6 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     **{name: ("hinge", partial(_scaled, map)) for name, map in SCALED.items()},
     "conformal": ("squares", Conformal),
     "conformal_by_class": ("squares", partial(Conformal, label_conditional=True)),
-    "defensive": (
-        "classes",
-        lambda given: Defensive(MultiscaleLaplacian(), given[0], landmarks=LANDMARKS, scale=given[1] or None),
-    ),
     **{name: ("squares", partial(_inductive, kind)) for name, kind in TRAINED.items()},
 }
 # Sets with a long-run error rate on any stream, made from those of another predictor.
@@ -62,7 +56,6 @@ CONFORMAL = {
     "inductive_abers": "inductive_conformal",
 }  # fmt: skip
 FORECASTER = "forecaster"
-DEFENSIVE = "defensive"
 # Beside the forecaster, on the data of the published study: its predictors.
 STUDY = "Lambrou, Papadopoulos and Gammerman (2012)"
 STUDIED = ("car", "wine_red")
@@ -70,7 +63,6 @@ PUBLISHED = ("venn", "platt", "binning", "isotonic")
 BY_CLASS = ("conformal_by_class", "inductive_conformal_by_class")  # whose risk holds within each class
 WINDOWED = ("abers", "deleted", "conformal", BY_CLASS[0])  # what stands on a window: a forecaster does not forget
 INDUCTIVE = ("inductive_abers", "inductive", "inductive_conformal", BY_CLASS[1], "inductive_adaptive")
-LANDMARKS = 1000  # objects that a defensive forecaster keeps
 LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
 
 

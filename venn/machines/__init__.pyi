@@ -22,9 +22,6 @@ from .machine import Bag as Bag
 from .machine import NotConverged as NotConverged
 from .machine import ScoreTable as ScoreTable
 from .number_stack import NumberStack as NumberStack
-from .objects import NearestCentroid as NearestCentroid
-from .objects import NearestNeighbours as NearestNeighbours
-from .objects import NeighbourDistances as NeighbourDistances
 from .scale import Scale as Scale
 from .stack import Stack as Stack
 from .store import ScaleWarning as ScaleWarning

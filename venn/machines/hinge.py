@@ -132,7 +132,6 @@ class OneVsAllSVM(StoreWeighing):
 
     #: Deleted scores are first-order approximations: see `deleted_bag`.
     deletes_exactly = False
-    score_unit = "margins"
 
     @property
     def unique_multipliers(self) -> bool:

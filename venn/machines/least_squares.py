@@ -98,7 +98,6 @@ class LeastSquaresSVM(StoreWeighing):
     """
 
     deletes_exactly = True
-    score_unit = "margins"
     unique_multipliers = True
 
     _system: RidgeSystem = state(start=own(methodcaller("_new_system")), within=True)

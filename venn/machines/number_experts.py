@@ -19,7 +19,7 @@ from venn.machines.threads import one_thread
 from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, component, held_codes, held_finite, held_float, held_rows, own, param
+from venn.saved import Saved, array, component, held_codes, held_float, held_rows, own, param
 
 # ------------------------------------------------------------------------------------------------------ quantile forest
 # A forest of numbers that says a whole distribution: its leaves hold the labels of all examples.
@@ -107,7 +107,7 @@ class QuantileForest(Saved):
 
     scale: Floats = param()
     trees: FlatTrees | AskedTrees = param(_held_trees)
-    labels: Floats = param(held_finite, own(lambda m: (held_rows("labels", m.labels),)))
+    labels: Floats = param(array(None))
     members: Any = param(_held_members, own(attrgetter("trees")), own(lambda m: len(m.labels)))
     ends: Integers = param(_held_ends, own(attrgetter("trees")), own(lambda m: len(m.members)))
 
@@ -240,15 +240,15 @@ class Process(Saved):
     """
 
     scale: Floats = param()
-    widths: Floats = param(held_finite, own(lambda m: (held_rows("widths", m.widths),)))
+    widths: Floats = param(array(None))
     height: float = param(held_float)
     noise: float = param(held_float)
-    rows: Floats = param(held_finite, own(lambda m: (held_rows("rows", m.rows), len(m.widths))))
-    targets: Floats = param(held_finite, own(lambda m: (len(m.rows),)))
+    rows: Floats = param(array(None, "widths"))
+    targets: Floats = param(array("rows"))
     center: float = param(held_float)
     unit: float = param(held_float)
     shape: Shape = param(instance, Shape, "a Shape")
-    gaps: Floats = param(held_finite, own(lambda m: (held_rows("gaps", m.gaps), 2)))
+    gaps: Floats = param(array(None, 2))
 
     def derive(self) -> None:
         """Solve for the targets."""

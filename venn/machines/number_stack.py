@@ -22,7 +22,7 @@ from venn.machines.threads import one_thread
 from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance, integer
 from venn.prediction import Floats
-from venn.saved import component, held_finite, held_float, held_positive, held_rows, own, param
+from venn.saved import array, component, held_float, held_positive, own, param, part
 
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.1, 1.0, 10.0, 100.0)  # of the kernel machine
@@ -38,18 +38,6 @@ CENTRAL = np.array([LEVEL / 2, 1 - LEVEL / 2])
 
 
 D = own(attrgetter("features"))
-
-
-def _held_trees(name: str, trees: Any, d: int) -> Any:
-    if not isinstance(trees, FlatTrees | AskedTrees | None) or (trees is not None and trees.features != d):
-        raise ValueError(f"{name} must be trees of {d} features, or None, got {trees!r}")
-    return trees
-
-
-def _held_woods(name: str, woods: Any, d: int) -> Any:
-    if not isinstance(woods, QuantileForest | None) or (woods is not None and woods.features != d):
-        raise ValueError(f"{name} must be a QuantileForest of {d} features, or None, got {woods!r}")
-    return woods
 
 
 @component
@@ -87,22 +75,22 @@ class NumberFit(RowByRow):
     c = 0  #: number of classes
 
     scale: Floats = param()
-    forest: FlatTrees | AskedTrees | None = param(_held_trees, D)
-    boosted: FlatTrees | AskedTrees | None = param(_held_trees, D)
-    errors: FlatTrees | AskedTrees | None = param(_held_trees, D)
-    factors: Floats = param(held_finite, own(lambda fit: (fit.features,)))
-    columns: Floats = param(held_finite, own(lambda fit: (fit.features, np.shape(fit.columns)[-1])))
-    coefficients: Floats = param(held_finite, own(lambda fit: (fit.columns.shape[1],)))
+    forest: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees, features="features"))
+    boosted: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees, features="features"))
+    errors: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees, features="features"))
+    factors: Floats = param(array("features"))
+    columns: Floats = param(array("features", None))
+    coefficients: Floats = param(array(own(lambda fit: fit.columns.shape[1])))
     base: float = param(held_float)
-    weights: Floats = param(held_finite, (2,))
+    weights: Floats = param(array(2))
     C: float = param(held_positive)
     center: float = param(held_float)
     unit: float = param(held_positive)
     spread: float = param(held_positive)
     blend: float = param(held_positive)
     shape: Shape = param(instance, Shape, "a Shape")
-    gaps: Floats = param(held_finite, own(lambda fit: (held_rows("gaps", fit.gaps), 2)))
-    woods: QuantileForest | None = param(_held_woods, D)
+    gaps: Floats = param(array(None, 2))
+    woods: QuantileForest | None = param(part(QuantileForest, features="features"))
 
     def derive(self) -> None:
         """Take the scale apart."""

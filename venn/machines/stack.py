@@ -25,14 +25,14 @@ from venn.parameters import instance, integer, optional
 from venn.prediction import Floats, Integers
 from venn.saved import (
     Saved,
+    array,
     base,
     component,
-    held_codes,
     held_finite,
     held_int,
-    held_rows,
     own,
     param,
+    part,
     state,
 )
 
@@ -92,33 +92,6 @@ class RowByRow(Saved):
 K = own(lambda learners: len(learners.present))  # classes among the examples
 
 
-def _held_present(name: str, present: Any, c: int) -> Any:
-    held_codes(name, present, (held_rows(name, present),), 0, c)
-    if not len(present) or not (np.diff(present) > 0).all():
-        raise ValueError(f"{name} must be ascending class codes, got {present!r}")
-    return present
-
-
-def _held_often(name: str, often: Any, present: Any) -> Any:
-    held_codes(name, often, (held_rows(name, often),), 0, len(present))
-    if not (np.diff(often) > 0).all():
-        raise ValueError(f"{name} must be ascending places, got {often!r}")
-    return often
-
-
-def _held_powers(name: str, powers: Any) -> Any:
-    if (held_finite(name, powers, (KINDS,)) < 0).any():
-        raise ValueError(f"{name} must be at least 0, got {powers!r}")
-    return powers
-
-
-def _held_trees(name: str, trees: Any, classes: int) -> Any:
-    # Where only the others are tried there is no forest.
-    if not isinstance(trees, FlatTrees | AskedTrees | None) or (trees is not None and classes < 2):
-        raise ValueError(f"{name} must be trees, or None where there is one class, got {trees!r}")
-    return trees
-
-
 @component
 class Learners(RowByRow):
     """A random forest, boosted trees and a logistic regression, fitted to the same examples with nothing to choose.
@@ -159,13 +132,18 @@ class Learners(RowByRow):
     """
 
     c: int = param(held_int, 1)
-    present: Integers = param(_held_present, own(lambda learners: learners.c))
-    often: Integers = param(_held_often, own(lambda learners: learners.present))
-    forest: FlatTrees | AskedTrees | None = param(_held_trees, K)
-    boosted: FlatTrees | AskedTrees | None = param(_held_trees, own(lambda learners: len(learners.often)))
+    present: Integers = param(array(None, of=np.int64, below="c"))
+    often: Integers = param(array(None, of=np.int64, below="present"))
+    forest: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees))
+    boosted: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees))
     scale: Floats = param()
     coefficients: Floats = param(held_finite, own(lambda m: (1 if K.of(m) == 2 else K.of(m), m.scale.shape[-1] + 1)))
-    powers: Floats = param(_held_powers)
+    powers: Floats = param(array(KINDS))
+
+    @property
+    def features(self) -> int:
+        """Number of features."""
+        return self.scale.shape[-1]
 
     def derive(self) -> None:
         """Take the arrays apart."""
@@ -465,11 +443,11 @@ class Fit(RowByRow):
     """
 
     learners: Learners = param(instance, Learners, "Learners")
-    columns: Floats = param(held_finite, own(lambda fit: (fit.learners.scale.shape[-1], np.shape(fit.columns)[-1])))
-    coefficients: Floats = param(held_finite, own(lambda fit: (len(PENALTIES), fit.learners.c, fit.columns.shape[1])))
-    bases: Floats = param(held_finite, own(lambda fit: (len(PENALTIES), fit.learners.c)))
-    powers: Floats = param(held_finite, (KINDS + len(PENALTIES),))
-    biases: Floats = param(held_finite, own(lambda fit: (fit.learners.c,)))
+    columns: Floats = param(array(own(lambda fit: fit.learners.scale.shape[-1]), None))
+    coefficients: Floats = param(array(len(PENALTIES), "learners.c", own(lambda fit: fit.columns.shape[1])))
+    bases: Floats = param(array(len(PENALTIES), "learners.c"))
+    powers: Floats = param(array(KINDS + len(PENALTIES)))
+    biases: Floats = param(array("learners.c"))
 
     def derive(self) -> None:
         """Take the learners apart."""

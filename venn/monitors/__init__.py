@@ -1,7 +1,7 @@
 """Monitors: does a predictor keep its claims? Test martingales, bounds, calibration, alarms.
 
 `venn` exports the main objects. Here are parts that are needed less often: sources of p-values for a monitor,
-measures of calibration on arrays, criteria of efficiency of prediction sets.
+measures of calibration on arrays.
 """
 
 import lazy_loader

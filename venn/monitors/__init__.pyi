@@ -22,8 +22,6 @@ from .calibration import log_loss as log_loss
 from .calibration import reliability as reliability
 from .calibration import sharpness as sharpness
 from .class_drift import ClassDrift as ClassDrift
-from .curves import Efficiency as Efficiency
-from .curves import efficiency as efficiency
 from .drift import Drift as Drift
 from .episodes import Episode as Episode
 from .episodes import Episodes as Episodes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn
@@ -15,21 +14,9 @@ from scipy.special import gammaln
 from venn._compiled.martingales import cusum_after, scan, shiryaev_roberts_after
 from venn.monitors.martingales import Martingale, pattern
 from venn.monitors.sums import numbers
-from venn.parameters import above_one, flag, fraction, integer, optional
+from venn.parameters import above_one, flag, fraction, integer
 from venn.prediction import Floats
-from venn.saved import (
-    Saved,
-    component,
-    held_finite,
-    held_float,
-    held_int,
-    held_like,
-    held_rows,
-    own,
-    param,
-    saved,
-    state,
-)
+from venn.saved import Saved, array, component, held_float, held_int, held_like, own, param, part, saved, state
 
 # --------------------------------------------------------------------------------------------------------------- alarms
 
@@ -99,20 +86,6 @@ def shares(*values: float) -> list[str]:
     return [f"{value:.{digits}f}".removeprefix("0") for value in values]
 
 
-def held_alarm(name: str, value: Any) -> Alarm:
-    """Return an alarm of a state, or say that it is none."""
-    if type(value) is not Alarm:
-        raise ValueError(f"{name} must be an alarm, got {value!r}")
-    return value
-
-
-def held_alarms(name: str, values: Any, most: int) -> deque[Alarm]:
-    """Return the latest alarms of a state, or say what they must be."""
-    if type(values) is not deque:
-        raise ValueError(f"{name} must be a deque of alarms, got {values!r}")
-    return deque((held_alarm(name, one) for one in values), most)
-
-
 def _held_log(name: str, value: Any) -> float:
     """Return the logarithm of a statistic, which may be that of 0; or say what it must be."""
     return -math.inf if value == -math.inf else held_float(name, value)
@@ -148,7 +121,7 @@ class Detector(Saved, ABC):
     n: int = state(held_int, start=0)
     count: int = state(held_int, start=0)
     log: float = state(_held_log, start=own(lambda one: one.beginning))
-    last: Alarm | None = state(optional, held_alarm, start=None)
+    last: Alarm | None = state(part(Alarm), start=None)
     bets: Martingale = state(held_like, start=own(lambda one: one.martingale.fresh()))
 
     @abstractmethod
@@ -613,11 +586,6 @@ def _likeliest(log: Floats, first: int) -> ChangePoint:
     return ChangePoint(first + int(order[0]), lower, first + int(likely.max()), lower == first > 1)
 
 
-def _held_latest(name: str, values: Any, memory: int) -> Floats:
-    """Return the latest numbers of a state, as many as are remembered at most; or say what they must be."""
-    return held_finite(name, values, (min(held_rows(name, values), memory),))
-
-
 @component
 class Trace(Saved):
     """The latest numbers of one source, as many as a change point is looked for among.
@@ -632,7 +600,7 @@ class Trace(Saved):
     of_event: bool = param(flag)
     memory: int = param(integer, 1)
 
-    _numbers: Floats = state(_held_latest, own(lambda trace: trace.memory), start=own(lambda _: np.empty(0)))
+    _numbers: Floats = state(array(None), start=own(lambda _: np.empty(0)))
 
     def derive(self) -> None:
         """Count them: the latest stand in one piece, and when twice as many are there they move to the start."""

@@ -21,7 +21,7 @@ from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import Parameters, above_one, fraction, integer
 from venn.prediction import Floats, Integers, Label
-from venn.saved import component, held_codes, held_finite, held_twin, own, param, state
+from venn.saved import array, code, component, each, held_twin, own, param, state
 from venn.turns import TakesTurns, changes
 
 PARTS = LABELS, WITHIN = "labels", "objects within classes"
@@ -87,13 +87,6 @@ def _exact(name: str, ranking: Any) -> Ranking:
     if pattern.risk > 0:
         raise ValueError(f"{name} must be one of exact p-values, such as AmongAll(), got {ranking!r}")
     return pattern
-
-
-def _held_codes(name: str, value: Any, classes: int) -> deque[int]:
-    """Return the codes of the latest labels of a state, or say what they must be."""
-    if type(value) is not deque or not all(type(one) is int and 0 <= one < classes for one in value):
-        raise ValueError(f"{name} must be codes of {classes} classes, got {value!r}")
-    return deque(value, MEMORY)
 
 
 LABELS_OWN, WITHIN_OWN = own(lambda drift: _evidence(LABELS, drift)), own(lambda drift: _evidence(WITHIN, drift))
@@ -189,20 +182,20 @@ class ClassDrift(TakesTurns, Watching):
 
     p_values: tuple[float | None, float | None] = state(None, start=(None, None))
     _counts: Integers = state(
-        held_codes, SHAPE, 0, FAR, start=own(lambda drift: np.zeros(len(drift.classes), np.int64))
+        array("classes", of=np.int64, below=FAR), start=own(lambda drift: np.zeros(len(drift.classes), np.int64))
     )  # of each class
     #: The same when it began anew.
     _earlier: Integers = state(
-        held_codes, SHAPE, 0, FAR, start=own(lambda drift: np.zeros(len(drift.classes), np.int64))
+        array("classes", of=np.int64, below=FAR), start=own(lambda drift: np.zeros(len(drift.classes), np.int64))
     )
     _rankings: tuple[Ranking, ...] = state(_held_rankings, own(_rankings), start=own(_rankings))
     _of_labels: Exchangeability = state(held_twin, start=LABELS_OWN)
     _within: Exchangeability = state(held_twin, start=WITHIN_OWN)
     _naming: Naming = state(held_twin, start=own(lambda drift: Naming(len(drift.classes), drift.share)))
     _ruler: ObjectRuler = state(held_twin, start=own(lambda drift: ObjectRuler(drift.first)))
-    _latest: deque[int] = state(_held_codes, CLASSES, start=own(lambda _: deque(maxlen=MEMORY)))  # codes
+    _latest: deque[int] = state(each(code("classes"), of=deque), start=own(lambda _: deque(maxlen=MEMORY)))  # codes
     #: Shares of the classes before the change of the labels.
-    _before: Floats = state(held_finite, SHAPE, start=own(lambda drift: np.zeros(len(drift.classes))))
+    _before: Floats = state(array("classes"), start=own(lambda drift: np.zeros(len(drift.classes))))
 
     def derive(self) -> None:
         """Encode labels; nothing is drawn yet to break ties."""

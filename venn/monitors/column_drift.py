@@ -26,7 +26,7 @@ from venn.monitors.alarms import (
 from venn.monitors.naming import MOST, Naming, rarity
 from venn.parameters import array_of, flag, fraction, integer, optional, several_names
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_array, held_int, held_rows, own, param, saved, state
+from venn.saved import Saved, array, component, each, held_int, own, param, part, saved, state
 from venn.smoothing import Smoothing
 
 DETECTOR = "Columns"
@@ -80,51 +80,12 @@ def given_names(name: str, value: Any) -> bool | tuple[str, ...]:
 
 
 def _held_rows_of(name: str, value: Any, drift: ColumnDrift) -> Floats:
-    """Return the objects of a state: no infinities, and of columns of text the numbers of known texts."""
-    width = 0 if drift.texts is None else len(drift.texts)
-    found: Floats = held_array(name, value, (held_rows(name, value), width))
-    if np.isinf(found).any() or len(found) > drift.size:
-        raise ValueError(f"{name} must be finite numbers, or gaps, of at most {drift.size} objects")
-    for j, texts in enumerate(drift.texts or ()):
-        if texts is not None:
-            codes = found[:, j]
-            known = codes[~np.isnan(codes)]
-            if not np.isin(known, np.arange(len(texts))).all():
-                raise ValueError(f"{name} must hold the numbers of {len(texts)} texts in column {j}, got others")
+    """Return the objects of a state, NaN for gaps: of columns of text the numbers of known texts."""
+    known = [np.inf if texts is None else len(texts) for texts in drift.texts or ()]
+    found: Floats = array(None, len(known), finite=None)(name, value, drift)
+    if not (np.isnan(found) | (np.abs(found) < known)).all():
+        raise ValueError(f"{name} must be finite numbers, or gaps, and of columns of text the numbers of known ones")
     return found
-
-
-def _held_texts(name: str, value: Any) -> list[list[str] | None] | None:
-    """Return for each column the texts that it has had, None for one of numbers; or say what they must be."""
-    if value is None:
-        return None
-    fine = type(value) is list and all(
-        one is None or (type(one) is list and len({*one}) == len(one) and all(type(text) is str for text in one))
-        for one in value
-    )
-    if not fine:
-        raise ValueError(f"{name} must be lists of different texts, or None, got {value!r}")
-    return [None if one is None else list(one) for one in value]
-
-
-def _held_naming(name: str, value: Any, drift: ColumnDrift) -> Naming | None:
-    """Return what names columns of a state, as many as there are; or say what it must be."""
-    width = 0 if drift.texts is None else len(drift.texts)
-    if not 0 < width <= MOST:
-        if value is not None:
-            raise ValueError(f"{name} must be None for {width} columns, got {value!r}")
-        return None
-    if type(value) is not Naming or value.streams != width or value.level != drift.level:
-        raise ValueError(f"{name} must be of {width} columns at level {drift.level:g}, got {value!r}")
-    return value
-
-
-def _held_found(name: str, value: Any, drift: ColumnDrift) -> list[NamedColumn]:
-    """Return the columns that were named of a state, or say what they must be."""
-    width = 0 if drift.texts is None else len(drift.texts)
-    if type(value) is not list or not all(type(one) is NamedColumn and 0 <= one.place < width for one in value):
-        raise ValueError(f"{name} must be columns that were named, of {width}, got {value!r}")
-    return value
 
 
 def _is_gap(value: Any) -> bool:
@@ -197,12 +158,12 @@ class ColumnDrift(Saved):
     size: int = param(integer, 2, default=5000, kw_only=True)
 
     n: int = state(held_int, start=0)
-    texts: list[list[str] | None] | None = state(_held_texts, start=None)
+    texts: list[list[str] | None] | None = state(part(list), start=None)
     _keys: tuple[str, ...] | None = state(optional, several_names, start=None)  # of objects that are mappings
     _rows: Floats = state(_held_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
     _earlier: Floats = state(_held_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
-    _naming: Naming | None = state(_held_naming, own(lambda one: one), start=None)
-    found: list[NamedColumn] = state(_held_found, own(lambda one: one), start=own(lambda _: []))
+    _naming: Naming | None = state(part(Naming, streams="texts"), start=None)
+    found: list[NamedColumn] = state(each(part(NamedColumn, none=False)), start=own(lambda _: []))
 
     def derive(self) -> None:
         """Sort what each column has had; nothing is drawn yet to break ties."""

@@ -13,12 +13,12 @@ from venn.machines.tables import one_row
 from venn.monitors.alarms import MEMORY, Alarm, ShiryaevRoberts, Trace, Ville, odds
 from venn.monitors.column_drift import DETECTOR, ColumnDrift, NamedColumn, bare, given_names, has_distances
 from venn.monitors.evidence import against
-from venn.monitors.sources import AmongAll, Ranking, held_objects, measured
+from venn.monitors.sources import AmongAll, Ranking, measured
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_OBJECTS, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_float, held_int, held_like, held_twin, own, param, state
+from venn.saved import Saved, array, component, held_float, held_int, held_like, held_twin, own, param, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns, changes
 
@@ -61,7 +61,7 @@ class ObjectRuler(Saved):
     first: int = param(none_or_two)
 
     #: The first objects, until they fix the scale.
-    _rows: Floats = state(held_objects, start=own(lambda _: np.empty((0, 0))))
+    _rows: Floats = state(array(None, None), start=own(lambda _: np.empty((0, 0))))
     _fixed: Floats | None = state(None, start=None)  # the scale as an array, which `derive` checks
 
     def derive(self) -> None:

@@ -56,7 +56,6 @@ from venn.prediction import (
     ClassIntervals,
     Floats,
     Forecast,
-    GroupIntervals,
     Label,
     Maximin,
     MixedForecast,
@@ -254,12 +253,6 @@ class ClassIntervalsKind(ProbabilityKind):
         return len(space.labels), 2
 
 
-class GroupIntervalsKind(ClassIntervalsKind):
-    """Two numbers for each class, right on average in groups. Scored by the clipped ones; a journal keeps all."""
-
-    of: ClassVar[type[Any]] = GroupIntervals
-
-
 class SetKind(ErrorKind):
     """Prediction sets: an error is a true label that is not in the set."""
 
@@ -336,7 +329,7 @@ class SetKind(ErrorKind):
 FORECAST = ForecastKind()
 #: New kinds come last: journals hold the places of these.
 ALL: tuple[Kind, ...] = (
-    FORECAST, MultiprobabilityKind(), ClassIntervalsKind(), SetKind(), GroupIntervalsKind(),
+    FORECAST, MultiprobabilityKind(), ClassIntervalsKind(), SetKind(),
     PredictiveDistributionKind(), NestedIntervalsKind(), NormalKind(), MixedForecastKind(),
 )  # fmt: skip
 KINDS = {kind.name: kind for kind in ALL}

@@ -25,7 +25,7 @@ from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
 from venn.monitors.watching import AGAIN, ANSWERS, FLOOR, LASTED, QUESTIONS, Case, Watching
 from venn.parameters import above_one, ascending, fraction, integer, one_of, optional, with_methods
 from venn.prediction import Floats, Label, Prediction
-from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, state
+from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, part, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns, asks, changes
 
@@ -82,13 +82,6 @@ def _held_evidence(name: str, values: Any, space: LabelSpace) -> tuple[Evidence,
     for one in values:
         _of_classes(name, one.source, space)
     return values
-
-
-def _held_floor(name: str, value: Any, wanted: FloorWatch | None) -> FloorWatch | None:
-    """Return what watches the floor of a state, None where there is no floor; or say what it must be."""
-    if wanted is None and value is not None:
-        raise ValueError(f"{name} must be None, for there is no floor, got {value!r}")
-    return None if wanted is None else held_like(name, value, wanted)
 
 
 SPACE = own(lambda monitor: label_space(monitor.classes))
@@ -209,7 +202,7 @@ class Monitor(TakesTurns, Watching):
     #: Steps after which bets have begun or will begin anew, see `begin_anew`.
     _begins: tuple[int, ...] = state(ascending, start=own(lambda one: one.restarts))
     _anew: int = state(held_int, start=0)  # the step after which everything began anew
-    floor_watch: FloorWatch | None = state(_held_floor, OWN_FLOOR, start=OWN_FLOOR)
+    floor_watch: FloorWatch | None = state(part(FloorWatch), start=OWN_FLOOR)
 
     def derive(self) -> None:
         """Make what scores predictions."""

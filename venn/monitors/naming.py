@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.martingales import SHARES, WIDTH, bet_each, no_bets
+from venn._compiled.martingales import WIDTH, bet_each, no_bets
 from venn.parameters import fraction, integer
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, component, held_codes, held_finite, held_int, own, param, state
+from venn.saved import Saved, array, component, held_int, own, param, state
 from venn.smoothing import Smoothing
 
 MOST = 100  # streams: of more, none is worth a name
@@ -41,14 +41,6 @@ def rarity(counts: Any, code: int, tau: float) -> float:
     own_count = each[code]
     rarer, alike = int(each[each < own_count].sum()), int(each[each == own_count].sum())
     return (rarer + tau * alike) / int(each.sum())
-
-
-def held_memory(name: str, value: Any, streams: int) -> Floats:
-    """Return the bets of a state, or say what they must be."""
-    found = held_finite(name, value, (streams, WIDTH))
-    if not (found[:, SHARES:] >= 0).all():
-        raise ValueError(f"{name} must have no shares below 0, got {found[:, SHARES:].min()}")
-    return found
 
 
 @component
@@ -87,13 +79,13 @@ class Naming(Saved):
     round: int = state(held_int, 1, start=1)
     #: The step at which each was named in this round; 0: it was not.
     named: Integers = state(
-        held_codes, own(lambda one: (one.streams,)), 0, FAR, start=own(lambda one: np.zeros(one.streams, np.int64))
+        array("streams", of=np.int64, below=FAR), start=own(lambda one: np.zeros(one.streams, np.int64))
     )
     #: The same in the round before.
     before: Integers = state(
-        held_codes, own(lambda one: (one.streams,)), 0, FAR, start=own(lambda one: np.zeros(one.streams, np.int64))
+        array("streams", of=np.int64, below=FAR), start=own(lambda one: np.zeros(one.streams, np.int64))
     )
-    _memory: Floats = state(held_memory, own(lambda one: one.streams), start=own(lambda one: no_bets(one.streams)))
+    _memory: Floats = state(array("streams", WIDTH), start=own(lambda one: no_bets(one.streams)))
 
     @property
     def logs(self) -> Floats:

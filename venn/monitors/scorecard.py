@@ -10,9 +10,8 @@ import numpy as np
 
 from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
 from venn.monitors.calibration import CLIP, MeanLogLoss
-from venn.monitors.curves import CRITERIA, efficiency
 from venn.monitors.sums import Tallies, WidthBins, class_codes
-from venn.parameters import LARGEST, fraction, integer, is_number, share
+from venn.parameters import LARGEST, fraction, integer, is_number
 from venn.parameters import class_codes as codes_of
 from venn.prediction import LEVELS, Floats, Label
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
@@ -290,7 +289,7 @@ def _outside(rate: float, lower: float, upper: float) -> float:
 
 @component
 class SetScorecard(Card):
-    """Scores many prediction sets: errors and sizes at several levels, the criteria of efficiency, p-values.
+    """Scores many prediction sets: errors and sizes at several levels, and p-values.
 
     Like `Scorecard`, it keeps sums that merge. Objects of a block are compared with
     the same examples: each p-value is uniform, but those of one block are not independent. Ties are broken by a random
@@ -299,8 +298,6 @@ class SetScorecard(Card):
     Parameters
     ----------
     classes : sequence of c >= 2 labels
-    epsilon : float in [0, 1], default 0.05
-        Significance level of the criteria of efficiency that depend on one.
     bins : int >= 1, default 20
         Of the histogram of the true labels' p-values.
 
@@ -313,17 +310,16 @@ class SetScorecard(Card):
     --------
     >>> card = SetScorecard(("no", "yes"))
     >>> card.update_many(ManyPredictionSets(np.array([[0.5, 0.03], [0.25, 0.75]]), ("no", "yes")), [0, 0])
-    >>> card.errors(0.05), card.sizes(0.05), card.efficiency["size"]
-    (0, 3, 1.5)
+    >>> card.errors(0.05), card.sizes(0.05)
+    (0, 3)
     """
 
-    epsilon: float = param(share, default=0.05)
     bins: int = param(integer, 1, LARGEST, default=20, sized=True)
 
     @property
     def columns(self) -> dict[str, int]:
         """How many counts or sums there are of each name."""
-        once = dict.fromkeys(("n", "hits", *CRITERIA), 1)
+        once = dict.fromkeys(("n", "hits"), 1)
         return once | dict.fromkeys(("errors", "sizes"), len(LEVELS)) | {"histogram": self.bins}
 
     def update_many(self, block: ManyPredictionSets, codes: Any) -> None:
@@ -346,7 +342,6 @@ class SetScorecard(Card):
         p = np.ascontiguousarray(block.p_values)
         own = p[np.arange(n), truth]
         places = np.minimum((own * self.bins).astype(np.int64), self.bins - 1)
-        found = efficiency(p, truth, self.epsilon)
         self.add(
             {
                 "n": n,
@@ -354,7 +349,6 @@ class SetScorecard(Card):
                 "errors": np.array([(own <= level).sum() for level in LEVELS]),
                 "sizes": np.array([(p > level).sum() for level in LEVELS]),
                 "histogram": np.bincount(places, minlength=self.bins),
-                **{name: getattr(found, name).sum() for name in CRITERIA},
             }
         )
 
@@ -375,11 +369,6 @@ class SetScorecard(Card):
     def histogram(self) -> list[int]:
         """Numbers of p-values of true labels in each bin of [0, 1]: about equal if predictions are valid."""
         return [int(count) for count in self._table["histogram"]]
-
-    @property
-    def efficiency(self) -> dict[str, float]:
-        """Means of the ten criteria of efficiency, by name."""
-        return {name: self._mean(self._table[name][0]) for name in CRITERIA}
 
     def __str__(self) -> str:
         if not self.n:

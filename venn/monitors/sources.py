@@ -15,7 +15,18 @@ from venn.monitors.curves import Outcomes
 from venn.monitors.martingales import CompositeJumper, Martingale, Power
 from venn.parameters import Parameters, array_of, fraction, integer, optional
 from venn.prediction import EACH_CLASS, ERROR_RATE, PREDICTED_LABEL, REALISED_ROW, Floats, Label
-from venn.saved import Saved, component, held_array, held_finite, held_int, held_like, held_rows, own, param, state
+from venn.saved import (
+    Saved,
+    array,
+    component,
+    held_array,
+    held_finite,
+    held_int,
+    held_like,
+    own,
+    param,
+    state,
+)
 
 # -------------------------------------------------------------------------------------------------------------- sources
 # Sources of a monitor's p-values: events whose probability under the true hypothesis is calibrated.
@@ -334,11 +345,6 @@ def measured(x: Any, features: int | None) -> Any:
         ) from None
 
 
-def held_objects(name: str, objects: Any) -> Floats:
-    """Return the objects of a state, or say what they must be."""
-    return held_finite(name, objects, (held_rows(name, objects), objects.shape[-1]))
-
-
 def _shape_of_near(crowd: Any) -> tuple[int, ...]:
     return len(vars(crowd)["_objects"]), crowd.neighbours
 
@@ -349,7 +355,7 @@ class Crowd(Saved):
 
     neighbours: int = param(integer, 1)
 
-    _objects: Floats = state(held_objects, start=own(lambda _: np.zeros((0, 0))))
+    _objects: Floats = state(array(None, None), start=own(lambda _: np.zeros((0, 0))))
     #: Ascending; infinite where there are fewer others.
     _near: Floats = state(held_array, own(_shape_of_near), start=own(lambda crowd: np.zeros((0, crowd.neighbours))))
 

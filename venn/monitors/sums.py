@@ -86,16 +86,6 @@ def forecasts(proba: Any, truth: Any, names: tuple[str, str] = ("proba", "truth"
     return p, class_codes(names[1], truth, len(p), p.shape[1], kinds="iub")
 
 
-def p_value_rows(name: str, values: Any) -> Floats:
-    """Return (n, c) p-values, or say what is wrong with them."""
-    array = array_of(values)
-    if array.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must be an (n, c) array of numbers, got {values!r}")
-    if array.ndim != 2 or array.shape[1] < 2:
-        raise ValueError(f"{name} must have shape (n, c) with c at least 2, got {array.shape}")
-    return _within_one(name, array)
-
-
 def _within_one(name: str, values: Any) -> Floats:
     """Return numbers in [0, 1], or say which one is not."""
     # Contiguous rows: numpy's sum of a row depends on that, and parts must give the rows of the whole.

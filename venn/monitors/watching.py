@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Protocol
 
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, held_alarms, odds
+from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, odds
 from venn.monitors.evidence import against
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
-from venn.saved import Saved, base, held_int, own, saved, state
+from venn.saved import Saved, base, each, held_int, own, part, saved, state
 from venn.turns import asks
 
 KEPT = 100  # alarms, and changes
@@ -65,21 +65,6 @@ class Case:
     anew: int = 0
     ended: int = 0
     how: str = ""
-
-
-def _held_cases(name: str, value: Any) -> list[Case]:
-    """Return the changes of a state, or say what they must be."""
-    numbers = ("first", "last", "alarms", "anew", "ended")
-    fine = type(value) is list and all(
-        type(one) is Case
-        and type(one.change) is ChangePoint
-        and type(one.was) in (float, type(None))
-        and all(type(getattr(one, of)) is int and getattr(one, of) >= 0 for of in numbers)
-        for one in value
-    )
-    if not fine:
-        raise ValueError(f"{name} must be changes that rang, got {value!r}")
-    return list(value)[-KEPT:]
 
 
 class Watches(Protocol):
@@ -144,8 +129,8 @@ class Watching(Saved):
     calm: ClassVar[str] = "nothing has rung"
 
     count: int = state(held_int, start=0)
-    _alarms: deque[Alarm] = state(held_alarms, KEPT, start=own(lambda _: deque(maxlen=KEPT)))
-    cases: list[Case] = state(_held_cases, start=own(lambda _: []))
+    _alarms: deque[Alarm] = state(each(part(Alarm, none=False), of=deque), start=own(lambda _: deque(maxlen=KEPT)))
+    cases: list[Case] = state(each(part(Case, none=False)), start=own(lambda _: []))
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -183,8 +168,8 @@ class Watching(Saved):
 
     def pass_by(self) -> None:
         """Let a change end that has not rung for 1000 steps; a step calls it that may do so."""
-        for part in {one.part for one in self.cases[-4:]}:
-            found = self.lasting(part)
+        for name in {one.part for one in self.cases[-4:]}:
+            found = self.lasting(name)
             if found is not None and self.n - found.last >= MEMORY:
                 self._put(replace(found, ended=self.n, how=AGAIN))
 

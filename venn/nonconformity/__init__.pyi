@@ -6,7 +6,6 @@ from .scores import APS as APS
 from .scores import LAC as LAC
 from .scores import RAPS as RAPS
 from .scores import SAPS as SAPS
-from .scores import DistanceRatio as DistanceRatio
 from .scores import Margin as Margin
 from .scores import Multiplier as Multiplier
 from .scores import ScoreMeasure as ScoreMeasure

@@ -209,30 +209,7 @@ class ScoreMeasure(Parameters):
 
 
 @component
-class BesideRivals(ScoreMeasure):
-    """Base of `Margin` and `DistanceRatio`: the own score against the best of the other classes, compiled."""
-
-    pointwise = True
-    _ratio: ClassVar[bool]
-    compiled_values: ClassVar[Callable[..., Floats]]  #: the `values` that the compiled path ranks by
-
-    deleted: bool = param(flag, default=True)
-
-    def _check_table(self, table: ScoreTable) -> None:
-        """Raise if the measure cannot use such scores."""
-
-    def rank_table(self, table: ScoreTable) -> Ranks:
-        """Rank the new example by the compiled path: the scores of a hypothesis are never gathered."""
-        if type(self).values is not type(self).compiled_values:  # of a subclass that has its own
-            return super().rank_table(table)
-        self._check_table(table)
-        return Ranks(
-            *rank_beside_rivals(table.negative, table.positive, table.labels, table.weights, table.test, self._ratio)
-        )
-
-
-@component
-class Margin(BesideRivals):
+class Margin(ScoreMeasure):
     """How far the best score of the other classes is above the score of the own class.
 
     A_i = max over k != y_i of s_k(x_i), less s_{y_i}(x_i). All machines are trained on the whole bag, so the
@@ -258,92 +235,34 @@ class Margin(BesideRivals):
     array([-0.5,  2. ])
     """
 
-    _ratio = False
+    pointwise = True
+    compiled_values: ClassVar[Callable[..., Floats]]  #: the `values` that the compiled paths rank by
+
+    deleted: bool = param(flag, default=True)
 
     def values(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) largest scores of other classes less those of the own."""
-        own, rival = own_and_rival(scores, codes)
-        return rival - own
+        rows = np.arange(len(codes))
+        others = np.array(scores)
+        own = others[rows, codes]
+        others[rows, codes] = -np.inf
+        return others.max(axis=1) - own
 
     compiled_values = values
 
+    def rank_table(self, table: ScoreTable) -> Ranks:
+        """Rank the new example by the compiled path: the scores of a hypothesis are never gathered."""
+        if type(self).values is not Margin.compiled_values:  # of a subclass that has its own
+            return super().rank_table(table)
+        return Ranks(*rank_beside_rivals(table.negative, table.positive, table.labels, table.weights, table.test))
+
     def steps_with_each_label(self, scores: Floats) -> Floats:
         """Return (n, c): the steps of n objects of (n, c) scores with each label, compiled."""
-        if type(self).values is type(self).compiled_values:
+        if type(self).values is Margin.compiled_values:
             out = np.empty(scores.shape)
             if margin_steps(scores, GRID, OFFSET, out):
                 return out
         return super().steps_with_each_label(scores)  # which says what is wrong
-
-
-@component
-class DistanceRatio(BesideRivals):
-    """Distance to the own class over the least distance to another class, for machines whose scores are distances.
-
-    A_i = s_{y_i}(x_i) / max over k != y_i of s_k(x_i), where scores are distances with a minus sign, as in
-    `NearestCentroid`. The ratio is 1 if both distances are 0, or both infinite.
-
-    Parameters
-    ----------
-    deleted : bool, default True
-        Use the distance of each example from the others; otherwise its distance from itself, 0, may count.
-
-    Raises
-    ------
-    TypeError
-        By predictors, for one of our machines whose scores are not distances.
-    ValueError
-        By `predict_one`, for scores above 0.
-
-    References
-    ----------
-    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapter 3: nearest neighbours.
-
-    Examples
-    --------
-    >>> DistanceRatio().values(np.array([[-1.0, -2.0], [-1.0, 0.0], [0.0, 0.0]]), np.array([0, 0, 1]))
-    array([0.5, inf, 1. ])
-    """
-
-    _ratio = True
-
-    def check_machine(self, machine: Machine) -> None:
-        """Raise if scores are known not to be distances; others are found out by their sign."""
-        if getattr(inside(machine), "score_unit", "distances") != "distances":
-            raise TypeError(
-                "machine must have distances for scores, as NearestCentroid and NeighbourDistances have, for "
-                f"{self!r}, got {machine!r}: Margin() works with every machine"
-            )
-
-    def _check(self, largest: float) -> None:
-        if largest > 0:
-            raise ValueError(
-                f"scores must be minus distances, at most 0, as of NearestCentroid, for {self!r}, got {largest}"
-            )
-
-    def _check_table(self, table: ScoreTable) -> None:
-        m = len(table.labels)
-        self._check(max(table.negative[:, :m].max(), table.positive[:, :m].max()))
-
-    def values(self, scores: Floats, codes: Integers) -> Floats:
-        """Return the (n,) ratios of the own distance and the least other one, in [0, inf]."""
-        self._check(scores.max(initial=-np.inf))
-        own, rival = own_and_rival(scores, codes)
-        # First make equal distances both 1: neither 0 / 0 nor inf / inf is computed. Overflow gives infinity.
-        with np.errstate(divide="ignore", over="ignore"):
-            values: Floats = np.where(own == rival, 1.0, own) / np.where(own == rival, 1.0, np.abs(rival))
-        return np.abs(values)
-
-    compiled_values = values
-
-
-def own_and_rival(scores: Floats, codes: Integers) -> tuple[Floats, Floats]:
-    """Return (n,) scores of the own class, and the largest of the others, from (n, c) scores."""
-    rows = np.arange(len(codes))
-    others = np.array(scores)
-    own = others[rows, codes]
-    others[rows, codes] = -np.inf
-    return own, others.max(axis=1)
 
 
 # -------------------------------------------------------------------------------------------------------- probabilities

@@ -1,22 +1,20 @@
-"""The chain of checksums through a journal: how a changed, missing or foreign row is found, and where.
+"""The rows of a journal: its tables, how they are read in the order of events, and what is damaged in them.
 
-Each event has a checksum of all its columns *and* of the event before, whatever tables the two stand in: questions,
-answers and expiries are one chain, in the order in which they happened, so that late labels are nothing special. The
-chain begins with the description of the run. A transaction ends by writing the length and the last checksum of the
-chain into `seals`, so that a chain cut short is noticed as well; a death between transactions leaves both as they were.
-Rows of the other tables have a checksum each, and `seals` holds their number and sum.
+Questions, answers and expiries are numbered in one row, as they happened, so that late labels are nothing special and a
+row that is missing leaves a gap. Each row of each table has a checksum of its columns and of the run's token: a row
+that was changed, exchanged, or is another run's is noticed. Transactions, the log and the structure of the file are
+SQLite's.
 
-There is no key: this shows accidents, and not who computes all checksums again.
+There is no key: this shows accidents, and not who computes checksums again. Nor does it show that somebody has deleted
+the last rows.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sqlite3
 import struct
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache
@@ -32,22 +30,21 @@ from venn.labels import LabelSpace
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, read_object
 from venn.machines.tables import MARK, named_object, object_bytes, object_of, one_row
 from venn.monitors.kinds import ALL, kind_of
-from venn.online import files
 from venn.prediction import Prediction
 
 # --------------------------------------------------------------------------------------------------------- journal file
 # The tables of a journal, and how a file is recognised as one.
 
-FORMAT, VERSION = "vennstream.journal", 4
+FORMAT, VERSION = "vennstream.journal", 5
 # What sqlite3 raises for a damaged file: the second if its message quotes bytes that are not text.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 LARGEST = 2**63 - 1  # largest integer that SQLite holds
 APPLICATION = 0x76656E6E  # SQLite's mark of the application that owns a file
 
-# `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers. What the
-# checksums are of, and what seals say, stands in chain.py.
+# `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers. Who adds a
+# column adds it to COLUMNS below, and to `QuestionRow` or `AnswerRow` if it is one of an event.
 SCHEMA = """
-CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
 CREATE TABLE questions (
     event INTEGER PRIMARY KEY, id ANY NOT NULL UNIQUE, time REAL NOT NULL,
     step INTEGER NOT NULL, x BLOB NOT NULL, predictions BLOB NOT NULL, checksum INTEGER NOT NULL
@@ -72,7 +69,6 @@ CREATE TABLE latest (
     checksum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
-CREATE TABLE seals (name TEXT PRIMARY KEY, rows INTEGER NOT NULL, checksum INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 """
 
 
@@ -154,8 +150,18 @@ def read_header(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
     if header.get("version") != VERSION:
         raise JournalError(
             f"{path} must be a journal of version {VERSION}, which this program writes, got {header.get('version')!r}: "
-            "use the program that wrote it"
+            "go on with the program that wrote it (vennstream 0.3 writes version 4); or let its `venn export` write "
+            "what the journal holds, and begin a new journal with that"
         )
+    try:
+        for key, value, checksum in db.execute("SELECT key, value, checksum FROM run"):
+            if row_checksum(header.get("token"), ("run", key, value)) != checksum:
+                what = f"the description of the run (table run, {key!r}) is not as written"
+                refusal = JournalError(f"{path} is damaged: {what}: nothing of it can be saved, take the backup")
+                refusal.what = what
+                raise refusal
+    except UNREADABLE as error:
+        raise unread(path, "table run cannot be read", error) from error
     return header
 
 
@@ -237,11 +243,11 @@ def decode(content: bytes, names: Sequence[str], space: LabelSpace) -> dict[str,
     return predictions
 
 
-# ---------------------------------------------------------------------------------------------------------------- chain
+# --------------------------------------------------------------------------------------------------------------- events
 
 PIECE = 1000  # rows that are read at a time: a reader who stays in one transaction makes the writer's log grow
 FEATURES = "features of "  # and the name of a source, beside the positions of sources: names of its objects' values
-BESIDE = ("alarms", "series", "latest", "positions")  # tables beside the chain
+BESIDE = ("alarms", "series", "latest", "positions")  # tables beside the events
 COLUMNS = {
     "questions": "event, id, step, x, predictions, time, checksum",
     "answers": "step, event, question, truth, time, checksum",
@@ -253,19 +259,18 @@ COLUMNS = {
 }
 #: SQLite's codes of errors that come from elsewhere than the file: locks, permissions, memory, a disk that fails.
 PASSING = {3, 5, 6, 7, 8, 9, 10, 13, 14}
-log = logging.getLogger("venn")
 KEYS = {"questions": "event", "answers": "step", "expired": "number"}
 
 
-def linked(before: int, values: Iterable[Any], contents: Sequence[bytes] = ()) -> int:
-    """Return the checksum, 64 bits with a sign, of values and contents and of what came before.
+def row_checksum(token: Any, values: Iterable[Any], contents: Sequence[bytes] = ()) -> int:
+    """Return the checksum of a row of the run with a token, 64 bits with a sign, by its values and contents.
 
     Raises
     ------
     TypeError
         A content is not even bytes.
     """
-    digest = blake2b(repr((before, *values, *map(len, contents))).encode(), digest_size=8)
+    digest = blake2b(repr((token, *values, *map(len, contents))).encode(), digest_size=8)
     for content in contents:
         digest.update(content)
     return int.from_bytes(digest.digest(), "little", signed=True)
@@ -281,9 +286,9 @@ class QuestionRow(NamedTuple):
     predictions: bytes
     time: float
 
-    def checksum(self, before: int) -> int:
-        """Return the checksum that the journal keeps beside it, given that of the event before."""
-        return linked(before, ("question", self.event, self.id, self.step, self.time), (self.x, self.predictions))
+    def checksum(self, token: str) -> int:
+        """Return the checksum that the journal of a run keeps beside it."""
+        return row_checksum(token, ("question", self.event, self.id, self.step, self.time), (self.x, self.predictions))
 
     @classmethod
     def read(cls, table: str, row: Sequence[Any]) -> QuestionRow:
@@ -300,9 +305,9 @@ class AnswerRow(NamedTuple):
     truth: Any  #: code of the label
     time: float
 
-    def checksum(self, before: int) -> int:
-        """Return the checksum that the journal keeps beside it, given that of the event before."""
-        return linked(before, ("expiry" if self.truth is None else "answer", *self))
+    def checksum(self, token: str) -> int:
+        """Return the checksum that the journal of a run keeps beside it."""
+        return row_checksum(token, ("expiry" if self.truth is None else "answer", *self))
 
     @classmethod
     def read(cls, table: str, row: Sequence[Any]) -> AnswerRow:
@@ -313,13 +318,12 @@ class AnswerRow(NamedTuple):
         return cls(event, number, question, truth, time)
 
 
-class ChainPlace(NamedTuple):
-    """Where reading or writing stands in the chain: after so many events, the last with this checksum."""
+class JournalPlace(NamedTuple):
+    """Where reading stands among the events."""
 
     asked: int
     answered: int
     expired: int
-    checksum: int
 
     @property
     def events(self) -> int:
@@ -327,23 +331,10 @@ class ChainPlace(NamedTuple):
         return self.asked + self.answered + self.expired
 
 
-class Seal(NamedTuple):
-    """How many rows a part of the journal has, and their checksum."""
-
-    rows: int
-    checksum: int
-
-    def with_row(self, checksum: int, instead_of: int | None = None) -> Seal:
-        """Return the seal after a row was added, or replaced: of tables beside the chain, whose checksums add up."""
-        return Seal(self.rows + (instead_of is None), wrapped(self.checksum + checksum - (instead_of or 0)))
+BEGINNING = JournalPlace(0, 0, 0)
 
 
-def wrapped(number: int) -> int:
-    """Return a number as 64 bits with a sign."""
-    return (number + 2**63) % 2**64 - 2**63
-
-
-def damage(path: Path, what: str, place: ChainPlace | None = None) -> JournalError:
+def damage(path: Path, what: str, place: JournalPlace | None = None) -> JournalError:
     """Return the error that says what is wrong with a journal, and what of it is whole."""
     some = "" if place is None else f", up to {place.asked} questions and {place.answered} answers"
     salvage = f"`venn salvage {in_shell(str(path))} RESCUED`"
@@ -352,46 +343,22 @@ def damage(path: Path, what: str, place: ChainPlace | None = None) -> JournalErr
     return error
 
 
-def unread(path: Path, what: str, error: Exception, place: ChainPlace | None = None) -> JournalError:
+def unread(path: Path, what: str, error: Exception, place: JournalPlace | None = None) -> JournalError:
     """Return the error that says that a part of a journal cannot be read, and whether that is damage."""
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in PASSING or isinstance(error, OverflowError):
         return JournalError(f"{path} cannot be read: {error}")
     return damage(path, f"{what}: {error}", place)
 
 
-# ------------------------------------------------------------------------- beside the chain
-
-
-def root_of(db: sqlite3.Connection) -> Seal:
-    """Return the seal of the description of the run, in which the chain begins."""
-    rows = sorted(db.execute("SELECT key, value FROM run"))
-    return Seal(len(rows), linked(0, ("run", *rows)))
-
-
-def read_seals(db: sqlite3.Connection, path: Path) -> dict[str, Seal]:
-    """Return the seals by name, and the description of the run compared with its own."""
-    try:
-        seals = {name: Seal(rows, total) for name, rows, total in db.execute("SELECT name, rows, checksum FROM seals")}
-        if seals.keys() != {"run", "events", *BESIDE}:
-            raise damage(path, f"seals are there for {', '.join(map(str, seals)) or 'nothing'}")
-        if seals["run"] != root_of(db):
-            raise damage(path, "the description of the run (table run) is not as written")
-    except (*UNREADABLE, TypeError) as error:
-        raise unread(path, "table seals or run cannot be read", error) from error
-    return seals
-
-
 def checked_rows(
-    db: sqlite3.Connection, path: Path, table: str, more: str = "", values: Any = (), left_out: bool = False
-) -> Iterator[Any]:
-    """Yield rows of a table beside the chain, the checksum last: each begins a chain of its own.
-
-    One that is not as written is refused, or else left out.
-    """
+    db: sqlite3.Connection, path: Path, token: Any, table: str, more: str = "", values: Any = (),
+    left_out: bool = False,
+) -> Iterator[Any]:  # fmt: skip
+    """Yield rows of a table beside the events, the checksum last; one that is not as written is refused or left out."""
     found = 0
     try:
         for row in db.execute(f"SELECT {COLUMNS[table]} FROM {table} {more}", values):
-            if linked(0, (table, *row[:-1])) == row[-1]:
+            if row_checksum(token, (table, *row[:-1])) == row[-1]:
                 yield row
             elif not left_out:
                 raise damage(path, f"{table}, row {row[0]!r}, is not as written")
@@ -399,41 +366,6 @@ def checked_rows(
     except (*UNREADABLE, OverflowError) as error:
         if not left_out:
             raise unread(path, f"{table} cannot be read after {found} rows", error) from error
-
-
-def check_beside(db: sqlite3.Connection, path: Path, table: str, seal: Seal) -> None:
-    """Compare a whole table beside the chain with its seal."""
-    found = Seal(0, 0)
-    for row in checked_rows(db, path, table):
-        found = found.with_row(row[-1])
-    if found != seal:
-        raise damage(path, f"{table} must have the {seal.rows} rows that were written, and has {found.rows} or others")
-
-
-def check_end(path: Path, word: tuple[int, bool], events: int) -> None:
-    """Refuse a journal that has lost its end since the system started; if it may have gone down, warn.
-
-    Raises
-    ------
-    JournalError
-        The last owner had committed more events than there are.
-    """
-    committed, up = word
-    if committed <= events:
-        return
-    lost = f"it ends after event {events}, and event {committed} had been committed"
-    if up:
-        what = f"{lost}: its log ({path}-wal) is damaged, cut short or gone"
-        error = JournalError(
-            f"{path} is damaged: {what}. If you have put an older copy there to go on with, or want to go on without "
-            f"these events, remove {path}-lock"
-        )
-        error.what = what
-        raise error
-    log.warning("%s: %s: the last transactions are lost, as when the power fails", path, lost)
-
-
-# ------------------------------------------------------------------------------- the chain
 
 
 class Unread(NamedTuple):
@@ -444,7 +376,7 @@ class Unread(NamedTuple):
 
 
 def _rows(db: sqlite3.Connection, table: str, after: int) -> Iterator[Any]:
-    """Yield rows of a table of the chain, or at last what kept the next one from being read."""
+    """Yield rows of a table of events, or at last what kept the next one from being read."""
     key = KEYS[table]
     statement = f"SELECT {COLUMNS[table]} FROM {table} WHERE {key} > ? ORDER BY {key} LIMIT {PIECE}"
     while True:
@@ -466,44 +398,40 @@ def _rows(db: sqlite3.Connection, table: str, after: int) -> Iterator[Any]:
 
 
 class Walk:
-    """Reads events in their order, each compared with its checksum; `place` is after the last that was whole.
+    """Reads the events of a run in their order, each compared with its checksum; `place` is after the last whole one.
 
     Parameters
     ----------
     db : sqlite3.Connection
     path : Path
         For messages.
-    start : ChainPlace
+    token : str
+        Of the run.
+    start : JournalPlace
     until : int, optional
         The number of the last event that must be there. None: whatever is there, as far as it is whole.
     """
 
-    def __init__(self, db: sqlite3.Connection, path: Path, start: ChainPlace, until: int | None = None) -> None:
-        self._db, self._path, self._until = db, path, until
+    def __init__(
+        self, db: sqlite3.Connection, path: Path, token: Any, start: JournalPlace = BEGINNING, until: int | None = None
+    ) -> None:
+        self._db, self._path, self._token, self._until = db, path, token, until
         self.place = start
 
     def __iter__(self) -> Iterator[QuestionRow | AnswerRow]:
-        start = self.place
-        tables = list(KEYS)
-        rows = [
-            _rows(self._db, *one) for one in zip(tables, (start.events, start.answered, start.expired), strict=True)
-        ]
-        heads = [next(one, None) for one in rows]
-        event, done = start.events + 1, [start.asked, start.answered, start.expired]
-        checksum = start.checksum
-        while self._until is None or event <= self._until:
-            which = self._which(heads, event)
+        start, tables = self.place, list(KEYS)
+        after = start.events, start.answered, start.expired
+        rows = [_rows(self._db, table, done) for table, done in zip(tables, after, strict=True)]
+        heads, done = [next(one, None) for one in rows], list(start)
+        while self._until is None or self.place.events < self._until:
+            which = self._which(heads, self.place.events + 1)
             if which is None:
                 return
-            row: Any = heads[which]
-            table = tables[which]
             done[which] += 1
-            found = self._checked(table, row, checksum, event, done[which])
-            checksum = row[-1]
-            self.place = ChainPlace(done[0], done[1], done[2], checksum)
+            found = self._checked(tables[which], heads[which], done[which])
+            self.place = JournalPlace(*done)
             yield found
             heads[which] = next(rows[which], None)
-            event += 1
 
     def _which(self, heads: list[Any], event: int) -> int | None:
         """Return the number of the table whose next row is an event; None at the end of all."""
@@ -517,40 +445,44 @@ class Walk:
             return None
         raise damage(self._path, f"event {event} is missing from questions, answers and expired", self.place)
 
-    def _checked(self, table: str, row: Any, before: int, event: int, number: int) -> QuestionRow | AnswerRow:
+    def _checked(self, table: str, row: Any, number: int) -> QuestionRow | AnswerRow:
         kind: type[QuestionRow | AnswerRow] = QuestionRow if table == "questions" else AnswerRow
         try:
             found = kind.read(table, row)
-            if (table == "questions" or row[0] == number) and found.checksum(before) == row[-1]:
+            if (table == "questions" or row[0] == number) and found.checksum(self._token) == row[-1]:
                 return found
         except TypeError:  # a value that is not even bytes
             pass
+        event = self.place.events + 1
         raise damage(self._path, f"{table}, {KEYS[table]} {row[0]} (event {event}), is not as written", self.place)
 
 
-def checksum_at(db: sqlite3.Connection, path: Path, event: int, answered: int) -> int | None:
-    """Return the checksum of an event by which so many answers had been learned; None if there is no such event."""
+def last_event(db: sqlite3.Connection, path: Path) -> tuple[int, int]:
+    """Return the number of the last event and its checksum; zeros where there is none."""
+    last = (0, 0)
+    for table, key in KEYS.items():
+        try:
+            end = db.execute(f"SELECT event, checksum FROM {table} ORDER BY {key} DESC LIMIT 1").fetchone()
+            last = max(last, (0, 0) if end is None else (int(end[0]), int(end[1])))
+        except (*UNREADABLE, TypeError, ValueError) as error:
+            raise unread(path, f"the last row of {table} cannot be read", error) from error
+    return last
 
-    def expiry(number: int) -> int:
-        return int(db.execute("SELECT event FROM expired WHERE number = ?", (number,)).fetchone()[0])
 
+def checksum_at(db: sqlite3.Connection, path: Path, place: JournalPlace) -> int | None:
+    """Return the checksum of the last event before a place; None if there is no such event."""
+    if not place.events:
+        return 0
+    numbers = {"event": place.events, "answered": place.answered, "expired": place.expired}
     try:
-        if event == 0:
-            return root_of(db).checksum
-        (expired,) = db.execute("SELECT ifnull(max(number), 0) FROM expired").fetchone()
-        for statement, keys in (
-            ("SELECT checksum FROM questions WHERE event = ?", (event,)),
-            ("SELECT checksum FROM answers WHERE event = ? AND step = ?", (event, answered)),
-            ("SELECT checksum FROM expired WHERE event = ? AND number = ?", None),
-        ):
-            if keys is None:  # events grow with the numbers of expiries
-                keys = event, 1 + bisect_left(range(1, expired + 1), event, key=expiry)
-            row = db.execute(statement, keys).fetchone()
-            if row is not None:
-                return int(row[0])
-    except (*UNREADABLE, TypeError, OverflowError) as error:
-        raise unread(path, f"event {event} cannot be read", error) from error
-    return None
+        row = db.execute(
+            "SELECT checksum FROM questions WHERE event = :event UNION ALL"
+            " SELECT checksum FROM answers WHERE step = :answered AND event = :event UNION ALL"
+            " SELECT checksum FROM expired WHERE number = :expired AND event = :event", numbers
+        ).fetchone()  # fmt: skip
+    except (*UNREADABLE, OverflowError) as error:
+        raise unread(path, f"event {place.events} cannot be read", error) from error
+    return None if row is None else int(row[0])
 
 
 def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[QuestionRow | AnswerRow]:
@@ -563,35 +495,23 @@ def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[Q
     JournalError
         Something is not as written; all events that were yielded before are.
     """
-    within = db.in_transaction
-    word = files.last_word(path, str(read_header(db, path).get("token")))  # before the snapshot: a run may go on
+    token = read_header(db, path).get("token")
+    for table in BESIDE:
+        for _ in checked_rows(db, path, token, table):
+            pass
     try:
-        if not within:
-            db.execute("BEGIN")
-        try:
-            seals = read_seals(db, path)
-            check_end(path, word, seals["events"].rows)
-            for table in BESIDE:
-                check_beside(db, path, table, seals[table])
-            counts = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in KEYS]
-        finally:
-            if not within and db.in_transaction:
-                db.execute("COMMIT")
+        (events,) = db.execute(
+            "SELECT (SELECT count(*) FROM questions) + (SELECT count(*) FROM answers) + (SELECT count(*) FROM expired)"
+        ).fetchone()
     except UNREADABLE as error:
         raise unread(path, "it cannot be read", error) from error
-    walk = Walk(db, path, ChainPlace(0, 0, 0, seals["run"].checksum), seals["events"].rows)
+    walk = Walk(db, path, token, until=events)
     yield from walk
-    place = walk.place
-    for table, count, number in zip(KEYS, counts, place[:3], strict=True):
-        if count != number:
-            raise damage(path, f"{table} has {count} rows, of which {number} were written", place)
-    if place.checksum != seals["events"].checksum:
-        raise damage(path, f"the last checksum (table seals) is not that of event {place.events}", place)
     if not pages:
         return
     try:
         found = db.execute("PRAGMA integrity_check(1)").fetchone()
     except UNREADABLE as error:
-        raise unread(path, "its structure cannot be checked", error, place) from error
+        raise unread(path, "its structure cannot be checked", error, walk.place) from error
     if found != ("ok",):
-        raise damage(path, f"its structure is not whole: {' '.join(str(found[0]).split())}", place)
+        raise damage(path, f"its structure is not whole: {' '.join(str(found[0]).split())}", walk.place)

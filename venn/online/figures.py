@@ -389,7 +389,8 @@ class PooledCurves:
     >>> pooled = PooledCurves()
     >>> for shuffle in range(3):
     ...     stream = streams.gaussians(20, seed=shuffle)
-    ...     model = venn.TransductiveVenn(venn.machines.NearestCentroid(stream.classes), venn.Argmax())
+    ...     machine = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, stream.classes)
+    ...     model = venn.TransductiveVenn(machine, venn.Argmax())
     ...     record = venn.replay(stream, venn.Panel(model=model), progress=False)
     ...     pooled = pooled.merge(PooledCurves(record["model"]))
     >>> pooled

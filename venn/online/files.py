@@ -10,11 +10,10 @@ import sys
 import uuid
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
 from typing import IO, Any
-from zlib import crc32
 
 import numpy as np
 from numpy.lib import format as npy
@@ -251,56 +250,3 @@ class Owned:
             os.close(self.handle)
             _owned.discard(self.inode)
         self.handle = None
-
-
-# ------------------------------------------------------------------ what the last owner said
-
-
-def boot() -> str:
-    """Return a name of the time since this system started; empty where it has none."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except (OSError, ValueError):
-        return ""
-
-
-class Word:
-    """The last word of a journal's owner, in the lock file: how many events it had committed, since which start.
-
-    A process that is killed leaves its journal with at least so many events. If there are fewer, and the system has
-    not gone down meanwhile, the journal has lost its end: SQLite takes a damaged log for a shorter one.
-
-    Parameters
-    ----------
-    handle : int
-        Of the lock file.
-    """
-
-    def __init__(self, handle: int) -> None:
-        self._handle, self._boot = handle, boot()
-
-    def say(self, token: str, events: int) -> None:
-        """Write how many events the run with this token has; nothing comes of a disk that is full."""
-        text = f"{token} {events:020d} {self._boot}"
-        with suppress(OSError):
-            os.pwrite(self._handle, f"{text} {_sum(text)}\n".encode(), 0)
-
-
-def last_word(journal: str | os.PathLike[str], token: str | None = None) -> tuple[int, bool]:
-    """Return how many events the last owner of a run had committed, and whether the system has been up since; else 0.
-
-    With a token, only if it is that of the run.
-    """
-    try:
-        with open(beside(journal), "rb") as file:
-            text, _, found = file.read(200).decode("ascii").splitlines()[0].rpartition(" ")
-        name, events, start = text.split(" ")
-        if found == _sum(text) and token in (None, name):
-            return int(events), bool(start) and start == boot()
-    except (OSError, ValueError, IndexError):
-        pass
-    return 0, False
-
-
-def _sum(text: str) -> str:
-    return f"{crc32(text.encode()):08x}"

@@ -28,8 +28,7 @@ from venn.online.chain import (
     SCHEMA,
     UNREADABLE,
     VERSION,
-    ChainPlace,
-    Seal,
+    JournalPlace,
     check_tables,
     read_header,
 )
@@ -167,7 +166,7 @@ HOW = (
     "If the fitted model is another one on purpose, Online(..., new_scorer=True) begins calibration anew with it, "
     "in the same journal"
 )
-REPLACING = {"latest": "predictor", "positions": "source"}  # tables beside the chain with one row for a key
+REPLACING = ("latest", "positions")  # tables beside the events with one row for a key
 
 
 class Anew(NamedTuple):
@@ -255,13 +254,11 @@ class Journal:
         self._db: sqlite3.Connection | None = None
         self._lock: int | None = None
         self._owned: files.Owned | None = None
-        self._word: files.Word | None = None
         self._inode: int | None = None
         self._depth = 0
         self.token = ""  # of the run
         self.other = False  # whether it was opened for predictors that are not those of its run
-        self._seals: dict[str, Seal] = {}  # as of now
-        self._written = self._seals  # as of the last transaction
+        self._last = self._committed = (0, 0)  # number and checksum of the last event: now, and of the last transaction
 
     def __repr__(self) -> str:
         return f"Journal({str(self.path)!r}, durable={self.durable}, every={self.every}, share={self.share})"
@@ -315,9 +312,7 @@ class Journal:
             raise JournalError(f"{self.path} must be a new file, and exists")
         with self:
             self._run("DELETE FROM run")
-            self._run("DELETE FROM seals")
             self._describe(texts)
-            self.token = str(json.loads(texts["token"]))
 
     def _own(self) -> None:
         """Let no other process in, by whatever name of the file."""
@@ -330,11 +325,11 @@ class Journal:
             self._owned = files.Owned(self._file)
         except BlockingIOError:
             raise JournalError(f"{self.path} must belong to one process, and another one has it open") from None
-        self._word = None if self._lock is None else files.Word(self._lock)
-        if not there and self._word is not None:
-            self._word.say("none", 0)  # what the owner of an earlier file said is of no account
-        elif there and self._file.is_file() and not self._file.stat().st_size:
-            chain.check_end(self.path, files.last_word(self.path), 0)
+        if there and self._file.is_file() and not self._file.stat().st_size and self.checkpoints.files():
+            raise JournalError(
+                f"{self.path} must be the journal of the checkpoints beside it, and is empty: put the journal back, or "
+                "remove the empty file to begin anew"
+            )
         if self._file.exists() and self._file.stat().st_nlink > 1:
             # SQLite's log belongs to one name, so that by the other the last transactions would not be there.
             raise JournalError(
@@ -343,8 +338,7 @@ class Journal:
 
     def _make(self, header: Mapping[str, Any]) -> None:
         self.checkpoints.forget()  # left by a run that no longer exists
-        self.token = secrets.token_hex(8)
-        entries = {"format": FORMAT, "version": VERSION, "token": self.token, **header}
+        entries = {"format": FORMAT, "version": VERSION, "token": secrets.token_hex(8), **header}
         texts = {key: json.dumps(value, allow_nan=False) for key, value in entries.items()}
         with self:
             for statement in SCHEMA.split(";"):
@@ -353,22 +347,18 @@ class Journal:
             self._describe(texts)
 
     def _describe(self, texts: Mapping[str, str]) -> None:
-        """Write what the run is, and the seals of a journal without rows."""
-        for key, text in texts.items():
-            self._run("INSERT INTO run VALUES (?, ?)", (key, text))
-        root = chain.root_of(self.connection)
-        self._seals = {"run": root, "events": Seal(0, root.checksum), **dict.fromkeys(chain.BESIDE, Seal(0, 0))}
-        for name, seal in self._seals.items():
-            self._run("INSERT INTO seals VALUES (?, ?, ?)", (name, *seal))
-        self._written = self._seals
+        """Write what the run is."""
+        self.token = str(json.loads(texts["token"]))
+        for row in texts.items():
+            self._run("INSERT INTO run VALUES (?, ?, ?)", (*row, chain.row_checksum(self.token, ("run", *row))))
 
     def _compare(self, header: Mapping[str, Any], new_scorer: bool | None) -> None:
         found = read_header(self.connection, self.path)
         check_tables(self.connection, self.path)
-        self._seals = self._written = chain.read_seals(self.connection, self.path)
-        chain.check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
-        chain.check_end(self.path, files.last_word(self.path, self.token), self.events)
+        for _ in chain.checked_rows(self.connection, self.path, self.token, "positions"):
+            pass  # a run goes on from there
+        self._last = self._committed = chain.last_event(self.connection, self.path)
         anew = self.anew
         found |= {} if anew is None else anew.header
         # Another version describes objects in other words. All is learned again then, and the predictions prove that
@@ -420,7 +410,7 @@ class Journal:
             self._owned.release()
         if self._lock is not None:
             os.close(self._lock)
-        self._db = self._lock = self._owned = self._word = None
+        self._db = self._lock = self._owned = None
         self._depth = 0
 
     # ------------------------------------------------------------------ writing
@@ -463,23 +453,14 @@ class Journal:
     def commit(self) -> None:
         """End a level; at the outermost level everything since `begin` counts, or this raises and nothing does."""
         if self._depth == 1:
-            self.seal()
             self._run("COMMIT")
-            self._written = self._seals
-            if self._word is not None and "events" in self._seals:
-                self._word.say(self.token, self._seals["events"].rows)
+            self._committed = self._last
         self._depth -= 1
-
-    def seal(self) -> None:
-        """Write the seals of what stands in the open transaction; `commit` does it, too."""
-        for name, seal in self._seals.items():
-            if seal is not self._written.get(name):
-                self._run("UPDATE seals SET rows = ?, checksum = ? WHERE name = ?", (*seal, name))
 
     def rollback(self) -> None:
         """Take back everything since the outermost `begin`."""
         self._depth = 0
-        self._seals = self._written
+        self._last = self._committed
         if self._db is not None and self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
@@ -502,14 +483,10 @@ class Journal:
             self.rollback()
             raise
 
-    def _link(self, checksum: int) -> None:
-        """Count an event, and remember its checksum for the next."""
-        self._seals = {**self._seals, "events": Seal(self._seals["events"].rows + 1, checksum)}
-
     def ask(self, question: QuestionRow) -> None:
         """Write a question; if its id is known, raise ValueError and write nothing."""
         with self:
-            checksum = question.checksum(self.chain)
+            checksum = question.checksum(self.token)
             try:
                 self.connection.execute(
                     "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -524,7 +501,7 @@ class Journal:
                         "follow(events, again=True) passes over what the journal holds"
                     ) from None
                 raise JournalError(f"{self.path} cannot be written: {error}") from error
-            self._link(checksum)
+            self._last = question.event, checksum
 
     def _find_asked(self, id: Any) -> None:
         """Find the question of this id among the rows, as it was written, or say what is damaged."""
@@ -544,13 +521,13 @@ class Journal:
     def _reveal(self, answer: AnswerRow) -> None:
         event, number, question, truth, time = answer
         with self:
-            checksum = answer.checksum(self.chain)
+            checksum = answer.checksum(self.token)
             if truth is None:
                 self._run("INSERT INTO expired VALUES (?, ?, ?, ?, ?)", (number, event, question, time, checksum))
             else:
                 values = (number, event, question, time, truth, checksum)
                 self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", values)
-            self._link(checksum)
+            self._last = event, checksum
 
     def write(self, event: QuestionRow | AnswerRow) -> None:
         """Write an event that another journal holds."""
@@ -576,21 +553,14 @@ class Journal:
         self.put("positions", (source, json.dumps(position)))
 
     def put(self, table: str, values: tuple[Any, ...]) -> None:
-        """Write a row of a table beside the chain.
+        """Write a row of a table beside the events.
 
         In alarms and series the row that is there with its key stays; in the others it is replaced.
         """
-        checksum = chain.linked(0, (table, *values))
-        replacing = REPLACING.get(table)
+        how, marks = "REPLACE" if table in REPLACING else "IGNORE", ", ".join("?" * (len(values) + 1))
+        checksum = chain.row_checksum(self.token, (table, *values))
         with self:
-            old = None
-            if replacing is not None:
-                row = self._run(f"SELECT checksum FROM {table} WHERE {replacing} = ?", values[:1]).fetchone()
-                old = None if row is None else int(row[0])
-            how = "REPLACE" if replacing else "IGNORE"
-            marks = ", ".join("?" * (len(values) + 1))
-            if self._run(f"INSERT OR {how} INTO {table} VALUES ({marks})", (*values, checksum)).rowcount:
-                self._seals = {**self._seals, table: self._seals[table].with_row(checksum, old)}
+            self._run(f"INSERT OR {how} INTO {table} VALUES ({marks})", (*values, checksum))
 
     def sync(self) -> None:
         """Let all that is committed reach the disk."""
@@ -614,16 +584,16 @@ class Journal:
     @property
     def events(self) -> int:
         """Number of events, those of an open transaction included."""
-        return self._seals["events"].rows
+        return self._last[0]
 
     @property
-    def chain(self) -> int:
+    def last_checksum(self) -> int:
         """The checksum of the last event."""
-        return self._seals["events"].checksum
+        return self._last[1]
 
-    def checksum_at(self, event: int, answered: int) -> int | None:
-        """Return the checksum of an event by which so many answers had been learned; None if there is no such event."""
-        return chain.checksum_at(self.connection, self.path, event, answered)
+    def checksum_at(self, place: JournalPlace) -> int | None:
+        """Return the checksum of the last event before a place; None if there is no such event."""
+        return chain.checksum_at(self.connection, self.path, place)
 
     def question(self, event: int) -> QuestionRow:
         """Return the question with this event number, compared with its checksum."""
@@ -647,15 +617,14 @@ class Journal:
             ):
                 after = row[0]
                 question = QuestionRow.read("questions", row)
-                before = self.checksum_at(question.event - 1, question.step)
-                if before is None or question.checksum(before) != row[-1]:
+                if question.checksum(self.token) != row[-1]:
                     raise chain.damage(self.path, f"questions, event {after}, is not as written")
                 found.append(question)
         except (*UNREADABLE, TypeError) as error:  # TypeError: a value that is not even bytes
             raise chain.unread(self.path, f"questions cannot be read near event {after}", error) from error
         return found
 
-    def after(self, place: ChainPlace) -> Iterator[QuestionRow | AnswerRow]:
+    def after(self, place: JournalPlace) -> Iterator[QuestionRow | AnswerRow]:
         """Yield what happened after a place, in order, each event compared with its checksum, to the end of all.
 
         Raises
@@ -663,12 +632,7 @@ class Journal:
         JournalError
             Something is not as written; what was yielded before is.
         """
-        walk = chain.Walk(self.connection, self.path, place)
-        yield from walk
-        end = walk.place
-        if Seal(end.events, end.checksum) != self._seals["events"]:
-            what = f"it ends after event {end.events}, and event {self.events} was written"
-            raise chain.damage(self.path, what, end)
+        return iter(chain.Walk(self.connection, self.path, self.token, place, self.events))
 
     def alarms(self) -> list[tuple[str, int, int]]:
         """Return what rang, which of its alarms it was, and at which step."""

@@ -828,8 +828,6 @@ class Online(TakesTurns):
         """
         if self.journal is None:
             raise JournalError("a run without a journal has no record")
-        if self.journal.within:
-            self.journal.seal()
         return read_record(self.journal.connection, self.journal.path)
 
     # -------------------------------------------------- death and restart
@@ -894,7 +892,7 @@ class Online(TakesTurns):
     def _state(self) -> dict[str, Any]:
         """Return what a checkpoint holds."""
         journal = self.journal
-        return self._run.state() if journal is None else self._run.state(journal.token, journal.chain)
+        return self._run.state() if journal is None else self._run.state(journal.token, journal.last_checksum)
 
     def _keep(self, times: int = 1) -> None:
         """Write a checkpoint if one is due, the last one with `times` 0; a failure to write it does no harm."""

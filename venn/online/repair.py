@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,24 +17,21 @@ from venn.online.chain import (
     BESIDE,
     UNREADABLE,
     AnswerRow,
-    ChainPlace,
     JournalError,
+    JournalPlace,
     QuestionRow,
-    Seal,
     Walk,
     check_tables,
     checked_rows,
     open_to_read,
     read_header,
-    read_seals,
-    root_of,
     whole,
 )
 from venn.online.journal import Journal, state_file, state_files
 from venn.parameters import path_of
 
 TOGETHER = 10_000  # events of a transaction
-STEPS = {"alarms": 2, "series": 0, "latest": 1}  # column of the step, in tables beside the chain
+STEPS = {"alarms": 2, "series": 0, "latest": 1}  # column of the step, in tables beside the events
 
 
 class Verified(NamedTuple):
@@ -60,9 +57,9 @@ class Salvaged(NamedTuple):
 def verify(path: str | os.PathLike[str]) -> Verified:
     """Compare everything in a journal with its checksums, from the first event to the last; a run may go on meanwhile.
 
-    Every row of every table, the number of rows, the structure of the file with its indices (by SQLite), the end of
-    the journal by the last word of its owner, and the checksums in the checkpoint files. The checksums have no key:
-    they show accidents, and not who computes them again.
+    Every row of every table, that no event is missing between two, the structure of the file with its indices (by
+    SQLite), and the checksums in the checkpoint files. The checksums have no key: they show accidents, and not who
+    computes them again or deletes the last rows.
 
     Parameters
     ----------
@@ -114,8 +111,7 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     the beginning of the old one to the last bit. So do the alarms and points of curves of that time, and the
     checkpoints. If events are left behind in the damaged file, the positions in the sources are lost, which are those
     of the end: sources are read again from their beginning, and questions that the journal holds are refused by their
-    ids. Where the file has lost its end, as with its log, its positions are those of what is left. A damaged first page
-    is replaced by that of an empty journal.
+    ids. A damaged first page is replaced by that of an empty journal.
 
     Parameters
     ----------
@@ -159,20 +155,18 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     return Salvaged(place.asked, place.answered, place.expired, damage, ended)
 
 
-def _copy(db: sqlite3.Connection, source: Path, target: Path, damage: str) -> tuple[ChainPlace, bool]:
+def _copy(db: sqlite3.Connection, source: Path, target: Path, damage: str) -> tuple[JournalPlace, bool]:
     """Write the whole part of a journal to a new one; return where it ends, and whether the old one ended there."""
-    sealed = None
     try:
         texts = dict(db.execute("SELECT key, value FROM run"))
-        walk = Walk(db, source, ChainPlace(0, 0, 0, root_of(db).checksum))
-    except (*UNREADABLE, TypeError, ValueError) as error:
+        token = read_header(db, source).get("token")
+    except (*UNREADABLE, JournalError, TypeError, ValueError) as error:
         raise JournalError(f"nothing of {source} can be saved: what the run is cannot be read: {error}") from error
-    with suppress(JournalError):
-        sealed = read_seals(db, source)["events"]
+    walk = Walk(db, source, token)
     sound = Sound(walk)
     events = iter(sound)
     event = next(events, None)
-    if event is None and (sealed is None or sound.damage):
+    if event is None and sound.damage:
         raise JournalError(f"nothing of {source} can be saved: {damage}")
     target.parent.mkdir(parents=True, exist_ok=True)
     journal = Journal(target)
@@ -185,23 +179,20 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path, damage: str) -> tu
                     event = next(events, None)
                     if event is None:
                         break
-        place = walk.place
-        ended = not sound.damage and sealed == Seal(place.events, place.checksum)
+        ended = not sound.damage
         with journal:
             for table in BESIDE if ended else ("alarms", "series"):
                 step = STEPS.get(table)
-                for row in checked_rows(db, source, table, left_out=True):
-                    if step is None or row[step] <= place.answered:
+                for row in checked_rows(db, source, token, table, left_out=True):
+                    if step is None or row[step] <= walk.place.answered:
                         journal.put(table, row[:-1])
-        if journal.chain != place.checksum:
-            raise JournalError(f"{target} must end as {source} does, and does not")
     except BaseException:
         journal.close()
         for left in target.parent.glob(f"{target.name}*"):
             left.unlink(missing_ok=True)
         raise
     journal.close()
-    return place, ended
+    return walk.place, ended
 
 
 class Sound:
@@ -240,7 +231,7 @@ def _readable(path: Path, target: Path) -> Iterator[tuple[sqlite3.Connection, st
                 try:
                     db = _with_tables(copy)
                 except JournalError as error:
-                    raise JournalError(f"nothing of {path} can be saved: {complaint}") from error
+                    raise JournalError(f"nothing of {path} can be saved: {said}") from error
         stack.callback(db.close)
         yield db, said
 

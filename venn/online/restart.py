@@ -14,7 +14,7 @@ from venn.machines.witnesses import AnotherModel
 from venn.monitors.alarms import Alarm
 from venn.monitors.kinds import kind_of
 from venn.online import checkpoint
-from venn.online.chain import AnswerRow, ChainPlace, QuestionRow, decode, decode_object, encode
+from venn.online.chain import AnswerRow, JournalPlace, QuestionRow, decode, decode_object, encode
 from venn.online.journal import Anew, Journal, JournalError, state_file
 from venn.online.lot import JUDGED
 from venn.online.run import REFUSALS, Run, Rung, Waiting
@@ -198,12 +198,10 @@ def _go_through(run: Run, journal: Journal, bulletin: Bulletin, anew: Anew | Non
     Return how far its predictions are at most from those that are made here.
     """
     ids = {waiting.event: id for id, waiting in run.waiting.items()}
-    reached = journal.checksum_at(run.events, run.answered)
-    assert reached is not None  # it was compared with that of the checkpoint
     if anew is not None and run.events == 0:
         run.begin_alarms(anew.alarms)
     farthest = 0.0
-    for event in journal.after(ChainPlace(run.asked, run.answered, run.expired, reached)):
+    for event in journal.after(JournalPlace(run.asked, run.answered, run.expired)):
         farthest = max(farthest, happen_again(run, journal, bulletin, event, ids, anew))
     return farthest
 
@@ -246,11 +244,15 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any], anew: Anew 
     state = checkpoint.load(file, models)
     if not isinstance(state, dict) or state.keys() != run.state().keys():
         raise ValueError("it is no checkpoint of a run")
-    events = state["asked"] + state["answered"] + state["expired"]
-    found = journal.checksum_at(events, state["answered"])
-    if state["run"] != journal.token or found is None or found != state["chain"]:
-        file.unlink(missing_ok=True)  # of another run, or of events that this one lost in a power failure
-        raise ValueError(f"it is that of another run, after {events} events")
+    place = JournalPlace(state["asked"], state["answered"], state["expired"])
+    if state["run"] != journal.token or state["last"] != journal.checksum_at(place):
+        if state["run"] == journal.token and place.events > journal.events:
+            log.warning(
+                "%s: it ends after event %d, and a checkpoint is of event %d: what came last is lost",
+                journal.path, journal.events, place.events,
+            )  # fmt: skip
+        file.unlink(missing_ok=True)  # of another run, or of events that this one has lost
+        raise ValueError(f"it is that of another run, after {place.events} events")
     # A model that has begun anew has other parts than a fresh one; how it was made stays.
     if described(state["panel"]) != described(run.panel):
         raise ValueError(f"it holds {state['panel']!r}")

@@ -384,7 +384,7 @@ class Run:
 
     # -------------------------------------------------------------------- state
 
-    def state(self, token: str | None = None, chain: int | None = None) -> dict[str, Any]:
+    def state(self, token: str | None = None, last: int | None = None) -> dict[str, Any]:
         """Return all that a restart needs besides the journal's questions; token and checksum tie the two together."""
         return {
             "asked": self.asked, "answered": self.answered, "expired": self.expired,
@@ -394,7 +394,7 @@ class Run:
             "alarms": self.rings, "latest": {what: list(one) for what, one in self._latest.items()},
             "moments": [(*at, *of) for at, of in self._moments.items()],
             "heard": self._herald.state, "untold": [(at, stage, one.plain()) for at, stage, one in self.untold],
-            "run": token, "chain": chain, "mark": self.mark,
+            "run": token, "last": last, "mark": self.mark,
             **({} if self._settling is None else {"lots": self._settling.state}),
             **({} if self.answering is None else {"answers": self.answering}),
         }  # fmt: skip

@@ -24,7 +24,6 @@ from venn.online.chain import (
     decode,
     open_to_read,
     read_header,
-    read_seals,
     whole,
 )
 from venn.online.files import held
@@ -122,7 +121,7 @@ class Watch(HasLabels):
         self._db: sqlite3.Connection | None = open_to_read(self.path)
         try:
             header = read_header(self._db, self.path)
-            read_seals(self._db, self.path)
+            self._token = header.get("token")
             self.space = read_labels(header)
             self.names: tuple[str, ...] = tuple(header["names"])
             self.predictors: dict[str, str] = header["predictors"]
@@ -165,8 +164,8 @@ class Watch(HasLabels):
             raise JournalError(f"{self.path} cannot be read: {error}") from error
 
     def _checked(self, table: str, more: str, values: tuple[Any, ...]) -> list[Any]:
-        """Return rows of a table beside the chain, each compared with its checksum."""
-        return [row[:-1] for row in checked_rows(self._open, self.path, table, more, values)]
+        """Return rows of a table beside the events, each compared with its checksum."""
+        return [row[:-1] for row in checked_rows(self._open, self.path, self._token, table, more, values)]
 
     @contextmanager
     def _making(self) -> Iterator[None]:

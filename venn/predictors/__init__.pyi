@@ -7,11 +7,8 @@ from .adaptive import ConstantSteps as ConstantSteps
 from .adaptive import DecayingSteps as DecayingSteps
 from .blocks import ManyClassIntervals as ManyClassIntervals
 from .blocks import ManyForecasts as ManyForecasts
-from .blocks import ManyGroupIntervals as ManyGroupIntervals
 from .blocks import ManyMultiprobabilities as ManyMultiprobabilities
 from .blocks import ManyPredictionSets as ManyPredictionSets
-from .defensive import Defensive as Defensive
-from .defensive import Inequality as Inequality
 from .distribution import ConformalDistribution as ConformalDistribution
 from .distribution import ConformalIntervals as ConformalIntervals
 from .distribution import GaussianProcess as GaussianProcess
@@ -34,8 +31,6 @@ from .inductive import calibeating as calibeating
 from .inductive_abers import InductiveVennAbers as InductiveVennAbers
 from .inductive_conformal import InductiveConformal as InductiveConformal
 from .learning import Predictor as Predictor
-from .multicalibration import InductiveMulticalibration as InductiveMulticalibration
-from .multicalibration import TransductiveMulticalibration as TransductiveMulticalibration
 from .refits import NumberRefits as NumberRefits
 from .refits import Refits as Refits
 from .refits import Refitted as Refitted

@@ -18,8 +18,8 @@ from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, fraction, integer, members, optional, positive, with_methods
 from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
 from venn.predictors.learning import AroundPredictor, copied_predictor
-from venn.predictors.restarting import SEEDS, Watcher, checked_monitor, held_starts
-from venn.saved import component, held_finite, held_float, held_int, held_like, own, param, state
+from venn.predictors.restarting import SEEDS, Watcher, checked_monitor
+from venn.saved import component, held_finite, held_float, held_int, held_like, own, param, part, state
 
 # ------------------------------------------------------------------------------------------------------------- long run
 # What predictors with a long-run error rate share: how far levels move, what is proved, how they learn.
@@ -385,7 +385,7 @@ class Adaptive(LongRun):
     seed: int = param(integer, 0, default=0)
 
     _watching: Watcher | None = state(held_like, start=WATCHING)
-    _rung: list[tuple[int, tuple[Any, ...]]] = state(held_starts, start=own(lambda _: []))
+    _rung: list[tuple[int, tuple[Any, ...]]] = state(part(list, none=False), start=own(lambda _: []))
 
     def derive(self) -> None:
         """Look at what the predictor predicts."""

@@ -16,7 +16,6 @@ from venn.prediction import (
     ClassIntervals,
     Floats,
     Forecast,
-    GroupIntervals,
     Integers,
     Label,
     MixedForecast,
@@ -275,31 +274,6 @@ class ManyClassIntervals(ManyOfProbabilities, SaysPairs[Floats]):
 
     one: ClassVar[type[Any]] = ClassIntervals
     numbers = "pairs"
-
-
-class ManyGroupIntervals(ManyClassIntervals):
-    """Predictions for n objects: many `GroupIntervals`, in arrays.
-
-    Parameters
-    ----------
-    rows : (n, c, 2) float64
-        Also `values`: of each class when the label is supposed to be another class, and when it is supposed to be this
-        one.
-    classes : sequence of c labels
-
-    Examples
-    --------
-    >>> block = ManyGroupIntervals(np.array([[[0.2, 0.4], [0.5, 1.2]]]), ("no", "yes"))
-    >>> block.upper, block.values[0, 1]
-    (array([1.]), array([0.5, 1.2]))
-    """
-
-    one, numbers = GroupIntervals, "values"
-
-    def __init__(self, rows: Floats, classes: Sequence[Label]) -> None:
-        super().__init__(rows, classes)
-        self.pairs = np.clip(rows, 0.0, 1.0)
-        self.pairs.setflags(write=False)
 
 
 class ManyForecasts(ManyOfProbabilities):

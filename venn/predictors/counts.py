@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from venn.machines.machine import grown
 from venn.prediction import REALISED_ROW, Bools, Floats, Integers, Label, Multiprobability, Rule
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.learning import Mergeable
-from venn.saved import held_array, held_codes, held_finite, held_rows
+from venn.saved import array
 from venn.taxonomies import AdaptiveMarginBins, ByScores
 
 
@@ -76,6 +76,11 @@ class CategoryCounts(Counter):
     An example costs O(c) besides its category; memory is O(c) for each category.
     """
 
+    holds: ClassVar = {
+        "categories": array(None, of=np.int64),
+        "counts": array(None, "classes", of=np.int64, below=1 << 53),
+    }
+
     def clear(self) -> None:
         """Forget all calibration examples."""
         self._last: tuple[Floats, int] | None = None  # the scores of one object, and its category
@@ -117,9 +122,6 @@ class CategoryCounts(Counter):
     def refuse(self, state: dict[str, Any]) -> None:
         """Raise a ValueError for what is no `state`."""
         super().refuse(state)
-        p = held_rows("categories", state["categories"])
-        held_array("categories", state["categories"], (p,), np.int64)
-        held_codes("counts", state["counts"], (p, len(self.classes)), 0, 1 << 53)
         self._classes_of(state["categories"].tolist())  # refuses categories that stand for no class
 
     def add(self, scores: Floats, codes: Integers) -> None:
@@ -180,6 +182,8 @@ class ScoredExamples(Mergeable):
 
     c: int
 
+    holds: ClassVar = {"scores": array(None, "c"), "codes": array(None, of=np.int64, below="c")}
+
     def clear(self) -> None:
         """Forget all calibration examples."""
         self._n = 0
@@ -205,13 +209,6 @@ class ScoredExamples(Mergeable):
     def take(self, state: dict[str, Any]) -> None:
         """Take in the examples of a `state`."""
         self.add(state["scores"], state["codes"])
-
-    def refuse(self, state: dict[str, Any]) -> None:
-        """Raise a ValueError for what is no `state`."""
-        super().refuse(state)
-        m = held_rows("codes", state["codes"])
-        held_finite("scores", state["scores"], (m, self.c))
-        held_codes("codes", state["codes"], (m,), 0, self.c)
 
 
 class ScoreBag(ScoredExamples, Counter):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from venn.predictors.learning import (
     MergingReader,
     OnMachine,
 )
-from venn.saved import base, component, held_finite, held_rows, param
+from venn.saved import array, base, component, param
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
@@ -257,6 +257,8 @@ class GaussianProcess(_OnLines):
 class Forecasts(Mergeable):
     """Reader of forecasts: keeps those of calibration examples, with their labels, sorted by both."""
 
+    holds: ClassVar = {"pairs": array(None, 2)}
+
     def __init__(self) -> None:
         self.clear()
 
@@ -285,11 +287,6 @@ class Forecasts(Mergeable):
     def take(self, state: dict[str, Any]) -> None:
         """Take in the examples of a `state`."""
         self.add(state["pairs"][:, :1], state["pairs"][:, 1])
-
-    def refuse(self, state: dict[str, Any]) -> None:
-        """Raise a ValueError for what is no `state`."""
-        super().refuse(state)
-        held_finite("pairs", state["pairs"], (held_rows("pairs", state["pairs"]), 2))
 
 
 def isotonic_at(scores: Floats, labels: Floats, score: float, label: float) -> float:

@@ -17,7 +17,7 @@ from venn.parameters import integer, share
 from venn.prediction import Bools, Floats, Integers, significance
 from venn.predictors.inductive_base import GIVEN, Inductive, checked_scorer, fitting_schedule
 from venn.predictors.learning import Mergeable, MergingReader
-from venn.saved import component, held_finite, held_rows, param
+from venn.saved import array, component, param
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
@@ -263,6 +263,8 @@ class Residuals(Mergeable):
 
     block: ClassVar[type[Any]] = ManyDistributions
 
+    holds: ClassVar = {"residuals": array(None)}
+
     def __init__(self, ruler: Ruler = LOCATION_SCALE) -> None:
         self.ruler = ruler
         self.clear()
@@ -317,11 +319,6 @@ class Residuals(Mergeable):
         """Take in the examples of a `state`."""
         self._residuals = np.sort(np.concatenate([self._residuals, state["residuals"]]))
         self._times = np.arange(len(self._residuals))
-
-    def refuse(self, state: dict[str, Any]) -> None:
-        """Raise a ValueError for what is no `state`."""
-        super().refuse(state)
-        held_finite("residuals", state["residuals"], (held_rows("residuals", state["residuals"]),))
 
 
 class Strangeness(Residuals):

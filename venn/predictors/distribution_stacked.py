@@ -20,24 +20,12 @@ from venn.machines.shapes import PLAIN, Shape, nearest, within
 from venn.machines.stack import dense
 from venn.parameters import instance, integer, optional
 from venn.predictors.learning import History, Predictor, held_features, held_history
-from venn.saved import component, held_int, own, param, state
+from venn.saved import component, held_int, own, param, part, state
 from venn.schedules import Prefix, Schedule, checked_schedule
 from venn.smoothing import Smoothing
 
 C = 10.0  # of the machine before the first training
 LANDMARKS = 2000
-
-
-def _held_fit(name: str, fit: Any, d: int | None) -> NumberFit | None:
-    if not isinstance(fit, NumberFit | None) or (fit is not None and fit.features != d):
-        raise ValueError(f"{name} must be a NumberFit of {d} features, or None, got {fit!r}")
-    return fit
-
-
-def _held_ridge(name: str, ridge: Any, n: int) -> KernelRidge:
-    if not isinstance(ridge, KernelRidge) or ridge.learned != n:
-        raise ValueError(f"{name} must be a KernelRidge that has learned {n} examples, got {ridge!r}")
-    return ridge
 
 
 def first_ridge(scale: Any) -> KernelRidge:
@@ -116,11 +104,11 @@ class StackedDistribution(Predictor):
     _history: History | None = state(
         held_history, own(lambda m: m.n), start=own(lambda m: History(Real())), within=True
     )
-    fit: NumberFit | None = state(_held_fit, own(attrgetter("_features")), start=None)
+    fit: NumberFit | None = state(part(NumberFit, features="_features"), start=None)
     _fitted: int = state(held_int, 0, own(attrgetter("n")), start=0)
     strays: int = state(held_int, 0, own(attrgetter("n")), start=0)
     shape: Shape | None = state(optional, instance, Shape, "a Shape", start=None)
-    _ridge: Any = state(_held_ridge, own(lambda m: m.n), start=own(lambda m: first_ridge(m.scale)))
+    _ridge: Any = state(part(KernelRidge, none=False, learned="n"), start=own(lambda m: first_ridge(m.scale)))
 
     classes = ()
 

@@ -36,7 +36,7 @@ def by_group(predictor: Any, by: By) -> Any:
     itself, and so over all: sets at level epsilon miss the label with probability epsilon in every group. With
     `label_conditional=True` of `Conformal` and `InductiveConformal` it holds for each label in each group.
 
-    The groups must be fixed beforehand and must not overlap; `InductiveMulticalibration` is for groups that do. The
+    The groups must be fixed beforehand and must not overlap; for sets in groups that do, see `Adaptive`. The
     more groups, the fewer examples in each, and the larger sets and intervals are; a step takes no more time.
 
     Parameters
@@ -231,10 +231,7 @@ class GroupReader(Mergeable):
     def refuse(self, state: dict[str, Any]) -> None:
         """Raise a ValueError for what is no `state`."""
         super().refuse(state)
-        keys, readers = state["groups"], state["readers"]
-        if len(keys) != len(readers) or len(set(keys)) != len(keys):
-            raise ValueError(f"groups must be distinct, one for each of {len(readers)} readers, got {keys!r}")
-        for held in readers:
+        for held in state["readers"]:
             self.reader.refuse(held)
 
     def _parts(self, read: Floats) -> list[tuple[int, Integers]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
 from venn.predictors.learning import Mergeable, MergingReader
-from venn.saved import component, held_finite, held_rows, param
+from venn.saved import array, component, each, param
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, checked_covariates
 
@@ -136,6 +136,8 @@ class WeighedAbers(ClasswiseAbers):
     A prediction costs O(c m).
     """
 
+    holds: ClassVar = {"examples": each(array(None, 3), "classes")}
+
     predict_one, replay = Mergeable.predict_one, Mergeable.replay
 
     def clear(self) -> None:
@@ -150,17 +152,9 @@ class WeighedAbers(ClasswiseAbers):
     def take(self, state: dict[str, Any]) -> None:
         """Take in the examples of a `state`."""
         both = [np.concatenate(pair) for pair in zip(self._held, state["examples"], strict=True)]
+        if any((held[:, 2] < 0).any() for held in both):  # else a loop would go on below the first block
+            raise ValueError("examples must have weights >= 0")
         self._held = [weighed(*one.T) for one in both]
-
-    def refuse(self, state: dict[str, Any]) -> None:
-        """Raise a ValueError for what is no `state`."""
-        super().refuse(state)
-        if len(state["examples"]) != len(self.classes):
-            raise ValueError(f"examples must be those of {len(self.classes)} classes, got {len(state['examples'])}")
-        for held in state["examples"]:
-            held_finite("examples", held, (held_rows("examples", held), 3))
-            if not (held[:, 2] >= 0).all():  # else the loop would take all blocks off, and go on below the first
-                raise ValueError("examples must have weights >= 0")
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c + 1) scores and weights, and (n,) class codes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from operator import attrgetter
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from venn.machines import frozen
 from venn.machines.ahead import Awaited
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import check_names
-from venn.parameters import has_methods
+from venn.parameters import has_methods, instance
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.learning import (
     Calibration,
@@ -27,7 +26,7 @@ from venn.predictors.learning import (
     held_history,
     of_classes,
 )
-from venn.saved import Given, base, held_codes, held_int, held_rows, is_saved, own, param, state
+from venn.saved import Given, array, base, held_int, is_saved, own, param, state
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 from venn.shifts import CovariateShift
 from venn.turns import asks, changes, turn_of
@@ -100,16 +99,6 @@ def to_train(machine: Any) -> Any:
     return fresh
 
 
-def _held_places(name: str, places: Any, n: int) -> Any:
-    return held_codes(name, places, (held_rows(name, places),), 0, n)
-
-
-def _held_draws(name: str, draws: Any, pattern: Any) -> Any:
-    if not isinstance(draws, np.random.Generator) or type(draws.bit_generator) is not type(pattern.bit_generator):
-        raise ValueError(f"{name} must be a generator as of a new predictor, got {draws!r}")
-    return draws
-
-
 def _held_trained(name: str, machine: Any, given: Any, trains: bool) -> Any:
     # The repr of a user's own machine may hold an address.
     alike = type(machine) is type(given) and (not is_saved(machine) or repr(machine) == repr(given))
@@ -170,12 +159,12 @@ class Inductive(OnScores, Generic[Many]):
         held_features, own(lambda m: m.n), own(lambda m: getattr(m.given, "features", None)),
         start=own(lambda m: getattr(m.given, "features", None)),
     )  # fmt: skip
-    _draws: Any = state(_held_draws, own(attrgetter("_draws")), start=own(lambda m: default_rng(m.schedule.seed)))
+    _draws: Any = state(instance, np.random.Generator, "a generator", start=own(lambda m: default_rng(m.schedule.seed)))
     _history: History | None = state(
         held_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m.given)) if m.trains else None),
         within=True,
     )  # fmt: skip
-    _trained_on: Integers = state(_held_places, own(lambda m: m.n), start=own(lambda _: np.zeros(0, np.int64)))
+    _trained_on: Integers = state(array(None, of=np.int64, below="n"), start=own(lambda _: np.zeros(0, np.int64)))
     _trained: Any = state(
         _held_trained, GIVEN, own(lambda m: m.trains),
         start=own(lambda m: to_train(m.given) if m.trains else None),

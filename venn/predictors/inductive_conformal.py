@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from venn.prediction import OF_SETS, Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
 from venn.predictors.learning import Mergeable, WeighsClasses
-from venn.saved import component, held_array, held_rows, own, param
+from venn.saved import array, component, each, own, param
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, PriorShift, checked_ratios
 from venn.smoothing import Smoothing
@@ -44,6 +44,8 @@ class SortedValues(Mergeable):
 
     A new example with label j is compared with all calibration examples, or with those of class j.
     """
+
+    holds: ClassVar = {"values": each(array(None, finite=False), "_seen")}
 
     def __init__(self, measure: ScoreMeasure, c: int, label_conditional: bool) -> None:
         self.measure = measure
@@ -101,15 +103,6 @@ class SortedValues(Mergeable):
         """Take in the examples of a `state`."""
         for g, values in enumerate(state["values"]):
             self._seen[g] = of_sorted(np.sort(np.concatenate([contents(self._seen[g]), values])))
-
-    def refuse(self, state: dict[str, Any]) -> None:
-        """Raise a ValueError for what is no `state`."""
-        super().refuse(state)
-        if len(state["values"]) != len(self._seen):
-            raise ValueError(f"values must be those of {len(self._seen)} groups, got {len(state['values'])}")
-        for values in state["values"]:
-            if np.isnan(held_array("values", values, (held_rows("values", values),))).any():
-                raise ValueError("values must be numbers, got NaN")
 
     def predict(self, scores: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c) scores, each as if it were alone; leaves no trace."""
@@ -192,6 +185,8 @@ class ByObject(SortedValues):
     A prediction costs O(m) after an example was added, O(log m) otherwise.
     """
 
+    holds: ClassVar = {"values": each(array(None, 2, finite=False), "_groups")}
+
     replay = Mergeable.replay  # one by one: weights of objects change all ranks
 
     def clear(self) -> None:
@@ -223,15 +218,6 @@ class ByObject(SortedValues):
         """Take in the examples of a `state`."""
         for (first, _), held in zip(self._groups, state["values"], strict=True):
             self._insert(held[:, 0], held[:, 1], np.full(len(held), first))
-
-    def refuse(self, state: dict[str, Any]) -> None:
-        """Raise a ValueError for what is no `state`."""
-        Mergeable.refuse(self, state)
-        if len(state["values"]) != len(self._groups):
-            raise ValueError(f"values must be those of {len(self._groups)} groups, got {len(state['values'])}")
-        for held in state["values"]:
-            if np.isnan(held_array("values", held, (held_rows("values", held), 2))).any():
-                raise ValueError("values must be numbers and weights, got NaN")
 
     def _rank(self, values: Floats, weights: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c) nonconformity and (n,) weights."""

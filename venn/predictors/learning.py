@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, get_type_hints
 
 import numpy as np
@@ -18,7 +18,17 @@ from venn.machines.tables import TableRows
 from venn.machines.window import inside
 from venn.parameters import has_methods, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
-from venn.saved import Saved, arguments_of, checked_keys, held_array, held_finite, held_int, held_rows, same_content
+from venn.saved import (
+    Held,
+    Saved,
+    arguments_of,
+    checked_keys,
+    held_array,
+    held_finite,
+    held_int,
+    held_rows,
+    same_content,
+)
 from venn.turns import TakesTurns, asks, changes
 
 # ------------------------------------------------------------------------------------------------------------- learning
@@ -566,9 +576,14 @@ class Mergeable(MergingReader):
     def take(self, state: dict[str, Any]) -> None:
         """Take in the calibration examples of the `state` of one with the same parameters."""
 
+    #: What each part of the state is.
+    holds: ClassVar[Mapping[str, Held]] = {}
+
     def refuse(self, state: dict[str, Any]) -> None:
-        """Raise a ValueError for what is no `state`; a subclass adds what must hold of the values."""
+        """Raise a ValueError for what is no `state`."""
         checked_keys("state of the reader", state, self.state)
+        for name, check in self.holds.items():
+            check(name, state[name], self)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Hold the calibration examples of a `state`, or raise a ValueError if it is not one."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,21 @@ from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
 from venn.machines.stack import KINDS, Learners, dense
 from venn.machines.threads import asked, one_thread
-from venn.parameters import above_one, integer, optional, with_methods
+from venn.parameters import above_one, integer, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import History, Predictor, elementary, held_features, held_history
-from venn.saved import component, held_bool, held_codes, held_finite, held_int, held_rows, own, param, state
+from venn.saved import (
+    array,
+    component,
+    held_bool,
+    held_finite,
+    held_int,
+    own,
+    param,
+    part,
+    state,
+)
 from venn.schedules import FIRST, PrefixRestart, Schedule, checked_schedule
 from venn.turns import asks
 
@@ -101,10 +110,6 @@ def _that_trains(name: str, schedule: Any) -> Schedule:
     return schedule
 
 
-def _held_columns(name: str, columns: Any, c: int) -> Any:
-    return held_codes(name, columns, (held_rows(name, columns),), 0, c)
-
-
 @component
 class Refitted(FittedAnew):
     """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
@@ -165,7 +170,7 @@ class Refitted(FittedAnew):
     _proba: Floats = state(  # used when no estimator is asked
         held_finite, own(lambda m: (len(m.classes),)), start=own(lambda m: np.full(len(m.classes), 1 / len(m.classes)))
     )
-    _columns: Integers | None = state(optional, _held_columns, own(lambda m: len(m.classes)), start=None)
+    _columns: Integers | None = state(array(None, of=np.int64, below="classes", none=True), start=None)
     fits: bool = state(held_bool, start=False)  # whether `fitted` is a classifier
     fitted: Any = state(None, start=None, foreign=True)
 
@@ -304,14 +309,6 @@ class FittedAhead(FittedAnew):
         self._fits.begin(make, dense(X), codes, *more)
 
 
-def _held_learners(name: str, learners: Any, c: int, d: int | None) -> Learners | None:
-    if not isinstance(learners, Learners | None):
-        raise ValueError(f"{name} must be Learners or None, got {learners!r}")
-    if learners is not None and (learners.c, learners.scale.shape[1]) != (c, d):
-        raise ValueError(f"{name} must be of {c} classes and {d} features")
-    return learners
-
-
 @component
 class Refits(FittedAhead):
     """A forest, boosted trees and a logistic regression, fitted anew again and again: experts for a mixture.
@@ -363,9 +360,7 @@ class Refits(FittedAhead):
     growth: float = param(above_one, default=1.4)
     last: int = param(integer, FIRST, default=100_000)
 
-    learners: Learners | None = state(
-        _held_learners, own(lambda m: len(m.classes)), own(attrgetter("_features")), start=None
-    )
+    learners: Learners | None = state(part(Learners, c="classes", features="_features"), start=None)
 
     @property
     def times(self) -> Schedule:
@@ -403,12 +398,6 @@ class Refits(FittedAhead):
     def _take(self, fit: Any) -> None:
         self.learners = fit
         fit.tell("an expert of the forecast", self.settled(self.n))
-
-
-def _held_fit(name: str, fit: Any, kind: Any, d: int | None) -> Any:
-    if not isinstance(fit, kind | None) or (fit is not None and fit.features != d):
-        raise ValueError(f"{name} must be a {kind.__name__} of {d} features, or None, got {fit!r}")
-    return fit
 
 
 OF_NUMBERS = 3
@@ -463,8 +452,8 @@ class NumberRefits(FittedAhead):
     growth: float = param(above_one, default=1.4)
     last: int = param(integer, FIRST, default=20_000)
 
-    forest: QuantileForest | None = state(_held_fit, QuantileForest, own(attrgetter("_features")), start=None)
-    process: Process | None = state(_held_fit, Process, own(attrgetter("_features")), start=None)
+    forest: QuantileForest | None = state(part(QuantileForest, features="_features"), start=None)
+    process: Process | None = state(part(Process, features="_features"), start=None)
 
     def predict_one(self, x: Any) -> Floats:
         """Return the (3, 100) quantiles for one object; NaN before the first fit."""

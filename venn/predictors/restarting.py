@@ -11,7 +11,7 @@ from venn.parameters import has_methods, integer, optional, with_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import AroundPredictor, Combined, checked_predictor, copied_predictor, elementary, said_by
-from venn.saved import component, described, held_int, held_like, held_text, own, param, state
+from venn.saved import component, described, held_int, held_like, held_text, own, param, part, state
 
 # ----------------------------------------------------------------------------------------------------------- restarting
 # A predictor whose window restarts when a monitor of its predictions rings.
@@ -32,15 +32,6 @@ class Watcher(Protocol):
 def checked_monitor(name: str, monitor: Any) -> Watcher:
     """Return the monitor, or say what is wrong with it."""
     return with_methods(name, monitor, "a monitor object, such as Monitor(classes)", "update", "fresh")
-
-
-def held_starts(name: str, starts: Any) -> list[tuple[int, tuple[Any, ...]]]:
-    """Return the steps at which something started anew, each with the alarms that rang; or say what they must be."""
-    if not isinstance(starts, list) or not all(
-        isinstance(one, tuple) and list(map(type, one)) == [int, tuple] for one in starts
-    ):
-        raise ValueError(f"{name} must be steps and alarms, got {starts!r}")
-    return starts
 
 
 @component
@@ -121,7 +112,7 @@ class Restarting(HasLabels, AroundPredictor):
 
     n: int = state(held_int, start=0)
     watching: Watcher = state(held_like, start=own(lambda model: model.monitor.fresh(seed=model.seed)))
-    _restarts: list[tuple[int, tuple[Any, ...]]] = state(held_starts, start=own(lambda _: []))
+    _restarts: list[tuple[int, tuple[Any, ...]]] = state(part(list, none=False), start=own(lambda _: []))
 
     def derive(self) -> None:
         """Look at the window that the predictor reads."""

@@ -5,7 +5,6 @@ from .scores import AdaptiveMarginBins as AdaptiveMarginBins
 from .scores import Argmax as Argmax
 from .scores import ByScores as ByScores
 from .scores import Deleted as Deleted
-from .scores import Dissent as Dissent
 from .scores import Gap as Gap
 from .scores import MarginBins as MarginBins
 from .scores import RunnerUp as RunnerUp

@@ -475,8 +475,8 @@ class MarginBins(Refined):
 class TopScoreBins(Refined):
     """Top class, and the bin of its score.
 
-    On a `NearestCentroid` machine, whose scores are distances with a minus sign, `TopScoreBins([-far])` separates
-    objects farther than `far` from every centroid from the others.
+    On a machine whose scores are distances with a minus sign, `TopScoreBins([-far])` separates objects farther than
+    `far` from every class from the others.
 
     Parameters
     ----------
@@ -502,38 +502,6 @@ class TopScoreBins(Refined):
         """Return (n,) top class + c * bin of its score, for a (c, n) grid of scores."""
         top, _, best, _ = compiled.best_two(grid)
         return top + len(grid) * compiled.bins_of(best, on_grid(np.array(self.edges)))
-
-
-@component
-class Dissent(Refined):
-    """Top class, and the number of votes for other classes: for machines whose scores are votes.
-
-    Raises
-    ------
-    ValueError
-        By `categories` and `count`, for scores that are not whole numbers >= 0.
-
-    Examples
-    --------
-    Two neighbours of five dissent, then none; category top + c * dissent:
-
-    >>> Dissent().categories(np.array([[3.0, 2.0], [0.0, 5.0]]))
-    array([4, 1])
-    """
-
-    def of_grid(self, grid: Floats) -> Integers:
-        """Return (n,) top class + c * number of votes for the others, for a (c, n) grid of scores.
-
-        Raises
-        ------
-        ValueError
-            The scores are not votes, whole numbers >= 0.
-        """
-        known = np.isfinite(grid).all() and grid.min(initial=0) >= 0
-        if not known or (np.abs(grid - GRID * np.rint(grid / GRID)) > 1).any():
-            raise ValueError("scores must be votes, whole numbers >= 0, as of NearestNeighbours, for Dissent()")
-        top, _, best, _ = compiled.best_two(grid)
-        return top + len(grid) * np.rint((grid.sum(axis=0) - best) / GRID).astype(np.int64)
 
 
 @component

@@ -15,7 +15,6 @@ from venn.monitors.verdict import BELOW, CHANGED, Moment, Verdict
 from venn.prediction import (
     CRPS,
     EACH_CLASS,
-    EACH_GROUP,
     ERROR_BOUND,
     ERROR_RATE,
     LOG_LOSS,
@@ -41,9 +40,6 @@ GUARANTEES = {
     EACH_CLASS: EXCHANGEABLE
     + "for each class, the one of its two probabilities that belongs to the truth is calibrated. Not guaranteed: the "
     "point forecast, nor the interval of the class that happens to be predicted.",
-    EACH_GROUP: EXCHANGEABLE
-    + "for each class and in each of the groups, the one of its two values that belongs to the truth is right on "
-    "average. Not guaranteed: single probabilities, and values that were clipped to [0, 1] for display.",
     ERROR_RATE: EXCHANGEABLE + "at every level the set misses the true label with exactly that probability.",
     ERROR_BOUND: EXCHANGEABLE + "at every level the set misses the true label with at most that probability.",
     LONG_RUN: "<b>Guaranteed</b> on any stream, however it was made: in the long run the share of sets that miss the "
