@@ -189,6 +189,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(("BenchRow", "Scenario"), "plain values, test_bench.py"),
     **dict.fromkeys(("Episode", "Episodes", "Moment", "Watches", "Watching"), "what changed, test_episodes.py"),
     "Asked": "a pair, test_floor.py",
+    **dict.fromkeys(("KeyEvidence", "SharedForecast"), "parts of a fleet, test_fleet.py, test_fleet_verdict.py"),
     "Scale": "its parameters exclude each other, test_machine_scale.py",
     **dict.fromkeys(("Stack", "Refits", "ScorerForecast"), "what a forecaster trains, test_stack.py"),
     **dict.fromkeys(
