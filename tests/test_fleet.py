@@ -193,6 +193,56 @@ def test_a_change_is_named_told_and_stays(tmp_path):
         assert fleet.verdict().names == ("b",)
 
 
+def test_young_keys_begin_with_the_shared_model(tmp_path):
+    """It learns the rows of all keys in their order, over restarts too, and speaks first where a key knows nothing."""
+    rng, more = np.random.default_rng(6), {"every": 12}
+    X = rng.integers(4, size=(45, 2)).astype(float)
+    y = ["yes" if x.sum() > 3 else "no" for x in X]
+    keys = [f"key {i % 3}" for i in range(45)]
+
+    def young(key):
+        return venn.Forecaster(("no", "yes"), first=0)
+
+    def shared():
+        return venn.predictors.ExpertMixture([venn.predictors.Refits(("no", "yes"), first=15)])
+
+    whole = venn.Fleet(young, prior=shared(), **more)
+    for at in range(0, 45, 15):
+        with venn.Fleet(young, tmp_path, prior=shared(), open=2, **more) as fleet:
+            for key, x, label in zip(keys[at : at + 15], X[at:], y[at:], strict=False):
+                assert np.array_equal(whole.predict_one(key, x).proba, fleet.predict_one(key, x).proba)
+                whole.learn_one(key, x, label)
+                fleet.ask(key, x, "q")
+                fleet.answer(key, "q", label)
+            if at == 15:
+                die(fleet)
+    with venn.Fleet(young, tmp_path, prior=shared(), **more) as fleet:
+        assert {key: one[0] for key, one in state_of(fleet).items()} == {k: v[0] for k, v in state_of(whole).items()}
+        for x, label in ([0.0, 1.0], "no"), ([3.0, 2.0], "yes"):
+            assert fleet.predict_one("new", x)[label] > 0.75
+            assert venn.Fleet(young).predict_one("new", x)[label] == pytest.approx(0.5)
+        before = checkpoint.pack(fleet._prior)
+        with contextlib.suppress(KeyError), fleet.transaction():
+            fleet.learn_many(["new", "key 1"], X[:2], y[:2])
+            raise KeyError
+        assert checkpoint.pack(fleet._prior) == before
+    other = venn.predictors.ExpertMixture([venn.predictors.Refits(("no", "yes"), first=16)])
+    with pytest.raises(JournalError, match="prior must be that of the folder"):
+        venn.Fleet(young, tmp_path, prior=other)
+    with pytest.raises(TypeError, match="make must return a Forecaster"):
+        venn.Fleet(make, prior=shared()).learn_one("a", [0.0, 1.0], "no")
+
+
+def test_a_shared_model_of_numbers():
+    rng = np.random.default_rng(7)
+    prior = venn.predictors.DistributionMixture([venn.predictors.NumberRefits(first=20)])
+    fleet = venn.Fleet(lambda key: venn.Forecaster(float, first=0), prior=prior)
+    for step, x in enumerate(rng.normal(size=(40, 2))):
+        fleet.learn_one(f"key {step % 4}", x, 10 + x[0])
+    assert 8 < fleet.predict_one("new", [0.0, 0.0]).median < 12
+    assert fleet.frame()["accuracy"].tolist() == pytest.approx([np.nan] * 4, nan_ok=True)
+
+
 @pytest.mark.parametrize("kept", ["memory", "folder"])
 def test_refusals_change_nothing(kept, tmp_path):
     fleet = venn.Fleet(make, None if kept == "memory" else tmp_path)
