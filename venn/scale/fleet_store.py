@@ -318,6 +318,13 @@ def read_rows(folder: str | os.PathLike[str]) -> list[KeyRow]:
     JournalError
         There is no fleet, or it cannot be read.
     """
+    with _reading(folder) as db:
+        return rows_of(db)
+
+
+@contextmanager
+def _reading(folder: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
+    """Open the fleet of a folder to read it."""
     file = Path(folder) / FILE
     if not file.is_file():
         raise JournalError(f"{folder} must be the folder of a fleet, and has no {FILE}")
@@ -325,6 +332,26 @@ def read_rows(folder: str | os.PathLike[str]) -> list[KeyRow]:
         where = f"file:{quote(os.path.realpath(file))}?mode=ro"
         with closing(sqlite3.connect(where, uri=True, isolation_level=None, timeout=10)) as db:
             check(db, file)
-            return rows_of(db)
+            yield db
     except sqlite3.Error as error:
         raise JournalError(f"{file} cannot be read as a fleet: {error}") from error
+
+
+LOOKED = 20  # events
+WORDS = {ASK: "asked", ANSWER: "answered", LEARN: "learned", EXPIRE: "given up"}
+
+
+def read_log(folder: str | os.PathLike[str], key: str) -> list[tuple[str, str, float]]:
+    """Return what has happened to a key since its state was kept, the latest first: what, the id, and when.
+
+    Raises
+    ------
+    JournalError
+        There is no fleet, or it cannot be read.
+    """
+    with _reading(folder) as db:
+        found = db.execute(
+            "SELECT what, id, log.time FROM log JOIN keys USING (number) WHERE key = ? ORDER BY event DESC LIMIT ?",
+            (key, LOOKED),
+        )
+        return [(WORDS[what], "" if id is None else str(id), time) for what, id, time in found]

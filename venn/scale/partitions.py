@@ -36,6 +36,7 @@ class KeyedEvent(NamedTuple):
     id: int | str | None
     prediction: Any  #: of a question; None for an answer
     named: tuple[KeyChange, ...]  #: keys that were named because of an answer
+    answered: bool = False  #: whether a label came
 
 
 def key_of(message: Any) -> str:
@@ -165,7 +166,7 @@ def _told(fleet: Fleet, message: Any, key: str, partition: Any) -> KeyedEvent:
         id = fleet.pending(key)[-1]
     if message.y is not None:
         named = fleet.answer(key, id, message.y)
-    return KeyedEvent(partition, key, id, prediction, named)
+    return KeyedEvent(partition, key, id, prediction, named, message.y is not None)
 
 
 def serve(
