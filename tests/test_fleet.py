@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn.monitors.key_evidence import KeyEvidence
@@ -231,6 +232,23 @@ def test_young_keys_begin_with_the_shared_model(tmp_path):
         venn.Fleet(young, tmp_path, prior=other)
     with pytest.raises(TypeError, match="make must return a Forecaster"):
         venn.Fleet(make, prior=shared()).learn_one("a", [0.0, 1.0], "no")
+
+
+def test_keys_that_calibrate_a_given_classifier(tmp_path):
+    """It is in no file: a key that is opened again is given what `make` gives, and goes on to the bit."""
+    classifier = LogisticRegression().fit([[0.0], [1.0], [0.2], [0.9]], ["no", "yes", "no", "yes"])
+
+    def given(key):
+        return venn.Forecaster(scorer=classifier)
+
+    whole, rng = venn.Fleet(given), np.random.default_rng(8)
+    with venn.Fleet(given, tmp_path, open=1) as fleet:
+        for x in rng.random((24, 1)):
+            for key in ("a", "b"):
+                assert np.array_equal(fleet.predict_one(key, x).proba, whole.predict_one(key, x).proba)
+                fleet.learn_one(key, x, "yes" if x > 0.5 else "no")
+                whole.learn_one(key, x, "yes" if x > 0.5 else "no")
+        assert state_of(fleet) == state_of(whole)
 
 
 def test_a_shared_model_of_numbers():

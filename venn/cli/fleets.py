@@ -57,7 +57,7 @@ def serve_fleet(config: Config, voice: Any, plan: Any, notifier: Notifier) -> in
         raise click.UsageError(f"{config.where('journal', 'path')} must be a folder, got the file {folder}")
 
     def make(key: str) -> Any:
-        return checkpoint.unpack(start, models)
+        return checkpoint.unpack(start, models, copied=False)
 
     with ExitStack() as stack:
         ending = stack.enter_context(Ending())

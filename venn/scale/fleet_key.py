@@ -168,7 +168,7 @@ class KeyRun:
 
     def restore(self, content: bytes, models: Sequence[Any]) -> None:
         """Take over a state, or raise ValueError and change nothing."""
-        state = checkpoint.unpack(content, models)
+        state = checkpoint.unpack(content, models, copied=False)
         if not isinstance(state, dict) or state.keys() != self.state.keys():
             raise ValueError("it is no state of a key")
         if described(state["panel"]) != described(self.panel):
