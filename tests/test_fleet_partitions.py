@@ -19,8 +19,9 @@ import venn
 from streams.messages import Message
 from tests.test_fleet import KEYS, make, state_of
 from venn.online.journal import JournalError
-from venn.scale import follow, key_of, partition_of, serve
+from venn.scale import fleet_verdict, follow, key_of, partition_of, serve
 from venn.scale.fleet_store import Taken, read_rows
+from venn.scale.fleet_verdict import verdict_of
 
 NAMES = [f"shop-{i}" for i in range(6)] + KEYS
 
@@ -167,6 +168,23 @@ def test_redis_streams_a_process_dies_and_another_has_its_partition(tmp_path, ex
         while sum(row.events for number in range(2) for row in read_rows(folder / str(number))) < 120:
             pass
     assert states(folder) == expected
+
+
+def test_one_verdict_over_all_partitions(tmp_path):
+    """The keys of the folders inside together: a change in one is named among all."""
+    rng, rows = np.random.default_rng(0), []
+    for number in range(2):
+        with opened(tmp_path, number) as fleet:
+            for step in range(80):
+                for key in ("a", "b"):
+                    y = "yes" if number and key == "b" and step >= 40 else "no"
+                    fleet.learn_one(f"{key} {number}", rng.integers(3, size=2), y)
+            rows += read_rows(tmp_path / str(number))
+    found = fleet_verdict(tmp_path, most=4)
+    assert found.names == ("b 1",)
+    assert found == verdict_of(rows)
+    with pytest.raises(JournalError, match="must be the folder of a fleet"):
+        fleet_verdict(tmp_path / "none")
 
 
 def test_a_message_that_is_refused(tmp_path):

@@ -21,7 +21,7 @@ from venn.cli.output import finite
 from venn.online import checkpoint
 from venn.prediction import plain
 from venn.scale.fleet import Fleet
-from venn.scale.fleet_store import FILE, KeyRow, read_log, read_rows
+from venn.scale.fleet_store import KeyRow, folders_of, read_log, read_rows
 from venn.scale.fleet_verdict import FleetVerdict, columns_of, verdict_of
 from venn.scale.partitions import KeyedEvent, follow
 from venn.show.notify import Notifier
@@ -35,8 +35,8 @@ REFUSED = (
 
 
 def is_fleet(folder: str) -> bool:
-    """Whether this is the folder of a fleet."""
-    return (Path(folder) / FILE).is_file()
+    """Whether this is the folder of a fleet, or of the fleets of partitions."""
+    return bool(folders_of(folder))
 
 
 # ------------------------------------------------------------------------------------------------------------------ run

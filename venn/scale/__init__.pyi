@@ -6,6 +6,7 @@ from .collection import score_block as score_block
 from .fleet import Fleet as Fleet
 from .fleet_verdict import FleetVerdict as FleetVerdict
 from .fleet_verdict import KeyChange as KeyChange
+from .fleet_verdict import fleet_verdict as fleet_verdict
 from .partitions import KeyedEvent as KeyedEvent
 from .partitions import follow as follow
 from .partitions import key_of as key_of

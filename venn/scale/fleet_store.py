@@ -310,16 +310,27 @@ def rows_of(db: sqlite3.Connection) -> list[KeyRow]:
     return [KeyRow(*one) for one in db.execute("SELECT * FROM keys ORDER BY number")]
 
 
+def folders_of(folder: str | os.PathLike[str]) -> list[Path]:
+    """Return the folders of fleets: this one, or those inside, of partitions; none if there is no fleet."""
+    here = Path(folder)
+    if (here / FILE).is_file():
+        return [here]
+    return sorted(one.parent for one in here.glob(f"*/{FILE}"))
+
+
 def read_rows(folder: str | os.PathLike[str]) -> list[KeyRow]:
-    """Return the keys of a fleet's folder, whoever has it; its process is not disturbed.
+    """Return the keys of a fleet's folder, or of those of partitions inside; their processes are not disturbed.
 
     Raises
     ------
     JournalError
         There is no fleet, or it cannot be read.
     """
-    with _reading(folder) as db:
-        return rows_of(db)
+    found: list[KeyRow] = []
+    for one in folders_of(folder) or [Path(folder)]:
+        with _reading(one) as db:
+            found += rows_of(db)
+    return found
 
 
 @contextmanager
@@ -349,9 +360,12 @@ def read_log(folder: str | os.PathLike[str], key: str) -> list[tuple[str, str, f
     JournalError
         There is no fleet, or it cannot be read.
     """
-    with _reading(folder) as db:
-        found = db.execute(
-            "SELECT what, id, log.time FROM log JOIN keys USING (number) WHERE key = ? ORDER BY event DESC LIMIT ?",
-            (key, LOOKED),
-        )
-        return [(WORDS[what], "" if id is None else str(id), time) for what, id, time in found]
+    for one in folders_of(folder) or [Path(folder)]:
+        with _reading(one) as db:
+            found = db.execute(
+                "SELECT what, id, log.time FROM log JOIN keys USING (number) WHERE key = ? ORDER BY event DESC LIMIT ?",
+                (key, LOOKED),
+            ).fetchall()
+        if found:
+            return [(WORDS[what], "" if id is None else str(id), time) for what, id, time in found]
+    return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
@@ -11,7 +12,7 @@ import numpy as np
 
 from venn.monitors.key_evidence import e_bh, holm
 from venn.parameters import fraction, integer
-from venn.scale.fleet_store import KeyRow
+from venn.scale.fleet_store import KeyRow, read_rows
 
 RATE = 0.1  # of wrong names among the named, by default
 LISTED = 5  # names in a sentence
@@ -94,6 +95,43 @@ def verdict_of(
         for i in found.tolist()
     )
     return FleetVerdict(tuple(changed), len(rows), promise)
+
+
+def fleet_verdict(
+    folder: str | os.PathLike[str], rate: float | None = None, ever: float | None = None, most: int | None = None
+) -> FleetVerdict:
+    """Return which keys have changed, of a fleet's folder, or of those of partitions inside it together.
+
+    It is read from the files, whichever processes have them.
+
+    Parameters
+    ----------
+    folder : str or path
+    rate, ever
+        As of `Fleet.verdict`.
+    most
+        As of `Fleet`.
+
+    Raises
+    ------
+    JournalError
+        There is no fleet, or it cannot be read.
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> import tempfile, venn
+    >>> def make(key):
+    ...     return venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), C=1, classes=["no", "yes"]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for partition, key in enumerate(["Oslo", "Riga"]):
+    ...         with venn.Fleet(make, f"{folder}/{partition}") as fleet:
+    ...             named = fleet.learn_one(key, [0.5], "no")
+    ...     print(fleet_verdict(folder))
+    No key of 2 is known to have changed.
+    """
+    return verdict_of(read_rows(folder), rate, ever, most)
 
 
 def columns_of(rows: Sequence[KeyRow]) -> dict[str, Any]:
