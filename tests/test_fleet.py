@@ -261,6 +261,20 @@ def test_a_shared_model_of_numbers():
     assert fleet.frame()["accuracy"].tolist() == pytest.approx([np.nan] * 4, nan_ok=True)
 
 
+def test_who_was_not_told_as_a_process_died_is_told_later(tmp_path, monkeypatch):
+    told = []
+    fleet = venn.Fleet(make, tmp_path, rate=0.5)
+    with monkeypatch.context() as patch:
+        patch.setattr(fleet, "_tell", lambda: None)
+        for y in [*["no"] * 40, *["yes"] * 30]:
+            fleet.learn_one("a", [0.0, 1.0], y)
+    assert fleet.frame()["named"][0]
+    die(fleet)
+    for _ in range(2):
+        venn.Fleet(make, tmp_path, rate=0.5, on_alarm=told.append).close()
+        assert [one.watchers for one in told] == [("a",)]
+
+
 @pytest.mark.parametrize("kept", ["memory", "folder"])
 def test_refusals_change_nothing(kept, tmp_path):
     fleet = venn.Fleet(make, None if kept == "memory" else tmp_path)

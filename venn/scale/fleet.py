@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from math import log
@@ -33,9 +33,10 @@ from venn.predictors.shared import SharedForecast
 from venn.saved import described
 from venn.scale.fleet_key import KeyRun
 from venn.scale.fleet_store import ANSWER, ASK, EXPIRE, LEARN, FleetEvent, Folder, KeyRow, Memory
-from venn.scale.fleet_verdict import RATE, FleetVerdict, KeyChange, columns_of, verdict_of
+from venn.scale.fleet_verdict import RATE, FleetVerdict, KeyChange, changes, columns_of, verdict_of
 from venn.show.notify import BEGAN, teller
 
+TOLD = "venn told of names"  # beside the positions of sources
 PRIOR = 0  # the number under which the shared model is kept
 EVERY = 500  # events of a key after which its state is kept
 LONGEST = 200  # letters of a key
@@ -168,6 +169,7 @@ class Fleet:
         self._broken: set[int] = set()
         try:
             self._begin()
+            self._tell()  # of what was named when a process died
         except BaseException:
             self._store.close()
             raise
@@ -176,6 +178,8 @@ class Fleet:
         self._rows = self._store.keys()
         self._numbers = {row.key: place for place, row in enumerate(self._rows)}
         self._untold: list[KeyChange] = []  # named in the present transaction
+        told = {*(self._store.position(TOLD) or ())}
+        self._untold += [one for row in self._rows if row.named and row.key not in told for one in changes([row])]
         self._learned = 0  # rows that the shared model has learned
         if self._prior is not None:
             self._models = checkpoint.models(self._prior)
@@ -603,8 +607,13 @@ class Fleet:
     def _tell(self) -> None:
         """Tell of the keys that were named in a transaction that counts."""
         untold, self._untold = self._untold, []
-        if self._teller is None or not untold:
+        if not untold:
             return
+        if self._teller is not None:
+            self._tell_of(untold)
+        self._store.reach(TOLD, [*(self._store.position(TOLD) or ()), *(one.key for one in untold)])
+
+    def _tell_of(self, untold: Sequence[KeyChange]) -> None:
         verdict = self.verdict()
         for one in untold:
             at = Moment(one.answered)

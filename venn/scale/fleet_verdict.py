@@ -90,11 +90,17 @@ def verdict_of(
         logs = np.array([row.log_e for row in rows])
         found = e_bh(logs, level, total)
         promise = f"of the keys that are named a share of {level:g} at most is wrong, on average, whenever one looks"
-    changed = (
-        KeyChange(rows[i].key, rows[i].since, rows[i].kind, float(logs[i]) / log(10), rows[i].answered)
-        for i in found.tolist()
-    )
-    return FleetVerdict(tuple(changed), len(rows), promise)
+    named = found.tolist()
+    return FleetVerdict(tuple(changes([rows[i] for i in named], logs[found])), len(rows), promise)
+
+
+def changes(rows: Sequence[KeyRow], logs: Any = None) -> list[KeyChange]:
+    """Return what is said of keys that are named, with the logarithms of their evidence; by default that by rate."""
+    each = [row.log_e for row in rows] if logs is None else logs.tolist()
+    return [
+        KeyChange(row.key, row.since, row.kind, one / log(10), row.answered)
+        for row, one in zip(rows, each, strict=True)
+    ]
 
 
 def fleet_verdict(
