@@ -1,6 +1,6 @@
 """What thousands of keys cost: seconds, bytes and files; beside them as many river pipelines, and one model of all.
 
-    python -m benchmarks.fleet [keys] [rows]
+    python benchmarks/fleet.py [keys] [rows]
 
 By default 100 keys; 5000 on request. Each key has a law of its own; the rows come in blocks of one row of each key.
 """

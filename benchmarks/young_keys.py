@@ -1,6 +1,6 @@
 """How much a shared model helps young keys: log loss of the rows 1 to 50 of each key, with it over without it.
 
-    python -m benchmarks.young_keys [keys]
+    python benchmarks/young_keys.py [keys]
 
 Three tables, whose key is a nominal column that the models do not see. The target is a ratio of at most .9.
 """
