@@ -127,6 +127,20 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
+        "fleet.py 50",
+        figures(
+            ("0.ratio", "times the step of a key's model alone"), ("0.fleet.disk_bytes_a_key", "bytes a key on disk"),
+            ("0.fleet.open_ms_a_key", "ms to open a key"),
+        ),
+    ),
+    Benchmark(
+        "young_keys.py",
+        figures(
+            ("0.adult.ratio", "of the log loss, adult"), ("0.elec2.ratio", "of the log loss, elec2"),
+            ("0.mushroom.ratio", "of the log loss, mushroom"),
+        ),
+    ),
+    Benchmark(
         "certificates.py --streams 300",
         figures(("0.worst_over_tolerance", "of the tolerance at worst"), ("0.seconds", "s")),
     ),

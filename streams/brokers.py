@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
-from streams.checks import Label, filled_text, imported
+from streams.checks import Label, filled_text, imported, whole_number
 from streams.messages import (
     ErrorHandler,
     Form,
@@ -297,7 +297,7 @@ NEW_PARTITIONS = 60.0
 
 
 class KafkaTopic(Reader):
-    """The messages of a Kafka topic, of all partitions, from the oldest that the broker holds.
+    """The messages of a Kafka topic, of all partitions or some, from the oldest that the broker holds.
 
     The position holds the next offset of each partition; the offsets that the broker may keep for a group are
     never read. A message is JSON as in `JSONLines`. Kafka keeps the order within a partition only: an answer
@@ -311,6 +311,8 @@ class KafkaTopic(Reader):
     topic : str
     group : str, optional
         `acknowledge` then tells the broker the offsets for this group, for tools that show a reader's progress.
+    partitions : sequence of int >= 0, optional
+        Read these only, such as those that a consumer group has assigned to this process. By default all.
     config : mapping, optional
         Further settings of librdkafka, such as "security.protocol". They cannot change where a reader begins and
         what it commits.
@@ -346,6 +348,7 @@ class KafkaTopic(Reader):
         topic: str,
         *,
         group: str | None = None,
+        partitions: Sequence[int] | None = None,
         config: Mapping[str, Any] | None = None,
         form: Form | None = None,
         bad: ErrorHandler | None = None,
@@ -356,6 +359,10 @@ class KafkaTopic(Reader):
         self._kafka = imported("confluent_kafka", "KafkaTopic needs the package confluent-kafka")
         self.servers, self.topic = filled_text("servers", servers), filled_text("topic", topic)
         self.group = None if group is None else filled_text("group", group)
+        some: Any = partitions
+        if some is not None and (isinstance(some, str) or not isinstance(some, Sequence)):
+            raise TypeError(f"partitions must be a sequence of numbers, or None, got {partitions!r}")
+        self.partitions = None if partitions is None else {whole_number("partitions", one, 0) for one in partitions}
         if config is not None and not isinstance(config, Mapping):
             raise TypeError(f"config must be a mapping of settings of librdkafka, got {config!r}")
         super().__init__(f"kafka {topic}" if name is None else name, form, bad, lost, wait)
@@ -492,7 +499,12 @@ class KafkaTopic(Reader):
             return None
         if topic.error is not None:
             self._raise(topic.error)
-        return set(topic.partitions)
+        found = set(topic.partitions)
+        if self.partitions is None:
+            return found
+        if missing := self.partitions - found:
+            raise ValueError(f"partitions must be of topic {self.topic!r}, which has no {min(missing)}")
+        return self.partitions
 
     def _assign(self, found: set[int], offsets: dict[int, int] | None) -> dict[int, int] | None:
         """Read every partition from its offset, or from its oldest message; return the offsets."""

@@ -375,6 +375,9 @@ class Form:
         Makes the object in place of the encoder, for a model that reads columns by itself: of a dict from feature to
         cell, or of a list of cells where no features are known. Cells of a file of rows are text. A ValueError that it
         raises says what is wrong with the message. Not with a schema or scaling.
+    key : str, optional
+        Of messages in JSON, the name of the value beside id, x and y that says to which of many streams a message
+        belongs: a text without a slash. Each message must have it and an id; what is read as its id is "key/id".
 
     Raises
     ------
@@ -384,7 +387,9 @@ class Form:
     Examples
     --------
     >>> Form(features=["width", "height"], classes=["no", "yes"])
-    Form(features=('width', 'height'), classes=('no', 'yes'), schema=None, scaling=None, make=None)
+    Form(features=('width', 'height'), classes=('no', 'yes'), schema=None, scaling=None, make=None, key=None)
+    >>> Decoder(Form(key="shop")).json('{"shop": "Oslo", "id": 7, "x": [1.5]}')
+    ('Oslo/7', array([1.5]), None)
     >>> Decoder(Form(features=["city"], make=dict)).point({"city": "Oslo"})
     {'city': 'Oslo'}
     """
@@ -394,8 +399,11 @@ class Form:
     schema: Mapping[str, ColumnKind] | None = None
     scaling: Scaling | None = None
     make: Callable[[Any], Any] | None = None
+    key: str | None = None
 
     def __post_init__(self) -> None:
+        if self.key is not None and filled_text("key", self.key) in ("id", "x", "y"):
+            raise ValueError(f"key must be another name than id, x and y, got {self.key!r}")
         if self.make is not None and not callable(self.make):
             raise TypeError(f"make must be a function of an object's cells, or None, got {self.make!r}")
         if self.make is not None and (self.schema is not None or self.scaling is not None):
@@ -480,8 +488,9 @@ class Decoder:
         if not isinstance(value, dict):
             raise ValueError(f"must be a JSON object with id, x, y, got {shown(text)}")
         identity, x, y, at = value.get("id"), value.get("x"), value.get("y"), value.get("at")
+        identity = None if identity is None else check_id(identity)
         parts = self.parts(
-            None if identity is None else check_id(identity),
+            identity if self._form.key is None else _with_key(self._form.key, value.get(self._form.key), identity),
             None if x is None else self.point(x),
             None if y is None else self.label(y),
         )
@@ -574,6 +583,15 @@ def seconds(at: Any) -> float:
     if found is not None or isinstance(at, bool) or not isinstance(at, int | float) or not is_finite(at):
         raise ValueError(f"{wanted}, got {shown(at)}")
     return float(at)
+
+
+def _with_key(name: str, key: object, identity: Identity | None) -> str:
+    """Return the key and the id of a message as one id."""
+    if not isinstance(key, str) or not key or "/" in key:
+        raise ValueError(f"{name} must be text without a slash, got {shown(key)}")
+    if identity is None:
+        raise ValueError(f"must have an id beside {name}, got none")
+    return f"{_unicode(name, key)}/{identity}"
 
 
 def in_order(x: Mapping[str, Any], features: Sequence[str]) -> list[Any]:

@@ -232,19 +232,6 @@ def test_a_model_of_another_class_may_take_its_place_and_alarms_are_counted_on(t
         assert state["alarms"]["sets"] == 1  # the next one is the second
 
 
-def test_keys_of_shards_begin_anew_each_by_itself(tmp_path):
-    for seed, new_scorer, answered in ((1, False, 2), (2, False, None), (2, True, 4), (2, False, 6)):
-        model = fitted("forest", seed)
-        shards = venn.scale.Shards(tmp_path, lambda _, m=model: venn.Forecaster(scorer=m), 1, new_scorer=new_scorer)
-        with shards.own(0) as shard:
-            if answered is None:
-                with pytest.raises(JournalError, match="new_scorer=True"):
-                    shard.online("shop")
-                continue
-            serve(shard.online("shop"), answered - 2, answered)
-            assert shard.online("shop").answered == answered
-
-
 def test_what_goes_with_no_new_scorer(tmp_path):
     with pytest.raises(ValueError, match="new_scorer must be False where labels come by lot"):
         service(fitted("forest", 1), tmp_path / "run.db", new_scorer=True, labels=venn.online.Lot(0.5))

@@ -183,6 +183,7 @@ TESTED_ELSEWHERE = {
     "Selective": "counts what it is asked, test_selective.py",
     "SelectiveAnswer": "what a Selective says, test_selective.py",
     "SelectiveAnswers": "what a Selective says of many, test_selective.py",
+    **dict.fromkeys(("KeyEvidence", "SharedForecast"), "parts of a fleet, test_fleet.py, test_fleet_verdict.py"),
     "Scale": "its parameters exclude each other, test_machine_scale.py",
     **dict.fromkeys(("Stack", "Refits", "ScorerForecast"), "what a forecaster trains, test_stack.py"),
     **dict.fromkeys(

@@ -9,6 +9,7 @@ from naive import least_squares as naive
 
 import venn
 from venn._compiled.ridge import remove, rotate_in, rotate_out
+from venn.online import checkpoint
 
 LOWER = np.tril_indices
 
@@ -244,3 +245,23 @@ def test_what_has_drifted_is_computed_afresh():
     machine.unlearn_one()
     assert machine.residual < 1e-12
     assert np.allclose(machine.bag.scores, learned(machine.fresh(), X[1:], y[1:]).bag.scores, atol=1e-12)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_factor_that_comes_again_to_the_bit_is_in_no_file(scaled):
+    """It is left out as long as examples were only learned; what has forgotten one keeps it, and all goes on."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(4, size=(60, 3)).astype(float), ["no", "yes"] * 30
+    machine = venn.LeastSquaresSVM(venn.RBF(1.0), 10, ("no", "yes"), scale=venn.Scale(10) if scaled else False)
+    for x, label in zip(X[:50], y, strict=False):
+        machine.learn_one(x, label)
+    n = machine._system.n
+    whole = machine._system.solution.factor[: n * (n + 1) // 2].copy()
+    assert machine._system.state["factor"].size < whole.size / 5
+    again = checkpoint.unpack(checkpoint.pack(machine))
+    assert again._system.solution.factor[: whole.size].tobytes() == whole.tobytes()
+    window = venn.SlidingWindow(machine, 50)
+    for x, label in zip(X[50:], y, strict=False):
+        window.learn_one(x, label)
+    again = checkpoint.unpack(checkpoint.pack(window))
+    assert checkpoint.pack(again) == checkpoint.pack(window)

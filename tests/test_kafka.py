@@ -100,6 +100,26 @@ def test_each_message_once_over_restarts(topic, seed):
     assert Counter(read) == Counter(range(sent))
 
 
+def test_two_readers_divide_the_partitions(topic):
+    """Each of two fleets has half of them, in folders of their own; what one is told the other is not."""
+    for partition in range(PARTITIONS):
+        topic(partition, partition + PARTITIONS, partition=partition)
+    read = []
+    for mine in ([0, 2], (1, 3)):
+        with source(topic, partitions=mine) as reader:
+            messages = reader.messages()
+            found = take(messages, 4)
+            assert json.loads(found[-1].position) == {str(one): 2 for one in mine}
+            assert next(messages) is None
+            read.append({message.id for message in found})
+    assert read == [{0, 2, 4, 6}, {1, 3, 5, 7}]
+    with source(topic, partitions=[9]) as reader, pytest.raises(ValueError, match="which has no 9"):
+        take(reader.messages(), 1)
+    for bad, error in (("0", TypeError), ([-1], ValueError), ([True], TypeError)):
+        with pytest.raises(error, match="partitions must be"):
+            source(topic, partitions=bad)
+
+
 def test_partitions_found_later_are_read_from_their_start(topic, monkeypatch):
     monkeypatch.setattr("streams.brokers.NEW_PARTITIONS", 0.0)
     for partition in range(PARTITIONS):

@@ -88,18 +88,6 @@ def test_what_is_no_name_is_the_name_of_no_predictor(name):
         RECORD.kind(name)
 
 
-def test_shards_wait_for_numbers_of_half_precision(tmp_path):
-    def make(key):
-        return venn.TransductiveVenn(machine(), venn.Argmax())
-
-    shards = venn.scale.Shards(tmp_path, make, 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        shards.own(0, wait=np.float16(0.5)).close()
-    with pytest.raises(TypeError, match="number must be an integer"):
-        shards.shard("0")
-
-
 def test_the_smallest_level_is_one():
     assert venn.Monitor(CLASSES, level=5e-324).verdict().state == "too early to say"
 

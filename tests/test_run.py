@@ -27,7 +27,7 @@ import streams
 import venn
 from venn import cli
 from venn.cli import patience, service
-from venn.cli.journals import guard
+from venn.cli.access import guard
 from venn.cli.output import Output, prediction_line
 from venn.cli.predictors import PREDICTORS
 from venn.online.loop import Online

@@ -44,7 +44,6 @@ CHANGES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "target": ({"NUMBA_CPU_NAME": "generic"}, {}),
 }
 SET_HERE = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_CORETYPE", "NUMBA_CPU_NAME"
-KEYS = 3  # of a shard
 DELAY = 3  # questions, until a label comes
 
 
@@ -73,19 +72,14 @@ KINDS: dict[str, Callable[[Path], Any]] = {
     "numbers": lambda folder: (venn.Forecaster(float, transductive=30, first=15), None),
     "scorers": given,
     "windows": lambda folder: SETUPS["window"](),
-    "shards": lambda folder: None,
 }
 
 
 def follow(kind: str, scratch: Path, folder: Path, events: list[Any]) -> Iterator[Any]:
     """Go on with the run in a folder; yield what was asked about each event that had not happened."""
-    if kind != "shards":
-        predictor, monitors = KINDS[kind](scratch)
-        # No checkpoint after the first: whatever was learned is learned again.
-        runs = [venn.Online(predictor, monitors, Journal(folder / "run.db", every=10**9))]
-    else:
-        shard = venn.scale.Shards(folder, forecaster, 1, every=10**9).own(0)
-        runs = [shard.online(f"key {k}") for k in range(KEYS)]
+    predictor, monitors = KINDS[kind](scratch)
+    # No checkpoint after the first: whatever was learned is learned again.
+    runs = [venn.Online(predictor, monitors, Journal(folder / "run.db", every=10**9))]
     for event in events[sum(one.asked + one.answered for one in runs) :]:
         online = runs[event.id % len(runs)]
         if hasattr(event, "x"):

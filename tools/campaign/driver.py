@@ -38,7 +38,7 @@ ATTACKS = {
     "codec": ("damaging", "checkpoints", 300),
     "journal": ("damaging", "journals", 300),
     "merge": ("merging", "trial", 300),
-    "shard": ("merging", "shards", 600),
+    "fleet": ("merging", "fleets", 600),
     "read": ("reading", "trial", 120),
     "late": ("labels", "trial", 300),
     "p-values": ("evidence", "trial", 120),

@@ -1,4 +1,4 @@
-"""Parts of a stream, in any number, order and grouping, are the whole; shards may move at any moment."""
+"""Parts of a stream, in any number, order and grouping, are the whole; fleets may die at any moment."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import test_fleet as keyed
 import test_merging
 import test_scale_collection as collection
-import test_scale_keyed as keyed
 from naive.merging import alike
 
+import venn
 from venn.scale.collection import calibrate, score, score_block
-from venn.scale.keyed import Shards
 
 from .tally import Tally
 
@@ -52,25 +52,20 @@ def blocks(rng: np.random.Generator, tally: Tally) -> None:
         tally.same(equal, f"score over blocks: {name}", len(made))
 
 
-def shards(rng: np.random.Generator, tally: Tally) -> None:
-    """Keyed streams whose owner changes at random places, with few or many keys in memory."""
-    n, seed, count = int(rng.integers(5, 50)), int(rng.integers(1 << 20)), int(rng.integers(1, 4))
-    folder = Path.cwd()
-    whole = Shards(folder / "whole", keyed.make, count, monitor=keyed.monitor)
-    moved = Shards(folder / "moved", keyed.make, count, monitor=keyed.monitor, every=int(rng.integers(1, 30)),
-                   open=int(rng.integers(1, 5)))  # fmt: skip
-    for number in range(count):
-        if not any(whole.of(key) == number for key in keyed.KEYS):
-            continue
-        said = keyed.messages_of(whole, number, n, seed)
-        with whole.own(number) as shard:
-            expected = [event.id for event in shard.follow(keyed.Told(said), keyed.before_bar)]
-        heard: list[object] = []
-        for end in [*sorted(rng.integers(0, n + 1, 3).tolist()), n]:
-            with moved.own(number) as shard:
-                heard += [event.id for event in shard.follow(keyed.Told(said[:end]), keyed.before_bar)]
-        tally.same(heard == expected, "what happens in shards that move", (number, heard, expected))
-    first, second = keyed.states(whole, folder), keyed.states(moved, folder)
+def fleets(rng: np.random.Generator, tally: Tally) -> None:
+    """A fleet that is closed, killed and opened at random places, with few or many keys in memory."""
+    n, seed, done = int(rng.integers(5, 80)), int(rng.integers(1 << 20)), 0
+    calls, whole = keyed.happenings(n, seed), venn.Fleet(keyed.make)
+    keyed.happen(whole, calls)
+    while done < n:
+        more, every = int(rng.integers(1, 40)), int(rng.integers(1, 30))
+        with venn.Fleet(keyed.make, Path.cwd() / "fleet", open=int(rng.integers(1, 6)), every=every) as fleet:
+            keyed.happen(fleet, calls[done : done + more])
+            if rng.random() < 0.5:
+                keyed.die(fleet)
+        done += more
+    with venn.Fleet(keyed.make, Path.cwd() / "fleet") as fleet:
+        first, second = keyed.state_of(whole), keyed.state_of(fleet)
     for key, value in first.items():
-        tally.same(second.get(key) == value, "the state of a key whose shard moves", (key, seed, n, count))
+        tally.same(second.get(key) == value, "the state of a key of a fleet", (key, seed, n))
     tally.same(first.keys() == second.keys(), "keys", (first.keys(), second.keys()))

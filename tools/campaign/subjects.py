@@ -357,7 +357,7 @@ OF_CALLS: dict[str, dict[str, Callable[[], Any]]] = {
     "calibrate": {"predictor": lambda: venn.InductiveVenn(frozen()), "X": lambda: [(X, Y)], "y": lambda: None},
     "RiverClassifier": {"predictor": PREDICTORS["TransductiveVenn"], "features": lambda: None},
     "Binning": {"edges": venn.maps.EqualWidth, "bins": lambda: 4},
-    "Shards": {"monitor": lambda: None, "folder": lambda: "shards"},
+    "Fleet": {"prior": lambda: None, "folder": lambda: None, "most": lambda: 5, "on_alarm": lambda: None},
     "Refitted": {"estimator": LogisticRegression},
     "Scale": {"first": lambda: 5, "ranges": lambda: None},
 }
@@ -413,8 +413,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "Lazy": lambda: streams.Lazy(0.2),
     "Delayed": lambda: streams.Delayed(2),
     "RandomDelay": lambda: streams.RandomDelay(2.0),
-    "Shards": lambda: scale.Shards("shards", GOOD["make"](), 4),
-    "Shard": lambda: scale.Shards("shards", GOOD["make"](), 4).own(0),
+    "Fleet": lambda: scale.Fleet(GOOD["make"]()),
 }
 #: These keep scikit-learn's contract, and its own words and warnings for bad input.
 ESTIMATORS = {
@@ -522,7 +521,6 @@ INNER = {
 NOT_CALLED = {
     "Event",
     "Results",
-    "Shard",
     "DatasetInfo",
     "FrameStream",
     "Stream",

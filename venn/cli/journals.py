@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import zipfile
 from collections.abc import Sequence
@@ -14,9 +13,11 @@ from typing import Any
 
 import click
 
+from venn.cli.access import address, guard
 from venn.cli.commands import Interrupt
 from venn.cli.config import configured
 from venn.cli.errors import listening, one_line_errors, spared, writing
+from venn.cli.fleets import is_fleet, report_fleet, serve_fleet_metrics
 from venn.cli.options import Config
 from venn.cli.output import finite
 from venn.cli.words import conclude, monitors_of, watch_record
@@ -30,6 +31,7 @@ from venn.online.repair import Salvaged, Verified
 from venn.online.repair import salvage as save_whole_part
 from venn.online.repair import verify as check_all
 from venn.online.watch import CurvePoint, Seen, SeenAnswer, Watch
+from venn.scale.fleet_store import FILE
 from venn.show.page.feed import MOST_POINTS, Feed, FollowedRun, Watched
 from venn.show.view import SeenCounts, figures_of
 
@@ -43,7 +45,6 @@ OFTEN = 0.5  # seconds between two updates
 SEEN = ("verdict", "recent", "evidence", "alarms", "floor")  # of the snapshot of a monitor
 
 EPISODES = "episodes"  # beside the predictors in JSON
-TOKEN = "VENN_TOKEN"  # of the environment
 
 
 def holds_journal(data: str) -> bool:
@@ -67,22 +68,6 @@ def refuse_other(run: str) -> None:
         raise click.ClickException(f"{run} must be a journal, as `venn run` writes it, and is not")
 
 
-def guard(config: Config) -> dict[str, Any]:
-    """Return who may read, as servers take it; a file of the token goes before the environment."""
-    access, token = config.access, config.access.token or os.environ.get(TOKEN)
-    if access.token_file is not None:
-        if access.no_token:
-            raise click.UsageError(f"{config.where('access', 'no_token')} does not go with --token-file")
-        where = config.where("access", "token_file")
-        try:
-            token = Path(access.token_file).read_text("utf-8-sig").partition("\n")[0].strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise click.ClickException(f"{where} must be a file that can be read: {error}") from None
-    return {
-        "allowed": access.allow_host or (), "token": None if access.no_token else token, "unguarded": access.no_token,
-    }  # fmt: skip
-
-
 def serve_page(run: str, host: str, at: int, guard: dict[str, Any]) -> None:
     """Serve the page of a run until Ctrl-C, to those whom `guard` names."""
     refuse_other(run)
@@ -100,7 +85,7 @@ def serve_page(run: str, host: str, at: int, guard: dict[str, Any]) -> None:
         serving(Page(feed).routes(), host, at, say=say, **guard) as found,
     ):
         asks = "?token=..." if guard["token"] is not None else ""
-        click.echo(f"the page of {run}: {_address(host, found)}/{asks} (Ctrl-C ends it)")
+        click.echo(f"the page of {run}: {address(host, found)}/{asks} (Ctrl-C ends it)")
         if not Path(run).exists():
             click.echo(f"{run} is not there yet: the page waits for it", err=True)
         interrupt.wait()
@@ -161,7 +146,7 @@ def _snapshots(watch: Watch) -> dict[str, Any]:
 @configured("metrics")
 @click.argument("run", metavar="RUN")
 def metrics(run: str, config: Config) -> None:
-    """Serve the figures of RUN, a journal, to Prometheus.
+    """Serve the figures of RUN, a journal or the folder of a fleet, to Prometheus.
 
     They are read from the journal at each request, at http://ADDRESS:PORT/metrics. While there is no
     journal, `venn_up` is 0. Ctrl-C ends it. Beyond the loopback address a token is needed, or --no-token.
@@ -175,6 +160,9 @@ def metrics(run: str, config: Config) -> None:
         return Watch(run)
 
     with one_line_errors():
+        if is_fleet(run):
+            serve_fleet_metrics(run, config, at)
+            return
         refuse_other(run)
         if config.view.once:
             click.echo(exposition(opened), nl=False)
@@ -184,14 +172,10 @@ def metrics(run: str, config: Config) -> None:
             listening(host, at),
             serving(of_metrics(opened), host, at, **guard(config)) as found,
         ):
-            click.echo(f"the metrics of {run}: {_address(host, found)}/metrics (Ctrl-C ends it)")
+            click.echo(f"the metrics of {run}: {address(host, found)}/metrics (Ctrl-C ends it)")
             if not Path(run).exists():
                 click.echo(f"{run} is not there yet: until then venn_up is 0", err=True)
             interrupt.wait()
-
-
-def _address(host: str, port: int) -> str:
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 # --------------------------------------------------------------------------------------------------------------- report
@@ -293,10 +277,15 @@ class Recorded:
 def report(run: str, out: Path, title: str | None) -> None:
     """Write RUN as one HTML file with all its figures; it needs no network and no other file.
 
-    RUN is a journal, whose process may still be running, or a record (.npz) written by `venn replay`. A journal is
-    first compared with its checksums, as by `venn verify`. --out - writes it to standard output.
+    RUN is a journal, whose process may still be running, the folder of a fleet, or a record (.npz) written by
+    `venn replay`. A journal is first compared with its checksums, as by `venn verify`. --out - writes it to standard
+    output.
     """
     with one_line_errors():
+        if is_fleet(run):
+            spared("--out", out, str(Path(run) / FILE))
+            report_fleet(run, out, title)
+            return
         if Path(run).is_dir():
             raise click.ClickException(f"{run} is a folder: give a journal, or the record.npz of a replay")
         if not Path(run).is_file():

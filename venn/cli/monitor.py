@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from venn.cli.access import guard
 from venn.cli.commands import Interrupt
 from venn.cli.config import configured
 from venn.cli.errors import one_line_errors, writing
-from venn.cli.journals import EPISODES, PAGE, follow, guard, holds_journal, holds_record, serve_page
+from venn.cli.fleets import is_fleet, monitor_fleet
+from venn.cli.journals import EPISODES, PAGE, follow, holds_journal, holds_record, serve_page
 from venn.cli.options import DECLARED, Config
 from venn.cli.output import finite
 from venn.cli.panels import watched_columns
@@ -52,7 +54,8 @@ def monitor(data: str, config: Config) -> None:
     """Watch predictors on DATA or FILE: accuracy inside its band, evidence against their claims, alarms.
 
     DATA is a named data set (see `venn datasets`). FILE is the journal of a run, a record written by `venn replay`, or
-    a CSV file (- for one on standard input), which needs --label. --serve shows a journal in the browser. In a terminal
+    a CSV file (- for one on standard input), which needs --label; or it is the folder of a fleet. --serve shows a
+    journal, or a fleet, in the browser. In a terminal
     the view is live; elsewhere each alarm is one line, and a summary comes last. Ctrl-C or SIGTERM ends the watch: what
     was seen until then is shown, and written with --out. With --floor, or where the run of a journal has one, the exit
     code is 3 if the floor is not kept. Into a pipe or a file a journal is followed until its run has
@@ -68,6 +71,11 @@ def monitor(data: str, config: Config) -> None:
         click.echo(text, err=as_json)
 
     with one_line_errors():
+        if is_fleet(data):
+            _refuse(config, OF_JOURNALS, "does not go with a fleet, whose predictions are made elsewhere")
+            at = PAGE if config.access.port is None else config.access.port
+            monitor_fleet(data, config, guard(config) if view.serve else {}, at)
+            return
         if view.serve or holds_journal(data):
             what = "a journal" if holds_journal(data) else "--serve, which shows a journal"
             _refuse(config, OF_JOURNALS, f"does not go with {what}, whose predictions are made elsewhere")

@@ -398,6 +398,9 @@ class SourceTable(OptionTable, frozen=True, kw_only=True):
         "Whether labels are numbers.  [default: of a CSV file that is read whole, if all are, and some not whole, or "
         f"more than {MOST_CLASSES} differ]", of=f"{LIVE} file")] = None
     features: Annotated[Texts | None, Option("Names of an object's values, in order.", RUN, of=LIVE)] = None
+    key: Annotated[Column | None, Option(
+        "Name of the value, beside id, x and y, that says to which of many streams a message belongs: each has a model "
+        "of its own, and --journal is the folder of all.", RUN, of="jsonl redis kafka")] = None
     label: Annotated[Column | None, Option("Column of the label in CSV.", of="csv file")] = None
     id: Annotated[Column | None, Option("Column of the id in CSV.", RUN, of="csv")] = None
     nominal: Annotated[Values | None, Option(

@@ -206,7 +206,8 @@ def _form(config: Config) -> streams.Form:
             f"got {len(scaling.mean)}"
         )
     try:
-        return streams.Form(given.features, "numbers" if given.numbers else given.classes, schema or None, scaling)
+        classes: Any = "numbers" if given.numbers else given.classes
+        return streams.Form(given.features, classes, schema or None, scaling, key=given.key)
     except (ValueError, TypeError) as error:
         raise click.ClickException(f"the source's form: {error}") from None
 

@@ -17,10 +17,12 @@ import click
 
 from streams.messages import Reader
 from venn.cli import numbers
+from venn.cli.access import guard
 from venn.cli.commands import INTERRUPTED, Ending, close_stdout
 from venn.cli.config import configured
 from venn.cli.errors import one_line, one_line_errors, spared
-from venn.cli.journals import guard, holds_journal
+from venn.cli.fleets import refuse_for_fleet, serve_fleet
+from venn.cli.journals import holds_journal
 from venn.cli.options import UNITS, Config
 from venn.cli.output import COLUMNS, only_predictions
 from venn.cli.panels import (
@@ -60,7 +62,8 @@ def run(config: Config, check: bool) -> None:
     --source is redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE or csv:FILE, which may grow, - for
     JSON lines on stdin, MODULE:NAME for a source of your own, or, to try it out, a named data set or a CSV file as in
     `venn replay`, with --delay and --missing for its answers. A message is a question {"id": 7, "x": [1, 2.5]}, its
-    answer {"id": 7, "y": "no"}, or both in one; with --numbers y is a number.
+    answer {"id": 7, "y": "no"}, or both in one; with --numbers y is a number. With --key shop messages are of many
+    streams, {"shop": "Oslo", "id": 7, ...}: each shop has a model of its own, in the folder --journal.
 
     Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
     By default the predictor is the forecaster, of which a prediction holds three: forecast (probabilities to decide
@@ -256,6 +259,10 @@ def differing(one: str, other: str) -> tuple[str, str]:
 def serve(config: Config, voice: Voice) -> int:
     """Run until the source ends or an end is requested; return the exit code."""
     plan = made(config)
+    if config.source.key is not None:
+        refuse_for_fleet(config)
+        with notifying(config, voice) as notifier:
+            return serve_fleet(config, voice, plan, notifier)
     if holds_journal(str(plan.journal.path)) and not is_blank(plan.journal.path):
         compared(plan, config)
     with ExitStack() as stack:

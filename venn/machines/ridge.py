@@ -36,6 +36,8 @@ class RidgeSolution:
         Sum of `sums`.
     certified : int
         Number of examples when all equations were checked last.
+    given : int
+        Number of the first rows of the factor that do not follow from the rows before and the objects.
     reference : (d,) float64 or None
         What objects are less before the kernel sees them.
     sweep : (4, >= n) float64 or None
@@ -52,6 +54,7 @@ class RidgeSolution:
         self.bases = np.zeros(outputs)
         self.total = 0.0
         self.certified = 0
+        self.given = 0
 
     def grow(self, n: int, room: int) -> None:
         """Make room while n examples are held."""
@@ -68,7 +71,7 @@ class RidgeSolution:
         copy = RidgeSolution(n, len(self.bases), self.reference)
         copy.factor[:] = self.factor[: n * (n + 1) // 2]
         copy.take_back(self.kept(n))
-        copy.certified = self.certified
+        copy.certified, copy.given = self.certified, self.given
         return copy
 
     def state(self, n: int) -> dict[str, Any]:
@@ -81,7 +84,9 @@ class RidgeSolution:
 
     def restore(self, state: dict[str, Any], n: int, features: int | None) -> None:
         """Take over a `state` of n examples, for which there is room, or raise a ValueError."""
-        factor, reference = self.factor[: n * (n + 1) // 2], state["reference"]
+        given = math.isqrt(2 * np.size(state["factor"]))
+        self.given = given if given < n <= REGROWN else n
+        factor, reference = self.factor[: self.given * (self.given + 1) // 2], state["reference"]
         arrays = {"sums": self.sums[:n], "diagonal": self.diagonal[:n], "solutions": self.solutions[:, :n]}
         for name, own in (arrays | {"factor": factor, "bases": self.bases}).items():
             own[:] = held_finite(name, state[name], own.shape)
@@ -130,6 +135,7 @@ def changed_by_last(before: Any, n: int, c: int) -> KeptRows | None:
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
 SURE = 0.01  # where a random sum of all errors is above this share of the tolerance, each equation is looked at
 ROUNDING = 3e-16  # what a kernel value, and what is computed by it, may be off by, relative
+REGROWN = 512  # examples: a factor of no more is left out of files, as far as it comes again to the last bit
 CLEAR = 1e-10  # what K(x, x) may cost by rounding, relative to the ridge, before another reference is looked for
 FIRST = 64  # all equations are checked at this number of examples, and whenever it has doubled
 #: Weights of examples in the sum of all errors, by turns; two of them are never nearly equal.
@@ -488,8 +494,31 @@ class RidgeSystem:
             compiled.one_pass(s.factor, n, target[:n].copy(), solution)
         s.bases = s.solutions[:, :n].sum(axis=1)
         s.total = float(s.sums[:n].sum())
-        s.certified = self.solution.certified
+        s.certified, s.given = self.solution.certified, n
         return s
+
+    def _regrow(self, factor: Floats, s: RidgeSolution) -> bool:
+        """Make the rows of a packed factor again that follow from those given; return whether all is well."""
+        row, u = np.empty((2, self.n))
+        for i in range(s.given, self.n):
+            self.store.row_of(i, i + 1, row, s.reference)
+            pivot = row[i] + self.ridge[i] - compiled.one_pass(factor, i, row, u)
+            if not pivot > 0:
+                return False
+            root, start = np.sqrt(pivot), i * (i + 1) // 2
+            factor[start : start + i], factor[start + i] = -u[:i] / root, 1.0 / root
+        return True
+
+    def _factor_to_keep(self) -> Floats:
+        """Return of the packed factor what does not come again by itself, to the last bit: perhaps all of it."""
+        n, s = self.n, self.solution
+        s.given = min(s.given, n)
+        whole, given = s.factor[: n * (n + 1) // 2], s.given * (s.given + 1) // 2
+        if not s.given < n <= REGROWN:
+            return whole
+        again = np.empty(len(whole))
+        again[:given] = whole[:given]
+        return whole[:given] if self._regrow(again, s) and again.tobytes() == whole.tobytes() else whole
 
     def remove(self, i: int) -> Callable[[], None]:
         """Forget the i-th example; later ones move up.
@@ -551,6 +580,7 @@ class RidgeSystem:
             self.store.insert(i, n - 1, x)
             self.targets[:, i:n], self.ridge[i:n] = given
 
+        s.given = n - 1
         try:
             if not self._checked(s, self.ridge, shrunk) <= TOLERANCE:
                 self.solution = self._solved(self.ridge, s.reference)
@@ -599,7 +629,8 @@ class RidgeSystem:
         before = None if self.before is None else list(self.before)
         n = self.n
         return self.solution.state(n) | {
-            "targets": self.targets[:, :n], "ridge": self.ridge[:n], "probe": self.probe, "before": before,
+            "factor": self._factor_to_keep(), "targets": self.targets[:, :n], "ridge": self.ridge[:n],
+            "probe": self.probe, "before": before,
         }  # fmt: skip
 
     def restore(self, state: Any) -> None:
@@ -609,11 +640,14 @@ class RidgeSystem:
         self.n = 0  # what is there is not kept
         self.make_room(n)
         self._asked, self._afresh = self.solution, None
-        self.solution.restore(state, n, self.store.features)
+        s = self.solution
+        s.restore(state, n, self.store.features)
         self.before = changed_by_last(state["before"], n - 1, t)
         self.targets[:, :n] = held_finite("targets", state["targets"], (t, n))
         self.ridge[:n] = held_finite("ridge", state["ridge"], (n,))
         self.n, self.probe = n, held_int("probe", state["probe"])
+        if not self._regrow(s.factor, s):
+            raise ValueError("factor must go on with these objects, and does not")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: no scratch, nothing to undo the last example, no spare room."""

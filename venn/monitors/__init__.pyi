@@ -30,6 +30,7 @@ from .floor import Cost as Cost
 from .floor import Coverage as Coverage
 from .floor import Floor as Floor
 from .floor import FloorWatch as FloorWatch
+from .key_evidence import KeyEvidence as KeyEvidence
 from .martingales import BetaPlugIn as BetaPlugIn
 from .martingales import CellJumper as CellJumper
 from .martingales import CompositeJumper as CompositeJumper

@@ -33,7 +33,7 @@ WINDOW = 1000  # latest steps of which a verdict speaks, where nobody says other
 OFTEN = 10  # steps between two looks whether a change has ended
 
 
-def _labels(name: str, value: Any) -> Any:
+def labels_of(name: str, value: Any) -> Any:
     """Return the labels of a space of classes, another space itself; or say what is wrong with them."""
     space: LabelSpace = value if isinstance(value, LabelSpace) else Classes(value)
     return space.labels or space
@@ -173,7 +173,7 @@ class Monitor(TakesTurns, Watching):
 
     sees = "predictions"  # and labels: what `update` takes
 
-    classes: Any = param(_labels)
+    classes: Any = param(labels_of)
     level: float = param(fraction, default=0.01, kw_only=True)
     run_length: float = param(above_one, default=100_000, kw_only=True)
     window: int = param(integer, 1, default=WINDOW, kw_only=True)

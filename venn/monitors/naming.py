@@ -37,10 +37,19 @@ def rarity(counts: Any, code: int, tau: float) -> float:
     >>> rarity([3, 1, 1], 1, 0.5), rarity([3, 1, 1], 0, 0.5)
     (0.2, 0.7)
     """
-    each = np.asarray(counts)
-    own_count = each[code]
-    rarer, alike = int(each[each < own_count].sum()), int(each[each == own_count].sum())
-    return (rarer + tau * alike) / int(each.sum())
+    return rarity_of(np.asarray(counts).tolist(), code, tau)
+
+
+def rarity_of(counts: list[int], code: int, tau: float) -> float:
+    """Return `rarity`, of counts in a list: for few classes that is faster."""
+    count, rarer, alike, total = counts[code], 0, 0, 0
+    for one in counts:
+        total += one
+        if one < count:
+            rarer += one
+        elif one == count:
+            alike += one
+    return (rarer + tau * alike) / total
 
 
 @component

@@ -154,25 +154,26 @@ def pack(thing: Any) -> bytes:
         return files.packed(*_packed(thing))
 
 
-def unpack(data: bytes, models: Sequence[Any] = ()) -> Any:
-    """Return what `pack` has packed; errors are those of `load`."""
-    return _read(io.BytesIO(data), models, "the data")
+def unpack(data: bytes, models: Sequence[Any] = (), copied: bool = True) -> Any:
+    """Return what `pack` has packed; errors are those of `load`. Models that are not `copied` are shared."""
+    return _read(io.BytesIO(data), models, "the data", copied)
 
 
-def _read(file: IO[bytes], models: Sequence[Any], name: str) -> Any:
+def _read(file: IO[bytes], models: Sequence[Any], name: str, copied: bool = True) -> Any:
     # Whatever zipfile, numpy, json or a constructor raises on a damaged or hostile file is one error here.
     try:
-        return contents(file, models)
+        return contents(file, models, copied)
     except AnotherModel as error:
         raise AnotherModel(f"{name} needs other models: {error}{ANEW}") from error
     except Exception as error:
         raise ValueError(f"{name} is not a readable checkpoint: {error}") from error
 
 
-def contents(file: IO[bytes], models: Sequence[Any] = ()) -> Any:
+def contents(file: IO[bytes], models: Sequence[Any] = (), copied: bool = True) -> Any:
     """Return what a file holds, or raise: not always a ValueError, see `files.read`."""
-    header, members = files.read(file)
-    return Unpacker(*_current(header, members), models, file.seek(0, os.SEEK_END)).root()
+    header, members = _current(*files.read(file))
+    checked = checked_models(header.get("models"), models)
+    return Unpacker(header, members, deepcopy(checked) if copied else checked, file.seek(0, os.SEEK_END)).root()
 
 
 def _packed(thing: Any, told: bool = False) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -378,7 +379,7 @@ class Unpacker:
         self._members = members
         self._objects: list[Any] = []
         self._used: set[str] = set()
-        self._models = deepcopy(checked_models(header.get("models"), models))
+        self._models = models
 
     def root(self) -> Any:
         """Return the saved object."""

@@ -439,6 +439,23 @@ class Forecaster(InBlocks):
         forecast: Any = self[FORECAST]
         return tuple(forecast.experts[slice(*self.own)])
 
+    def joined_by(self, expert: Predictor) -> Self:
+        """Return one that has learned nothing, with one more expert of its forecast.
+
+        Raises
+        ------
+        ValueError
+            This one has learned something.
+        """
+        if self.n:
+            raise ValueError(f"a forecaster must have learned nothing to be joined by an expert, got {self.n} examples")
+        forecast: Any = self[FORECAST]
+        forecast = with_given(forecast, [expert])
+        several = len(forecast.experts)
+        own = (self.own[0] if self.given_experts else several - 1, several)
+        made: Self = type(self).made_of(self.parameters | {"predictors": dict(self) | {FORECAST: forecast}, "own": own})
+        return made
+
     # -------------------------------------------------------------------- state
 
     @property
@@ -736,7 +753,8 @@ def with_given(forecast: Any, given: Sequence[Any]) -> Any:
         return forecast.of([*forecast.experts, *given])
     exponents = forecast.exponents or (1.0,)  # of one expert alone
     experts = [*forecast.experts, *given]
-    return ExpertMixture(experts, (*exponents, *(0.0,) * sum(map(experts_in, given))), forecast.share)
+    more = [getattr(one, "exponent", 0.0) for one in given for _ in range(experts_in(one))]
+    return ExpertMixture(experts, (*exponents, *more), forecast.share)
 
 
 def with_further(anew: Any, before: Any, given: Sequence[Any] = ()) -> ExpertMixture:

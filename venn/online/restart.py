@@ -325,7 +325,11 @@ def happen_again(
 
 def _apart(run: Run, said: Mapping[str, Prediction], found: bytes) -> float:
     """Return how far predictions are from the bytes of others, at most over the predictors."""
-    others = decode(found, tuple(run.panel), run.panel.space)
+    return apart(said, decode(found, tuple(run.panel), run.panel.space))
+
+
+def apart(said: Mapping[str, Prediction], others: Mapping[str, Prediction]) -> float:
+    """Return how far predictions are from others of the same names, at most over these."""
     kinds = {name: kind_of(one) for name, one in said.items()}
     if any(kind_of(others[name]) is not kind for name, kind in kinds.items()):
         return math.inf

@@ -422,6 +422,7 @@ class Selective(TakesTurns, HasLabels, Saved):
     """
 
     learns = True
+
     def __init__(
         self, model: Any, error: float = 0.05, allowance: float = 5.0, *,
         unknown: Literal["wrong", "right", "out"] = "wrong", width: float | None = None, level: float | None = None,

@@ -42,6 +42,7 @@ from .scaling import DeletedScores as DeletedScores
 from .scaling import HeldOutScores as HeldOutScores
 from .scaling import Scaler as Scaler
 from .scaling import TrainingScores as TrainingScores
+from .shared import SharedForecast as SharedForecast
 from .transductive import Conformal as Conformal
 from .transductive import TransductiveVenn as TransductiveVenn
 from .transductive import TransductiveVennAbers as TransductiveVennAbers

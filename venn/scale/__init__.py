@@ -1,7 +1,7 @@
 """Work beyond one process's time or memory: collections and many streams.
 
 Collections: `calibrate` and `score` one inductive predictor over blocks that need not fit in memory, by merging their
-results exactly. Many streams, each with its own state: `Shards`.
+results exactly. Many streams, each with a model of its own, and one answer: `Fleet`.
 """
 
 import lazy_loader

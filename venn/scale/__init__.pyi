@@ -3,7 +3,12 @@
 from .collection import calibrate as calibrate
 from .collection import score as score
 from .collection import score_block as score_block
-from .keyed import KeyedEvent as KeyedEvent
-from .keyed import Shard as Shard
-from .keyed import Shards as Shards
-from .keyed import key_of as key_of
+from .fleet import Fleet as Fleet
+from .fleet_verdict import FleetVerdict as FleetVerdict
+from .fleet_verdict import KeyChange as KeyChange
+from .fleet_verdict import fleet_verdict as fleet_verdict
+from .partitions import KeyedEvent as KeyedEvent
+from .partitions import follow as follow
+from .partitions import key_of as key_of
+from .partitions import partition_of as partition_of
+from .partitions import serve as serve

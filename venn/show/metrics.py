@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from venn.monitors.verdict import CHANGED, STATES, Verdict
 from venn.show.page.feed import Watched
+from venn.show.page.fleet import ShownFleet
 from venn.show.server import Reply, Routes
 from venn.show.view import Standing, counting, standing
 
@@ -142,8 +143,13 @@ def exposition(opened: Callable[[], Watched]) -> bytes:
             watched.close()
     except ERRORS:
         found = [(UP, (), 0.0)]
+    return lines_of(METRICS, found)
+
+
+def lines_of(metrics: Sequence[Metric], found: Sequence[Sample]) -> bytes:
+    """Return samples of metrics, in the order of these, as Prometheus reads them."""
     lines: list[str] = []
-    for metric in METRICS:
+    for metric in metrics:
         mine = [_line(*one) for one in found if one[0] is metric]
         if mine:
             lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}", *mine]
@@ -161,3 +167,44 @@ def _line(metric: Metric, values: tuple[str, ...], value: float) -> str:
 def of_metrics(opened: Callable[[], Watched]) -> Routes:
     """Return the address of the metrics, for `venn.show.server.serving`: read from the run at each request."""
     return {"/metrics": lambda _: Reply(KIND, exposition(opened))}
+
+
+# ---------------------------------------------------------------------------------------------------------------- fleet
+# A fleet in counts: no series for each key.
+
+FLEET_METRICS = (
+    UP,
+    Metric("venn_fleet_keys", "gauge", "Keys that have begun."),
+    Metric("venn_fleet_changed_keys", "gauge", "Keys that are named: a tenth at most wrongly, on average."),
+    Metric("venn_fleet_questions_total", "counter", "Questions of all keys."),
+    Metric("venn_fleet_answers_total", "counter", "Answers of all keys."),
+    Metric("venn_fleet_pending", "gauge", "Questions of all keys that wait."),
+    Metric("venn_fleet_last_event_seconds", "gauge", "Time of the last event, in seconds since 1970."),
+)
+
+
+def fleet_exposition(read: Callable[[], ShownFleet]) -> bytes:
+    """Return the counts of a fleet as Prometheus reads them; if it is not there, `venn_up` is 0 and nothing else.
+
+    Examples
+    --------
+    >>> fleet = ShownFleet("shops", "", "", (), (), 0.0)
+    >>> fleet_exposition(lambda: fleet).decode().splitlines()[2]
+    'venn_up 1.0'
+    """
+    try:
+        fleet = read()
+    except ERRORS:
+        return lines_of(FLEET_METRICS, [(UP, (), 0.0)])
+    keys = fleet.keys
+    values = (
+        1.0, float(len(keys)), float(len(fleet.names)), float(sum(one.asked for one in keys)), float(fleet.answered),
+        float(sum(one.pending for one in keys)), max((one.time for one in keys), default=0.0),
+    )  # fmt: skip
+    found: list[Sample] = [(metric, (), value) for metric, value in zip(FLEET_METRICS, values, strict=True)]
+    return lines_of(FLEET_METRICS, found)
+
+
+def fleet_metrics(read: Callable[[], ShownFleet]) -> Routes:
+    """Return the address of a fleet's metrics."""
+    return {"/metrics": lambda _: Reply(KIND, fleet_exposition(read))}

@@ -146,7 +146,8 @@ def _predictor(of: str, promise: str) -> str:
     return f'<div class="parts">{inner}</div>'
 
 
-def _whole(title: str, head: str, header: str, main: Iterable[str], last: str = "") -> str:
+def whole_page(title: str, head: str, header: str, main: Iterable[str], last: str = "") -> str:
+    """Return a page as HTML, of its parts."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -167,7 +168,7 @@ def _whole(title: str, head: str, header: str, main: Iterable[str], last: str = 
 """
 
 
-PAGE = _whole(
+PAGE = whole_page(
     "venn", '<link rel="stylesheet" href="page.css"><script src="page.js"></script>',
     _words("head") + _words("facts"),
     [
@@ -258,7 +259,7 @@ def render(run: FollowedRun, title: str, data: str) -> str:
               "base-uri 'none'; form-action 'none'")  # fmt: skip
     head = (f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
             f"<style>{STYLE}</style>\n<script>{SCRIPT}</script>")  # fmt: skip
-    return _whole(title, head, header, main, f'<script type="application/json" id="document">{content}</script>\n')
+    return whole_page(title, head, header, main, f'<script type="application/json" id="document">{content}</script>\n')
 
 
 def _digest(text: str) -> str:

@@ -1,0 +1,151 @@
+"""A fleet on the command line: messages with a key, the page, the report, metrics, notification."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from streams.messages import Decoder, Form
+from venn.cli.commands import main
+from venn.cli.fleets import shown
+from venn.scale.fleet_store import read_log, read_rows
+from venn.show.page.fleet import FleetPage
+from venn.show.server import serving
+
+OPTIONS = ("--key", "shop", "--classes", "no,yes", "--predictors", "conformal", "--end")
+
+
+def lines(n, seed=0):
+    """Return messages of three shops, of which one changes half way; two questions wait, one message is bad."""
+    rng, found = np.random.default_rng(seed), []
+    for i in range(n):
+        for shop in ("Oslo", "Riga <b>", "Bern"):
+            x = rng.normal(size=2)
+            y = "yes" if (x[0] > 1) != (shop == "Bern" and i >= n // 2) else "no"
+            found.append({"shop": shop, "id": i, "x": x.tolist()})
+            found.append({"shop": shop, "id": i, "y": y})
+    found += [{"shop": "Oslo", "id": "a", "x": [0.0, 1.0]}, {"shop": "Oslo", "id": "b", "x": [0.0, 1.0]}]
+    return [json.dumps(one) for one in [*found, {"id": 7, "x": [0.0, 1.0]}]]
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(main, [str(one) for one in arguments])
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Served in two lives, the second of which goes on."""
+    scratch = tmp_path_factory.mktemp("fleet")
+    source, whole = scratch / "in.jsonl", lines(140)
+    told = scratch / "told.txt"
+    command = ("run", "--source", f"jsonl:{source}", "--journal", scratch / "shops", "--out", scratch / "out.jsonl",
+               *OPTIONS, "--skip-bad", "--on-alarm", f"sh -c 'echo $VENN_PREDICTOR >> {told}'")  # fmt: skip
+    for part in (100, len(whole)):
+        source.write_text("".join(f"{one}\n" for one in whole[:part]))
+        done = run(*command)
+    assert "skipped a message" in done.stderr
+    assert "goes on with 3 keys" in done.stderr
+    assert "named: Bern since about" in done.stderr
+    assert "verdict: 1 of 3 keys changed: Bern" in done.stderr
+    assert told.read_text() == "Bern\n"
+    return scratch / "shops"
+
+
+def test_each_message_counts_once_and_each_key_is_as_if_alone(folder):
+    said = [json.loads(line) for line in (folder.parent / "out.jsonl").read_text().splitlines()]
+    assert [(one["key"], one["id"]) for one in said[:2]] == [("Oslo", "0"), ("Riga <b>", "0")]
+    assert len(said) == 422
+    rows = {row.key: row for row in read_rows(folder)}
+    assert [(row.asked, row.answered) for row in rows.values()] == [(142, 140), (140, 140), (140, 140)]
+    assert rows["Bern"].named > 70
+    assert {one["predictions"]["conformal"]["guaranteed"] for one in said} == {"error rate"}
+
+
+def test_the_page_shows_names_the_rest_as_counts_and_finds_keys(folder):
+    page = FleetPage(lambda: shown(str(folder)), lambda key: read_log(folder, key))
+    with serving(page.routes(), "127.0.0.1", 0) as port:
+
+        def get(path):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
+                assert "script-src" not in answer.headers["Content-Security-Policy"]
+                return answer.read().decode()
+
+        first = get("/")
+        assert "1 keys that changed" in first
+        assert "The other 2 keys" in first
+        assert first.count("<tr>") == 2  # the head and one line
+        assert "<svg" in first
+        found = get("/?find=rIGA")
+        assert 'href="key?of=Riga%20%3Cb%3E">Riga &lt;b&gt;</a>' in found
+        assert "<b>" not in found
+        assert "no key holds" in get("/?find=%3Cscript%3E")
+        one = get("/key?of=Bern")
+        assert "It changed, since about its answer" in one
+        assert "Nothing is known to have changed" in get("/key?of=Oslo")
+        assert "142 asked, 140 answered, 2 wait" in get("/key?of=Oslo")
+        assert "there is no such key" in get("/key?of=none")
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            get("/run.json")
+
+
+def test_the_page_of_a_fleet_that_is_not_there_says_so(tmp_path):
+    page = FleetPage(lambda: shown(str(tmp_path)), lambda key: [])
+    for path in ("/", "/key"):
+        assert b"must be the folder of a fleet" in page.routes()[path]({}).body
+
+
+def test_report_metrics_and_monitor(folder, tmp_path):
+    done = run("report", folder, "--out", tmp_path / "fleet.html", "--title", "Shops <1>")
+    assert "verdict: 1 of 3 keys changed" in done.output
+    report = (tmp_path / "fleet.html").read_text()
+    assert "<h1>Shops &lt;1&gt;</h1>" in report
+    assert "href=" not in report.replace('href="data:,"', "")
+    metrics = run("metrics", folder, "--once").output
+    assert re.search(r"^venn_fleet_changed_keys 1\.0$", metrics, re.MULTILINE)
+    assert re.search(r"^venn_fleet_questions_total 422\.0$", metrics, re.MULTILINE)
+    assert "Bern" not in metrics
+    assert "verdict: 1 of 3 keys changed" in run("monitor", folder).output
+    found = json.loads(run("monitor", folder, "--json").output)
+    assert [one["key"] for one in found["changed"]] == ["Bern"]
+    assert len(found["all"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--patience", "5"), "--patience does not go with --key"),
+        (("--floor", ".8"), "--floor does not go with --key"),
+        (("--key", "id"), "key must be another name"),
+    ],
+)
+def test_what_does_not_go_with_a_key(tmp_path, arguments, words):
+    (tmp_path / "in.jsonl").write_text("")
+    command = ["run", "--source", f"jsonl:{tmp_path / 'in.jsonl'}", "--journal", tmp_path / "f", *OPTIONS, *arguments]
+    done = CliRunner().invoke(main, [str(one) for one in command])
+    assert done.exit_code
+    assert words in done.stderr
+    (tmp_path / "file").write_text("")
+    done = CliRunner().invoke(main, [*map(str, command[:4]), str(tmp_path / "file"), *OPTIONS])
+    assert "must be a folder" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"id": 7, "x": [1]}', "shop must be text without a slash"),
+        ('{"shop": "a/b", "id": 7, "x": [1]}', "shop must be text without a slash"),
+        ('{"shop": 3, "id": 7, "x": [1]}', "shop must be text without a slash"),
+        ('{"shop": "a", "x": [1]}', "must have an id beside shop"),
+    ],
+)
+def test_bad_messages(text, words):
+    with pytest.raises(ValueError, match=words):
+        Decoder(Form(key="shop")).json(text)

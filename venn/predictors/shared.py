@@ -1,0 +1,65 @@
+"""An expert that says what somebody else has just said: the way of a shared model into the forecasts of many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from venn.labels import HasLabels, label_space
+from venn.prediction import Label
+from venn.predictors.distribution_mixture import QUANTILES
+from venn.predictors.learning import Predictor
+from venn.saved import component, param
+
+
+def _told(name: str, value: Any) -> Any:
+    """Return the labels of a space of classes, another space itself; or say what is wrong with them."""
+    space = label_space(value)
+    return space.labels or space
+
+
+@component
+class SharedForecast(HasLabels, Predictor):
+    """The forecast of a model that is shared with others, as one more expert: it is told what that says of each object.
+
+    A `Fleet` with a `prior` gives one to each key. It learns nothing by itself, and remembers nothing.
+
+    Parameters
+    ----------
+    of : sequence of labels, or LabelSpace
+
+    Attributes
+    ----------
+    said : (1, c) float64 or None
+        What the shared model says of the object that is asked about next: probabilities, or 100 quantiles of a number.
+
+    Examples
+    --------
+    >>> expert = SharedForecast(("no", "yes"))
+    >>> expert.predict_one([0.5])  # nothing is said yet
+    array([[nan, nan]])
+    >>> expert.said = np.array([[0.2, 0.8]])
+    >>> expert.predict_one([0.5])
+    array([[0.2, 0.8]])
+    """
+
+    exponent = 1.0  # in the pool of a forecast at first: as long as nobody else has learned anything, it is what counts
+
+    of: Any = param(_told)
+
+    def derive(self) -> None:
+        """Nothing is said yet."""
+        self.space = label_space(self.of)
+        self.said: Any = None
+
+    def predict_one(self, x: Any) -> Any:
+        """Return what the shared model says."""
+        return np.full((1, len(self.classes) or QUANTILES), np.nan) if self.said is None else self.said
+
+    def note(self, x: Any, y: Label) -> None:
+        """Note nothing, but refuse another label."""
+        self.space.check(y)
+
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Learn nothing."""
