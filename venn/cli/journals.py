@@ -392,8 +392,5 @@ def export(run: str, out: str) -> None:
     The process of RUN may still be running. A .parquet file needs the package pyarrow.
     """
     with one_line_errors():
-        try:
-            rows = write_table(run, out)
-        except ImportError as error:
-            raise click.ClickException(str(error)) from error
+        rows = write_table(run, out)
         click.echo(f"{out} holds {rows:,} questions")

@@ -42,9 +42,9 @@ from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
 from venn.online.panel import Panel
 from venn.online.watch import Watch
+from venn.show.door import Door
 from venn.show.notify import AlarmCommand as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
-from venn.show.server import Door
 from venn.show.view import SeenCounts
 
 
@@ -73,8 +73,6 @@ def run(config: Config, check: bool) -> None:
                 return
             with Voice(quiet, config.run.progress, owns_terminal(out)) as voice, voice.hearing():
                 status = serve(config, voice)
-        except ImportError as error:
-            raise click.ClickException(str(error)) from error
         except MemoryError:
             raise click.ClickException("too little memory: hold fewer examples, with --window") from None
         except sqlite3.Error as error:

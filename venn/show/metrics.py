@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from venn.monitors.verdict import CHANGED, STATES, Verdict
+from venn.show.door import Reply, Routes
 from venn.show.page.feed import Watched
-from venn.show.server import Reply, Routes
 from venn.show.view import Standing, counting, standing
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
