@@ -53,6 +53,7 @@ from .predictors import Scaler as Scaler
 from .predictors import TransductiveVenn as TransductiveVenn
 from .predictors import TransductiveVennAbers as TransductiveVennAbers
 from .predictors import by_group as by_group
+from .serving import serve as serve
 from .taxonomies import Argmax as Argmax
 from .taxonomies import Deleted as Deleted
 

@@ -100,7 +100,7 @@ def serve_page(run: str, host: str, at: int, guard: dict[str, Any]) -> None:
         serving(Page(feed).routes(), host, at, say=say, **guard) as found,
     ):
         asks = "?token=..." if guard["token"] is not None else ""
-        click.echo(f"the page of {run}: {_address(host, found)}/{asks} (Ctrl-C ends it)")
+        click.echo(f"the page of {run}: {address(host, found)}/{asks} (Ctrl-C ends it)")
         if not Path(run).exists():
             click.echo(f"{run} is not there yet: the page waits for it", err=True)
         interrupt.wait()
@@ -184,13 +184,13 @@ def metrics(run: str, config: Config) -> None:
             listening(host, at),
             serving(of_metrics(opened), host, at, **guard(config)) as found,
         ):
-            click.echo(f"the metrics of {run}: {_address(host, found)}/metrics (Ctrl-C ends it)")
+            click.echo(f"the metrics of {run}: {address(host, found)}/metrics (Ctrl-C ends it)")
             if not Path(run).exists():
                 click.echo(f"{run} is not there yet: until then venn_up is 0", err=True)
             interrupt.wait()
 
 
-def _address(host: str, port: int) -> str:
+def address(host: str, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 

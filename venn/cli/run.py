@@ -93,12 +93,12 @@ class Plan(NamedTuple):
     notes: list[str]  #: remarks worth showing
 
 
-def made(config: Config) -> Plan:
-    """Make everything that a configuration names, but open nothing."""
+def made(config: Config, opened: Callable[..., SourcePlace] = open_place) -> Plan:
+    """Make everything that a configuration names, but open nothing; `opened` returns its source."""
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
     model = given_model(config)
-    place = open_place(config, model)
+    place = opened(config, model)
     if config.run.out != "-":
         url = config.source.url or ""
         spared(config.where("run", "out"), config.run.out, config.journal.path, url, url.partition(":")[2] or url)
@@ -246,9 +246,9 @@ def serve(config: Config, voice: Voice) -> int:
         ending = stack.enter_context(Ending())
         source: Reader = stack.enter_context(plan.place.source)
         notifier = stack.enter_context(notifying(config, voice))
-        online = stack.enter_context(_online(config, plan, notifier))
+        online = stack.enter_context(online_of(config, plan, notifier))
         _check_source(config, plan, source)
-        _check_columns(plan, online, source)
+        check_columns(plan, online, source.name)
         if config.run.metrics_port is not None:
             _serve_metrics(plan.journal.path, config, voice, stack)
         service = Service(config, online, plan.journal, source, voice)
@@ -273,7 +273,7 @@ def serve(config: Config, voice: Voice) -> int:
     return INTERRUPTED if ending.pressed and not ending.terminated else 0
 
 
-def _online(config: Config, plan: Plan, notifier: Notifier) -> Online:
+def online_of(config: Config, plan: Plan, notifier: Notifier) -> Online:
     """Return the run, which goes on if the journal holds one; another given model is refused unless it is allowed."""
     new_scorer, patience = config.predictor.new_scorer, config.journal.patience
     try:
@@ -308,21 +308,21 @@ def _check_source(config: Config, plan: Plan, source: Reader) -> None:
         )
 
 
-def _check_columns(plan: Plan, online: Online, source: Reader) -> None:
+def check_columns(plan: Plan, online: Online, name: str) -> None:
     """Refuse a source whose columns are read otherwise than before: what was learned would not be about them."""
-    key, path, now = COLUMNS + source.name, plan.journal.path, plan.place.columns
+    key, path, now = COLUMNS + name, plan.journal.path, plan.place.columns
     then = online.position(key)
     if then is None:
         online.reach(key, now)
         if plan.place.features is not None:
-            online.reach(FEATURES + source.name, plan.place.features)
+            online.reach(FEATURES + name, plan.place.features)
     elif then != now and plan.place.live:
         raise click.ClickException(
             f"{path} holds a run whose columns were read by {then or 'no declarations'}, not by {now or 'none'}"
         )
     elif then != now:
         raise click.ClickException(
-            f"{path} has read other rows from {source.name!r}: since then the file, or how its columns are read "
+            f"{path} has read other rows from {name!r}: since then the file, or how its columns are read "
             "(--fill, --nominal, ...), has changed; a file that grows is read by --source csv:FILE"
         )
 

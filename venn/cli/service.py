@@ -25,6 +25,7 @@ from venn.online.chain import FEATURES
 from venn.online.journal import ANEW, TOLD, Journal
 from venn.online.loop import Online
 from venn.online.watch import ENDED
+from venn.serving.owner import VERDICTS
 from venn.show.notify import BEGAN, KNOWN, Seldom, hearing
 from venn.show.notify import ENDED as OVER
 
@@ -364,7 +365,11 @@ END: Any = object()
 def known_sources(journal: Journal) -> list[str]:
     """Return the names of the sources that a journal has read."""
     names = [name for (name,) in journal.connection.execute("SELECT source FROM positions")]
-    return [name for name in names if name not in (KEY, ENDED, ANEW, TOLD) and not name.startswith((COLUMNS, FEATURES))]
+    return [
+        name
+        for name in names
+        if name not in (KEY, ENDED, ANEW, TOLD, VERDICTS) and not name.startswith((COLUMNS, FEATURES))
+    ]
 
 
 def owns_terminal(out: str) -> bool:

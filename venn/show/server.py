@@ -130,6 +130,8 @@ class Guard:
             raw = scope.get("raw_path") or b""
             path = path[len(root) :] or "."
             scope = {**scope, "path": path, "raw_path": raw[len(root) :]}
+        if root:
+            scope = {**scope, "venn.root": root}
         found = path_in(scope)
         if found == HEALTH and scope["method"] in ("GET", "HEAD"):
             await answer(send, Reply(TEXT, b"ok\n"))
