@@ -143,7 +143,8 @@ class ServedModel:
         replies = iter(await self.happen([one for one in events if isinstance(one, ModelEvent)]))
         found = [one if isinstance(one, Wrong) else next(replies) for one in events]
         contents = [_content(one, place) for place, one in enumerate(found)]
-        status = 200 if all(one.status == 200 for one in found) else 207
+        statuses = {one.status for one in found}
+        status = statuses.pop() if len(statuses) == 1 else 207
         if kind in OF_LINES:
             return Reply(LINES, b"".join(msgspec.json.encode(one) + b"\n" for one in contents), {}, status)
         return Reply(JSON, msgspec.json.encode(contents), {}, status)

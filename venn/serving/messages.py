@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -11,6 +12,7 @@ from venn.online.journal import checked_id
 from venn.serving.owner import ANSWER, ASK, ModelEvent
 
 LONGEST_ID = 1000  # characters
+LARGEST_INT = int(sys.float_info.max)
 WRONG = (ValueError, TypeError, ArithmeticError, RecursionError)  # of what a request holds
 KEYS = {ASK: ("id", "x"), ANSWER: ("id", "y")}
 #: Where in a message a sentence of the library says that something is wrong: x[3], or x, feature 'age'.
@@ -35,9 +37,11 @@ class PlainReaders:
         if not isinstance(x, list | dict) or not x:
             raise ValueError(f"x must be a list of values, or an object from name to value, got {_short(x)}")
         for name, value in x.items() if isinstance(x, dict) else enumerate(x):
+            place = f"x, feature {name!r}" if isinstance(name, str) else f"x[{name}]"
             if isinstance(value, list | dict | bool):
-                place = f"x, feature {name!r}" if isinstance(name, str) else f"x[{name}]"
                 raise ValueError(f"{place} must be a number, text or null, got {_short(value)}")
+            if isinstance(value, int) and abs(value) > LARGEST_INT:
+                raise ValueError(f"{place} must be a number of at most {sys.float_info.max:g}, got {_short(value)}")
         return x
 
     def label(self, y: Any) -> Any:

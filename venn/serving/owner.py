@@ -8,6 +8,7 @@ import secrets
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from math import isfinite
@@ -212,7 +213,8 @@ class RunOwner:
             jobs = list(islice(self._waiting, self._batch))
         events = [(job, event) for job in jobs for event in job.events[len(job.replies) :]][: self._batch]
         begin, first = monotonic(), self._events(online) + 1
-        online.expect([event for _, event in events])
+        with suppress(*REFUSALS):  # what is wrong with an object is said in its turn
+            online.expect([event for _, event in events])
         replies: list[tuple[EventReply, int | None]] = []
         with online.transaction():
             try:

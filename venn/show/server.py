@@ -302,7 +302,7 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
         """Refuse a request whose target is no path, as a whole address is none here, and one that is too long."""
         self._in_head = False
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        if size > HEAD or not self.url.startswith(b"/"):
+        if size > HEAD or not self.url.startswith(b"/") or b"#" in self.url:
             raise httptools.HttpParserError("no path, or too long")
         super().on_headers_complete()
 
