@@ -167,7 +167,6 @@ def metrics(run: str, config: Config) -> None:
     journal, `venn_up` is 0. Ctrl-C ends it. Beyond the loopback address a token is needed, or --no-token.
     """
     from venn.show.metrics import exposition, of_metrics
-    from venn.show.server import serving
 
     host, at = config.access.host, METRICS if config.access.port is None else config.access.port
 
@@ -179,6 +178,8 @@ def metrics(run: str, config: Config) -> None:
         if config.view.once:
             click.echo(exposition(opened), nl=False)
             return
+        from venn.show.server import serving
+
         with (
             Interrupt() as interrupt,
             listening(host, at),

@@ -11,7 +11,6 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 import msgspec
-from starlette.routing import Route
 
 from venn.online.watch import Watch
 from venn.serving import inference
@@ -23,7 +22,7 @@ from venn.show.door import HTML, Reply
 from venn.show.metrics import of_metrics
 from venn.show.page.feed import NUMBER, Feed
 from venn.show.page.page import POLICY, Page
-from venn.show.server import ASGI, Guard, Receive, Scope, Send, readable, routed
+from venn.show.server import ASGI, Guard, Receive, Route, Scope, Send, readable, routed
 
 MOUNTED = "/questions/{id:path}"
 

@@ -17,7 +17,8 @@ from venn.show.notify import Seldom, plain
 
 try:
     import httptools
-    from starlette.routing import Route, Router
+    from starlette.routing import Route as Route
+    from starlette.routing import Router
     from uvicorn import Config, Server
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 except ImportError as error:
