@@ -6,6 +6,8 @@ import asyncio
 import json
 import random
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -342,6 +344,29 @@ def test_the_open_inference_protocol(tmp_path):
             got = client.post("/v2/models/churn/infer", json={**asked, **change})
             assert got.status_code in (409, 422)
             assert said in got.json()["error"]
+
+
+TRITON = """
+import sys, numpy as np, tritonclient.http as triton
+client = triton.InferenceServerClient(sys.argv[1])
+assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("model")
+assert client.get_model_metadata("model")["platform"] == "vennstream"
+asked = triton.InferInput("x", [2, 2], "FP64")
+asked.set_data_from_numpy(np.array([[0.0, 1.0], [1.0, 1.0]]), binary_data=False)
+wanted = [triton.InferRequestedOutput(name, binary_data=False) for name in ("abers.probabilities", "abers.label")]
+said = client.infer("model", [asked], outputs=wanted, parameters={"ids": ["a", "b"]})
+assert said.as_numpy("abers.probabilities").shape == (2, 2)
+assert said.as_numpy("abers.label").shape == (2,)
+"""
+
+
+def test_a_client_that_others_wrote_speaks_the_protocol(tmp_path):
+    pytest.importorskip("tritonclient", reason="tritonclient is not installed")
+    with served(tmp_path / "run.db", panel()) as (client, _):
+        program = [sys.executable, "-c", TRITON, f"127.0.0.1:{client.base_url.port}"]  # gevent changes a whole process
+        told = subprocess.run(program, capture_output=True, text=True, timeout=120)
+        assert told.returncode == 0, told.stderr
+        assert client.get("/questions/b").json()["status"] == "waits"
 
 
 def test_columns_by_name_for_a_model_that_was_fitted_to_a_table(tmp_path):
