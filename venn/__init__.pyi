@@ -55,6 +55,7 @@ from .predictors import TransductiveVenn as TransductiveVenn
 from .predictors import TransductiveVennAbers as TransductiveVennAbers
 from .predictors import by_group as by_group
 from .scale import Fleet as Fleet
+from .serving import serve as serve
 from .taxonomies import Argmax as Argmax
 from .taxonomies import Deleted as Deleted
 

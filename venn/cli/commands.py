@@ -159,6 +159,7 @@ COMMANDS = {
     "compare": Command("replay", "Compare predictors over several data sets and orders."),
     "monitor": Command("monitor", "Watch predictors live, on data or a run; serve a page."),
     "run": Command("run", "Predict for a live source, learn its answers, keep both."),
+    "serve": Command("serve", "Serve a model that learns, over HTTP."),
     "report": Command("journals", "Write a run as one HTML file with all its figures."),
     "metrics": Command("journals", "Serve the figures of a run to Prometheus."),
     "verify": Command("journals", "Compare a journal with its checksums."),

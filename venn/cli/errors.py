@@ -53,7 +53,7 @@ def one_line_errors() -> Iterator[None]:
         raise click.ClickException(
             "too little memory for the kernel of all examples, 8 bytes a pair: take fewer with --steps"
         ) from None
-    except OURS as error:
+    except (*OURS, ImportError) as error:  # the latter names the extra that is missing
         raise click.ClickException(one_line(error)) from error
 
 

@@ -152,7 +152,6 @@ def metrics(run: str, config: Config) -> None:
     journal, `venn_up` is 0. Ctrl-C ends it. Beyond the loopback address a token is needed, or --no-token.
     """
     from venn.show.metrics import exposition, of_metrics
-    from venn.show.server import serving
 
     host, at = config.access.host, METRICS if config.access.port is None else config.access.port
 
@@ -167,6 +166,8 @@ def metrics(run: str, config: Config) -> None:
         if config.view.once:
             click.echo(exposition(opened), nl=False)
             return
+        from venn.show.server import serving
+
         with (
             Interrupt() as interrupt,
             listening(host, at),
@@ -381,8 +382,5 @@ def export(run: str, out: str) -> None:
     The process of RUN may still be running. A .parquet file needs the package pyarrow.
     """
     with one_line_errors():
-        try:
-            rows = write_table(run, out)
-        except ImportError as error:
-            raise click.ClickException(str(error)) from error
+        rows = write_table(run, out)
         click.echo(f"{out} holds {rows:,} questions")

@@ -200,10 +200,13 @@ def by_column(texts: Iterable[str], pair: Callable[[str], tuple[str, Any]]) -> d
 # -------------------------------------------------------------------------------------------------------------- options
 
 KNOWN = (*PREDICTORS, *OF_NUMBERS)  # predictors of classes, and of numbers
-RUN, MONITOR, SERVERS = ("run",), ("monitor",), ("monitor", "metrics")
+READS, SERVE, MONITOR, SERVERS = ("run",), ("serve",), ("monitor",), ("monitor", "metrics")
+RUN = (*READS, *SERVE)  # the loop, over a source or over requests
 LOOKS = ("replay", "compare", "monitor")  # at a stream that ends
 ALL = (*RUN, *LOOKS)
-LIVE = "redis kafka jsonl csv own"  # kinds of sources; there are also file, a CSV file read whole, and data, a name
+HTTP = "http"  # kind of the requests of `venn serve`
+# Kinds of sources; there are also file, a CSV file read whole, and data, a name.
+LIVE = f"redis kafka jsonl csv own {HTTP}"
 SERVED = ("view.serve", "run.metrics_port")
 MOST = sys.float_info.max
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}  # of times, in seconds
@@ -370,17 +373,19 @@ class OptionTable(Struct, frozen=True, kw_only=True):
 class RunTable(OptionTable, frozen=True, kw_only=True):
     """How the loop runs."""
 
-    out: Annotated[File, Option("Where predictions go as JSON lines, appended; - is stdout.")] = "-"
+    out: Annotated[File, Option("Where predictions go as JSON lines, appended; - is stdout.", READS)] = "-"
     batch: Annotated[int, Meta(ge=1, le=100_000), Option(
         "Largest number of messages in a transaction.", rare=RUN)] = 512
+    waiting: Annotated[int, Meta(ge=1, le=1_000_000), Option(
+        "Largest number of messages that wait; beyond it a request is told to come again.", SERVE, rare=SERVE)] = 10_000
     linger: Annotated[float, Meta(ge=0.01, le=60), Option(
         "Seconds that a message waits for its transaction, about, at most.", rare=RUN)] = 0.2
-    skip_bad: Annotated[bool, Option("Count and skip messages that cannot be read.")] = False
-    skip_lost: Annotated[bool, Option("Go on where messages were lost before they were read.")] = False
-    progress: Annotated[bool, Option("Show progress on stderr.")] = True
+    skip_bad: Annotated[bool, Option("Count and skip messages that cannot be read.", READS)] = False
+    skip_lost: Annotated[bool, Option("Go on where messages were lost before they were read.", READS)] = False
+    progress: Annotated[bool, Option("Show progress on stderr.", READS)] = True
     quiet: Annotated[bool, Option("Say nothing on stderr but errors.")] = False
     metrics_port: Annotated[Annotated[int, Meta(ge=1, le=65535)] | None, Option(
-        "Serve metrics to Prometheus at this port.")] = None
+        "Serve metrics to Prometheus at this port.", READS)] = None
 
 
 class SourceTable(OptionTable, frozen=True, kw_only=True):
@@ -394,6 +399,8 @@ class SourceTable(OptionTable, frozen=True, kw_only=True):
     classes: Annotated[Labels | None, Option(
         "The labels; integers where all look like integers. The configuration file also takes other kinds, as "
         'classes = ["0", "1"] or [true, false].', RUN, of=LIVE)] = None
+    like: Annotated[Text | None, Option(
+        "Take features and labels from a named data set or a CSV file, to try it out.", SERVE)] = None
     numbers: Annotated[bool | None, Option(
         "Whether labels are numbers.  [default: of a CSV file that is read whole, if all are, and some not whole, or "
         f"more than {MOST_CLASSES} differ]", of=f"{LIVE} file")] = None
@@ -543,15 +550,17 @@ class JournalTable(OptionTable, frozen=True, kw_only=True):
     durable: Annotated[bool, Option("Write each transaction to disk at once: safe from power loss, slower.")] = False
     every: Annotated[AtLeast1, Option("Events from one checkpoint to the next.", rare=RUN)] = 1000
     patience: Annotated[AtLeast1 | None, Option("Give up a question when so many later ones have been asked.")] = None
-    patience_seconds: Annotated[Positive | None, Option("Give up a question after so many seconds.", rare=RUN)] = None
+    patience_seconds: Annotated[Positive | None, Option(
+        "Give up a question after so many seconds.", READS, rare=READS)] = None
     ripe: Annotated[Ripe | None, Option(
         "Let labels count only when so many later questions have been asked, or so much time has passed, by the times "
-        '"at" of the messages, or else the clock.')] = None
+        '"at" of the messages, or else the clock.', READS)] = None
     silent: Annotated[Text | None, Option(
-        "Label of a question of which nothing is heard until then.  [default: it is given up]",
+        "Label of a question of which nothing is heard until then.  [default: it is given up]", READS,
         needs=("journal.ripe",))] = None
     labels_by_lot: Annotated[Annotated[float, Meta(gt=0, le=1)] | None, Option(
-        "Ask for the label of each question with this chance: a prediction then says whether it is wanted.")] = None
+        "Ask for the label of each question with this chance: a prediction then says whether it is wanted.",
+        READS)] = None
 
 
 class ViewTable(OptionTable, frozen=True, kw_only=True):
@@ -575,18 +584,24 @@ class AccessTable(OptionTable, frozen=True, kw_only=True):
     """Where a page or metrics are served, and who may read them."""
 
     port: Annotated[Port | None, Option(
-        "Port to listen at.  [default: 5006 of the page, 9477 of metrics]", SERVERS, needs=("view.serve",))] = None
-    host: Annotated[Text, Option("Address to listen at.", rare=RUN, needs=SERVED)] = "127.0.0.1"
+        "Port to listen at.  [default: 5006 of the page, 9477 of metrics, 8000 of a model]", (*SERVERS, *SERVE),
+        needs=("view.serve",))] = None
+    host: Annotated[Text, Option("Address to listen at.", rare=READS, needs=SERVED)] = "127.0.0.1"
     allow_host: Annotated[Columns | None, Option(
         "Another name, NAME or NAME:PORT, under which it may be asked, as behind a proxy, repeatable.  [default: "
-        "localhost, 127.0.0.1, [::1] and the host, with the port]", rare=RUN, needs=SERVED)] = None
+        "localhost, 127.0.0.1, [::1] and the host, with the port]", rare=READS, needs=SERVED)] = None
     token: Annotated[Text | None, Option(
         "Who does not know it reads nothing. Other users of this machine can see it in a command line.  [default: "
-        "$VENN_TOKEN, or none]", rare=RUN, needs=SERVED)] = None
+        "$VENN_TOKEN, or none]", rare=READS, needs=SERVED)] = None
     token_file: Annotated[File | None, Option(
-        "The same, from the first line of a file.", rare=RUN, needs=SERVED)] = None
+        "The same, from the first line of a file.", rare=READS, needs=SERVED)] = None
     no_token: Annotated[bool, Option(
-        "Ask for no token even where other machines can connect.", rare=RUN, needs=SERVED)] = False
+        "Ask for no token even where other machines can connect.", rare=READS, needs=SERVED)] = False
+    root_path: Annotated[Text | None, Option(
+        "Path under which a proxy shows it, such as /models/churn.", SERVE)] = None
+    certfile: Annotated[File | None, Option("Certificate, for https.", SERVE)] = None
+    keyfile: Annotated[File | None, Option(
+        "Its key, if it is in another file.", SERVE, needs=("access.certfile",))] = None
 
 
 # fmt: on
@@ -631,4 +646,8 @@ def offered(command: str) -> dict[str, dict[str, Any]]:
         name: {key: one for key, one in DECLARED[name].items() if command in (one.option.on or kind.__metadata__[0])}
         for name, kind in _TABLES
     }
+    if command in SERVE:  # what comes by requests: of a source there is nothing else to say
+        found["source"] = {
+            key: one for key, one in found["source"].items() if HTTP in one.option.of.split() or one.option.on == SERVE
+        }
     return {name: keys for name, keys in found.items() if keys}

@@ -13,12 +13,13 @@ import click
 import numpy as np
 
 import streams
+from streams.loaded import CAR
 from streams.messages import ErrorHandler, Reader
 from streams.tables import some_of
 from venn.cli.columns import REPEATED, Columns
 from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.modules import found_in_module, is_in_module
-from venn.cli.options import DECLARED, Config, SourceTable
+from venn.cli.options import DECLARED, HTTP, Config, SourceTable
 from venn.cli.scorer import GivenModel
 
 SCHEMES = {"redis": "redis", "rediss": "redis", "unix": "redis", "kafka": "kafka", "jsonl": "jsonl", "csv": "csv"}
@@ -26,6 +27,7 @@ FORMS = (
     "redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE, csv:FILE, -, MODULE:NAME, or data as of "
     "venn replay"
 )
+READING = ("features", "nominal", "ordinal", "skip", "fill", "merge_alike", "decimal", "thousands", "unit", "scaling")
 OWN = "own"  # kind of the sources that are a user's, as MODULE:NAME
 SHORTEST = 0.2  # seconds that Kafka's client needs for an answer
 
@@ -33,7 +35,7 @@ SHORTEST = 0.2  # seconds that Kafka's client needs for an answer
 class SourcePlace(NamedTuple):
     """A source and what is known about it beforehand."""
 
-    source: Reader
+    source: Any  #: a `Reader`; of requests their `Form`
     live: bool
     classes: tuple[Any, ...]
     width: int | None  #: number of encoded features, if it is declared
@@ -100,15 +102,18 @@ def _live(config: Config, kind: str, path: str, model: GivenModel | None) -> Sou
     if given.classes is not None and given.numbers:
         raise click.UsageError(f"{numbers} does not go with {config.where('source', 'classes')}")
     handlers = Handlers()
+    form = _form(config) if model is None else model.form(Path(path) if kind == "csv" else None)
     common: dict[str, Any] = {
-        "form": _form(config) if model is None else model.form(Path(path) if kind == "csv" else None),
+        "form": form,
         "wait": max(config.run.linger, SHORTEST) if kind == "kafka" else config.run.linger,
         "name": given.name,
         "bad": lambda error: handlers.bad(error),
         "lost": lambda error: handlers.lost(error),
     }
-    source: Reader
-    if kind == "redis":
+    source: Any
+    if kind == HTTP:
+        source = form
+    elif kind == "redis":
         source = _redis(config, common)
     elif kind == "kafka":
         source = _kafka(config, path, common)
@@ -122,23 +127,53 @@ def _live(config: Config, kind: str, path: str, model: GivenModel | None) -> Sou
             path, given.label, id=given.id, follow=not given.end, delimiter=given.delimiter,
             decimal=given.decimal, thousands=given.thousands, **common,
         )  # fmt: skip
-    settings = (
-        "features",
-        "nominal",
-        "ordinal",
-        "skip",
-        "fill",
-        "merge_alike",
-        "decimal",
-        "thousands",
-        "unit",
-        "scaling",
-    )
-    columns = ", ".join(f"{name}={getattr(given, name)!r}" for name in settings if name in config.given("source"))
+    columns = _read_by(config)
     if model is not None:
         names = model.names or given.features
         return SourcePlace(source, True, model.classes, None, names, "", handlers, columns)
     return SourcePlace(source, True, given.classes or (), _width(given), _features(given), "", handlers, columns)
+
+
+def open_requests(config: Config, model: GivenModel | None = None) -> SourcePlace:
+    """Return what is known of the messages that requests will bring; what its `source` has is their form.
+
+    Raises
+    ------
+    click.ClickException
+        Labels are not declared, or settings do not go together.
+    """
+    given, like = config.source, config.where("source", "like")
+    if given.like is None:
+        return _live(config, HTTP, "", model)
+    for place in config.origin:
+        if place[0] == "source" and place != ("source", "like"):
+            raise click.UsageError(f"{config.where(*place)} does not go with {like}, which says it")
+    if model is not None:
+        raise click.UsageError(f"{like} does not go with a model of your own, which says what it takes")
+    names = [info.name for info in streams.datasets()]
+    if given.like not in names:
+        raise click.UsageError(f"{like} must be one of {', '.join(names)}, got {given.like!r}")
+    stream = streams.load(given.like, scale=False)
+    features = tuple(stream.features)
+    schema = {name: streams.Ordinal(CAR[name]) for name in features} if features == tuple(CAR) else None
+    form = streams.Form(features, stream.classes or "numbers", schema)
+    return SourcePlace(form, True, stream.classes, len(features), features, "", Handlers(), f"like {given.like}")
+
+
+def example_of(like: str) -> dict[str, Any]:
+    """Return an object and a label of a named data set, as a request holds them."""
+    stream = streams.load(like, scale=False)
+    x, y = next(iter(stream))
+    cells: list[Any] = x.tolist()
+    if tuple(stream.features) == tuple(CAR):
+        cells = [CAR[name][int(value)] for name, value in zip(CAR, x, strict=True)]
+    return {"x": dict(zip(stream.features, cells, strict=True)), "y": y}
+
+
+def _read_by(config: Config) -> str:
+    """Return how columns are read, in words that are compared when a run goes on."""
+    given = config.source
+    return ", ".join(f"{name}={getattr(given, name)!r}" for name in READING if name in config.given("source"))
 
 
 def check_source(config: Config, kind: str, name: str) -> None:

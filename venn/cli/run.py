@@ -47,9 +47,9 @@ from venn.online.lot import Lot
 from venn.online.panel import Panel
 from venn.online.selective import Selective
 from venn.online.watch import Watch
+from venn.show.door import Door
 from venn.show.notify import AlarmCommand as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
-from venn.show.server import Door
 from venn.show.view import SeenCounts
 
 
@@ -79,8 +79,6 @@ def run(config: Config, check: bool) -> None:
                 return
             with Voice(quiet, config.run.progress, owns_terminal(out)) as voice, voice.hearing():
                 status = serve(config, voice)
-        except ImportError as error:
-            raise click.ClickException(str(error)) from error
         except MemoryError:
             raise click.ClickException("too little memory: hold fewer examples, with --window") from None
         except sqlite3.Error as error:
@@ -101,12 +99,12 @@ class Plan(NamedTuple):
     notes: list[str]  #: remarks worth showing
 
 
-def made(config: Config) -> Plan:
-    """Make everything that a configuration names, but open nothing."""
+def made(config: Config, opened: Callable[..., SourcePlace] = open_place) -> Plan:
+    """Make everything that a configuration names, but open nothing; `opened` returns its source."""
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
     model = given_model(config)
-    place = open_place(config, model)
+    place = opened(config, model)
     if config.run.out != "-":
         url = config.source.url or ""
         spared(config.where("run", "out"), config.run.out, config.journal.path, url, url.partition(":")[2] or url)
@@ -269,9 +267,9 @@ def serve(config: Config, voice: Voice) -> int:
         ending = stack.enter_context(Ending())
         source: Reader = stack.enter_context(plan.place.source)
         notifier = stack.enter_context(notifying(config, voice))
-        online = stack.enter_context(_online(config, plan, notifier))
+        online = stack.enter_context(online_of(config, plan, notifier))
         _check_source(config, plan, source)
-        _check_columns(plan, online, source)
+        check_columns(plan, online, source.name)
         if config.run.metrics_port is not None:
             _serve_metrics(plan.journal.path, config, voice, stack)
         service = Service(config, online, plan.journal, source, voice)
@@ -296,7 +294,7 @@ def serve(config: Config, voice: Voice) -> int:
     return INTERRUPTED if ending.pressed and not ending.terminated else 0
 
 
-def _online(config: Config, plan: Plan, notifier: Notifier) -> Online:
+def online_of(config: Config, plan: Plan, notifier: Notifier) -> Online:
     """Return the run, which goes on if the journal holds one; another given model is refused unless it is allowed."""
     new_scorer, keep, predictor = config.predictor.new_scorer, config.journal, config.predictor
     model: Any = plan.panel
@@ -360,21 +358,21 @@ def _check_source(config: Config, plan: Plan, source: Reader) -> None:
         )
 
 
-def _check_columns(plan: Plan, online: Online, source: Reader) -> None:
+def check_columns(plan: Plan, online: Online, name: str) -> None:
     """Refuse a source whose columns are read otherwise than before: what was learned would not be about them."""
-    key, path, now = COLUMNS + source.name, plan.journal.path, plan.place.columns
+    key, path, now = COLUMNS + name, plan.journal.path, plan.place.columns
     then = online.position(key)
     if then is None:
         online.reach(key, now)
         if plan.place.features is not None:
-            online.reach(FEATURES + source.name, plan.place.features)
+            online.reach(FEATURES + name, plan.place.features)
     elif then != now and plan.place.live:
         raise click.ClickException(
             f"{path} holds a run whose columns were read by {then or 'no declarations'}, not by {now or 'none'}"
         )
     elif then != now:
         raise click.ClickException(
-            f"{path} has read other rows from {source.name!r}: since then the file, or how its columns are read "
+            f"{path} has read other rows from {name!r}: since then the file, or how its columns are read "
             "(--fill, --nominal, ...), has changed; a file that grows is read by --source csv:FILE"
         )
 

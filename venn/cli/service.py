@@ -28,6 +28,7 @@ from venn.online.lot import JUDGED, Asked
 from venn.online.ripening import REPORTED
 from venn.online.selective import SelectiveAnswer
 from venn.online.watch import ENDED
+from venn.serving.owner import VERDICTS
 from venn.show.notify import BEGAN, KNOWN, Seldom, hearing
 from venn.show.notify import ENDED as OVER
 
@@ -395,7 +396,7 @@ def _taken_apart(said: Any) -> tuple[Any, dict[str, Any]]:
 def known_sources(journal: Journal) -> list[str]:
     """Return the names of the sources that a journal has read."""
     names = [name for (name,) in journal.connection.execute("SELECT source FROM positions")]
-    return [name for name in names if name not in (KEY, ENDED, ANEW, TOLD) and not name.startswith(OWN)]
+    return [name for name in names if name not in (KEY, ENDED, ANEW, TOLD, VERDICTS) and not name.startswith(OWN)]
 
 
 def owns_terminal(out: str) -> bool:

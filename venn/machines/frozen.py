@@ -603,7 +603,21 @@ class Answers:
         return FlatTrees.of(self._estimator)
 
     def of(self, method: str, rows: ObjectRows) -> Floats:
-        """Return what one of its methods answers; only read it."""
+        """Return what one of its methods answers; only read it.
+
+        Raises
+        ------
+        ValueError
+            It refuses a row; also where its own code then raises KeyError or the like: what asks it must not end.
+        """
+        try:
+            return self._of(method, rows)
+        except (LookupError, AttributeError, AssertionError) as error:
+            what = "x" if len(rows) == 1 else "X"
+            said = f"{type(error).__name__}: {error}"
+            raise ValueError(f"{what} must be what the estimator takes, which says: {said}") from error
+
+    def _of(self, method: str, rows: ObjectRows) -> Floats:
         if len(rows) != 1:
             return self._asked(method, rows)
         # An object is asked about when it is predicted and again when it is learned, and by every predictor.

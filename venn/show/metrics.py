@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from venn.monitors.verdict import CHANGED, STATES, Verdict
+from venn.show.door import Reply, Routes
 from venn.show.page.feed import Watched
 from venn.show.page.fleet import ShownFleet
-from venn.show.server import Reply, Routes
 from venn.show.view import Standing, counting, standing
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"

@@ -1,305 +1,173 @@
-"""A small web server in a thread: a few addresses behind a door, answered one by one, and nobody is awaited."""
+"""One web server for page, metrics and models: an ASGI app behind a door, served by uvicorn from a thread."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-import re
+import logging
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from http import HTTPStatus
-from http.client import HTTPException, parse_headers
-from io import BytesIO
-from ipaddress import ip_address
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
+from venn.show.door import HEADERS, HTML, TEXT, Door, Refusal, Reply, Routes
+from venn.show.door import is_loopback as is_loopback
 from venn.show.notify import Seldom, plain
 
-# ----------------------------------------------------------------------------------------------------------------- door
-# Who may read what a server shows: decided from the headers of a request, for the page and for the metrics alike.
+try:
+    import httptools
+    from starlette.routing import Route as Route
+    from starlette.routing import Router
+    from uvicorn import Config, Server
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+except ImportError as error:
+    raise ImportError(
+        f"a web server needs the packages of the extra 'serve' ({error}): pip install 'vennstream[serve]'"
+    ) from error
 
-SHORTEST = 16  # letters of a token
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-HTTP = 80  # the port that browsers leave out
-NAME = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?")
-TOKEN = re.compile(r"[!-~]+")  # what a header and an address may hold, no spaces
-BEARER = "bearer "
-
-STRANGE = "403: this server does not go by that name; if it should, start it with --allow-host NAME[:PORT]"
-FOREIGN = "403: this server answers no page of another origin"
-LOCKED = "401: a token is needed: open the page once as /?token=TOKEN, or send the header Authorization: Bearer TOKEN"
-
-#: Headers of every answer: nothing that is not ours is loaded, nobody frames it, embeds it or learns its address.
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
-
-
-class Refusal(NamedTuple):
-    """The answer to a request that may not come in."""
-
-    status: int
-    line: str  #: plain text
-
-
-class Door:
-    """Lets requests in that come under one of the server's names, from no foreign page, and with the token if any.
-
-    The name is what the header Host says. A page of another site whose name was pointed at this address ("DNS
-    rebinding") asks under that site's name, and is refused. The names are localhost, 127.0.0.1 and [::1] with the
-    server's port, the address listened at, and those allowed besides.
-
-    Parameters
-    ----------
-    host : str
-        Address that the server listens at.
-    port : int
-        Its port.
-    allowed : iterable of str
-        More names, NAME or NAME:PORT. Without a port a name holds with the server's port, and with none, as behind a
-        proxy that serves the default port of the web.
-    token : str, optional
-        At least 16 printable letters without spaces, the same for all viewers; by default none is asked for.
-    unguarded : bool
-        Whether an address that is not a loopback may be listened at without a token.
-
-    Raises
-    ------
-    ValueError
-        A name or the token is not as described, or a token is missing.
-
-    Examples
-    --------
-    >>> door = Door("127.0.0.1", 5006)
-    >>> door.refusal({"Host": "localhost:5006"})
-    >>> door.refusal({"Host": "evil.example:5006"}).status
-    403
-    >>> door = Door("10.0.0.5", 5006, token="correct-horse-battery")
-    >>> door.refusal({"Host": "10.0.0.5:5006"}).status
-    401
-    >>> door.refusal({"Host": "10.0.0.5:5006", "Authorization": "Bearer correct-horse-battery"})
-    """
-
-    def __init__(
-        self, host: str, port: int, allowed: Iterable[str] = (), token: str | None = None, unguarded: bool = False
-    ) -> None:
-        if token is not None and (len(token) < SHORTEST or not TOKEN.fullmatch(token)):
-            raise ValueError(
-                f"token must be at least {SHORTEST} printable letters without spaces, got {len(token)} letters: "
-                'python -c "import secrets; print(secrets.token_urlsafe())" makes one'
-            )
-        if token is None and not unguarded and not is_loopback(host):
-            raise ValueError(
-                f"token must be given where other machines can connect, as at {host}: all of them could read ids, "
-                "labels and predictions; give one with --token-file, or say --no-token if something else keeps watch"
-            )
-        names: set[str] = set()
-        for name in (*LOOPBACK, *_own(host)):
-            names |= _with_port(name, port, port == HTTP)
-        for name in allowed:
-            names |= _with_port(name, port, True)
-        self.names = frozenset(names)
-        self._origins = {f"{scheme}://{name}" for name in names for scheme in ("http", "https")}
-        self._token = token
-        self.cookie = None if token is None else (f"venn-{port}", _derived(token))
-
-    def refusal(self, headers: Mapping[str, str]) -> Refusal | None:
-        """Return why a request is refused; None if it may come in.
-
-        Parameters
-        ----------
-        headers : mapping
-            With the keys Host, Origin, Authorization and Cookie, as far as the request has them.
-        """
-        host = headers.get("Host", "").lower()
-        if host not in self.names:
-            return Refusal(403, STRANGE)
-        origin = headers.get("Origin")
-        if origin is not None and origin.lower() not in self._origins:
-            return Refusal(403, FOREIGN)
-        if self.cookie is None or self._shown(headers.get("Authorization", ""), headers.get("Cookie", "")):
-            return None
-        return Refusal(401, LOCKED)
-
-    def opens(self, token: str) -> bool:
-        """Whether this is the token; the time taken says nothing about it."""
-        return self._token is not None and _same(token, self._token)
-
-    def _shown(self, authorization: str, cookies: str) -> bool:
-        if authorization.lower().startswith(BEARER):
-            return self.opens(authorization[len(BEARER) :].strip())
-        name, value = self.cookie or ("", "")
-        given = (one.strip().partition("=") for one in cookies.split(";"))
-        return any(_same(shown, value) for key, _, shown in given if key == name)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to an address; a name must stand for no other.
-
-    Examples
-    --------
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError:
-        return False  # nobody can listen there: the attempt says why
-    return all(ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found)
-
-
-def _own(host: str) -> list[str]:
-    """Return an address as the name of a server; one that stands for all addresses has no name."""
-    try:
-        found = ip_address(host)
-    except ValueError:
-        return [host] if NAME.fullmatch(host.lower()) else []
-    if found.is_unspecified:
-        return []
-    return [f"[{host}]" if found.version == 6 else host]
-
-
-def _with_port(name: str, port: int, bare: bool) -> set[str]:
-    """Return how Host may spell a name."""
-    found = NAME.fullmatch(name.lower())
-    if found is None:
-        raise ValueError(f"allowed hosts must be NAME or NAME:PORT, without http:// and *, got {name!r}")
-    known, own = found.groups()
-    if own is not None:
-        return {f"{known}:{int(own)}"}
-    return {f"{known}:{port}"} | ({known} if bare else set())
-
-
-def _derived(token: str) -> str:
-    """Return what the browser keeps instead of the token: the same after a restart of the server."""
-    return hmac.new(token.encode(), b"venn: cookie of the page", hashlib.sha256).hexdigest()
-
-
-def _same(given: str, known: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), known.encode())
-
-
-# --------------------------------------------------------------------------------------------------------------- server
-
-HEAD = 2**14  # bytes of a request; its body is never read
+HEAD, BESIDE = 2**14, 2**20  # bytes of a request before its body, and in all that is none, such as sizes of chunks
 CONNECTIONS = 128  # at most, at once
-SECONDS = 20.0  # that a connection may last
+SECONDS = 20.0  # that a request may take to come, and its answer to be read; that a connection may be idle
+ENDING, LAST = 30, 0.5  # seconds that answers at work, and those that are being read, have when the server ends
 LONGEST = 200  # letters of a line of the log
-TEXT, HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
 ENTERED = b'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=./"><title>venn</title>\n'
 NO_REQUEST = Refusal(400, "400: this is no request that can be read")
 METHODS = "GET, HEAD, OPTIONS"
 ONLY_GET = Refusal(405, "405: there is nothing to do here but to read, by GET")
 HEALTH = "/healthz"  # whether the server answers, for whoever keeps it running: it says nothing else, to anybody
 FAILED = Refusal(500, "500: this cannot be answered now")
+GUARDED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+GUARDED.append((b"cache-control", b"no-store"))
+CLOSE = (b"connection", b"close")
+OF_DOOR = {b"host": "Host", b"origin": "Origin", b"authorization": "Authorization", b"cookie": "Cookie"}
 
-
-class Reply(NamedTuple):
-    """What is sent to whom the door lets in."""
-
-    kind: str  #: media type
-    body: bytes
-    headers: Mapping[str, str] = {}
-
-
-Routes = Mapping[str, Callable[[Mapping[str, list[str]]], Reply]]  # by path; of the parts of the query
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+ASGI = Callable[[Scope, Receive, Send], Awaitable[None]]
 Say = Callable[[str], Any]
 
 
-class Web:
-    """Answers at some addresses; whatever else is asked, or asked wrongly, gets one line.
+async def answer(send: Send, said: Reply | Refusal) -> None:
+    """Send an answer."""
+    if isinstance(said, Refusal):
+        also = {"WWW-Authenticate": "Bearer"} if said.status == 401 else {}
+        also |= {"Allow": METHODS} if said.status == 405 else {}
+        said = Reply(TEXT, f"{said.line}\n".encode(), also, said.status)
+    headers = [(b"content-type", said.kind.encode()), (b"content-length", str(len(said.body)).encode())]
+    headers += [(name.lower().encode(), value.encode("latin1")) for name, value in said.headers.items()]
+    await send({"type": "http.response.start", "status": said.status, "headers": headers})
+    await send({"type": "http.response.body", "body": said.body})
 
-    For one connection more than `CONNECTIONS` that which has lasted longest is ended; none lasts longer than `SECONDS`.
+
+def path_in(scope: Scope) -> str:
+    """Return the path of a request below that at which the app is mounted."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path[len(root) :] if root and (path == root or path.startswith(f"{root}/")) else path
+
+
+# ---------------------------------------------------------------------------------------------------------------- guard
+
+
+class Guard:
+    """Middleware: lets in whom a door lets in, and gives every answer the headers that keep others out.
+
+    Whoever asks for `HEALTH` hears that the server answers. An error of the app makes one line, and 500.
 
     Parameters
     ----------
-    routes : mapping
-        Functions by path. They are called in the server's thread, one at a time.
-    door : Door
-        At the path "/" the token may come in the address: the browser then keeps a cookie.
+    app : ASGI app
+    door : Door, optional
+        At the path "/" the token may come in the address: the browser then keeps a cookie. None: whoever mounts the
+        app sees to it.
     say : callable, optional
         Takes lines for the log; by default there is none.
+    root : str
+        Path under which a proxy shows the app; it may leave it in the requests that it passes on, or not.
     """
 
-    def __init__(self, routes: Routes, door: Door, say: Say | None) -> None:
-        self._routes, self._door, self._say, self._seldom = routes, door, say, Seldom()
-        self._open: dict[asyncio.Task[Any], None] = {}  # oldest first
+    def __init__(self, app: ASGI, door: Door | None, say: Say | None = None, root: str = "") -> None:
+        self._app, self._door, self._say, self._seldom, self._root = app, door, say, Seldom(), root
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request, and close the connection."""
-        if len(self._open) >= CONNECTIONS:
-            oldest = next(iter(self._open))
-            del self._open[oldest]
-            oldest.cancel()
-        task = asyncio.current_task()
-        assert task is not None
-        self._open[task] = None
-        writer.transport.set_write_buffer_limits(0)  # it is sent when `drain` returns
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        # Whoever sends a body that nobody has read is not listened to any more.
+        unread = any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+                     for name, value in scope["headers"])  # fmt: skip
+        started = False
+
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = list(message.get("headers", ()))
+                present = {name for name, _ in headers}
+                headers += [one for one in GUARDED if one[0] not in present]
+                message = {**message, "headers": [*headers, CLOSE] if unread else headers}
+            await send(message)
+
+        async def read() -> MutableMapping[str, Any]:
+            nonlocal unread
+            message = await receive()
+            if not message.get("more_body", False):
+                unread = False
+            return message
+
         try:
-            async with asyncio.timeout(SECONDS):
-                head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(self.answer(head, str((writer.get_extra_info("peername") or "?")[0])))
-                await writer.drain()
-            writer.close()
-        except (OSError, EOFError, asyncio.LimitOverrunError, asyncio.CancelledError):
-            writer.transport.abort()
-        finally:
-            self._open.pop(task, None)
-
-    async def end(self) -> None:
-        """End all connections."""
-        left = list(self._open)
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, asyncio.sleep(0), return_exceptions=True)
-
-    def answer(self, head: bytes, peer: str) -> bytes:
-        """Return what is sent to a request; to HEAD what GET gets, without its body."""
-        said = self._answer(head, peer)
-        return said.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if head.startswith(b"HEAD ") else said
-
-    def _answer(self, head: bytes, peer: str) -> bytes:
-        line, _, fields = head.partition(b"\r\n")
-        try:
-            method, target, _ = line.decode("latin1").split(" ")
-            found = parse_headers(BytesIO(fields))
-            path, _, query = target.partition("?")  # as written: what a path could mean besides is no address here
-            asked = parse_qs(query, keep_blank_values=True)
-        except (ValueError, HTTPException):
-            return _written(NO_REQUEST)
-        if path == HEALTH and method in ("GET", "HEAD"):
-            return _written(Reply(TEXT, b"ok\n"))
-        headers = {name: ",".join(found.get_all(name, [])) for name in ("Host", "Origin", "Authorization", "Cookie")
-                   if name in found}  # fmt: skip
-        tokens = asked.get("token", []) if path == "/" and path in self._routes else []
-        refused = self._door.refusal(headers)
-        if refused is not None and not (refused.status == 401 and len(tokens) == 1 and self._door.opens(tokens[0])):
-            asker = f"{peer} asked as {headers.get('Host')!r}, origin {headers.get('Origin')!r}"
-            self._complain(f"refused {refused.status}", asker)
-            return _written(refused)
-        if path not in self._routes:
-            return _written(Refusal(404, f"404: there is nothing here; it is at {next(iter(self._routes))}"))
-        if method == "OPTIONS":
-            return _written(Reply(TEXT, b"", {"Allow": METHODS}))
-        if method not in ("GET", "HEAD"):
-            return _written(ONLY_GET)
-        if tokens and self._door.cookie is not None:  # by a page: after a redirect a strict cookie may be kept back
-            cookie = f"{'='.join(self._door.cookie)}; Max-Age=31536000; Path=/; HttpOnly; SameSite=Strict"
-            return _written(Reply(HTML, ENTERED, {"Set-Cookie": cookie}))
-        try:
-            return _written(self._routes[path](asked))
+            await self._answer(scope, read, guarded)
         except Exception as error:  # whatever it is, the others are served
             self._complain("a request that cannot be answered", f"{type(error).__name__}: {error}")
-            return _written(FAILED)
+            if started:
+                raise
+            await answer(guarded, FAILED)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        root, path = self._root, scope["path"]
+        if root and (path == root or path.startswith(f"{root}/")):
+            raw = scope.get("raw_path") or b""
+            path = path[len(root) :] or "."
+            scope = {**scope, "path": path, "raw_path": raw[len(root) :]}
+        if root:
+            scope = {**scope, "venn.root": root}
+        found = path_in(scope)
+        if found == HEALTH and scope["method"] in ("GET", "HEAD"):
+            await answer(send, Reply(TEXT, b"ok\n"))
+            return
+        if self._door is not None:
+            said = self._refusal(self._door, scope, found)
+            if said is not None:
+                await answer(send, said)
+                return
+        if found in ("", "."):  # the names in the page are of files beside it
+            await answer(send, Reply(TEXT, b"", {"Location": f"{root or scope.get('root_path', '')}/"}, 307))
+            return
+        await self._app(scope, receive, send)
+
+    def _refusal(self, door: Door, scope: Scope, path: str) -> Reply | Refusal | None:
+        """Return what is sent to whom the door keeps out, or enters by a token; None for all others."""
+        headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            if name in OF_DOOR:
+                key, text = OF_DOOR[name], value.decode("latin1")
+                headers[key] = f"{headers[key]},{text}" if key in headers else text
+        refused = door.refusal(headers)
+        query = scope.get("query_string", b"")
+        asked = parse_qs(query.decode("latin1"), keep_blank_values=True) if path == "/" and b"token" in query else {}
+        tokens = asked.get("token", [])
+        if refused is not None and not (refused.status == 401 and len(tokens) == 1 and door.opens(tokens[0])):
+            peer = (scope.get("client") or "?")[0]
+            asker = f"{peer} asked as {headers.get('Host')!r}, origin {headers.get('Origin')!r}"
+            self._complain(f"refused {refused.status}", asker)
+            return refused
+        if not tokens or door.cookie is None or scope["method"] not in ("GET", "HEAD"):
+            return refused
+        # By a page: after a redirect a strict cookie may be kept back.
+        cookie = f"{'='.join(door.cookie)}; Max-Age=31536000; Path=/; HttpOnly; SameSite=Strict"
+        return Reply(HTML, ENTERED, {"Set-Cookie": cookie})
 
     def _complain(self, kind: str, text: str) -> None:
         """Say in a line of plain letters what went wrong, seldom enough to be read."""
@@ -309,59 +177,252 @@ class Web:
             self._say(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
 
 
-def _written(answer: Reply | Refusal) -> bytes:
-    status = 200
-    if isinstance(answer, Refusal):
-        status = answer.status
-        also = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Allow": METHODS} if status == 405 else {}
-        answer = Reply(TEXT, f"{answer.line}\n".encode(), also)
-    headers = {"Content-Type": answer.kind, "Content-Length": str(len(answer.body)), "Connection": "close",
-               "Cache-Control": "no-store"} | HEADERS | dict(answer.headers)  # fmt: skip
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *map(": ".join, headers.items()), "", ""]
-    return "\r\n".join(lines).encode("latin1") + answer.body
+# -------------------------------------------------------------------------------------------------------------- reading
+
+
+class Readable:
+    """An address that is only read: what a function of the query says.
+
+    Parameters
+    ----------
+    function : callable
+        Of the parts of the query.
+    pool : executor, optional
+        Where it is called; by default in the server's thread, one call at a time.
+    """
+
+    def __init__(self, function: Callable[[Mapping[str, list[str]]], Reply], pool: Any = None) -> None:
+        self._function, self._pool = function, pool
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["method"] == "OPTIONS":
+            await answer(send, Reply(TEXT, b"", {"Allow": METHODS}))
+        elif scope["method"] not in ("GET", "HEAD"):
+            await answer(send, ONLY_GET)
+        else:
+            asked = parse_qs(scope.get("query_string", b"").decode("latin1"), keep_blank_values=True)
+            if self._pool is None:
+                said = self._function(asked)
+            else:
+                said = await asyncio.get_running_loop().run_in_executor(self._pool, self._function, asked)
+            await answer(send, said)
+
+
+class Nowhere:
+    """What answers at all other addresses."""
+
+    def __init__(self, first: str) -> None:
+        self._said = Refusal(404, f"404: there is nothing here; it is at {first}")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http":
+            await answer(send, self._said)
+
+
+def readable(routes: Routes, pool: Any = None) -> list[Any]:
+    """Return the routes of addresses that are only read."""
+    return [Route(path, Readable(function, pool)) for path, function in routes.items()]
+
+
+def routed(routes: Sequence[Any], first: str, lifespan: Any = None) -> ASGI:
+    """Return the app of some routes; whatever else is asked for is not there: `first` is.
+
+    Paths are compared letter by letter: what is encoded, but for an id, leads nowhere.
+    """
+    nowhere = Nowhere(first)
+    router = Router(routes, redirect_slashes=False, default=nowhere, lifespan=lifespan)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        encoded = scope["type"] == "http" and b"%" in (scope.get("raw_path") or b"")
+        if encoded and not path_in(scope).startswith("/questions/"):
+            await nowhere(scope, receive, send)
+        else:
+            await router(scope, receive, send)
+
+    return app
+
+
+# --------------------------------------------------------------------------------------------------------------- server
+
+SILENT = logging.Logger("venn web")  # what uvicorn would log; what matters is said by `Guard`
+SILENT.addHandler(logging.NullHandler())
+
+
+class Limited(HttpToolsProtocol):  # type: ignore[misc]
+    """A connection that nobody awaits for long.
+
+    A request must have come, and its answer been read, after `SECONDS`. What is before its body may have `HEAD` bytes.
+    For one connection more than `most` that which has been of no use for longest is ended.
+    """
+
+    opened: ClassVar[dict[Any, None]]  #: connections of the server, that of the oldest use first
+    most: ClassVar[int | None]  #: None: `CONNECTIONS`
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.logger = SILENT
+        self.access_log = False
+        self._deadline: asyncio.TimerHandle | None = None
+        self._beside, self._in_head = 0, True  # bytes of this request that are no body
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin; end another connection if there are too many."""
+        super().connection_made(transport)
+        if len(self.opened) >= (self.most or CONNECTIONS):
+            oldest = next((one for one in self.opened if not one.at_work), None)
+            (oldest or self).transport.abort()
+            if oldest is None:
+                return
+            self.opened.pop(oldest, None)
+        self.opened[self] = None
+        self._await()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self.opened.pop(self, None)
+        self._awaited()
+        super().connection_lost(exc)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a whole request has come that is not answered yet."""
+        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of a request."""
+        if self._deadline is None:
+            self._await()
+        self._beside += len(data)
+        super().data_received(data)
+        if self._beside > (HEAD if self._in_head else BESIDE) and not self.transport.is_closing():
+            self.send_400_response("")
+
+    def on_headers_complete(self) -> None:
+        """Refuse a request whose target is no path, as a whole address is none here, and one that is too long."""
+        self._in_head = False
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > HEAD or not self.url.startswith(b"/") or b"#" in self.url:
+            raise httptools.HttpParserError("no path, or too long")
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of its body."""
+        self._beside -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Take note that all of it is there."""
+        self._beside, self._in_head = 0, True
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Await the next request, once the answer is on its way."""
+        super().on_response_complete()
+        if not self.transport.is_closing() and not self.transport.get_write_buffer_size():
+            self._awaited()
+            if self.opened.pop(self, True) is None:
+                self.opened[self] = None
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request with one line."""
+        headers = [*GUARDED, (b"content-type", TEXT.encode()), CLOSE]
+        lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
+        body = f"{NO_REQUEST.line}\n".encode()
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n%bcontent-length: %d\r\n\r\n%b" % (lines, len(body), body))
+        self.transport.close()
+
+    def shutdown(self) -> None:
+        """End, once the server ends: after the answer, if one is at work; whoever is slow is not awaited."""
+        super().shutdown()
+        if not self.at_work:
+            self.loop.call_later(LAST, self.transport.abort)
+
+    def _await(self) -> None:
+        self._awaited()
+        self._deadline = self.loop.call_later(SECONDS, self._over)
+
+    def _over(self) -> None:
+        if self.at_work:  # it is we who take long
+            self._await()
+        else:
+            self.transport.abort()
+
+    def _awaited(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 @contextmanager
 def serving(
-    routes: Routes, host: str, port: int,
-    *, allowed: Iterable[str] = (), token: str | None = None, unguarded: bool = False, say: Say | None = None,
+    app: ASGI | Routes, host: str, port: int, *, allowed: Iterable[str] = (), token: str | None = None,
+    unguarded: bool = False, say: Say | None = None, root: str = "", most: int | None = None,
+    tls: tuple[str, str | None] | None = None,
 ) -> Iterator[int]:  # fmt: skip
     """Serve at ``http://host:port`` from a thread while the block lasts; give the port.
 
     Parameters
     ----------
-    routes : mapping
-        See `Web`.
+    app : ASGI app, or mapping
+        A mapping has functions by path, of the parts of the query: these addresses are only read, and the functions are
+        called in the server's thread, one at a time.
     host : str
         Address to listen at.
     port : int
         0: any that is free.
     allowed, token, unguarded
-        Who may read, see `venn.show.server.Door`.
+        Who may read, see `venn.show.door.Door`.
     say : callable, optional
         Takes the lines of the log.
+    root : str
+        Path under which a proxy shows it.
+    most : int, optional
+        Number of connections at once, by default `CONNECTIONS`.
+    tls : tuple of str and str, optional
+        Files of a certificate and its key.
 
     Raises
     ------
     OSError
-        The address cannot be listened at.
+        The address cannot be listened at, or a file of `tls` cannot be read.
     ValueError
         `allowed` or `token` is not what it must be; nobody has listened then.
     """
     Door(host, port, allowed, token, unguarded)  # an error before anybody listens
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    listening = socket.create_server((str(address[0]), port), family=family, backlog=128)
+    listening = socket.create_server((str(address[0]), port), family=family, backlog=512)
     found = int(listening.getsockname()[1])
-    web, loop = Web(routes, Door(host, found, allowed, token, unguarded), say), asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="venn web", daemon=True)
+    if isinstance(app, Mapping):
+        app = routed(readable(app), next(iter(app)))
+    guard = Guard(app, Door(host, found, allowed, token, unguarded), say, root)
+    limited = type("Limited", (Limited,), {"opened": {}, "most": most})
+    files = {} if tls is None else {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]}
+    config = Config(
+        guard, http=limited, ws="none", lifespan="off", log_config=None, log_level=logging.CRITICAL, access_log=False,
+        proxy_headers=False, server_header=False, timeout_keep_alive=max(1, int(SECONDS)),
+        timeout_graceful_shutdown=ENDING, **files,
+    )  # fmt: skip
+    try:
+        config.load()
+    except OSError:
+        listening.close()
+        raise
+    server, done = Server(config), threading.Event()
+
+    def work() -> None:
+        try:
+            server.run([listening])
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=work, name="venn web", daemon=True)
     thread.start()
-    starting = asyncio.start_server(web.serve, sock=listening, limit=HEAD)
-    server = asyncio.run_coroutine_threadsafe(starting, loop).result()
+    while not (server.started or done.wait(0.01)):
+        pass
     try:
         yield found
     finally:
-        loop.call_soon_threadsafe(server.close)
-        asyncio.run_coroutine_threadsafe(web.end(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
+        server.should_exit = True
         thread.join()
-        loop.close()

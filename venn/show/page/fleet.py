@@ -9,8 +9,8 @@ from time import localtime, strftime
 from typing import NamedTuple
 from urllib.parse import quote
 
+from venn.show.door import HTML, Reply, Routes
 from venn.show.page.page import STYLE, whole_page
-from venn.show.server import HTML, Reply, Routes
 
 #: As of the page of a run, but that its search asks this server.
 POLICY = (

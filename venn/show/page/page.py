@@ -12,9 +12,9 @@ from pathlib import Path
 from time import time
 from typing import Any
 
+from venn.show.door import HTML, Reply, Routes
 from venn.show.page import charts, first, memory, words
 from venn.show.page.feed import Feed, FollowedRun
-from venn.show.server import HTML, Reply, Routes
 
 HERE = Path(__file__).parent
 SCRIPT, STYLE = ((HERE / file).read_text("utf-8") for file in ("page.js", "page.css"))

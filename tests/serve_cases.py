@@ -1,0 +1,58 @@
+"""Served models for tests: a small one behind a real server, and what a client gets of it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import httpx
+import numpy as np
+
+import venn
+from venn.show.server import serving
+
+CLASSES = ("no", "yes")
+
+
+class Threshold:
+    """A fitted classifier of two columns, which refuses some objects in ways of its own."""
+
+    classes_ = np.array(CLASSES)
+
+    def predict_proba(self, X):
+        X = np.asarray(X, float)
+        if (X == 666).any():
+            raise KeyError("no such key")
+        p = 1 / (1 + np.exp(-np.clip(X[:, 0], -30, 30)))
+        return np.column_stack([1 - p, p])
+
+    def __repr__(self):
+        return "Threshold()"
+
+
+def forecaster():
+    return venn.Forecaster(scorer=Threshold())
+
+
+def conformal():
+    return venn.Conformal(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES))
+
+
+def panel():
+    machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)
+    return venn.Panel(conformal=venn.Conformal(machine), abers=venn.TransductiveVennAbers(machine))
+
+
+def numbers():
+    return venn.predictors.ConformalIntervals(venn.KernelRidge(venn.RBF(0.5), C=1.0))
+
+
+@contextmanager
+def served(path, model=None, **options):
+    """Give a client of a served model, and the model; at the end all is closed."""
+    guard = {name: options.pop(name) for name in ("token", "root", "say") if name in options}
+    with (
+        venn.serve(model or forecaster(), path, **options) as app,
+        serving(app.routes, "127.0.0.1", 0, **guard) as port,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
+    ):
+        yield client, app

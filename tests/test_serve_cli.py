@@ -1,0 +1,169 @@
+"""The command ``venn serve``: a real process that is killed, told to end, and goes on; what it refuses to begin."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from browsing import Viewer, browser, chromium  # noqa: F401
+from click.testing import CliRunner
+from serve_cases import forecaster, served
+
+import venn
+from venn import cli
+from venn.show.server import serving
+
+# ruff: noqa: F811
+
+CAR = {"buying": "vhigh", "maint": "low", "doors": "2", "persons": "4", "lug_boot": "big", "safety": "high"}
+
+
+@contextmanager
+def process(folder, *options):
+    """Give a process of the command, and the address that it says."""
+    program = [sys.executable, "-u", "-m", "venn", "serve", "--port", "0", "--journal", "run.db", *options]
+    with subprocess.Popen(program, cwd=folder, stderr=subprocess.PIPE, text=True) as made:
+        try:
+            for line in made.stderr:
+                if found := re.search(r"serves run.db at (http\S+)/docs", line):
+                    made.address = found[1]
+                    break
+            yield made
+        finally:
+            made.kill()
+
+
+def post(address, path, message, **options):
+    """Return the reply to a request that is sent until there is one."""
+    for _ in range(200):
+        try:
+            reply = httpx.post(f"{address}{path}", json=message, timeout=60, **options)
+        except httpx.TransportError:
+            time.sleep(0.05)
+            continue
+        if reply.status_code != 503:
+            return reply
+        time.sleep(0.05)
+    raise AssertionError("no reply")
+
+
+def test_a_process_that_is_killed_goes_on_and_one_that_is_told_to_end_writes_its_last_checkpoint(tmp_path):
+    told = {}
+    with process(tmp_path, "--like", "car") as made:
+        for number in range(12):
+            told["/ask", number] = post(made.address, "/ask", {"id": number, "x": CAR}).text
+            told["/answer", number] = post(made.address, "/answer", {"id": number, "y": "acc"}).text
+        made.send_signal(signal.SIGKILL)
+        made.wait(30)
+    with process(tmp_path, "--like", "car") as made:
+        assert "goes on after 12 questions and 12 answers" in made.stderr.readline()
+        for (path, number), text in told.items():
+            message = {"id": number, "x": CAR} if path == "/ask" else {"id": number, "y": "acc"}
+            assert post(made.address, path, message).text == text
+        assert post(made.address, "/ask", {"id": "last", "x": CAR}).status_code == 200
+        made.send_signal(signal.SIGTERM)
+        assert made.wait(30) == 0
+        assert "Traceback" not in made.stderr.read()
+    assert (tmp_path / "run.db-state-000000000025").exists()
+    verified = CliRunner().invoke(cli.main, ["verify", str(tmp_path / "run.db")])
+    assert "13 questions, 12 answers" in verified.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--journal run.db", "--classes must be declared"), ("--like car", "--journal must say where the journal is"),
+        ("--like cars --journal run.db", "--like must be one of car, "),
+        ("--like car --classes a,b --journal run.db", "--classes does not go with --like"),
+        ("--classes a,b --journal run.db --host 0.0.0.0", "token must be given"),
+        ("--classes a,b --journal run.db --root-path churn", "--root-path must be a path"),
+        ("--classes a,b --journal run.db --keyfile key.pem", "--keyfile needs --certfile"),
+        ("--classes a,b --journal run.db --certfile none.pem", "No such file"),
+        ("--classes a,b --journal run.db --source x", "No such option"),
+        ("--classes a,b --journal text.txt", "cannot be opened as a journal"),
+    ],
+)  # fmt: skip
+def test_what_it_refuses_to_begin(options, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VENN_TOKEN", raising=False)
+    Path("text.txt").write_text("no journal")
+    result = CliRunner().invoke(cli.main, ["serve", "--port", "0", *options.split()])
+    assert result.exit_code in (1, 2), result.output
+    assert said in " ".join(result.output.split())
+
+
+def test_check_says_what_would_run_and_a_journal_of_another_form_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("run.toml").write_text(
+        '[source]\nclasses = ["no", "yes"]\nfeatures = ["a", "b"]\n[journal]\npath = "run.db"\n'
+    )
+    told = CliRunner().invoke(cli.main, ["serve", "--config", "run.toml", "--check"])
+    assert told.exit_code == 0, told.output
+    assert "classes: 'no', 'yes'\njournal: run.db, a new one" in told.output
+    lines = "".join(json.dumps({"id": i, "x": [i % 3, 1], "y": ("no", "yes")[i % 2]}) + "\n" for i in range(5))
+    Path("in.jsonl").write_text(lines)
+    run = [
+        "run",
+        "--source",
+        "jsonl:in.jsonl",
+        "--end",
+        "--classes",
+        "no,yes",
+        "--features",
+        "a,b",
+        "--journal",
+        "run.db",
+    ]
+    assert CliRunner().invoke(cli.main, [*run, "--quiet", "--out", "out"]).exit_code == 0
+    told = CliRunner().invoke(cli.main, ["serve", "--config", "run.toml", "--check"])
+    assert "goes on after 5 questions and 5 answers" in told.output
+    other = CliRunner().invoke(
+        cli.main, ["serve", "--config", "run.toml", "--set", "source.classes=no,maybe", "--check"]
+    )
+    assert "holds a run of" in other.output
+
+
+def test_over_tls(tmp_path):
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-keyout", "key.pem", "-out", "cert.pem",
+         "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+        cwd=tmp_path, capture_output=True,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("there is no openssl")
+    files = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    trusting = ssl.create_default_context(cafile=files[0])
+    with venn.serve(forecaster(), tmp_path / "run.db") as app, serving(app.routes, "127.0.0.1", 0, tls=files) as port:
+        said = httpx.post(f"https://127.0.0.1:{port}/ask", json={"id": "a", "x": [1, 1]}, verify=trusting)
+        assert said.status_code == 200
+
+
+def test_the_page_and_the_docs_in_a_browser_under_a_path(browser, tmp_path):
+    root = "/models/churn"
+    with served(tmp_path / "run.db", root=root) as (client, _):
+        for number in range(20):
+            client.post(f"{root}/ask", json={"id": f"k{number}", "x": [number % 3 - 1.0, 1.0]})
+            client.post(f"{root}/answer", json={"id": f"k{number}", "y": ("no", "yes")[number % 2]})
+        url = f"{client.base_url}".rstrip("/") + root
+        viewer = Viewer(browser, f"{url}/")
+        viewer.shows(asked=20, answered=20)
+        viewer.page.locator("#search input").fill("k7")
+        viewer.page.locator("#search button").click()
+        viewer.waits_for("k7")
+        viewer.page.goto(f"{url}/docs")
+        viewer.waits_for("POST /ask")
+        assert viewer.page.evaluate("getComputedStyle(document.querySelector('.card')).display") != "inline"
+        viewer.page.get_by_role("link", name="the page of the run").click()
+        viewer.shows(asked=20)
+        viewer.is_clean(url)
+        viewer.page.close()

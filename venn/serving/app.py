@@ -1,0 +1,209 @@
+"""A model that learns, as an ASGI app: questions, answers, what came of them, and the page of the run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import unquote
+
+import msgspec
+
+from venn.online.watch import Watch
+from venn.serving import inference
+from venn.serving.addresses import JSON, LINES, OF_LINES, Address, RequestRefused, body_of, kind_of
+from venn.serving.describe import docs, openapi
+from venn.serving.messages import Readers, Wrong, read_event, read_json, refused, within
+from venn.serving.owner import ANSWER, ASK, LOOK, MOST, Busy, EventReply, ModelEvent, RunOwner
+from venn.show.door import HTML, Reply
+from venn.show.metrics import of_metrics
+from venn.show.page.feed import NUMBER, Feed
+from venn.show.page.page import POLICY, Page
+from venn.show.server import ASGI, Guard, Receive, Route, Scope, Send, readable, routed
+
+MOUNTED = "/questions/{id:path}"
+
+
+class ServedModel:
+    """A run as an ASGI app, made by `venn.serve`: for uvicorn, or to be mounted in a program of one's own.
+
+    It begins with the first request, or when it is entered, or by the lifespan of its server; a mounted app does not
+    get that. As a context manager it ends what waits, and writes the last checkpoint.
+
+    Parameters
+    ----------
+    owner : RunOwner
+    path : Path
+        Of the journal.
+    readers : Readers
+        How JSON becomes objects and labels.
+    name : str
+        For the Open Inference Protocol.
+    example : mapping, optional
+        An object and a label for the examples of `/docs`.
+    """
+
+    def __init__(
+        self,
+        owner: RunOwner,
+        path: Path,
+        readers: Readers,
+        name: str = "model",
+        example: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.owner, self.path, self.readers, self.name = owner, path, readers, name
+        self.example = dict(example or {"x": [1.0, 2.0], "y": "yes"})
+        self._pool = ThreadPoolExecutor(1, "venn page")  # what is shown waits for nobody, and nobody for it
+        self._feed = Feed(lambda: Watch(path), path)
+        shown = {**Page(self._feed).routes(), **of_metrics(lambda: Watch(path))}
+        protocol = inference.addresses(name, owner, readers, self.happen)
+        self.routes: ASGI = routed(
+            [
+                Route("/ask", Address({"POST": partial(self._many, ASK)})),
+                Route("/answer", Address({"POST": partial(self._many, ANSWER)})),
+                Route(MOUNTED, Address({"GET": self._question})),
+                Route("/readyz", Address({"GET": self._ready})),
+                Route("/openapi.json", Address({"GET": self._openapi})),
+                Route("/docs", Address({"GET": self._docs})),
+                *(Route(at, Address(methods)) for at, methods in protocol.items()),
+                *readable(shown, self._pool),
+            ],
+            "/docs",
+        )
+        self._guarded = Guard(self.routes, None)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or begin and end with the server."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await self._guarded(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        in_pool = partial(asyncio.get_running_loop().run_in_executor, None)
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await in_pool(self.owner.wait)
+                if self.owner.failure is not None:
+                    await send({"type": "lifespan.startup.failed", "message": self.owner.trouble})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await in_pool(self.close)
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    def __enter__(self) -> Self:
+        self.owner.wait()
+        if self.owner.failure is not None:
+            raise self.owner.failure
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take no more, finish what waits, and write the last checkpoint."""
+        self.owner.close()
+        self._pool.shutdown()
+        self._feed.close()
+
+    # ------------------------------------------------------------------ asking and answering
+
+    async def _many(self, what: str, scope: Scope, receive: Receive) -> Reply:
+        """Let the message of a request happen, or all of many."""
+        kind = kind_of(scope)
+        body = await body_of(scope, receive)
+        if kind in OF_LINES:
+            lines = [line for line in body.split(b"\n") if line.strip()]
+            messages: list[Any] = []
+            for line in lines:
+                try:
+                    messages.append(read_json(line))
+                except ValueError as error:
+                    messages.append(Wrong(422, str(error)))
+        else:
+            try:
+                value = read_json(body)
+            except ValueError as error:
+                raise RequestRefused(Wrong(422, str(error))) from None
+            if not isinstance(value, list):
+                event = read_event(what, value, self.readers)
+                return _replied(event) if isinstance(event, Wrong) else _replied(*await self.happen([event]))
+            messages = value
+        if not messages or len(messages) > MOST:
+            text = f"must have from 1 to {MOST} messages, got {len(messages)}"
+            raise RequestRefused(Wrong(413 if messages else 422, text))
+        events = [one if isinstance(one, Wrong) else read_event(what, one, self.readers) for one in messages]
+        replies = iter(await self.happen([one for one in events if isinstance(one, ModelEvent)]))
+        found = [one if isinstance(one, Wrong) else next(replies) for one in events]
+        contents = [_content(one, place) for place, one in enumerate(found)]
+        statuses = {one.status for one in found}
+        status = statuses.pop() if len(statuses) == 1 else 207
+        if kind in OF_LINES:
+            return Reply(LINES, b"".join(msgspec.json.encode(one) + b"\n" for one in contents), {}, status)
+        return Reply(JSON, msgspec.json.encode(contents), {}, status)
+
+    async def happen(self, events: Sequence[ModelEvent]) -> list[EventReply]:
+        """Let events happen, or say when to try again."""
+        if not events:
+            return []
+        try:
+            return await self.owner.happen(events)
+        except Busy as busy:
+            raise RequestRefused(Wrong(busy.status, str(busy)), {"Retry-After": str(busy.seconds)}) from None
+
+    async def _question(self, scope: Scope, receive: Receive) -> Reply:
+        """Return what was said of a question, and what came."""
+        raw = scope.get("raw_path")
+        said: str = scope["path_params"]["id"]
+        if raw is not None and b"%2" in raw:  # a slash in an id
+            said = unquote(raw.decode("latin1").rpartition("/questions/")[2], errors="replace")
+        replies = await self.happen([ModelEvent(LOOK, _storable(said))])
+        if replies[0].status == 404 and NUMBER.fullmatch(said):
+            replies = await self.happen([ModelEvent(LOOK, int(said))])
+        return _replied(replies[0])
+
+    async def _ready(self, scope: Scope, receive: Receive) -> Reply:
+        """Return whether the journal is read."""
+        self.owner.start()
+        trouble = self.owner.trouble
+        return Reply(JSON, msgspec.json.encode({"ready": not trouble, "why": trouble}), {}, 503 if trouble else 200)
+
+    # ------------------------------------------------------------------ what there is
+
+    async def _openapi(self, scope: Scope, receive: Receive) -> Reply:
+        return Reply(JSON, msgspec.json.encode(openapi(self.name, self.example, _root(scope))))
+
+    async def _docs(self, scope: Scope, receive: Receive) -> Reply:
+        page = docs(openapi(self.name, self.example, _root(scope)))
+        return Reply(HTML, page.encode(), {"Content-Security-Policy": POLICY})
+
+
+def _content(one: EventReply | Wrong, place: int) -> dict[str, Any]:
+    """Return what is said of one of many messages; of one that is refused also how."""
+    if one.status == 200:
+        return one.content
+    wrong = one if isinstance(one, Wrong) else refused(one.content["error"], one.status)
+    return {"status": wrong.status, **within(f"[{place}]", wrong).content}
+
+
+def _replied(one: EventReply | Wrong) -> Reply:
+    if one.status == 200:
+        return Reply(JSON, msgspec.json.encode(one.content))
+    wrong = one if isinstance(one, Wrong) else refused(one.content["error"], one.status)
+    return Reply(JSON, msgspec.json.encode(wrong.content), {}, wrong.status)
+
+
+def _storable(text: str) -> str:
+    """Return a text that a database can be asked for."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _root(scope: Scope) -> str:
+    """Return the path at which the app is shown."""
+    return str(scope.get("venn.root") or scope.get("root_path", ""))

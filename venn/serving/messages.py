@@ -1,0 +1,146 @@
+"""Requests as bytes and as events: what they may be, and what is said of those that are none."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from venn.online.journal import checked_id
+from venn.serving.owner import ANSWER, ASK, ModelEvent
+
+LONGEST_ID = 1000  # characters
+LARGEST_INT = int(sys.float_info.max)
+WRONG = (ValueError, TypeError, ArithmeticError, RecursionError)  # of what a request holds
+KEYS = {ASK: ("id", "x"), ANSWER: ("id", "y")}
+#: Where in a message a sentence of the library says that something is wrong: x[3], or x, feature 'age'.
+PLACE = re.compile(r"(id|x|y)\b(?:\[(\d+)\]|, feature (?:'([^']*)'|\"([^\"]*)\"))?")
+
+
+class Readers(Protocol):
+    """Make objects and labels of what JSON holds, or raise ValueError: `streams`' decoder does."""
+
+    def point(self, x: Any) -> Any:
+        """Return the object of a list of values, or of values by name."""
+
+    def label(self, y: Any) -> Any:
+        """Return the label."""
+
+
+class PlainReaders:
+    """Take objects and labels as JSON holds them: the model says what it takes."""
+
+    def point(self, x: Any) -> Any:
+        """Return the object."""
+        if not isinstance(x, list | dict) or not x:
+            raise ValueError(f"x must be a list of values, or an object from name to value, got {_short(x)}")
+        for name, value in x.items() if isinstance(x, dict) else enumerate(x):
+            place = f"x, feature {name!r}" if isinstance(name, str) else f"x[{name}]"
+            if isinstance(value, list | dict | bool):
+                raise ValueError(f"{place} must be a number, text or null, got {_short(value)}")
+            if isinstance(value, int) and abs(value) > LARGEST_INT:
+                raise ValueError(f"{place} must be a number of at most {sys.float_info.max:g}, got {_short(value)}")
+        return x
+
+    def label(self, y: Any) -> Any:
+        """Return the label."""
+        if not isinstance(y, str | int | float):
+            raise ValueError(f"y must be text, a number or a truth value, got {_short(y)}")
+        return y
+
+
+class Wrong(NamedTuple):
+    """Why a message, or a request, is refused, and where it is wrong."""
+
+    status: int
+    error: str
+    at: str = ""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What is sent."""
+        return {"error": self.error, "at": self.at} if self.at else {"error": self.error}
+
+
+def read_json(content: bytes) -> Any:
+    """Return the value of JSON, or raise ValueError: also where a name comes twice, or a number is none."""
+    try:
+        return DECODER.decode(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"must be UTF-8: {error}") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"must be JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("must be JSON that is not nested this deeply") from None
+
+
+def read_event(what: str, message: Any, readers: Readers) -> ModelEvent | Wrong:
+    """Return the event of a message, or what is wrong with it."""
+    keys = KEYS[what]
+    if not isinstance(message, dict):
+        return Wrong(422, f"must be an object with {' and '.join(keys)}, got {_short(message)}")
+    strange = next((key for key in message if key not in keys), None)
+    if strange is not None:
+        return Wrong(422, f"must have {' and '.join(keys)} only, got {_short(strange)}", str(strange)[:LONGEST_ID])
+    try:
+        id = message.get("id")
+        if id is not None:
+            id = checked_id(id)
+            if id == "" or (isinstance(id, str) and len(id) > LONGEST_ID):
+                raise ValueError(f"id must have from 1 to {LONGEST_ID} characters, got {len(id)}")
+        elif what == ANSWER:
+            raise ValueError("id must say which question is answered, got none")
+        key = keys[1]
+        if message.get(key) is None:
+            raise ValueError(f"{key} must be given, got none")
+        if what == ASK:
+            return ModelEvent(ASK, id, x=readers.point(message["x"]))
+        return ModelEvent(ANSWER, id, y=readers.label(message["y"]))
+    except WRONG as error:
+        return refused(str(error) or type(error).__name__)
+
+
+def refused(error: str, status: int = 422) -> Wrong:
+    """Return what is wrong, and where, by the sentence that the library says.
+
+    Examples
+    --------
+    >>> refused("x, feature 'age' must be a number, got 'old'").at, refused("x[3] must be finite, got nan").at
+    ('x.age', 'x[3]')
+    """
+    found = PLACE.match(error)
+    if found is None:
+        return Wrong(status, error)
+    name, place, *names = found.groups()
+    feature = next((one for one in names if one is not None), None)
+    return Wrong(status, error, name + (f"[{place}]" if place else "" if feature is None else f".{feature}"))
+
+
+def within(place: str, wrong: Wrong) -> Wrong:
+    """Return the same of a message within a request of many."""
+    return wrong._replace(at=f"{place}.{wrong.at}" if wrong.at else place)
+
+
+def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"must name nothing twice, got two of {_short(next(n for n in names if names.count(n) > 1))}")
+    return found
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"must hold finite numbers only, got {text}")
+
+
+def _short(value: Any) -> str:
+    """Return a value as an error shows it; what is nested only by its kind."""
+    if isinstance(value, list | Mapping):
+        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value)}"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+DECODER = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=_distinct)

@@ -1,0 +1,435 @@
+"""The thread that owns a served run: it takes all that waits as one block, in one transaction, and then answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from math import isfinite
+from threading import Condition, Thread
+from time import monotonic
+from typing import Any, NamedTuple
+
+from venn.machines.machine import NotConverged
+from venn.monitors.watching import Watches
+from venn.online.chain import copy_object, decode, encode_object
+from venn.online.journal import JournalError
+from venn.online.loop import Online
+from venn.online.run import REFUSALS
+from venn.prediction import plain
+
+ASK, ANSWER, LOOK = "ask", "answer", "look"
+VERDICTS = "venn served verdicts"  # beside the positions of sources in a journal: from which event on each state held
+BATCH, LINGER = 512, 0.2  # events in a transaction at most, and seconds that it takes, about
+MOST = 10_000  # events that wait, at most
+OFTEN = 0.25  # seconds from one look at the verdict to the next, while nothing rings
+CALM = 0.5  # share of an older measurement of the speed that a new one leaves
+
+
+class ModelEvent(NamedTuple):
+    """A question, its answer, or a look at both."""
+
+    what: str  #: `ASK`, `ANSWER` or `LOOK`
+    id: int | str | None
+    x: Any = None
+    y: Any = None
+
+
+class EventReply(NamedTuple):
+    """What an event gets: a status as of HTTP, and plain data."""
+
+    status: int
+    content: dict[str, Any]
+
+
+class Busy(Exception):
+    """Raised where a request cannot be taken now.
+
+    Parameters
+    ----------
+    status : int
+        429 where too much waits, 503 where the run is not there yet, or no longer.
+    text : str
+    seconds : int
+        After which to try again.
+    """
+
+    def __init__(self, status: int, text: str, seconds: int) -> None:
+        super().__init__(text)
+        self.status, self.seconds = status, seconds
+
+
+class Job:
+    """A request that waits: its events, and the replies so far."""
+
+    def __init__(self, events: Sequence[ModelEvent]) -> None:
+        self.events, self.replies = events, list[EventReply]()
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[list[EventReply]] = self.loop.create_future()
+
+
+class RunOwner:
+    """Owns a run in a thread of its own; coroutines of any event loop hand it their events.
+
+    What waits is taken as one block: one call of a given scorer, one transaction of the journal. A reply is sent when
+    its transaction is written, so that a kill takes back nothing that anybody has been told. The same event again gets
+    the same reply: of a question with the same object, and of an answer with the same label.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the `Online`, with its journal and without `labels` by lot; called in the thread.
+    batch : int
+        Events in a transaction, at most.
+    linger : float
+        Seconds that a transaction may take, about.
+    most : int
+        Events that may wait; of a single request more are taken where nothing else waits.
+    after : callable, optional
+        Called with the run when it is there, and after each block.
+    warn : callable, optional
+        Takes a line about an answer that was learned with an error.
+
+    Attributes
+    ----------
+    failure : BaseException or None
+        What has ended the run.
+    """
+
+    def __init__(
+        self, make: Callable[[], Online], *, batch: int = BATCH, linger: float = LINGER, most: int = MOST,
+        after: Callable[[Online], object] | None = None, warn: Callable[[str], object] | None = None,
+    ) -> None:  # fmt: skip
+        self._make, self._batch, self._linger, self._most = make, batch, linger, most
+        self._after, self._warn = after, warn
+        self._news = Condition()
+        self._waiting: deque[Job] = deque()
+        self._count = 0  # events that wait
+        self._started = self._ending = False
+        self._thread = Thread(target=self._work, name="venn owner", daemon=True)
+        self._online: Online | None = None
+        self._states: list[tuple[int, str]] = []  # from which event on the verdict had which state
+        self._look_at = 0.0  # when to look at the verdict again
+        self._speed = 1000.0  # events a second
+        self.failure: BaseException | None = None
+
+    # ------------------------------------------------------------------ from outside
+
+    def start(self) -> None:
+        """Begin to read the journal, unless that has begun."""
+        with self._news:
+            if not self._started:
+                self._started = True
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the journal is read, or until that has failed."""
+        self.start()
+        with self._news:
+            self._news.wait_for(lambda: self._online is not None or self.failure is not None)
+
+    def close(self) -> None:
+        """Take no more, finish what waits, and write the last checkpoint."""
+        with self._news:
+            self._ending = True
+            self._news.notify_all()
+            started = self._started
+        if started:
+            self._thread.join()
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be asked now; empty if all is well."""
+        if self.failure is not None:
+            return f"the run has ended: {type(self.failure).__name__}: {self.failure}"
+        if self._ending:
+            return "the run is ending"
+        return "the journal is being read" if self._online is None else ""
+
+    async def happen(self, events: Sequence[ModelEvent]) -> list[EventReply]:
+        """Let events happen in this order, and return their replies when the journal holds what they changed.
+
+        Raises
+        ------
+        Busy
+            None of them has happened: too much waits. Or the run has broken: some of them may have happened, and to
+            repeat them does no harm.
+        """
+        self.start()
+        job = Job(events)
+        with self._news:
+            trouble = self.trouble
+            if trouble:
+                raise Busy(503, trouble, 5 if self.failure or self._ending else 1)
+            if self._count and self._count + len(events) > self._most:
+                seconds = 1 + int(self._count / self._speed)
+                raise Busy(429, f"{self._count} questions and answers wait already", seconds)
+            self._count += len(events)
+            self._waiting.append(job)
+            self._news.notify_all()
+        return await job.future
+
+    # ------------------------------------------------------------------ the thread
+
+    def _work(self) -> None:
+        try:
+            with self._make() as online:
+                if online.journal is None or online.labels is not None:
+                    raise ValueError("a served run must have a journal, and no labels by lot")
+                self._states = [(int(at), str(state)) for at, state in online.position(VERDICTS) or ()]
+                if self._after is not None:
+                    self._after(online)
+                with self._news:
+                    self._online = online
+                    self._news.notify_all()
+                while self._await():
+                    self._block(online)
+        except BaseException as error:
+            self.failure = error
+        finally:
+            with self._news:
+                self._online, self._ending = None, True
+                left, self._count = list(self._waiting), 0
+                self._waiting.clear()
+                self._news.notify_all()
+            for job in left:
+                self._settle(job, Busy(503, self.trouble, 5))
+
+    def _await(self) -> bool:
+        """Wait for events; return False when there will be none."""
+        with self._news:
+            self._news.wait_for(lambda: self._waiting or self._ending)
+            return bool(self._waiting)
+
+    def _block(self, online: Online) -> None:
+        """Let what waits happen in one transaction, and answer."""
+        with self._news:
+            jobs = list(islice(self._waiting, self._batch))
+        events = [(job, event) for job in jobs for event in job.events[len(job.replies) :]][: self._batch]
+        begin, first = monotonic(), self._events(online) + 1
+        with suppress(*REFUSALS):  # what is wrong with an object is said in its turn
+            online.expect([event for _, event in events])
+        replies: list[tuple[EventReply, int | None]] = []
+        with online.transaction():
+            try:
+                for _, event in events:
+                    if replies and monotonic() - begin > self._linger:
+                        break
+                    replies.append(self._happen(online, event))
+                if self._events(online) >= first:
+                    self._judge(online, first, any(reply.content.get("alarms") for reply, _ in replies))
+            except BaseException:
+                online.abandon()
+                raise
+        done = []
+        for (job, _), (reply, at) in zip(events, replies, strict=False):  # zip: those that there was time for
+            if at is not None:
+                reply.content["verdict"] = self._state_at(at)
+            job.replies.append(reply)
+            if len(job.replies) == len(job.events):
+                done.append(job)
+        with self._news:
+            self._count -= len(replies)
+            for _ in done:
+                self._waiting.popleft()  # in this order
+        for loop in {job.loop for job in done}:
+            _soon(loop, partial(_resolve, [job for job in done if job.loop is loop], None))
+        self._speed = CALM * self._speed + (1 - CALM) * len(replies) / max(monotonic() - begin, 1e-6)
+        if self._after is not None:
+            self._after(online)
+
+    @staticmethod
+    def _settle(job: Job, error: Exception) -> None:
+        _soon(job.loop, partial(_resolve, [job], error))
+
+    @staticmethod
+    def _events(online: Online) -> int:
+        assert online.journal is not None
+        return online.journal.events
+
+    # ------------------------------------------------------------------ verdicts
+
+    def _judge(self, online: Online, first: int, rung: bool) -> None:
+        """Keep the state of the verdict, if it is another one: in the journal, so that a reply can be given again.
+
+        It is looked at where an alarm has rung, and else now and then: that takes as long as some events.
+        """
+        if not (rung or monotonic() >= self._look_at):
+            return
+        self._look_at = monotonic() + OFTEN
+        state = online.verdict().state
+        if not self._states or self._states[-1][1] != state:
+            self._states.append((first, state))
+            online.reach(VERDICTS, self._states)
+
+    def _state_at(self, event: int) -> str | None:
+        """Return the state of the verdict after the transaction of an event; None if the run was not served then."""
+        place = bisect_right(self._states, event, key=lambda one: one[0])
+        return self._states[place - 1][1] if place else None
+
+    # ------------------------------------------------------------------ events
+
+    def _happen(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
+        """Let an event happen; return the reply, and of which event's verdict it tells."""
+        if event.what == ASK:
+            return self._ask(online, event)
+        return self._answer(online, event) if event.what == ANSWER else self._look(online, event)
+
+    def _ask(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
+        id, at = event.id, self._events(online) + 1
+        if id is None:
+            id = online.asked + 1
+            id = f"q-{secrets.token_hex(8)}" if self._asked(online, id) is not None else id
+        try:
+            said = online.ask(event.x, id)
+        except JournalError:
+            raise
+        except REFUSALS as error:
+            return self._asked_before(online, event, error)
+        predictions = {next(iter(online.panel)): said} if online.alone else said
+        return EventReply(200, _outlook(id, at, predictions)), at
+
+    def _asked_before(self, online: Online, event: ModelEvent, error: Exception) -> tuple[EventReply, int | None]:
+        """Return what was said of a question that is known, or why it is refused."""
+        at = None if event.id is None else self._asked(online, event.id)
+        if at is None:
+            return _refused(error), None
+        assert online.journal is not None
+        question = online.journal.question(at)
+        try:
+            same = encode_object(copy_object(event.x)) == question.x
+        except (TypeError, ValueError):
+            return _refused(error), None
+        if not same:
+            text = f"x must be the object that was asked about before, got another for id {event.id!r}"
+            return EventReply(409, {"error": text}), None
+        predictions = decode(question.predictions, tuple(online.panel), online.panel.space)
+        return EventReply(200, _outlook(question.id, at, predictions)), at
+
+    def _answer(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
+        assert event.id is not None
+        before = online.answered
+        try:
+            online.answer(event.id, event.y)
+        except JournalError:
+            raise
+        except REFUSALS as error:
+            if online.answered == before:
+                return self._answered_before(online, event, error)
+            if self._warn is not None:
+                self._warn(f"learned an answer with an error: {event.id!r}: {error}")
+        at = self._events(online)
+        rung = [{"predictor": name, **vars(alarm)} for name, alarm in online.rung]
+        return EventReply(200, _learned(event.id, at, sorted(rung, key=lambda one: str(one["predictor"])))), at
+
+    def _answered_before(self, online: Online, event: ModelEvent, error: Exception) -> tuple[EventReply, int | None]:
+        """Return what was said of an answer that is known, or why it is refused."""
+        known = None if event.id is None else self._asked(online, event.id)
+        if known is None:
+            return EventReply(404, {"error": str(error)}), None
+        found = self._came(online, known)
+        if found is None:
+            status = 410 if self._given_up(online, known) else 0
+            return (EventReply(status, {"error": str(error)}) if status else _refused(error)), None
+        step, at, truth = found
+        space = online.panel.space
+        try:
+            same = space.encode(event.y) == truth
+        except (TypeError, ValueError) as wrong:
+            return _refused(wrong), None
+        if not same:
+            came = space.decode(truth)
+            text = f"y must be the label that came before, {came!r}, got {event.y!r} for id {event.id!r}"
+            return EventReply(409, {"error": text}), None
+        assert event.id is not None
+        return EventReply(200, _learned(event.id, at, self._rung(online, step))), at
+
+    def _look(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
+        """Return what was said of a question, and what came."""
+        assert event.id is not None
+        assert online.journal is not None
+        at = self._asked(online, event.id)
+        if at is None:
+            text = f"id must be that of a question that was asked, got {event.id!r}"
+            return EventReply(404, {"error": text}), None
+        question = online.journal.question(at)
+        predictions = decode(question.predictions, tuple(online.panel), online.panel.space)
+        content = {**_outlook(question.id, at, predictions), "verdict": self._state_at(at), "time": question.time}
+        came = self._came(online, at)
+        if came is not None:
+            step, answer, truth = came
+            learned = _learned(question.id, answer, self._rung(online, step)) | {"verdict": self._state_at(answer)}
+            del learned["id"]
+            content |= {"status": "answered", "y": online.panel.space.decode(truth), "answer": learned}
+        else:
+            content["status"] = "given up" if self._given_up(online, at) else "waits"
+        return EventReply(200, content), None
+
+    # ------------------------------------------------------------------ what the journal holds
+
+    @staticmethod
+    def _row(online: Online, statement: str, *values: Any) -> Any:
+        assert online.journal is not None
+        return online.journal.connection.execute(statement, values).fetchone()
+
+    def _asked(self, online: Online, id: int | str) -> int | None:
+        """Return the event of a question; None if it was never asked."""
+        row = self._row(online, "SELECT event FROM questions WHERE id = ?", id)
+        return None if row is None else int(row[0])
+
+    def _came(self, online: Online, question: int) -> Any:
+        """Return step, event and code of the label that came; None if none did."""
+        return self._row(online, "SELECT step, event, truth FROM answers WHERE question = ?", question)
+
+    def _given_up(self, online: Online, question: int) -> bool:
+        return self._row(online, "SELECT 1 FROM expired WHERE question = ?", question) is not None
+
+    def _rung(self, online: Online, step: int) -> list[dict[str, Any]]:
+        """Return the alarms that an answer has rung: not those of the objects, which ring when a question is asked."""
+        assert online.journal is not None
+        statement = "SELECT predictor, alarm FROM alarms WHERE step = ? ORDER BY predictor, number"
+        watches: Mapping[str, Watches] = online.monitors
+        return [
+            {"predictor": name, **json.loads(alarm)}
+            for name, alarm in online.journal.connection.execute(statement, (step,))
+            if name not in watches or watches[name].sees != "objects"
+        ]
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+    try:
+        loop.call_soon_threadsafe(call)
+    except RuntimeError:  # the loop has ended: nobody waits there any more
+        return
+
+
+def _resolve(jobs: Sequence[Job], error: Exception | None) -> None:
+    for job in jobs:
+        if job.future.done():  # whoever waited has gone
+            continue
+        if error is None:
+            job.future.set_result(job.replies)
+        else:
+            job.future.set_exception(error)
+
+
+def _outlook(id: int | str, event: int, predictions: Mapping[str, Any]) -> dict[str, Any]:
+    said = {name: plain(prediction) for name, prediction in predictions.items()}
+    return {"id": id, "event": event, "predictions": said}
+
+
+def _learned(id: int | str, event: int, alarms: list[dict[str, Any]]) -> dict[str, Any]:
+    for one in alarms:
+        one["log_evidence"] = one["log_evidence"] if isfinite(one["log_evidence"]) else None
+    return {"id": id, "event": event, "alarms": alarms}
+
+
+def _refused(error: Exception) -> EventReply:
+    """Return the reply to what the library refuses; what a machine cannot solve is nobody's mistake."""
+    return EventReply(500 if isinstance(error, NotConverged) else 422, {"error": str(error)})
