@@ -289,7 +289,7 @@ def _hand_over(panel: Panel, steps: int) -> str:
         if reached:
             found.setdefault(reached, []).append(name)
     return "; ".join(
-        f"{', '.join(names)}: trained after step {' and '.join(map(str, each))}, and from there on calibrated on other "
+        f"{', '.join(names)}: trained after step {', '.join(map(str, each))}, and from there on calibrated on other "
         "examples; what is proved holds from one training to the next"
         for each, names in found.items()
     )

@@ -104,7 +104,7 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
     return clean
 
 
-class Question:
+class Query:
     """One object that a panel asks its predictors about, or teaches them: it is cleaned once, however many read it.
 
     Attributes
@@ -126,7 +126,7 @@ class Question:
         self._taken: tuple[Any, ...] | None = None  # how the row was made: names, and whether NaN may stand in it
 
     def __reduce__(self) -> Any:
-        return Question, (None,)  # a copy of who keeps it has been asked nothing
+        return Query, (None,)  # a copy of who keeps it has been asked nothing
 
     def row(self, features: int | None, names: tuple[str, ...] | None, missing: bool) -> ObjectRows:
         """Return it as a row (1, d), or say what is wrong with it."""
@@ -143,7 +143,7 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
     NaN may stand in it if `missing`, and with `names` also text. If it carries names, as a dict, a row of a table or a
     named tuple does, they must be `names`.
     """
-    if type(x) is Question:
+    if type(x) is Query:
         return x.row(features, names, missing)
     if type(x) is not np.ndarray and is_sparse(x):
         return clean_sparse("x", x, features)

@@ -11,7 +11,7 @@ import numpy as np
 
 from venn.labels import Real
 from venn.machines.bank import Bank, Mixture
-from venn.machines.frozen import FrozenScorer, Question
+from venn.machines.frozen import FrozenScorer, Query
 from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberStack
@@ -411,7 +411,7 @@ class Forecaster(InBlocks):
         """Begin to watch, having seen nothing."""
         share_histories(self._learners)
         self._before = 0  # examples learned before it began anew
-        self._asked: Question | None = None  # the last one
+        self._asked: Query | None = None  # the last one
         watched = {name: self[name] for name in self.claiming}
         self.monitors = together(watched, self.space, level=self.level, spare=1)
         if self.floor is not None:
@@ -562,11 +562,11 @@ class Forecaster(InBlocks):
         one, two = (Panel(**{**each, FORECAST: forecast.first_experts(least)}) for each, forecast in panels)
         return dict(one.merge(two))
 
-    def _question(self, x: Any) -> Question:
+    def _question(self, x: Any) -> Query:
         """Return the question about an object; the last one since the last example is remembered."""
         key, asked = content_of(x), self._asked
         if key is None or asked is None or asked.key != key:
-            asked = self._asked = Question(x, key)
+            asked = self._asked = Query(x, key)
         asked.x = x  # the other one may have been changed since
         return asked
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from venn.labels import HasLabels, space_of
-from venn.machines.frozen import Question, clean_rows
+from venn.machines.frozen import Query, clean_rows
 from venn.machines.window import taught
 from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.monitor import Monitor
@@ -26,7 +26,7 @@ class Noted(list[Any]):
     """What the predictors of a panel have noted of an example: theirs alone, so that no other list passes for it."""
 
     told: Mapping[str, Prediction] | None = None  #: what was said of the object by name, where its label came late
-    question: Question  #: about the object, as it was noted
+    question: Query  #: about the object, as it was noted
 
 
 @saved
@@ -179,11 +179,11 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         question = self._question(x)
         return {name: self._said(predictor, question) for name, predictor in self._predictors.items()}
 
-    def _question(self, x: Any) -> Question:
+    def _question(self, x: Any) -> Query:
         """Return the question about an object, with what was said of it since the last example; here nothing."""
-        return Question(x)
+        return Query(x)
 
-    def _said(self, predictor: Any, question: Question) -> Any:
+    def _said(self, predictor: Any, question: Query) -> Any:
         """Return a prediction, made once for a question."""
         said, key = question.said, id(predictor)
         if key not in said:

@@ -256,7 +256,7 @@ class Inductive(OnScores, Generic[Many]):
 
     def scored(self, x: Any) -> tuple[frozen.ObjectRows, Floats]:
         """Return an object as a row, and what the reader receives of it; that of the last one asked about is kept."""
-        asked, question = self._asked, type(x) is frozen.Question
+        asked, question = self._asked, type(x) is frozen.Query
         if question and asked is not None and asked[3] is x:
             return asked[1], asked[2]
         rows = self._row(x)
@@ -345,7 +345,7 @@ class Inductive(OnScores, Generic[Many]):
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
         rows, codes = noted or self.note(x, y)
-        scores = self.scored(x)[1] if type(x) is frozen.Question else self.scores_of(rows)
+        scores = self.scored(x)[1] if type(x) is frozen.Query else self.scores_of(rows)
         if self._history is not None:
             self._advance(rows, codes, predict=False, scores=scores)
             return

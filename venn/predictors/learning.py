@@ -66,7 +66,7 @@ class Predictor(TakesTurns, Saved):
     """
 
     learns = True
-    #: Whether a `Question` may come in place of an object. What users write in subclasses of ours gets the object.
+    #: Whether a `Query` may come in place of an object. What users write in subclasses of ours gets the object.
     questioned: ClassVar[bool] = False
     #: The machine that a panel teaches and shares; None for a predictor with machines of its own, or none.
     machine: Any = None
@@ -134,7 +134,7 @@ class Predictor(TakesTurns, Saved):
         self.after_learning(x, y, noted)
 
 
-def put(predictor: Any, question: frozen.Question) -> Any:
+def put(predictor: Any, question: frozen.Query) -> Any:
     """Return what a predictor is asked about: the question, or the object that the user gave."""
     return question if getattr(predictor, "questioned", False) else question.x
 
@@ -339,12 +339,12 @@ def machine_of_classes(name: str, machine: Any) -> Any:
 def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> None:
     """Let every part learn an example that its machine has learned, even if another fails; raise the first error.
 
-    `x` may be a `Question`.
+    `x` may be a `Query`.
     """
     failure: Exception | None = None
     for part, noted in zip(parts, notes, strict=True):
         try:
-            part.after_learning(put(part, x) if type(x) is frozen.Question else x, y, noted)
+            part.after_learning(put(part, x) if type(x) is frozen.Query else x, y, noted)
         except Exception as error:
             failure = failure or error
     if failure is not None:

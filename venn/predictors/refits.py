@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
 from venn.machines.ahead import Awaited, Fits
-from venn.machines.frozen import Question, clean_row, clean_rows
+from venn.machines.frozen import Query, clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
 from venn.machines.stack import KINDS, Learners, dense
@@ -556,7 +556,7 @@ class ScorerForecast(HasLabels, Predictor):
         asked = self._asked
         if isinstance(asked, Inductive):
             return shares_of(asked.scores_of_one(x), asked.scorer is not None, asked.given)[:, 0]
-        given = x.x if isinstance(x, Question) else x
+        given = x.x if isinstance(x, Query) else x
         return shares_of(asked.machine.scores(given)[None], self.n > 0, asked.machine)[:, 0]
 
     def of_scores(self, scores: Floats) -> Floats:
