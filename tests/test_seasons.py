@@ -248,5 +248,5 @@ def test_objects_that_change_give_their_ranks_as_the_reason():
     again = drift.fresh()
     again.restore(drift.state)
     assert again.verdict() == verdict
-    with pytest.raises(ValueError, match="cases must be changes that rang"):
+    with pytest.raises(ValueError, match="cases must be a list, got None"):
         again.restore(drift.state | {"cases": None})

@@ -25,7 +25,7 @@ from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
 from venn.monitors.watching import AGAIN, ANSWERS, FLOOR, LASTED, QUESTIONS, Case, Watching
 from venn.parameters import above_one, ascending, fraction, integer, one_of, optional, with_methods
 from venn.prediction import Floats, Label, Prediction
-from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, part, state
+from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns, asks, changes
 
@@ -202,7 +202,7 @@ class Monitor(TakesTurns, Watching):
     #: Steps after which bets have begun or will begin anew, see `begin_anew`.
     _begins: tuple[int, ...] = state(ascending, start=own(lambda one: one.restarts))
     _anew: int = state(held_int, start=0)  # the step after which everything began anew
-    floor_watch: FloorWatch | None = state(part(FloorWatch), start=OWN_FLOOR)
+    floor_watch: FloorWatch | None = state(held_like, OWN_FLOOR, start=OWN_FLOOR)
 
     def derive(self) -> None:
         """Make what scores predictions."""
