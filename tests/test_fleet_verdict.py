@@ -70,6 +70,36 @@ def test_evidence_is_that_of_the_definition(seed):
     assert 20 <= evidence.standing.since <= 50
 
 
+def test_where_a_model_trains_each_period_has_its_share():
+    """The e-value is .9 of that of the first period and .1 / (r (r - 1)) of period r; it never falls, and is saved."""
+    evidence, ties, labels = KeyEvidence(("a", "b"), seed=1, trains=True), Smoothing(1), []
+    periods, before, rng = [[]], -1.0, np.random.default_rng(0)
+    for step in range(90):
+        labels.append("ab"[rng.integers(2) if step < 20 else 1])
+        evidence.update(None, labels[-1])
+        periods[-1].append(kinds.of_label(labels, ties.at(2 * step + 1)))
+        shares = [0.9, *(0.1 / (r * (r - 1)) for r in range(2, len(periods) + 1))]
+        each = [share * by_definition.e_value([ps]) for share, ps in zip(shares, periods, strict=True)]
+        assert np.exp(evidence.standing.log_e) == pytest.approx(sum(each), rel=1e-9)
+        assert evidence.standing.log_e >= before
+        before = evidence.standing.log_e
+        if step in (29, 59):
+            evidence.begin_anew()
+            periods.append([])
+            evidence = checkpoint.unpack(checkpoint.pack(evidence))
+    with pytest.raises(ValueError, match="trains must be True"):
+        KeyEvidence(("a", "b")).begin_anew()
+
+
+def test_a_forecaster_bets_anew_when_it_has_trained():
+    fleet = venn.Fleet(lambda key: venn.Forecaster(("no", "yes"), first=0, transductive=20, last=20))
+    rng, memories = np.random.default_rng(0), []
+    for x in rng.normal(size=(24, 2)):
+        fleet.learn_one("a", x, "yes" if x[0] > 0 else "no")
+        memories.append(fleet._run("a")[1].evidence.memory[0, 0])
+    assert memories == [*range(1, 20), 0, *range(1, 5)]
+
+
 def paths(streams, seed):
     """Return the (streams, STEPS) logarithms of capitals of independent and uniform p-values, by the fleet's bets."""
     ps, memory = np.random.default_rng(seed).random((STEPS, streams)), no_bets(streams)

@@ -15,7 +15,7 @@ from venn.monitors.kinds import Scorer, kind_of
 from venn.monitors.monitor import labels_of
 from venn.monitors.naming import Ties, rarity_of
 from venn.monitors.sources import ClassShare, usual_sources
-from venn.parameters import fraction, integer, optional, real_array
+from venn.parameters import flag, fraction, integer, optional, real_array
 from venn.prediction import ERROR_RATE, Floats, Integers
 from venn.saved import (
     Saved,
@@ -35,6 +35,7 @@ FAR = 2**62
 SHOWN = log(20.0)  # of a capital: from there on a change is dated
 BOTH = 0.5  # of the largest logarithm of a capital: what has as much speaks, too
 SHARES, FIT = "how often classes come", "how labels fit their objects"
+NOTHING = -700.0  # the logarithm of next to nothing
 OUTCOMES = 9  # numbers that a scorer writes
 
 
@@ -175,6 +176,9 @@ class KeyEvidence(Saved):
     classes : sequence of labels, or LabelSpace
     seed : int >= 0, default 0
         Of the random numbers that break ties.
+    trains : bool, default False
+        Whether the predictor trains now and then, so that its p-values are valid from one training to the next: then
+        bets begin anew at each (`begin_anew`), and each period has its share of the e-value, the first nine tenths.
 
     Attributes
     ----------
@@ -196,8 +200,14 @@ class KeyEvidence(Saved):
 
     classes: Any = param(labels_of)
     seed: int = param(integer, 0, default=0, kw_only=True)
+    trains: bool = param(flag, default=False, kw_only=True)
 
     n: int = state(held_int, start=0)
+    _round: int = state(held_int, 1, start=1)
+    #: Logarithms of the e-value and of 1 / p of earlier periods; and since when, and what, of their latest.
+    _before: Floats = state(held_finite, (2,), start=own(lambda _: np.array([NOTHING, 0.0])))
+    _before_since: int = state(held_int, start=0)
+    _before_kind: str = state(held_text, start="")
     _guaranteed: str | None = state(optional, held_text, start=None)
     counts: Integers = state(
         held_codes, own(lambda one: (len(label_space(one.classes).labels),)), 0, FAR,
@@ -287,6 +297,29 @@ class KeyEvidence(Saved):
                 if most >= self._looked[i] + 1.0 and most >= SHOWN:
                     self._since[i], self._looked[i] = self._traces[i].change(self.n).step, most
 
+    def begin_anew(self) -> None:
+        """Bet from the next step on as if it were the first, where the predictor has just trained.
+
+        Raises
+        ------
+        ValueError
+            It was not made for that: its e-value would be no e-value.
+        """
+        if not self.trains:
+            raise ValueError("trains must be True, for bets to begin anew, got False")
+        log_e, log_p, self._before_since, self._before_kind = self.standing
+        self._before, self._round, self._standing = np.array([log_e, log_p]), self._round + 1, None
+        bets = len(self.memory)
+        self.memory, self._traces = no_bets(bets), _no_traces(bets)
+        self._since, self._looked = np.zeros(bets, np.int64), np.zeros(bets)
+
+    @property
+    def _share(self) -> float:
+        """The logarithm of the share of the present period: .9, then .1 / (r (r - 1)) of period r; the sum is 1."""
+        if not self.trains:
+            return 0.0
+        return log(0.9) if self._round == 1 else log(0.1 / (self._round * (self._round - 1)))
+
     @property
     def standing(self) -> KeyStanding:
         """What speaks against it so far."""
@@ -300,7 +333,11 @@ class KeyEvidence(Saved):
             return KeyStanding(log(0.5), 0.0, 0, "")
         best, each = int(logs.argmax()), log_adjusted(logs)
         log_e = float(np.logaddexp.reduce(each)) - log(len(each))
-        log_p = max(0.0, float(logs[best]) - log(len(logs)))
+        log_p = max(0.0, float(self._before[1]), float(logs[best]) - log(len(logs)) + self._share)
+        if self.trains:
+            log_e = float(np.logaddexp(self._before[0], log_e + self._share))
+        if self._before_since and not self._since[best]:
+            return KeyStanding(log_e, log_p, self._before_since, self._before_kind)
         loud = logs >= max(BOTH * logs[best], 1e-300)
         named = [FIT] if loud[: len(self._sources)].any() else []
         named += [SHARES] if loud[len(self._sources) :].any() else []

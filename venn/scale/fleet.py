@@ -641,8 +641,9 @@ class Fleet:
         Theorem, however the keys depend on each other. With `rate`: the expected share of wrong names among those named
         is at most `rate`, at any moment, also one that is chosen because of what has come. With `ever`: the probability
         that a key is ever named that has not changed is at most `ever`. A key that has not changed is one whose
-        examples are exchangeable. The number of keys must not depend on what they say: it is fixed from the beginning
-        on by `most`, or from when no more come. A key that is named remains so as long as no others come; each new key
+        examples are exchangeable, with a model for which the theorems of `Monitor` hold; where it trains, bets begin
+        anew. The number of keys must not depend on what they say: it is fixed from the beginning on by `most`, or from
+        when no more come. A key that is named remains so as long as no others come; each new key
         raises the bar a little, unless `most` has counted it already.
 
         Parameters

@@ -10,6 +10,7 @@ import numpy as np
 
 from venn.labels import Real
 from venn.monitors.key_evidence import KeyEvidence
+from venn.monitors.shared_level import trainings
 from venn.monitors.sources import usual_sources
 from venn.online import checkpoint
 from venn.online.chain import decode, decode_object, encode, encode_object
@@ -55,7 +56,8 @@ class KeyRun:
 
     def __init__(self, key: str, model: Any, shared: SharedForecast | None) -> None:
         self.panel, self.alone = panel_of(model), not isinstance(model, Panel)
-        self.evidence = KeyEvidence(self.panel.space, seed=zlib.crc32(key.encode()))
+        self._trains = any(trainings(one) for one in self.panel.values())
+        self.evidence = KeyEvidence(self.panel.space, seed=zlib.crc32(key.encode()), trains=self._trains)
         self.waiting: dict[int | str, KeyQuestion] = {}
         self.asked = self.answered = self.expired = 0
         self.right: float | None = None if isinstance(self.panel.space, Real) else 0.0
@@ -103,6 +105,9 @@ class KeyRun:
     def learn(self, x: Any, y: Any, now: Any, said: Any, noted: Any) -> Exception | None:
         """Learn an example, `now` and `said` are what is and what was said of it; return what failed."""
         failure: Exception | None = None
+        # What is proved of p-values holds from one training to the next.
+        bet_on = self._bet_on if self._trains else None
+        anew = bool(bet_on) and 1 in trainings(self.panel[bet_on or ""])
         try:
             self.panel.learn_one(x, y, noted)
         except REFUSALS as error:
@@ -110,6 +115,8 @@ class KeyRun:
         self._foretold = None
         self.answered += 1
         self.count(now, said, y)
+        if anew:
+            self.evidence.begin_anew()
         return failure
 
     def count(self, now: Any, said: Any, y: Any) -> None:
