@@ -94,7 +94,7 @@ class Plan(NamedTuple):
 
 
 def made(config: Config, opened: Callable[..., SourcePlace] | None = None) -> Plan:
-    """Make everything that a configuration names, but open nothing; `opened` finds the source, instead of `open_place`."""
+    """Make everything that a configuration names, but open nothing; `opened` finds the source."""
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
     model = given_model(config)
