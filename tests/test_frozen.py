@@ -571,3 +571,16 @@ def test_what_is_no_probability_is_refused(x):
         scorer.score_many([[0.5, 0.5], x])
     single = np.array([[0.3, 0.7]], np.float32) / np.float32(1.0000005)
     assert scorer.score_many(single).shape == (1, 2)
+
+
+def test_an_error_of_the_estimator_s_own_code_refuses_the_object():
+    class Looking:
+        classes_ = np.array(["a", "b"])
+
+        def predict_proba(self, X):
+            return np.array([{0.0: [0.25, 0.75]}[row[0]] for row in X.tolist()])
+
+    scorer = venn.FrozenScorer(Looking())
+    assert scorer.scores([0.0]).tolist() == [0.25, 0.75]
+    with pytest.raises(ValueError, match=r"x must be what the estimator takes, which says: KeyError: 1\.0"):
+        scorer.scores([1.0])

@@ -99,12 +99,12 @@ class Plan(NamedTuple):
     notes: list[str]  #: remarks worth showing
 
 
-def made(config: Config, opened: Callable[..., SourcePlace] = open_place) -> Plan:
-    """Make everything that a configuration names, but open nothing; `opened` returns its source."""
+def made(config: Config, opened: Callable[..., SourcePlace] | None = None) -> Plan:
+    """Make everything that a configuration names, but open nothing; `opened` finds the source."""
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
     model = given_model(config)
-    place = opened(config, model)
+    place = (opened or open_place)(config, model)
     if config.run.out != "-":
         url = config.source.url or ""
         spared(config.where("run", "out"), config.run.out, config.journal.path, url, url.partition(":")[2] or url)
