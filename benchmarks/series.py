@@ -14,7 +14,7 @@ parameters that it has. The forecaster and the adapted naive have learned value 
 - AutoETS, AutoARIMA, MSTL, AutoTheta of statsforecast with their own intervals, and "conformal": with the quantiles of
   their errors at the same horizon from earlier beginnings, as ConformalIntervals, but without a new fit for each. The
   first two take no season above 24 that is of use: AutoETS leaves it out by itself, AutoARIMA would take hours (and
-  fails with a drift on new values under pandas 3, so it has none);
+  fails with a mean or a drift on new values under pandas 3, so it gets values less their mean);
 - trees: mlforecast with LightGBM on seasonal differences, lags and phases, conformal by horizon in the same manner;
 - skater: laplace of skaters, which learns value after value, on the last 300 before each origin; its own distributions.
 """
@@ -219,6 +219,23 @@ def skater(values, H, starts):
                 yield t, quantiles, np.column_stack([quantiles[:, 0], quantiles[:, -1]])
 
 
+class Centred:
+    """A model of statsforecast, fitted to values less their mean."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def fit(self, values):
+        """Fit, and keep the mean."""
+        self.mean = values.mean()
+        self.model.fit(values - self.mean)
+        return self
+
+    def forward(self, values, **given):
+        """Return what is said after other values."""
+        return {name: one + self.mean for name, one in self.model.forward(values - self.mean, **given).items()}
+
+
 def ways_of(seasons):
     """Return makers of models of statsforecast, by name."""
     from statsforecast.models import MSTL, AutoARIMA, AutoETS, AutoTheta
@@ -226,7 +243,9 @@ def ways_of(seasons):
     m = seasons[0]
     ways = {
         "AutoETS": lambda: AutoETS(season_length=m),
-        "AutoARIMA": lambda: AutoARIMA(season_length=m if m <= 24 else 1, approximation=True, allowdrift=False),
+        "AutoARIMA": lambda: Centred(
+            AutoARIMA(season_length=m if m <= 24 else 1, approximation=True, allowdrift=False, allowmean=False)
+        ),
         "AutoTheta": lambda: AutoTheta(season_length=m),
     }
     if m > 1:

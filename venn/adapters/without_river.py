@@ -39,3 +39,7 @@ class Regressor(metaclass=Absent):
 
 class MiniBatchRegressor(Regressor):
     """River's base of regressors that learn many examples at once."""
+
+
+class Forecaster(metaclass=Absent):
+    """River's base of forecasters of series."""

@@ -19,7 +19,7 @@ from venn.predictors.adaptive import ConstantSteps, Steps, checked_steps, rising
 from venn.saved import Saved, component, held_bool, held_int, held_text, own, param, state
 from venn.series.experts import Experts, Told
 from venn.series.levels import Account, MovingLevels
-from venn.series.path import Path
+from venn.series.path import Path, Step
 from venn.series.seasons import seasons_of
 from venn.turns import TakesTurns, turn_of
 
@@ -279,13 +279,26 @@ class SeriesForecaster(TakesTurns, Saved):
                 if len(rows) < asked:
                     raise ValueError(f"xs must have covariates of {asked} steps, got {len(rows)}")
                 future = self._experts.usual()
-                future[: len(rows)] = np.array(rows[: self.horizon]).reshape(-1, len(self.names))[: self.horizon]
+                for i, row in enumerate(rows[: self.horizon]):
+                    future[i] = row
             if not self.n:
                 return self._path(np.full((self.horizon, _q()), np.nan), *self._nothing(), asked)
             said = self._say(future)
             if xs is not None:
                 self._future = future
             return self._path(said[1].quantiles, said[2], said[3], asked)
+
+    def intervals_with(self, x: Floats) -> Step:
+        """Return what is said of the next value where its covariates are x, a row; leaves no trace."""
+        with turn_of(self):
+            if not self.n:
+                return self.forecast(1)[1]
+            future = self._future
+            if len(x):
+                future = self._experts.usual()
+                future[0] = x
+            said = self._say(future)
+            return self._path(said[1].quantiles, said[2], said[3], 1)[1]
 
     def _path(self, quantiles: Floats, ends: Floats, bands: Floats, asked: int) -> Path:
         return Path(quantiles[:asked], ends[:asked], bands[:, :asked], tuple(self.levels))
