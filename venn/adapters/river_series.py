@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from venn.prediction import Floats
 from venn.series.forecaster import SeriesForecaster
 from venn.series.path import Path
 
@@ -45,15 +44,17 @@ class RiverForecaster(base.Forecaster):  # type: ignore[misc]
     def __init__(self, season: Any = None, horizon: int = 24) -> None:
         self.season, self.horizon = season, horizon
         self.model = SeriesForecaster(season, horizon)
+        self._latest = 0.0
 
     def learn_one(self, y: Any, x: Any = None) -> None:
         """Learn the next value, and what is known beside it."""
         self.model.learn_one(y, x)
+        if y is not None and y == y:
+            self._latest = float(y)
 
     def forecast(self, horizon: int, xs: Any = None) -> list[float]:
-        """Return the medians of the next values."""
-        found: Floats = self.model.forecast(horizon, xs).medians
-        return [float(one) for one in found]
+        """Return the medians of the next values; before anything is known the latest one, or 0."""
+        return [self._latest if one != one else one for one in self.model.forecast(horizon, xs).medians.tolist()]
 
     def path(self, horizon: int | None = None, xs: Any = None) -> Path:
         """Return all that is said of the next values: intervals, bands, distributions."""

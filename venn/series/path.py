@@ -31,6 +31,16 @@ class Step(NumberPrediction):
         "long-run error rate".
     quantiles : (q,) float64
         Of the distribution, at the levels `venn.series.experts.LEVELS`; NaN before anything is known.
+
+    Examples
+    --------
+    >>> import venn
+    >>> model = venn.SeriesForecaster(season=4, horizon=2)
+    >>> for t in range(40):
+    ...     model.learn_one([10.0, 20.0, 30.0, 25.0][t % 4] + t % 3)
+    >>> step = model.forecast()[1]
+    >>> step.interval(0.1)[0] <= step.median <= step.interval(0.1)[1], step.cdf(0.0) < 0.1
+    (True, True)
     """
 
     guaranteed = LONG_RUN
