@@ -11,7 +11,10 @@ import numpy as np
 from venn._compiled.jit import compiled
 
 FAR = 50.0  # scaled residuals are cut there
-FORMS = 4  # of the residuals of one expert: as they are, relative, by the last ones, by phase
+FORMS = 6  # of the residuals of one expert: as they are, relative, by the last ones, by phase; a few of the last two
+FEW = 100  # residuals of those
+SOON, LATER = 40, 4  # quantiles are read anew at each answer, and after so many at each fourth
+PARTS = 3  # of a distribution, which are weighed by themselves: its lower tail, its middle, its upper tail
 SEEN = 5.0  # answers by which the scale of all phases counts beside that of one
 NOW = 0.06  # share of the latest residual in a scale that follows
 LARGE = 700.0  # exp of more is infinite
@@ -268,22 +271,21 @@ def by_lags(rows, anchors, unit, weights, out):  # type: ignore[no-untyped-def]
 def insert(window, order, n, z):  # type: ignore[no-untyped-def]
     """Put z, the n-th number from 0 on, into a sorted window of the last ones; `order` has them as they came."""
     size = window.shape[0]
-    count = min(n, size)
-    place = n % size
+    i = min(n, size)
     if n >= size:
-        old = order[place]
-        low, high = 0, count
+        old = order[n % size]
+        low, high = 0, size
         while low < high:
             middle = (low + high) // 2
             if window[middle] < old:
                 low = middle + 1
             else:
                 high = middle
-        for i in range(low, count - 1):
+        i = low
+        while i + 1 < size and window[i + 1] < z:
             window[i] = window[i + 1]
-        count -= 1
-    order[place] = z
-    i = count
+            i += 1
+    order[n % size] = z
     while i > 0 and window[i - 1] > z:
         window[i] = window[i - 1]
         i -= 1
@@ -315,6 +317,32 @@ def pinball(quantiles, levels, shares, z):  # type: ignore[no-untyped-def]
         away = z - quantiles[q]
         total += shares[q] * (levels[q] * away if away > 0.0 else (levels[q] - 1.0) * away)
     return 2.0 * total
+
+
+@compiled
+def part_of(u):  # type: ignore[no-untyped-def]
+    """Return which part of a distribution a level is in."""
+    return 0 if u < 0.11 else (2 if u > 0.89 else 1)
+
+
+@compiled
+def few(f, window):  # type: ignore[no-untyped-def]
+    """Return the part of a window that a form uses."""
+    return window[: min(FEW, window.shape[0])] if f >= 4 else window
+
+
+@compiled
+def score_parts(quantiles, levels, shares, z, s, known, share):  # type: ignore[no-untyped-def]
+    """Bring the discounted losses of the parts up to date with z, whose unit is s: known (3,)."""
+    q = 0
+    for k in range(PARTS):
+        found = 0.0
+        while q < levels.shape[0] and part_of(levels[q]) == k:
+            away = z - quantiles[q]
+            found += shares[q] * (levels[q] * away if away > 0.0 else (levels[q] - 1.0) * away)
+            q += 1
+        loss = 2.0 * s * found
+        known[k] = loss if known[k] != known[k] else known[k] + share * (loss - known[k])
 
 
 @compiled
@@ -355,8 +383,8 @@ def answer(
         By phase.
     quantiles : (p, f, H, q) float64
         Of the windows.
-    losses : (p, f, H) float64
-        Discounted CRPS.
+    losses : (p, f, H, 3) float64
+        Discounted CRPS, by part.
     """
     h_max = points.shape[0]
     for h in range(1, h_max + 1):
@@ -372,13 +400,13 @@ def answer(
                 if s != s:
                     continue
                 z = min(max(r / s, -FAR), FAR)
+                window = few(f, windows[p, f, h - 1])
                 if n > 0:
-                    loss = s * pinball(quantiles[p, f, h - 1], levels, shares, r / s)
-                    known = losses[p, f, h - 1]
                     share = max(1.0 / n, 1.0 - discount)
-                    losses[p, f, h - 1] = loss if known != known else known + share * (loss - known)
-                insert(windows[p, f, h - 1], orders[p, f, h - 1], n, z)
-                read_quantiles(windows[p, f, h - 1], min(n + 1, windows.shape[3]), levels, quantiles[p, f, h - 1])
+                    score_parts(quantiles[p, f, h - 1], levels, shares, r / s, s, losses[p, f, h - 1], share)
+                insert(window, few(f, orders[p, f, h - 1]), n, z)
+                if n < SOON or (n + h) % LATER == 0:
+                    read_quantiles(window, min(n + 1, window.shape[0]), levels, quantiles[p, f, h - 1])
             size = abs(r)
             spread[p, h - 1] += max(1.0 / (n + 1), 1.0 - discount) * (size - spread[p, h - 1])
             latest[p, h - 1] += max(1.0 / (n + 1), NOW) * (size - latest[p, h - 1])
@@ -422,59 +450,69 @@ def scale(points, t, season, relative, least, counts, spread, latest, phases, sc
             n = counts[p, h]
             scales[p, 0, h] = 1.0
             if relative:
-                scales[p, 1, h] = max(abs(m), floor)
+                scales[p, 1, h] = scales[p, 4, h] = max(abs(m), floor)
             if n > 0:
                 scales[p, 2, h] = max(latest[p, h], floor)
                 times = n / season
                 of_phase = phases[p, h, (t + h + 1) % season]
                 mean = (SEEN * spread[p, h] + times * of_phase) / (SEEN + times)
                 moved = (latest[p, h] + floor) / (spread[p, h] + floor)
-                scales[p, 3, h] = max(mean * np.sqrt(moved), floor)
+                scales[p, 3, h] = scales[p, 5, h] = max(mean * np.sqrt(moved), floor)
 
 
 @compiled
-def mix(points, scales, quantiles, losses, counts, power, floor, out, weights):  # type: ignore[no-untyped-def]
-    """Set out (H, q) to the weighted means of the experts' quantiles, and weights (p, f, H): powers of their losses.
+def mix(points, scales, quantiles, losses, counts, levels, powers, floor, out, weights):  # type: ignore[no-untyped-def]
+    """Set out (H, q) to the weighted means of the experts' quantiles, and weights (p, f, H) to those of the middle.
 
-    Powers grow with the answers, up to `power`. No quantile is below `floor`.
+    The weights of each part are powers of its losses, which grow with the answers up to `powers` (3,). No quantile is
+    below `floor`, and they rise.
     """
+    shares = np.empty((PARTS, points.shape[0], FORMS))
+    parts = np.empty(levels.shape[0], np.int64)
+    for q in range(levels.shape[0]):
+        parts[q] = part_of(levels[q])
     for h in range(out.shape[0]):
-        least = np.inf
-        for p in range(points.shape[0]):
-            for f in range(FORMS):
-                if scales[p, f, h] == scales[p, f, h] and losses[p, f, h] < least:
-                    least = losses[p, f, h]
-        mass = 0.0
+        for k in range(PARTS):
+            least, mass = np.inf, 0.0
+            for p in range(points.shape[0]):
+                for f in range(FORMS):
+                    if scales[p, f, h] == scales[p, f, h] and losses[p, f, h, k] < least:
+                        least = losses[p, f, h, k]
+            for p in range(points.shape[0]):
+                for f in range(FORMS):
+                    weight = 0.0
+                    if scales[p, f, h] == scales[p, f, h] and counts[p, h] > 0:
+                        weight = 1.0
+                        if least < np.inf:
+                            loss = losses[p, f, h, k]
+                            if loss > least:
+                                weight = (least / loss) ** (powers[k] * min(1.0, counts[p, h] / 40.0))
+                            elif loss != loss:
+                                weight = 0.0
+                    shares[k, p, f] = weight if weight >= 1e-5 else 0.0
+                    mass += shares[k, p, f]
+            for p in range(points.shape[0]):
+                for f in range(FORMS):
+                    shares[k, p, f] = shares[k, p, f] / mass if mass > 0.0 else np.nan
         for q in range(out.shape[1]):
             out[h, q] = 0.0
         for p in range(points.shape[0]):
             for f in range(FORMS):
-                weights[p, f, h] = 0.0
-                if scales[p, f, h] != scales[p, f, h] or counts[p, h] == 0:
-                    continue
-                weight = 1.0
-                if least < np.inf:
-                    loss = losses[p, f, h]
-                    if loss > least:
-                        weight = (least / loss) ** (power * min(1.0, counts[p, h] / 40.0))
-                    elif loss != loss:
-                        weight = 0.0
-                if weight < 1e-5:
-                    continue
-                weights[p, f, h] = weight
-                mass += weight
+                weights[p, f, h] = shares[1, p, f] if shares[1, p, f] == shares[1, p, f] else 0.0
                 for q in range(out.shape[1]):
-                    out[h, q] += weight * (points[p, h] + scales[p, f, h] * quantiles[p, f, h, q])
+                    share = shares[parts[q], p, f]
+                    if share != 0.0:  # or nothing is known: NaN
+                        out[h, q] += share * (points[p, h] + scales[p, f, h] * quantiles[p, f, h, q])
         for q in range(out.shape[1]):
-            out[h, q] = max(out[h, q] / mass, floor) if mass > 0.0 else np.nan
-        for p in range(points.shape[0]):
-            for f in range(FORMS):
-                weights[p, f, h] = weights[p, f, h] / mass if mass > 0.0 else 0.0
+            least = floor if q == 0 else out[h, q - 1]
+            if out[h, q] < least:
+                out[h, q] = least
 
 
 # --------------------------------------------------------------------------------------------------------------- levels
 # Thresholds, one for each horizon and level and for bands, that move with the errors and are never clipped.
 
+HAIR = 1e-12  # of a number: means of equal numbers differ from them by rounding
 TRUST = 10.0  # answers by which p-values count as uniform before there are any
 
 
@@ -538,8 +576,8 @@ def probability_at(quantiles, levels, y, upto):  # type: ignore[no-untyped-def]
 @compiled
 def strangeness(quantiles, levels, y):  # type: ignore[no-untyped-def]
     """Return 2 min(F(y), 1 - F(y-)), at most 1: small is strange."""
-    upto = probability_at(quantiles, levels, y, True)
-    below = probability_at(quantiles, levels, y, False)
+    upto = probability_at(quantiles, levels, y + HAIR * abs(y), True)
+    below = probability_at(quantiles, levels, y - HAIR * abs(y), False)
     return min(2.0 * min(upto, 1.0 - below), 1.0)
 
 
@@ -608,8 +646,8 @@ def nested(distribution, levels, a, window, n, ends):  # type: ignore[no-untyped
         ends[0], ends[1] = -np.inf, np.inf
     else:
         c = cut(window, n, a, 1.0)
-        ends[0] = quantile_at(distribution, levels, 0.5 * c)
-        ends[1] = quantile_at(distribution, levels, 1.0 - 0.5 * c)
+        lower, upper = quantile_at(distribution, levels, 0.5 * c), quantile_at(distribution, levels, 1.0 - 0.5 * c)
+        ends[0], ends[1] = lower - HAIR * abs(lower), upper + HAIR * abs(upper)
 
 
 @compiled

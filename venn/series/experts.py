@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn._compiled import series as loops
-from venn.machines.ahead import Fits
 from venn.machines.trees import FlatTrees
 from venn.parameters import integer, members
 from venn.prediction import Floats
@@ -24,7 +23,7 @@ FORMS = loops.FORMS
 WINDOW = 300  # scaled residuals of one expert at one horizon
 DISCOUNT = 0.995  # by which older losses count less
 POWERS = np.array([2.0, 10.0])  # of absolute errors, in the weights of the means
-SHARP = 24.0  # power of losses in the weights of distributions
+SHARP = np.array([30.0, 24.0, 30.0])  # powers of losses in the weights of the parts of a distribution
 KEEN = 16.0  # power of errors in the weights of smoothings
 FORGET = np.array([1.0, 0.998])  # ridges: one that forgets nothing, and one that follows
 FIRST_FIT, GROWTH, ROWS = 120, 1.35, 15_000  # of trees: values at the first fit, ratio of two fits, most rows of one
@@ -153,7 +152,7 @@ class Experts(Saved):
             "points": (H, P, H), "scales": (H, P, FORMS, H),
             "windows": (P, FORMS, H, WINDOW), "orders": (P, FORMS, H, WINDOW),
             "spread": (P, H), "latest": (P, H), "phases": (P, H, m),
-            "quantiles": (P, FORMS, H, q), "losses": (P, FORMS, H),
+            "quantiles": (P, FORMS, H, q), "losses": (P, FORMS, H, loops.PARTS),
         }  # fmt: skip
         return {key: (shape, np.float64) for key, shape in floats.items()} | {
             "missing": ((room,), np.bool_), "counts": ((P, H), np.int64)
@@ -186,7 +185,7 @@ class Experts(Saved):
     def derive(self) -> None:
         """Make what follows from parameters and state."""
         self.derive_sizes()
-        self._fits = Fits()
+        self._fit_times = _fits(self.start, self.last)
 
     # ---------------------------------------------------------------- learning
 
@@ -287,7 +286,7 @@ class Experts(Saved):
             self.unit = _unit(a["values"][:n], self.seasons[0])
             if self.unit:
                 a["factors"][:] = a["log_factors"][:] = np.eye(self.features)
-        if self.unit and n == self.n - self.shift and self.n in _fits(self.start, self.last):
+        if self.unit and n == self.n - self.shift and self.n in self._fit_times:
             self._fit_trees(n)
 
     @property
@@ -365,7 +364,7 @@ class Experts(Saved):
         quantiles, weights = np.empty((H, len(LEVELS))), np.empty((names.everyone, FORMS, H))
         lowest = 0.0 if self.zeros and not self.negative else -np.inf  # of counts
         loops.mix(
-            points, scales, a["quantiles"], a["losses"], a["counts"], SHARP, lowest, quantiles,
+            points, scales, a["quantiles"], a["losses"], a["counts"], LEVELS, SHARP, lowest, quantiles,
             weights,
         )  # fmt: skip
         return Told(points, scales, quantiles, weights)
@@ -395,6 +394,8 @@ class Experts(Saved):
 
     def usual(self) -> Floats:
         """Return (H, k) covariates of the next steps where none are given: those of a season ago."""
+        if not self.covariates:
+            return np.empty((self.horizon, 0))
         now, h, m = self.n - self.shift - 1, np.arange(1, self.horizon + 1), self.seasons[0]
         there = now + h - m * ((h + m - 1) // m)
         return self._arrays["x"][np.where(there >= 0, there, max(now, 0))]
