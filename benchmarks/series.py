@@ -2,6 +2,7 @@
 
     STREAMS_DATA=folder nice python benchmarks/series.py             # eight series, half an hour
     STREAMS_DATA=folder nice python benchmarks/series.py gas gold    # some
+    STREAMS_DATA=folder nice python benchmarks/series.py taylor --ways MSTL,trees
 
 It needs the extra `peers`. Prints a table, and one JSON line: for each series and way the interval score at .1 and the
 CRPS over the mean difference of a value from that a season before, and the share of values inside. Smaller scores are
@@ -21,6 +22,7 @@ parameters that it has. The forecaster and the adapted naive have learned value 
 
 from __future__ import annotations
 
+import argparse
 import csv
 import gzip
 import json
@@ -253,11 +255,13 @@ def ways_of(seasons):
     return ways
 
 
-def rivals(values, seasons, H, starts):
-    """Yield way, start and path of all rivals; a way that fails is named on the error's side."""
+def rivals(values, seasons, H, starts, wanted=None):
+    """Yield way, start and path of all rivals, or of those wanted; a way that fails is named on the error's side."""
     paths = lambda name, found: ((name, *one) for one in found)  # noqa: E731
     yield from paths("naive, adapted", adapted_naive(values, seasons, H, starts))
     for name, make in ways_of(seasons).items():
+        if wanted is not None and name not in wanted:
+            continue
         try:
             for t, own, conformal in statistical(make, values, H, starts):
                 yield name, t, *own
@@ -265,6 +269,8 @@ def rivals(values, seasons, H, starts):
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
     for name, way in (("trees", boosted), ("skater", skater)):
+        if wanted is not None and name not in wanted:
+            continue
         try:
             given = (values, H, starts) if way is skater else (values, seasons, H, starts)
             yield from paths(name, way(*given))
@@ -272,16 +278,20 @@ def rivals(values, seasons, H, starts):
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
 
 
-def main(names):
+def main():
     """Print the table, and the JSON line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--ways", type=lambda text: text.split(","), help="rivals, besides the adapted naive")
+    given = parser.parse_args()
     rows = []
-    for name in names or SERIES:
+    for name in given.names or SERIES:
         seasons, H, _ = SERIES[name]
         values = values_of(name)
         starts, scores = starts_of(len(values), H), {}
         for t, quantiles, ends in ours(values, seasons, H, starts):
             scores.setdefault("vennstream", Scores()).add(quantiles, ends, values[t + 1 : t + 1 + H])
-        for way, t, quantiles, ends in rivals(values, seasons, H, starts):
+        for way, t, quantiles, ends in rivals(values, seasons, H, starts, given.ways):
             scores.setdefault(way, Scores()).add(quantiles, ends, values[t + 1 : t + 1 + H])
         m = seasons[-1] if len(values) > 2 * seasons[-1] else seasons[0]
         unit = float(np.abs(values[m:] - values[:-m]).mean())
@@ -313,4 +323,4 @@ if __name__ == "__main__":
     # This folder has a sparse.py, which rivals would import for the package of that name.
     sys.path[:] = [one for one in sys.path if Path(one or ".").resolve() != Path(__file__).parent]
     warnings.simplefilter("ignore")
-    main(sys.argv[1:])
+    main()

@@ -212,7 +212,10 @@ TESTED_ELSEWHERE = {
         ("PredictiveDistribution", "NestedIntervals", "NormalDistribution", "NumberPrediction"),
         "predictions of numbers, test_distribution.py",
     ),
-    **dict.fromkeys(("SeriesForecaster", "Path", "Step", "Account", "NextValue", "RiverForecaster"), "values of a series, test_series.py"),
+    **dict.fromkeys(
+        ("SeriesForecaster", "Path", "Step", "Account", "NextValue", "RiverForecaster"),
+        "values of a series, test_series.py",
+    ),
     "Defensive": "for two classes, test_any_sequence.py goes through what is tested here",
     **dict.fromkeys(("Inequality", "Calibeating"), "both sides of an inequality, test_any_sequence.py"),
     **dict.fromkeys(("CostTable", "Decision"), "what an action costs, test_decisions.py"),

@@ -346,7 +346,7 @@ def score_parts(quantiles, levels, shares, z, s, known, share):  # type: ignore[
 
 
 @compiled
-def answer(
+def answer(  # type: ignore[no-untyped-def]
     y,
     t,
     phase,
@@ -363,7 +363,7 @@ def answer(
     phases,
     quantiles,
     losses,
-):  # type: ignore[no-untyped-def]
+):
     """Let the residuals of all experts learn the value of time t, and score what was said of it.
 
     Parameters
@@ -651,9 +651,9 @@ def nested(distribution, levels, a, window, n, ends):  # type: ignore[no-untyped
 
 
 @compiled
-def account(
+def account(  # type: ignore[no-untyped-def]
     y, t, levels, epsilons, size, told, said, bands, thresholds, windows, orders, counts, books, paths, p_values
-):  # type: ignore[no-untyped-def]
+):
     """Answer the questions about time t with y: errors move thresholds by a step of `size`, strangeness is kept.
 
     Parameters
