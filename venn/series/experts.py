@@ -433,8 +433,8 @@ def fitted_trees(rows: Floats, targets: Floats) -> FlatTrees | None:
     from venn.machines.threads import one_thread
 
     model = HistGradientBoostingRegressor(
-        max_iter=120, learning_rate=0.08, max_leaf_nodes=24, min_samples_leaf=20, l2_regularization=1.0,
-        early_stopping=False, random_state=0,
+        max_iter=60 if len(rows) < 5000 else 100, learning_rate=0.08, max_leaf_nodes=24, min_samples_leaf=20,
+        l2_regularization=1.0, early_stopping=False, random_state=0,
     )  # fmt: skip
     with one_thread():
         model.fit(rows, targets)
