@@ -324,6 +324,14 @@ def test_files_keep_it(tmp_path):
     assert_equal_paths(model.forecast(), other.forecast())
     with pytest.raises(ValueError, match="arrays"):
         model._experts.restore(model._experts.state | {"arrays": {"values": np.zeros(3)}})
+    with pytest.raises(ValueError, match="n must be at most"):
+        model._experts.restore(model._experts.state | {"n": 10**6})
+    for name, wrong in (("experts", Experts((8,), 3)), ("levels", MovingLevels(3)), ("n", 3), ("watch", None)):
+        with pytest.raises(ValueError, match="must be"):
+            model.restore(model.state | {name: wrong})
+    with pytest.raises(ValueError, match="future must be"):
+        model.restore(model.state | {"future": np.zeros((1, 1))})
+    assert_equal_paths(model.forecast(), other.forecast())
 
 
 def test_asking_leaves_no_trace_and_the_future_changes_nothing():

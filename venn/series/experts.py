@@ -185,6 +185,8 @@ class Experts(Saved):
     def derive(self) -> None:
         """Make what follows from parameters and state."""
         self.derive_sizes()
+        if not min(self.n, 1) <= self.n - self.shift <= self.room_of(self._arrays):  # compiled loops do not check
+            raise ValueError(f"n must be at most the values that are kept after {self.shift}, got {self.n}")
         self._fit_times = _fits(self.start, self.last)
 
     # ---------------------------------------------------------------- learning

@@ -186,7 +186,17 @@ class SeriesForecaster(TakesTurns, Saved):
     _future: Floats | None = state(_held_future, start=None)  # covariates with which the path was asked
 
     def derive(self) -> None:
-        """Forget what was said."""
+        """Forget what was said; refuse parts that do not belong together, since compiled loops do not check."""
+        experts, levels, future = self._experts, self._levels, self._future
+        wanted = Experts(self.seasons, self.horizon, len(self.names), self.last).parameters
+        if experts.parameters != wanted or experts.n != self.n:
+            raise ValueError(f"experts must be those of {self.n} values of {wanted}, got {experts!r}")
+        if not isinstance(levels, MovingLevels) or (levels.horizon, levels.n) != (self.horizon, self.n):
+            raise ValueError(f"levels must be those of {self.n} values {self.horizon} steps ahead, got {levels!r}")
+        if tuple(levels.levels) != tuple(self.levels) or not isinstance(self.watch, SeriesWatch):
+            raise ValueError(f"levels must be {self.levels}, with a watch, got {levels!r} and {self.watch!r}")
+        if future is not None and future.shape != (self.horizon, len(self.names)):
+            raise ValueError(f"future must be {self.horizon} rows of {len(self.names)} covariates, got {future.shape}")
         self._said: tuple[bytes | None, Told, Floats, Floats] | None = None
 
     # --------------------------------------------------------------- learning
