@@ -110,7 +110,7 @@ class SeriesForecaster(TakesTurns, Saved):
 
     What is promised, on any series, with no probability in it: for each horizon h, the number of intervals at the k-th
     level e_k (from 1, in rising order) that missed their value is within 1 / s + k (h + 1) of n e_k, for n answers and
-    constant steps of size s, .01 by default; `accounts` has the numbers. So of the intervals at .1, nine in ten hold
+    constant steps of size s, .005 by default; `accounts` has the numbers. So of the intervals at .1, nine in ten hold
     their value in the long run. The same is promised of bands for the whole path.
 
     What is not promised: anything about a single interval, about a time of the day or of the year by itself, or about
@@ -126,7 +126,8 @@ class SeriesForecaster(TakesTurns, Saved):
     levels : sequence of numbers in (0, 1), default (0.01, 0.05, 0.1, 0.2)
         Rising: at these the promise holds.
     steps : optional
-        `venn.predictors.ConstantSteps()`, the default, or `DecayingSteps()`: how far thresholds move.
+        `venn.predictors.ConstantSteps(0.005)`, the default, or `DecayingSteps()`: how far thresholds move. Larger steps
+        keep the promise sooner; where misses come in rows, more intervals are then the line.
     last : int >= 100, default 20000
         Values that are kept at least, at most twice as many: memory does not grow beyond that.
 
@@ -173,7 +174,7 @@ class SeriesForecaster(TakesTurns, Saved):
     season: Any = param(_season, default=None)
     horizon: int = param(integer, 1, MOST, default=24)
     levels: Sequence[float] = param(rising, default=USUAL, kw_only=True)
-    steps: Steps = param(checked_steps, default=ConstantSteps(), kw_only=True)
+    steps: Steps = param(checked_steps, default=ConstantSteps(0.005), kw_only=True)
     last: int = param(integer, 100, default=20_000, kw_only=True)
 
     n: int = state(held_int, start=0)
