@@ -9,8 +9,9 @@ more is needed to repeat a figure of the documentation, its script says how. The
 median over the repetitions, the spread (smallest and largest), a ratio if the script measures one, and the median kept
 in `benchmarks/kept.json` with its change. A figure has *moved* when it differs by more than 10 % and the two spreads
 do not overlap. A benchmark that fails is in the table with its last line, and the exit status is 1. Studies of
-hours, which have their own pages, are left out: `quality.py`, `which_predictor.py`, `peers.py`. Nobody else should
-use the machine. After `--keep`, `python -m tools.figures` writes the kept figures into the pages that give them.
+hours, which have their own pages, are left out: `quality.py`, `which_predictor.py`, `peers.py`, `series.py`. Nobody
+else should use the machine. After `--keep`, `python -m tools.figures` writes the kept figures into the pages that
+give them.
 """
 
 from __future__ import annotations

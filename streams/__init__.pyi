@@ -6,6 +6,8 @@ from .example import Scaling as Scaling
 from .example import Stream as Stream
 from .frames import FrameStream as FrameStream
 from .frames import from_frames as from_frames
+from .in_time import Series as Series
+from .in_time import series as series
 from .labels import Answer as Answer
 from .labels import Delayed as Delayed
 from .labels import Immediate as Immediate

@@ -208,6 +208,10 @@ TESTED_ELSEWHERE = {
         "predictions of numbers, test_distribution.py",
     ),
     "Calibeating": "both sides of an inequality, test_any_sequence.py",
+    **dict.fromkeys(
+        ("SeriesForecaster", "Path", "Step", "HorizonAccount", "NextValue", "RiverForecaster"),
+        "values of a series, test_series.py",
+    ),
     **dict.fromkeys(("CostTable", "Decision"), "what an action costs, test_decisions.py"),
     "Predictor": "a base: what stands on it is tested",
     **dict.fromkeys(("BinaryMap", "ScoreMeasure"), "bases: what stands on them is tested"),

@@ -12,6 +12,7 @@ from . import prediction as prediction
 from . import predictors as predictors
 from . import scale as scale
 from . import schedules as schedules
+from . import series as series
 from . import taxonomies as taxonomies
 from .adapters import ConformalClassifier as ConformalClassifier
 from .adapters import ConformalRegressor as ConformalRegressor
@@ -55,6 +56,7 @@ from .predictors import TransductiveVenn as TransductiveVenn
 from .predictors import TransductiveVennAbers as TransductiveVennAbers
 from .predictors import by_group as by_group
 from .scale import Fleet as Fleet
+from .series import SeriesForecaster as SeriesForecaster
 from .serving import serve as serve
 from .taxonomies import Argmax as Argmax
 from .taxonomies import Deleted as Deleted

@@ -181,7 +181,7 @@ def saved(kind: Kind) -> Kind:
 ROOMS = (
     "venn.machines", "venn.taxonomies", "venn.nonconformity", "venn.maps", "venn.schedules", "venn.predictors",
     "venn.prediction", "venn.distribution", "venn.shifts", "venn.decisions", "venn.monitors",
-    "venn.online",
+    "venn.series", "venn.online",
 )  # fmt: skip
 
 

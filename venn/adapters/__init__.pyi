@@ -13,4 +13,5 @@ from .river import RiverClassifier as RiverClassifier
 from .river_models import FromRiver as FromRiver
 from .river_models import RegressorFromRiver as RegressorFromRiver
 from .river_models import RiverRegressor as RiverRegressor
+from .river_series import RiverForecaster as RiverForecaster
 from .svc import ProbabilitySVC as ProbabilitySVC

@@ -39,3 +39,7 @@ class Regressor(metaclass=Absent):
 
 class MiniBatchRegressor(Regressor):
     """River's base of regressors that learn many examples at once."""
+
+
+# River's base of forecasters of series; the statement `class` is that of ours.
+Forecaster: Any = Absent("Forecaster", (), {"__module__": __name__})

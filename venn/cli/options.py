@@ -234,6 +234,11 @@ def _labels(labels: tuple[Any, ...]) -> tuple[Any, ...]:
     return labels
 
 
+def _different(seasons: tuple[int, ...]) -> tuple[int, ...]:
+    require(len(set(seasons)) == len(seasons) and (len(seasons) == 1 or 1 not in seasons))
+    return seasons
+
+
 def _read_column(text: str) -> tuple[str, None]:
     return convert(text, Text), None
 
@@ -339,6 +344,10 @@ Labels = Annotated[tuple[Text | int | bool, ...], Meta(min_length=2), OptionForm
 Words = Annotated[tuple[str, ...], OptionForm(
     "a program and its arguments, as text or as a list of texts", str, _command, "COMMAND", str | tuple[str, ...])]
 
+Ahead = Annotated[int, Meta(ge=1, le=1000)]
+Seasons = Annotated[tuple[AtLeast1, ...], Meta(min_length=1), OptionForm(
+    "periods, integers >= 1 and all different, separated by commas", lambda text: [read_whole(one) for one in
+    text.split(",")], _different, "N,N")]
 _Empty = Annotated[str, Meta(pattern="^[^\0\ud800-\udfff]*$")]  # a text that may be empty
 Columns = Annotated[tuple[Text, ...], OptionForm(
     _TEXTS, lambda texts: list(by_column(texts, _read_column)), distinct, "COLUMN", typed="a column, each once",
@@ -580,6 +589,20 @@ class ViewTable(OptionTable, frozen=True, kw_only=True):
     serve: Annotated[bool, Option("Serve a page that shows a journal, which may come later.", MONITOR)] = False
 
 
+class SeriesTable(OptionTable, frozen=True, kw_only=True):
+    """A series, whose next values are forecast."""
+
+    value: Annotated[Column | None, Option(
+        "Column of values in order of time: forecasts of the next ones, not of labels.", ("replay",), "series")] = None
+    season: Annotated[Seasons | None, Option(
+        "How many values a period has, such as 48 or 48,336; 1 for none.  [default: found from the values]",
+        ("replay",), needs=("series.value",))] = None
+    horizon: Annotated[Ahead, Option("Steps ahead.", ("replay",), needs=("series.value",))] = 24
+    covariates: Annotated[Columns | None, Option(
+        "Column of numbers that are known before their value, repeatable.", ("replay",),
+        needs=("series.value",))] = None
+
+
 class AccessTable(OptionTable, frozen=True, kw_only=True):
     """Where a page or metrics are served, and who may read them."""
 
@@ -617,6 +640,7 @@ class Config(Struct, frozen=True):
     monitor: Annotated[MonitorTable, (*RUN, *MONITOR)] = MonitorTable()
     journal: Annotated[JournalTable, RUN] = JournalTable()
     view: Annotated[ViewTable, ()] = ViewTable()
+    series: Annotated[SeriesTable, ()] = SeriesTable()
     access: Annotated[AccessTable, (*RUN, *SERVERS)] = AccessTable()
     origin: Mapping[tuple[str, str], str] = {}
 

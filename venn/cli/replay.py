@@ -44,6 +44,7 @@ from venn.cli.panels import (
 from venn.cli.places import is_named, open_stream, seed_of
 from venn.cli.predictors import FORECASTER, PREDICTORS, STUDY, default_predictors, with_adaptive
 from venn.cli.scorer import GivenModel, given_model
+from venn.cli.series import forecast
 from venn.cli.words import began_anew, conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.kernels import RBF
 from venn.machines.tuning import PENALTIES, Tuning, tune
@@ -220,6 +221,9 @@ def replay(data: str, config: Config) -> None:
     repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside it. A file is replayed in its own
     order. Ctrl-C or SIGTERM ends the replay after the current step: the results until then are printed and written.
     """
+    if config.series.value is not None:
+        forecast(data, config)
+        return
     chosen, steps, as_json = Learning(config), config.source.steps, config.view.json
     out = None if config.view.out is None else Path(config.view.out)
 

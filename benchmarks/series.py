@@ -1,0 +1,326 @@
+"""How sharp the forecaster of series is many steps ahead, and are its intervals right, beside what others would use?
+
+    STREAMS_DATA=folder nice python benchmarks/series.py             # eight series, half an hour
+    STREAMS_DATA=folder nice python benchmarks/series.py gas gold    # some
+    STREAMS_DATA=folder nice python benchmarks/series.py taylor --ways MSTL,trees
+
+It needs the extra `peers`. Prints a table, and one JSON line: for each series and way the interval score at .1 and the
+CRPS over the mean difference of a value from that a season before, and the share of values inside. Smaller scores are
+better.
+
+Each series has five origins in its second half, and from each six paths of H steps begin, half a path apart. At an
+origin a rival is fitted to what came, 2000 values at most; between its paths it takes the new values with the
+parameters that it has. The forecaster and the adapted naive have learned value after value from the first one. Ways:
+
+- AutoETS, AutoARIMA, MSTL, AutoTheta of statsforecast with their own intervals, and "conformal": with the quantiles of
+  their errors at the same horizon from earlier beginnings, as ConformalIntervals, but without a new fit for each. The
+  first two take no season above 24 that is of use: AutoETS leaves it out by itself, AutoARIMA would take hours (and
+  fails with a mean or a drift on new values under pandas 3, so it gets values less their mean);
+- trees: mlforecast with LightGBM on seasonal differences, lags and phases, conformal by horizon in the same manner;
+- skater: laplace of skaters, which learns value after value, on the last 300 before each origin; its own distributions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+from scipy.special import ndtri
+
+import venn
+from venn.series.experts import LEVELS
+from venn.series.levels import MovingLevels
+
+QUANTILES = np.arange(1, 20) / 20  # at which CRPS is taken, of everyone
+LEVEL = 0.1
+ORIGINS, PATHS, MOST, EARLIER, SKATED = 5, 6, 2000, 40, 300
+#: Seasons, steps ahead, values.
+SERIES = {
+    "taylor": ((48, 336), 24, 4032), "elecdemand": ((48, 336), 24, 6000), "calls": ((169, 845), 24, 6000),
+    "melbourne": ((365,), 7, 3650), "sunspots": ((132,), 12, 3177), "co2": ((52,), 12, 2284), "gas": ((12,), 12, 476),
+    "gold": ((1,), 5, 1074),
+}  # fmt: skip
+
+
+def values_of(name):
+    """Return the values of a series."""
+    path = Path(os.environ["STREAMS_DATA"]) / "series" / f"{name}.csv.gz"
+    with gzip.open(path, "rt") as lines:
+        return np.array([float(row["value"]) for row in csv.DictReader(lines)])[: SERIES[name][2]]
+
+
+def starts_of(n, H):
+    """Return for each origin the places of the values before each path."""
+    stride = max(H // 2, 1)
+    room = H + stride * (PATHS - 1)
+    return [[int(o) + stride * i for i in range(PATHS)] for o in np.linspace(n // 2, n - 1 - room, ORIGINS, dtype=int)]
+
+
+class Scores:
+    """Sums of what is scored of paths."""
+
+    def __init__(self):
+        self.interval = self.crps = self.inside = self.n = 0.0
+
+    def add(self, quantiles, ends, values):
+        """Add a path: (H, 19) quantiles, (H, 2) ends of intervals."""
+        middle = quantiles[:, len(QUANTILES) // 2]
+        lower, upper = np.where(np.isnan(ends), middle[:, None], ends).T  # an empty interval is a point
+        away = np.maximum(np.maximum(lower - values, values - upper), 0)
+        self.interval += float((upper - lower + 2 / LEVEL * away).sum())
+        d = values[:, None] - quantiles
+        self.crps += float(2 * np.where(d > 0, QUANTILES * d, (QUANTILES - 1) * d).mean(axis=1).sum())
+        self.inside += float(((lower <= values) & (values <= upper)).sum())
+        self.n += len(values)
+
+
+def ours(values, seasons, H, starts):
+    """Yield start and path of the forecaster, and then the share inside by horizon and its seconds a value, late."""
+    model = venn.SeriesForecaster(season=seasons, horizon=H)
+    wanted = {one for origin in starts for one in origin}
+    began = process_time()
+    for t, y in enumerate(values.tolist()):
+        model.learn_one(y)
+        path = model.forecast()
+        if t in wanted:
+            quantiles = np.array([[step.quantile(q) for q in QUANTILES] for step in path])
+            yield t, quantiles, path.intervals(LEVEL)
+        if t == len(values) // 2:
+            half = process_time()
+    ours.late = (process_time() - half) / (len(values) - len(values) // 2 - 1)
+    ours.whole = process_time() - began
+    ours.accounts = [one for one in model.accounts() if one.level == LEVEL]
+    ours.model = model
+
+
+def adapted_naive(values, seasons, H, starts):
+    """Yield start and path of seasonal naive with quantiles of its errors, and thresholds that move."""
+    m = seasons[-1] if len(seasons) > 1 else seasons[0]
+    levels, wanted, told = MovingLevels(H), {one for origin in starts for one in origin}, None
+    h = np.arange(1, H + 1)
+    back = m * ((h + m - 1) // m) - h  # of a place before the forecast
+    errors = [[] for _ in range(H)]
+    for t, y in enumerate(values):
+        for k in range(H):
+            place = t - h[k] - back[k]
+            if place >= 0:
+                errors[k].append(y - values[place])
+        levels.learn(y, told)
+        points = values[np.maximum(t - back, 0)]
+        quantiles = np.array([
+            p + np.quantile(e[-300:], LEVELS) if len(e) > 5 else np.full(len(LEVELS), np.nan)
+            for p, e in zip(points, errors, strict=True)
+        ])  # fmt: skip
+        ends, bands = levels.tell(quantiles)
+        told = quantiles, ends, bands
+        if t in wanted:
+            asked = np.array([np.interp(QUANTILES, LEVELS, row) for row in quantiles])
+            yield t, asked, ends[:, 2]
+
+
+def normal(mean, lower, upper):
+    """Return quantiles of normal distributions by their intervals at .1."""
+    deviation = (upper - lower) / (2 * ndtri(0.95))
+    return mean[:, None] + deviation[:, None] * ndtri(QUANTILES)
+
+
+def by_errors(mean, errors):
+    """Return quantiles and intervals by (k, H) earlier errors: those of their absolute values, on both sides."""
+    k = len(errors)
+    size = np.sort(np.abs(errors), axis=0)
+    u = np.abs(2 * QUANTILES - 1)
+    ranks = np.clip(np.ceil(u * (k + 1)).astype(int) - 1, 0, k - 1)
+    quantiles = mean[:, None] + (np.sign(QUANTILES - 0.5)[:, None] * size[ranks]).T
+    half = size[min(int(np.ceil((1 - LEVEL) * (k + 1))) - 1, k - 1)]
+    return quantiles, np.column_stack([mean - half, mean + half])
+
+
+def statistical(make, values, H, starts):
+    """Yield start, own and conformal path of a model of statsforecast."""
+    for origin in starts:
+        first = max(origin[0] + 1 - MOST, 0)
+        model = make().fit(values[first : origin[0] + 1])
+        before = [origin[0] - H - i * max(H // 2, 1) for i in range(EARLIER)]
+        errors = []
+        for t in before:
+            if t - first > max(3 * H, 40):
+                said = model.forward(values[first : t + 1], h=H)["mean"]
+                errors.append(values[t + 1 : t + 1 + H] - said)
+        for t in origin:
+            said = model.forward(values[first : t + 1], h=H, level=[90])
+            mean, lower, upper = said["mean"], said["lo-90"], said["hi-90"]
+            own = normal(mean, lower, upper), np.column_stack([lower, upper])
+            yield t, own, by_errors(mean, np.array(errors))
+
+
+def phase_of(m):
+    """Return a function of times, named after the season, as mlforecast wants it."""
+
+    def phase(ds):
+        return ds % m
+
+    phase.__name__ = f"phase_{m}"
+    return phase
+
+
+def boosted(values, seasons, H, starts):
+    """Yield start and conformal path of trees of mlforecast."""
+    import lightgbm
+    import pandas as pd
+    from mlforecast import MLForecast
+    from mlforecast.target_transforms import Differences
+
+    def table(upto, first):
+        n = upto + 1 - first
+        return pd.DataFrame({"unique_id": "a", "ds": np.arange(n), "y": values[first : upto + 1]})
+
+    main = [m for m in seasons if m > 1]
+    lags = sorted({1, 2, 3, 4, 5, 6, *(k for m in main for k in (m, m + 1))})
+    for origin in starts:
+        first = max(origin[0] + 1 - MOST, 0)
+        features = [phase_of(m) for m in main]
+        model = MLForecast(
+            models=[lightgbm.LGBMRegressor(verbosity=-1, n_jobs=1, random_state=0)],
+            freq=1, lags=lags, target_transforms=[Differences([main[0] if main else 1])], date_features=features,
+        )  # fmt: skip
+        model.fit(table(origin[0], first))
+        # Its errors on what it was fitted to are too small: another fit, to what came before them.
+        calibrated = MLForecast(
+            models=[lightgbm.LGBMRegressor(verbosity=-1, n_jobs=1, random_state=0)],
+            freq=1, lags=lags, target_transforms=[Differences([main[0] if main else 1])], date_features=features,
+        )  # fmt: skip
+        cut = origin[0] - H - max(min(EARLIER, (origin[0] - first) // (2 * H)), 5) * max(H // 2, 1)
+        calibrated.fit(table(cut, first))
+        errors = []
+        for t in range(cut, origin[0] - H + 1, max(H // 2, 1)):
+            said = calibrated.predict(H, new_df=table(t, first))["LGBMRegressor"].to_numpy()
+            errors.append(values[t + 1 : t + 1 + H] - said)
+        for t in origin:
+            mean = model.predict(H, new_df=table(t, first))["LGBMRegressor"].to_numpy()
+            yield t, *by_errors(mean, np.array(errors))
+
+
+def skater(values, H, starts):
+    """Yield start and path of a skater, from its own distributions."""
+    from skaters import laplace
+
+    for origin in starts:
+        forecast, state = laplace(k=H), None
+        for t in range(max(origin[0] - SKATED, 0), origin[-1] + 1):
+            said, state = forecast(float(values[t]), state)
+            if t in origin:
+                quantiles = np.array([[one.quantile(float(q)) for q in QUANTILES] for one in said])
+                yield t, quantiles, np.column_stack([quantiles[:, 0], quantiles[:, -1]])
+
+
+class Centred:
+    """A model of statsforecast, fitted to values less their mean."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def fit(self, values):
+        """Fit, and keep the mean."""
+        self.mean = values.mean()
+        self.model.fit(values - self.mean)
+        return self
+
+    def forward(self, values, **given):
+        """Return what is said after other values."""
+        return {name: one + self.mean for name, one in self.model.forward(values - self.mean, **given).items()}
+
+
+def ways_of(seasons):
+    """Return makers of models of statsforecast, by name."""
+    from statsforecast.models import MSTL, AutoARIMA, AutoETS, AutoTheta
+
+    m = seasons[0]
+    ways = {
+        "AutoETS": lambda: AutoETS(season_length=m),
+        "AutoARIMA": lambda: Centred(
+            AutoARIMA(season_length=m if m <= 24 else 1, approximation=True, allowdrift=False, allowmean=False)
+        ),
+        "AutoTheta": lambda: AutoTheta(season_length=m),
+    }
+    if m > 1:
+        ways["MSTL"] = lambda: MSTL(season_length=list(seasons))
+    return ways
+
+
+def rivals(values, seasons, H, starts, wanted=None):
+    """Yield way, start and path of all rivals, or of those wanted; a way that fails is named on the error's side."""
+    paths = lambda name, found: ((name, *one) for one in found)  # noqa: E731
+    yield from paths("naive, adapted", adapted_naive(values, seasons, H, starts))
+    for name, make in ways_of(seasons).items():
+        if wanted is not None and name not in wanted:
+            continue
+        try:
+            for t, own, conformal in statistical(make, values, H, starts):
+                yield name, t, *own
+                yield f"{name}, conformal", t, *conformal
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+    for name, way in (("trees", boosted), ("skater", skater)):
+        if wanted is not None and name not in wanted:
+            continue
+        try:
+            given = (values, H, starts) if way is skater else (values, seasons, H, starts)
+            yield from paths(name, way(*given))
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def main():
+    """Print the table, and the JSON line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--ways", type=lambda text: text.split(","), help="rivals, besides the adapted naive")
+    given = parser.parse_args()
+    rows = []
+    for name in given.names or SERIES:
+        seasons, H, _ = SERIES[name]
+        values = values_of(name)
+        starts, scores = starts_of(len(values), H), {}
+        for t, quantiles, ends in ours(values, seasons, H, starts):
+            scores.setdefault("vennstream", Scores()).add(quantiles, ends, values[t + 1 : t + 1 + H])
+        for way, t, quantiles, ends in rivals(values, seasons, H, starts, given.ways):
+            scores.setdefault(way, Scores()).add(quantiles, ends, values[t + 1 : t + 1 + H])
+        m = seasons[-1] if len(values) > 2 * seasons[-1] else seasons[0]
+        unit = float(np.abs(values[m:] - values[:-m]).mean())
+        row = {
+            way: {
+                "interval": round(one.interval / one.n / unit, 3), "crps": round(one.crps / one.n / unit, 3),
+                "inside": round(one.inside / one.n, 3),
+            }
+            for way, one in scores.items()
+        }  # fmt: skip
+        best = {of: min(r[of] for way, r in row.items() if way != "vennstream") for of in ("interval", "crps")}
+        covered = [1 - one.errors / one.n for one in ours.accounts if one.horizon]
+        rows.append({
+            "series": name, "over_best": {of: round(row["vennstream"][of] / best[of], 3) for of in best},
+            "covered": [round(min(covered), 4), round(max(covered), 4)], "ms": round(1000 * ours.late, 3),
+            "ways": row,
+        })  # fmt: skip
+        print(f"{name}: {rows[-1]['over_best']} of the best rival; inside {rows[-1]['covered']}; {rows[-1]['ms']} ms")
+        for way, one in sorted(row.items(), key=lambda pair: pair[1]["interval"]):
+            print(f"    {way:<24} {one['interval']:7.3f} {one['crps']:7.3f} {one['inside']:6.2f}", flush=True)
+    mean = {
+        of: round(float(np.exp(np.mean([np.log(row["over_best"][of]) for row in rows]))), 3)
+        for of in ("interval", "crps")
+    }
+    print(json.dumps({"series": rows, "mean_over_best": mean}))
+
+
+if __name__ == "__main__":
+    # This folder has a sparse.py, which rivals would import for the package of that name.
+    sys.path[:] = [one for one in sys.path if Path(one or ".").resolve() != Path(__file__).parent]
+    warnings.simplefilter("ignore")
+    main()

@@ -1,0 +1,162 @@
+"""Intervals of each horizon with a long-run error rate on any series: thresholds move with the errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from venn._compiled import series as loops
+from venn.parameters import integer
+from venn.prediction import LEVELS as USUAL
+from venn.prediction import Floats
+from venn.predictors.adaptive import ConstantSteps, Steps, checked_steps, rising
+from venn.saved import Saved, component, held_array, held_codes, held_finite, held_float, held_int, own, param, state
+from venn.series.experts import LEVELS
+
+REMEMBERED = 500  # answers of a horizon among which a new one is ranked
+UNSEEN = np.array([0.0, 2.0])  # of a path: no value has come, and no p-value
+
+
+class HorizonAccount(NamedTuple):
+    """What happened to the intervals of one horizon at one level, and what must have happened, whatever the series.
+
+    Examples
+    --------
+    >>> HorizonAccount(horizon=1, level=0.1, n=1000, errors=104, bound=102.0, width=1.3, empty=0).errors - 0.1 * 1000
+    4.0
+    """
+
+    horizon: int | None  #: None: of bands, for the whole path
+    level: float
+    n: int  #: answers that came
+    errors: int  #: intervals that missed the value
+    bound: float  #: the errors are within this of n times the level
+    width: float  #: mean width of the finite ones; NaN before the first; of bands the mean over horizons, too
+    empty: int  #: intervals that held nothing, since too few had missed
+
+
+def _floats(name: str, value: Any, shape: tuple[int, ...]) -> Any:
+    return held_array(name, value, shape)
+
+
+def _zeros(*shape: str) -> Any:
+    return state(
+        _floats, own(lambda m: m.shape_of(shape)), start=own(lambda m: np.zeros(m.shape_of(shape)))
+    )  # fmt: skip
+
+
+@component
+class MovingLevels(Saved):
+    """Turns distributions into intervals and bands whose long-run error rate is the level, on any series.
+
+    For each horizon and each level there is a threshold, which begins at the level. After an interval that missed the
+    value it falls, after a hit it rises a little, and it is never clipped. At 0 or less the interval is the line, at 1
+    or more it is empty.
+
+    Parameters
+    ----------
+    horizon : int >= 1
+    levels : sequence of numbers in (0, 1), default (0.01, 0.05, 0.1, 0.2)
+        Rising.
+    steps : optional
+        `ConstantSteps()`, the default, or `DecayingSteps()`.
+
+    Attributes
+    ----------
+    n : int
+        Number of values.
+    thresholds : (horizon + 1, l) float64
+        Those of bands are the last.
+    """
+
+    horizon: int = param(integer, 1)
+    levels: Sequence[float] = param(rising, default=USUAL)
+    steps: Steps = param(checked_steps, default=ConstantSteps())
+
+    n: int = state(held_int, start=0)
+    _clock: int = state(held_int, start=0)
+    _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
+    thresholds: Floats = state(
+        held_finite, own(lambda m: m.shape_of(("rows", "levels"))),
+        start=own(lambda m: np.tile(np.array(m.levels), (m.horizon + 1, 1))),
+    )  # fmt: skip
+    _windows: Floats = _zeros("rows", "window")
+    _orders: Floats = _zeros("rows", "window")
+    _counts: Any = state(
+        held_codes, own(lambda m: (m.horizon + 1,)), 0, 1 << 62, start=own(lambda m: np.zeros(m.horizon + 1, np.int64))
+    )
+    _books: Floats = _zeros("rows", "levels", "book")
+    _told: Floats = _zeros("horizon", "horizon", "levels", "ends")
+    _said: Floats = _zeros("horizon", "horizon", "quantiles")
+    _bands: Floats = _zeros("horizon", "levels", "horizon", "ends")
+    _paths: Floats = _zeros("horizon", "path")
+
+    def shape_of(self, names: tuple[str, ...]) -> tuple[int, ...]:
+        """Return the sizes with these names."""
+        sizes = {
+            "rows": self.horizon + 1, "horizon": self.horizon, "levels": len(self.levels), "window": REMEMBERED,
+            "book": 5, "ends": 2, "quantiles": len(LEVELS), "path": 2 + len(self.levels),
+        }  # fmt: skip
+        return tuple(sizes[name] for name in names)
+
+    def derive(self) -> None:
+        """Keep the levels as an array."""
+        self._epsilons = np.array(self.levels)
+
+    def tell(self, distributions: Floats) -> tuple[Floats, Floats]:
+        """Return the (H, l, 2) intervals and (l, H, 2) bands of (H, q) quantiles; leaves no trace."""
+        shape = (self.horizon, len(self.levels), 2)
+        ends, bands = np.empty(shape), np.empty((shape[1], shape[0], 2))
+        loops.tell(distributions, LEVELS, self.thresholds, self._windows, self._counts, ends, bands)
+        return ends, bands
+
+    def learn(self, y: float, told: tuple[Floats, Floats, Floats] | None) -> Floats:
+        """Answer with the next value, NaN for a missing one, after quantiles, intervals and bands were told.
+
+        Returns
+        -------
+        (H,) float64
+            The p-value of each horizon; NaN for none.
+        """
+        t = self.n
+        if told is not None:
+            slot = (t - 1) % self.horizon
+            self._said[slot], self._told[slot], self._bands[slot] = told
+            self._paths[slot] = 0.0
+            self._paths[slot, :2] = UNSEEN
+        p_values = np.full(self.horizon, np.nan)
+        size = self.steps.at(self._clock + 1)
+        loops.account(
+            y, t, LEVELS, self._epsilons, size, self._told, self._said, self._bands, self.thresholds, self._windows,
+            self._orders, self._counts, self._books, self._paths, p_values,
+        )  # fmt: skip
+        self.n += 1
+        self._clock += 1
+        return p_values
+
+    def start_clock(self) -> None:
+        """Let steps be large again; where they have not become smaller, nothing changes."""
+        last = self.steps.at(max(self._clock, 1))
+        if last < self.steps.at(1):
+            self._spent += 1.0 / last
+            self._clock = 0
+
+    def accounts(self) -> tuple[HorizonAccount, ...]:
+        """Return the account of each horizon at each level, those of bands last."""
+        found = []
+        for row in range(self.horizon + 1):
+            late = min(row + 1, self.horizon)
+            for k, level in enumerate(self.levels):
+                errors, widths, finite, empty, n = self._books[row, k].tolist()
+                found.append(HorizonAccount(
+                    None if row == self.horizon else row + 1, level, int(n), int(errors), self._bound(k, late),
+                    widths / finite if finite else math.nan, int(empty),
+                ))  # fmt: skip
+        return tuple(found)
+
+    def _bound(self, k: int, late: int) -> float:
+        one_over_sizes = self._spent + (1.0 / self.steps.at(self._clock) if self._clock else 0.0)
+        return (1.0 + (k + 1) * self.steps.at(1) * (1 + late)) * one_over_sizes
