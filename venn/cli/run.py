@@ -21,7 +21,7 @@ from venn.cli.access import guard
 from venn.cli.commands import INTERRUPTED, Ending, close_stdout
 from venn.cli.config import configured
 from venn.cli.errors import one_line, one_line_errors, spared
-from venn.cli.fleets import refuse_for_fleet, serve_fleet
+from venn.cli.fleets import checked_folder, is_fleet, refuse_for_fleet, serve_fleet
 from venn.cli.journals import holds_journal
 from venn.cli.options import UNITS, Config
 from venn.cli.output import COLUMNS, only_predictions
@@ -47,6 +47,7 @@ from venn.online.lot import Lot
 from venn.online.panel import Panel
 from venn.online.selective import Selective
 from venn.online.watch import Watch
+from venn.scale.fleet_store import read_rows
 from venn.show.door import Door
 from venn.show.notify import AlarmCommand as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
@@ -99,10 +100,12 @@ class Plan(NamedTuple):
     notes: list[str]  #: remarks worth showing
 
 
-def made(config: Config, opened: Callable[..., SourcePlace] = open_place) -> Plan:
+def made(config: Config, opened: Callable[..., SourcePlace]) -> Plan:
     """Make everything that a configuration names, but open nothing; `opened` returns its source."""
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
+    if config.source.key is not None:
+        refuse_for_fleet(config)
     model = given_model(config)
     place = opened(config, model)
     if config.run.out != "-":
@@ -175,7 +178,7 @@ def _check_window(config: Config, names: Sequence[str]) -> None:
 
 def plan(config: Config, say: Callable[[str], None]) -> None:
     """Say what would run."""
-    plan = made(config)
+    plan = made(config, open_place)
     for note in plan.notes:
         say(note)
     with plan.place.source as source:
@@ -183,6 +186,11 @@ def plan(config: Config, say: Callable[[str], None]) -> None:
     say(f"classes: {', '.join(map(repr, plan.place.classes))}" if plan.place.classes else "labels: numbers")
     say(f"predictions: {'stdout' if config.run.out == '-' else config.run.out}")
     path = plan.journal.path
+    if config.source.key is not None:
+        say(f"a model of its own for each {config.source.key}")
+        keys = len(read_rows(path)) if is_fleet(str(checked_folder(config))) else 0
+        say(f"journal: the folder {path}, {f'goes on with {keys:,} keys' if keys else 'a new one'}")
+        return
     if not path.exists() or is_blank(path):
         say(f"journal: {path}, a new one")
         return
@@ -256,9 +264,8 @@ def differing(one: str, other: str) -> tuple[str, str]:
 
 def serve(config: Config, voice: Voice) -> int:
     """Run until the source ends or an end is requested; return the exit code."""
-    plan = made(config)
+    plan = made(config, open_place)
     if config.source.key is not None:
-        refuse_for_fleet(config)
         with notifying(config, voice) as notifier:
             return serve_fleet(config, voice, plan, notifier)
     if holds_journal(str(plan.journal.path)) and not is_blank(plan.journal.path):
