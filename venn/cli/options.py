@@ -400,7 +400,7 @@ class SourceTable(OptionTable, frozen=True, kw_only=True):
         "The labels; integers where all look like integers. The configuration file also takes other kinds, as "
         'classes = ["0", "1"] or [true, false].', RUN, of=LIVE)] = None
     like: Annotated[Text | None, Option(
-        "Take features and labels from a named data set or a CSV file, to try it out.", SERVE)] = None
+        "Take features and labels from a named data set, to try it out.", SERVE)] = None
     numbers: Annotated[bool | None, Option(
         "Whether labels are numbers.  [default: of a CSV file that is read whole, if all are, and some not whole, or "
         f"more than {MOST_CLASSES} differ]", of=f"{LIVE} file")] = None
