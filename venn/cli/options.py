@@ -478,14 +478,14 @@ class PredictorTable(OptionTable, frozen=True, kw_only=True):
 
     answer_error: Annotated[Annotated[float, Meta(gt=0, lt=1)] | None, Option(
         "Answer so that at most this share of the answers, and 5 more, is wrong, whatever comes. Each prediction then "
-        "has an answer: null where it abstains.", RUN)] = None
+        "has an answer: null where it abstains.", READS)] = None
     answer_allowance: Annotated[Annotated[float, Meta(ge=1)], Option(
-        "How many more answers may be wrong.", RUN, rare=RUN, needs=("predictor.answer_error",))] = 5.0
+        "How many more answers may be wrong.", READS, rare=READS, needs=("predictor.answer_error",))] = 5.0
     answer_unknown: Annotated[Literal["wrong", "right", "out"], Option(
         "What an answer counts as whose label never comes, as where it is not wanted: wrong, right, or never given.",
-        RUN, rare=RUN, needs=("predictor.answer_error",))] = "wrong"
+        READS, rare=READS, needs=("predictor.answer_error",))] = "wrong"
     answer_width: Annotated[Positive | None, Option(
-        "Of numbers: answer with an interval that is narrower than this.", RUN, rare=RUN,
+        "Of numbers: answer with an interval that is narrower than this.", READS, rare=READS,
         needs=("predictor.answer_error",))] = None
 
 

@@ -40,6 +40,7 @@ from venn.cli.scorer import NEW, given_model
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.monitors.drift import ABOUT
+from venn.monitors.monitor import Monitor
 from venn.online.chain import FEATURES
 from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
@@ -119,6 +120,7 @@ def made(config: Config, opened: Callable[..., SourcePlace]) -> Plan:
             f"got {patience}: each question would be given up before its answer comes"
         )
     _check_ripe(config)
+    _check_answers(config, not place.classes)
     window, watch = config.machine.window, config.monitor
     windowed = WINDOWED if place.classes else numbers.WINDOWED
     names = config.predictor.names or (default_predictors(None) if window is None else windowed)
@@ -149,6 +151,9 @@ def made(config: Config, opened: Callable[..., SourcePlace]) -> Plan:
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
     columns = watched_columns(config, place.live or model is not None, place.features)
     monitors = monitors_on(panel, watch.drift, columns, watch.floor, level=watch.level, run_length=watch.run_length)
+    for one in monitors.values() if keep.labels_by_lot is not None else ():
+        if isinstance(one, Monitor):
+            one.by_lot(keep.labels_by_lot or 1)  # as in the run, with which it is compared
     return Plan(place, panel, monitors, journal, notes)
 
 
@@ -160,6 +165,19 @@ def _check_ripe(config: Config) -> None:
                 f"{config.where('journal', 'ripe')} does not go with {config.where(table, key)}, which gives questions "
                 "up earlier"
             )
+
+
+def _check_answers(config: Config, of_numbers: bool) -> None:
+    """Refuse answers with numbers that say not how narrow they must be, and a width for classes."""
+    width = config.where("predictor", "answer_width")
+    if config.predictor.answer_error is None or of_numbers == (config.predictor.answer_width is not None):
+        return
+    if of_numbers:
+        where = config.where("predictor", "answer_error")
+        raise click.UsageError(
+            f"{where} of numbers needs a width: an answer is an interval that is narrower than {width}=NUMBER"
+        )
+    raise click.UsageError(f"{width} goes with labels that are numbers, and these are classes: leave it out")
 
 
 def _check_window(config: Config, names: Sequence[str]) -> None:
@@ -218,7 +236,7 @@ def compared(plan: Plan, config: Config) -> SeenCounts:
             ("predictor", watch.predictors, {name: repr(one) for name, one in plan.panel.items()}),
             ("monitor of", watch.monitors, {name: repr(one) for name, one in plan.monitors.items()}),
         ):
-            if list(there) != list(here):
+            if list(there) != list(here) if what == "predictor" else there.keys() != here.keys():
                 verb = "of the predictors" if what == "predictor" else "that watches"
                 drift = ABOUT in {*there} ^ {*here}
                 option = "" if not drift else f": see {'--drift' if ABOUT in there else '--no-drift'}"
