@@ -310,6 +310,8 @@ def test_a_forecaster_scales_by_itself_or_not_at_all(run, table):
         (("replay", "car", "--predictors", "ven"), 2, "got 'ven' (did you mean venn?)"),
         (("replay", "car", "--out", "fruit.csv"), 1, "got fruit.csv: File exists"),
         (("show",), 2, "No such command"),
+        (("serve", "--like", "car", "--ripe", "5"), 2, "--ripe is an option of venn run, not of venn serve"),
+        (("replay", "car", "--floating", ".9"), 2, "No such option '--floating'"),
     ],
 )  # fmt: skip
 def test_errors_are_short_and_say_what_is_wrong(run, table, arguments, code, message):

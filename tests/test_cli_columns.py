@@ -208,7 +208,7 @@ def test_what_is_wrong_with_the_options_is_one_line(run, tmp_path, command, word
 def test_a_named_data_set_needs_no_columns(run, command, words):
     result = run(*command, *words)
     assert result.exit_code == 2
-    assert f"Error: {words[0]} does not go with car, a named data set\n" in result.stderr
+    assert f"Error: {words[0]} does not go with car, a named data set: it goes with " in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,9 @@ def test_report_metrics_and_monitor(folder, tmp_path):
     [
         (("--patience", "5"), "--patience does not go with --key"),
         (("--floor", ".8"), "--floor does not go with --key"),
+        (("--answer-error", ".1"), "--answer-error does not go with --key: leave it out"),
+        (("--ripe", "5", "--silent", "no"), "--ripe does not go with --key"),
+        (("--labels-by-lot", ".5"), "--labels-by-lot does not go with --key"),
         (("--key", "id"), "key must be another name"),
     ],
 )
@@ -132,9 +135,20 @@ def test_what_does_not_go_with_a_key(tmp_path, arguments, words):
     done = CliRunner().invoke(main, [str(one) for one in command])
     assert done.exit_code
     assert words in done.stderr
+    assert words in CliRunner().invoke(main, [*map(str, command), "--check"]).stderr
+
+
+def test_a_plan_says_that_there_is_a_model_for_each_key(folder, tmp_path):
+    def planned(journal, source="jsonl:in.jsonl", code=0):
+        return run("run", "--source", source, "--journal", journal, *OPTIONS, "--check", code=code)
+
+    assert "a model of its own for each shop" in planned(tmp_path / "new").output
+    assert f"journal: the folder {tmp_path / 'new'}, a new one" in planned(tmp_path / "new").output
+    assert f"journal: the folder {folder}, goes on with 3 keys" in planned(folder).output
     (tmp_path / "file").write_text("")
-    done = CliRunner().invoke(main, [*map(str, command[:4]), str(tmp_path / "file"), *OPTIONS])
-    assert "must be a folder" in done.stderr
+    assert "must be a folder" in planned(tmp_path / "file", code=2).stderr
+    refused = planned(tmp_path / "new", "csv:in.csv", code=2).stderr
+    assert "--key does not go with csv:in.csv: it goes with jsonl:FILE or -, redis://..., kafka://..." in refused
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import venn
 from streams.messages import Message
 from tests.test_fleet import KEYS, make, state_of
 from venn.online.journal import JournalError
-from venn.scale import fleet_verdict, follow, follow_all, key_of, partition_of
+from venn.scale import fleet_verdict, follow, follow_partitions, key_of, partition_of
 from venn.scale.fleet_store import Taken, read_rows
 from venn.scale.fleet_verdict import verdict_of
 
@@ -79,7 +79,9 @@ def states(folder):
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    for _ in follow_all(range(2), lambda n: opened(folder, n), lambda n: Told(messages_of(n, 60)), key=before_bar):
+    for _ in follow_partitions(
+        range(2), lambda n: opened(folder, n), lambda n: Told(messages_of(n, 60)), key=before_bar
+    ):
         pass
     return states(folder)
 
@@ -88,12 +90,12 @@ WORKER = """
     import json, sys
     from pathlib import Path
     from tests.test_fleet_partitions import Told, before_bar, messages_of, opened
-    from venn.scale import follow_all
+    from venn.scale import follow_partitions
 
     folder = Path(sys.argv[1])
 """
 KILLED = """
-    for event in follow_all(range(2), lambda n: opened(folder, n, every=10), lambda n: Told(messages_of(n, 60)),
+    for event in follow_partitions(range(2), lambda n: opened(folder, n, every=10), lambda n: Told(messages_of(n, 60)),
                        key=before_bar, wait=0.01):
         if event is not None:
             print(event.id, flush=True)
@@ -135,7 +137,8 @@ def test_redis_streams_a_process_dies_and_another_has_its_partition(tmp_path, ex
     code = f"""
     from streams.brokers import RedisStream
     source = lambda number: RedisStream({server.url!r}, f"events:{{number}}", wait=0.01)
-    for event in follow_all(json.loads(sys.argv[2]), lambda n: opened(folder, n), source, key=before_bar, wait=0.01):
+    fleet, numbers = lambda n: opened(folder, n), json.loads(sys.argv[2])
+    for event in follow_partitions(numbers, fleet, source, key=before_bar, wait=0.01):
         if event is not None:
             print(event.partition, flush=True)
     """
@@ -209,9 +212,9 @@ def test_a_message_that_is_refused(tmp_path):
     ("call", "error", "words"),
     [
         (lambda f: next(follow(f, [1])), TypeError, "source must be a Source"),
-        (lambda f: next(follow_all([0], 3, Told)), TypeError, "fleet must be a function"),
-        (lambda f: next(follow_all([0], lambda n: f, 3)), TypeError, "source must be a function"),
-        (lambda f: next(follow_all([0], lambda n: f, Told, wait=-1)), ValueError, "wait must be"),
+        (lambda f: next(follow_partitions([0], 3, Told)), TypeError, "fleet must be a function"),
+        (lambda f: next(follow_partitions([0], lambda n: f, 3)), TypeError, "source must be a function"),
+        (lambda f: next(follow_partitions([0], lambda n: f, Told, wait=-1)), ValueError, "wait must be"),
         (lambda f: partition_of("a", 0), ValueError, "count must be"),
         (lambda f: partition_of(3, 2), TypeError, "key must be text"),
         (lambda f: key_of(Message("shop", None, "no", 1)), ValueError, "id must be like"),

@@ -228,6 +228,8 @@ def test_a_spoilt_journal_is_refused_and_left_alone(what, tmp_path):
 def test_no_file_to_watch(tmp_path):
     with pytest.raises(venn.online.JournalError, match="must be a journal, and there is no such file"):
         venn.online.Watch(tmp_path / "none.db")
+    with pytest.raises(venn.online.JournalError, match="must be a journal, a file, got a folder"):
+        venn.online.Watch(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs a Unix")

@@ -94,6 +94,7 @@ def test_what_does_not_go_together_is_refused(run):
         (("--silent", "honest"), "--silent needs --ripe"),
         (("--ripe", "20d", "--silent", "theft"), "silent must be one of the labels"),
         (("--answer-error", 1.5), "--answer-error must be"),
+        (("--answer-error", 0.1, "--set", "predictor.answer_width=2"), "leave it out"),
     ):
         assert words in run(*given, "--journal", "no.db").stderr
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from run_cases import OPTIONS, counts, events, line
+from run_cases import OPTIONS, counts, events, line, printed
 
 from venn import cli
 
@@ -206,3 +206,30 @@ def test_a_run_goes_on_only_with_columns_read_as_then(run, tmp_path):
     assert run(*whole).exit_code == 0
     file.write_text("\n".join(["a,s,y", *rows[::-1]]) + "\n")
     assert "has read other rows from" in run(*whole).stderr
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--floor", 0.6), ("--floor", 0.6, "--no-drift"), ("--floor", 0.6, "--ripe", 2, "--answer-error", 0.3),
+        ("--labels-by-lot", 0.5, "--answer-error", 0.3, "--floor", 0.6),
+        ("--window", 6, "--predictors", "conformal", "--restart-on-alarm", "--floor", 0.6),
+    ],
+)  # fmt: skip
+def test_the_same_command_goes_on_as_if_it_had_not_ended(run, given):
+    wanted = events(16)
+    for journal, ends in (("whole.db", [32]), ("cut.db", [9, 20, 32])):
+        for end in ends:
+            Path("in.jsonl").write_text("".join(map(line, wanted[:end])))
+            source = ("--source", "jsonl:in.jsonl", "--classes", "no,yes", "--features", "a,b", "--end")
+            result = run(*source, *given, "--journal", journal, "--out", f"{journal}.out")
+            assert result.exit_code == 0, result.stderr
+    assert printed(Path("cut.db.out")) == printed(Path("whole.db.out"))
+    assert counts(Path("cut.db")) == counts(Path("whole.db"))
+
+
+def test_answers_with_numbers_need_a_width(run):
+    result = run("--source", "jsonl:x", "--numbers", "--answer-error", 0.1, "--journal", "run.db", "--check")
+    assert result.exit_code == 2
+    assert "--answer-error of numbers needs a width: " in result.stderr
+    assert "narrower than --set predictor.answer_width=NUMBER" in result.stderr

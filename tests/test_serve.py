@@ -244,8 +244,14 @@ def test_what_cannot_begin_is_said_where_it_begins(tmp_path):
             venn.serve(forecaster(), wrong)
     with pytest.raises(ValueError, match="name must be letters"):
         venn.serve(forecaster(), "run.db", name="a/b")
-    with pytest.raises(TypeError, match="labels must not be given"):
-        venn.serve(forecaster(), "run.db", labels=venn.online.Lot(0.5))
+    lot = venn.online.Lot(0.5)
+    for name, value in (("labels", lot), ("judge", print), ("ripe", 3), ("silent", "no")):
+        with pytest.raises(
+            TypeError, match=f"{name} must not be given: a label of a served run comes by /answer, once"
+        ):
+            venn.serve(forecaster(), "run.db", **{name: value})
+    with pytest.raises(TypeError, match="got a Selective: a journal does not hold its answers"):
+        venn.serve(venn.Selective(forecaster()), "run.db")
 
 
 def test_behind_the_door(tmp_path):

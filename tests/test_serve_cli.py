@@ -88,7 +88,7 @@ def test_a_process_that_is_killed_goes_on_and_one_that_is_told_to_end_writes_its
         ("--classes a,b --journal run.db --root-path churn", "--root-path must be a path"),
         ("--classes a,b --journal run.db --keyfile key.pem", "--keyfile needs --certfile"),
         ("--classes a,b --journal run.db --certfile none.pem", "No such file"),
-        ("--classes a,b --journal run.db --source x", "No such option"),
+        ("--classes a,b --journal run.db --source x", "--source is an option of venn run, not of venn serve"),
         ("--classes a,b --journal text.txt", "cannot be opened as a journal"),
     ],
 )  # fmt: skip

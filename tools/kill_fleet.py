@@ -17,18 +17,17 @@ from pathlib import Path
 import numpy as np
 
 from tests.test_fleet_partitions import Told, before_bar, messages_of, opened, states
-from venn.scale import follow_all
+from venn.scale import follow_partitions
 
 MESSAGES = 3000  # of each of two partitions
 SLOW = """
 import sys, time
 from pathlib import Path
 from tests.test_fleet_partitions import Told, before_bar, messages_of, opened
-from venn.scale import follow_all
+from venn.scale import follow_partitions
 folder, n = Path(sys.argv[1]), int(sys.argv[2])
-for event in follow_all(
-    range(2), lambda i: opened(folder, i, every=20), lambda i: Told(messages_of(i, n)), key=before_bar, wait=0.01
-):
+fleet, source = lambda i: opened(folder, i, every=20), lambda i: Told(messages_of(i, n))
+for event in follow_partitions(range(2), fleet, source, key=before_bar, wait=0.01):
     time.sleep(0.02)
 """
 
@@ -38,7 +37,7 @@ def main(kills: int = 50) -> int:
     rng, done = np.random.default_rng(0), 0
     with tempfile.TemporaryDirectory() as scratch:
         whole, folder = Path(scratch, "whole"), Path(scratch, "killed")
-        for _ in follow_all(
+        for _ in follow_partitions(
             range(2), lambda i: opened(whole, i), lambda i: Told(messages_of(i, MESSAGES)), key=before_bar
         ):
             pass

@@ -110,7 +110,7 @@ def trainings(rng: np.random.Generator, tally: Tally) -> None:
     if rng.random() < 0.3:
         chosen["floor"] = 0.8
     model = venn.Forecaster(CLASSES[:c], **chosen)
-    schedule = venn.schedules.Prefix(0.7, first=early, last=last)
+    schedule = venn.schedules.Prefix(0.7, first=early, growth=1.4, last=last)
     stack = venn.machines.Stack(CLASSES[:c])
     alone = {
         "intervals": venn.InductiveVennAbers(stack, schedule=schedule),

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from venn.cli.errors import did_you_mean
-from venn.cli.options import DECLARED, TABLES, Config, Declared, offered, short
+from venn.cli.options import ALL, DECLARED, TABLES, Config, Declared, offered, short
 
 
 def merge(command: str, file: Mapping[str, Any], path: str, given: Mapping[tuple[str, str], tuple[str, Any]]) -> Config:
@@ -97,6 +97,13 @@ class ConfiguredCommand(click.Command):
                     raise click.UsageError(
                         f"{error.option_name} has no option of its own: write {instead}", ctx
                     ) from None
+            others = [
+                f"venn {command}" for command in (*ALL, "metrics")
+                if any(one.flag() == error.option_name for keys in offered(command).values() for one in keys.values())
+            ]  # fmt: skip
+            if others:
+                text = f"{error.option_name} is an option of {' and '.join(others)}, not of venn {self.name}"
+                raise click.UsageError(text, ctx) from None
             raise
         except click.UsageError as error:
             if self.name == "run" and "unexpected extra argument" in error.message:

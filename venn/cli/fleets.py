@@ -29,7 +29,8 @@ from venn.show.page.fleet import FleetPage, ShownFleet, ShownKey
 
 #: What a fleet has not, or does in its own way.
 REFUSED = (
-    ("journal", "patience"), ("journal", "patience_seconds"), ("predictor", "new_scorer"), ("monitor", "floor"),
+    ("journal", "patience"), ("journal", "patience_seconds"), ("journal", "ripe"), ("journal", "labels_by_lot"),
+    ("predictor", "new_scorer"), ("predictor", "answer_error"), ("monitor", "floor"),
     ("monitor", "drift"), ("monitor", "level"), ("monitor", "run_length"), ("source", "new"),
 )  # fmt: skip
 
@@ -46,15 +47,24 @@ def refuse_for_fleet(config: Config) -> None:
     """Refuse settings that a fleet does not heed."""
     for place in REFUSED:
         if place in config.origin:
-            raise click.UsageError(f"{config.where(*place)} does not go with {config.where('source', 'key')}")
+            raise click.UsageError(
+                f"{config.where(*place)} does not go with {config.where('source', 'key')}: leave it out, or run one "
+                "stream by itself, without a key"
+            )
+
+
+def checked_folder(config: Config) -> Path:
+    """Return where the fleet is, or will be."""
+    folder = Path(config.journal.path or "")
+    if folder.exists() and not folder.is_dir():
+        raise click.UsageError(f"{config.where('journal', 'path')} must be a folder, got the file {folder}")
+    return folder
 
 
 def serve_fleet(config: Config, voice: Any, plan: Any, notifier: Notifier) -> int:
     """Run a fleet until the source ends or an end is requested; return the exit code."""
     models, start = checkpoint.models(plan.panel), checkpoint.pack(plan.panel)
-    folder, keep = Path(config.journal.path or ""), config.journal
-    if folder.exists() and not folder.is_dir():
-        raise click.UsageError(f"{config.where('journal', 'path')} must be a folder, got the file {folder}")
+    folder, keep = checked_folder(config), config.journal
 
     def make(key: str) -> Any:
         return checkpoint.unpack(start, models, copied=False)

@@ -409,7 +409,7 @@ class SourceTable(OptionTable, frozen=True, kw_only=True):
         "The labels; integers where all look like integers. The configuration file also takes other kinds, as "
         'classes = ["0", "1"] or [true, false].', RUN, of=LIVE)] = None
     like: Annotated[Text | None, Option(
-        "Take features and labels from a named data set or a CSV file, to try it out.", SERVE)] = None
+        "Take features and labels from a named data set, to try it out.", SERVE)] = None
     numbers: Annotated[bool | None, Option(
         "Whether labels are numbers.  [default: of a CSV file that is read whole, if all are, and some not whole, or "
         f"more than {MOST_CLASSES} differ]", of=f"{LIVE} file")] = None
@@ -487,14 +487,14 @@ class PredictorTable(OptionTable, frozen=True, kw_only=True):
 
     answer_error: Annotated[Annotated[float, Meta(gt=0, lt=1)] | None, Option(
         "Answer so that at most this share of the answers, and 5 more, is wrong, whatever comes. Each prediction then "
-        "has an answer: null where it abstains.", RUN)] = None
+        "has an answer: null where it abstains.", READS)] = None
     answer_allowance: Annotated[Annotated[float, Meta(ge=1)], Option(
-        "How many more answers may be wrong.", RUN, rare=RUN, needs=("predictor.answer_error",))] = 5.0
+        "How many more answers may be wrong.", READS, rare=READS, needs=("predictor.answer_error",))] = 5.0
     answer_unknown: Annotated[Literal["wrong", "right", "out"], Option(
         "What an answer counts as whose label never comes, as where it is not wanted: wrong, right, or never given.",
-        RUN, rare=RUN, needs=("predictor.answer_error",))] = "wrong"
+        READS, rare=READS, needs=("predictor.answer_error",))] = "wrong"
     answer_width: Annotated[Positive | None, Option(
-        "Of numbers: answer with an interval that is narrower than this.", RUN, rare=RUN,
+        "Of numbers: answer with an interval that is narrower than this.", READS, rare=READS,
         needs=("predictor.answer_error",))] = None
 
 

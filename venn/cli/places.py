@@ -28,6 +28,10 @@ FORMS = (
     "venn replay"
 )
 READING = ("features", "nominal", "ordinal", "skip", "fill", "merge_alike", "decimal", "thousands", "unit", "scaling")
+WRITTEN = {
+    "redis": "redis://...", "kafka": "kafka://...", "jsonl": "jsonl:FILE or -", "csv": "csv:FILE", "own": "MODULE:NAME",
+    "file": "a CSV file", "data": "a named data set",
+}  # fmt: skip
 OWN = "own"  # kind of the sources that are a user's, as MODULE:NAME
 SHORTEST = 0.2  # seconds that Kafka's client needs for an answer
 
@@ -184,7 +188,9 @@ def check_source(config: Config, kind: str, name: str) -> None:
             ending = Path(name).suffix.removeprefix(".")
             live = kind == "file" and "csv" in of and ending in ("jsonl", "csv")  # a file of messages, by its bare name
             meant = f": for messages from it write --source {in_shell(f'{ending}:{name}')}" if live else ""
-            raise click.UsageError(f"{config.where('source', key)} does not go with {name}{meant}")
+            heard = [WRITTEN[one] for one in of if one in WRITTEN and (config.source.url or one in ("file", "data"))]
+            told = meant or (f": it goes with {', '.join(heard)}" if heard else "")
+            raise click.UsageError(f"{config.where('source', key)} does not go with {name}{told}")
 
 
 def _data(config: Config, data: str, model: GivenModel | None) -> SourcePlace:

@@ -21,7 +21,7 @@ from venn.cli.access import guard
 from venn.cli.commands import INTERRUPTED, Ending, close_stdout
 from venn.cli.config import configured
 from venn.cli.errors import one_line, one_line_errors, spared
-from venn.cli.fleets import refuse_for_fleet, serve_fleet
+from venn.cli.fleets import checked_folder, is_fleet, refuse_for_fleet, serve_fleet
 from venn.cli.journals import holds_journal
 from venn.cli.options import UNITS, Config
 from venn.cli.output import COLUMNS, only_predictions
@@ -40,6 +40,7 @@ from venn.cli.scorer import NEW, given_model
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.monitors.drift import ABOUT
+from venn.monitors.monitor import Monitor
 from venn.online.chain import FEATURES
 from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
@@ -47,6 +48,7 @@ from venn.online.lot import Lot
 from venn.online.panel import Panel
 from venn.online.selective import Selective
 from venn.online.watch import Watch
+from venn.scale.fleet_store import read_rows
 from venn.show.door import Door
 from venn.show.notify import AlarmCommand as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
@@ -103,6 +105,8 @@ def made(config: Config, opened: Callable[..., SourcePlace] | None = None) -> Pl
     """Make everything that a configuration names, but open nothing; `opened` finds the source."""
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
+    if config.source.key is not None:
+        refuse_for_fleet(config)
     model = given_model(config)
     place = (opened or open_place)(config, model)
     if config.run.out != "-":
@@ -116,6 +120,7 @@ def made(config: Config, opened: Callable[..., SourcePlace] | None = None) -> Pl
             f"got {patience}: each question would be given up before its answer comes"
         )
     _check_ripe(config)
+    _check_answers(config, not place.classes)
     window, watch = config.machine.window, config.monitor
     windowed = WINDOWED if place.classes else numbers.WINDOWED
     names = config.predictor.names or (default_predictors(None) if window is None else windowed)
@@ -146,6 +151,9 @@ def made(config: Config, opened: Callable[..., SourcePlace] | None = None) -> Pl
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
     columns = watched_columns(config, place.live or model is not None, place.features)
     monitors = monitors_on(panel, watch.drift, columns, watch.floor, level=watch.level, run_length=watch.run_length)
+    for one in monitors.values() if keep.labels_by_lot is not None else ():
+        if isinstance(one, Monitor):
+            one.by_lot(keep.labels_by_lot or 1)  # as in the run, with which it is compared
     return Plan(place, panel, monitors, journal, notes)
 
 
@@ -157,6 +165,19 @@ def _check_ripe(config: Config) -> None:
                 f"{config.where('journal', 'ripe')} does not go with {config.where(table, key)}, which gives questions "
                 "up earlier"
             )
+
+
+def _check_answers(config: Config, of_numbers: bool) -> None:
+    """Refuse answers with numbers that say not how narrow they must be, and a width for classes."""
+    width = config.where("predictor", "answer_width")
+    if config.predictor.answer_error is None or of_numbers == (config.predictor.answer_width is not None):
+        return
+    if of_numbers:
+        where = config.where("predictor", "answer_error")
+        raise click.UsageError(
+            f"{where} of numbers needs a width: an answer is an interval that is narrower than {width}=NUMBER"
+        )
+    raise click.UsageError(f"{width} goes with labels that are numbers, and these are classes: leave it out")
 
 
 def _check_window(config: Config, names: Sequence[str]) -> None:
@@ -175,7 +196,7 @@ def _check_window(config: Config, names: Sequence[str]) -> None:
 
 def plan(config: Config, say: Callable[[str], None]) -> None:
     """Say what would run."""
-    plan = made(config)
+    plan = made(config, open_place)
     for note in plan.notes:
         say(note)
     with plan.place.source as source:
@@ -183,6 +204,11 @@ def plan(config: Config, say: Callable[[str], None]) -> None:
     say(f"classes: {', '.join(map(repr, plan.place.classes))}" if plan.place.classes else "labels: numbers")
     say(f"predictions: {'stdout' if config.run.out == '-' else config.run.out}")
     path = plan.journal.path
+    if config.source.key is not None:
+        say(f"a model of its own for each {config.source.key}")
+        keys = len(read_rows(path)) if is_fleet(str(checked_folder(config))) else 0
+        say(f"journal: the folder {path}, {f'goes on with {keys:,} keys' if keys else 'a new one'}")
+        return
     if not path.exists() or is_blank(path):
         say(f"journal: {path}, a new one")
         return
@@ -210,7 +236,7 @@ def compared(plan: Plan, config: Config) -> SeenCounts:
             ("predictor", watch.predictors, {name: repr(one) for name, one in plan.panel.items()}),
             ("monitor of", watch.monitors, {name: repr(one) for name, one in plan.monitors.items()}),
         ):
-            if list(there) != list(here):
+            if list(there) != list(here) if what == "predictor" else there.keys() != here.keys():
                 verb = "of the predictors" if what == "predictor" else "that watches"
                 drift = ABOUT in {*there} ^ {*here}
                 option = "" if not drift else f": see {'--drift' if ABOUT in there else '--no-drift'}"
@@ -256,9 +282,8 @@ def differing(one: str, other: str) -> tuple[str, str]:
 
 def serve(config: Config, voice: Voice) -> int:
     """Run until the source ends or an end is requested; return the exit code."""
-    plan = made(config)
+    plan = made(config, open_place)
     if config.source.key is not None:
-        refuse_for_fleet(config)
         with notifying(config, voice) as notifier:
             return serve_fleet(config, voice, plan, notifier)
     if holds_journal(str(plan.journal.path)) and not is_blank(plan.journal.path):

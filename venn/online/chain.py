@@ -99,8 +99,10 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     Raises
     ------
     JournalError
-        There is no such file, or it cannot be opened.
+        There is no such file, it is a folder, or it cannot be opened.
     """
+    if path.is_dir():
+        raise JournalError(f"{path} must be a journal, a file, got a folder")
     if not path.is_file():
         raise JournalError(f"{path} must be a journal, and there is no such file")
     where = f"file:{quote(os.path.realpath(path))}?mode=ro"

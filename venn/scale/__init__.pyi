@@ -9,6 +9,6 @@ from .fleet_verdict import KeyChange as KeyChange
 from .fleet_verdict import fleet_verdict as fleet_verdict
 from .partitions import KeyedEvent as KeyedEvent
 from .partitions import follow as follow
-from .partitions import follow_all as follow_all
+from .partitions import follow_partitions as follow_partitions
 from .partitions import key_of as key_of
 from .partitions import partition_of as partition_of

@@ -83,7 +83,7 @@ class Fleet:
 
     With a folder the process may be killed at any moment: made again, the fleet goes on where it was, to the last bit.
     A folder belongs to one process. To divide keys among several, let each have the folders of some partitions: see
-    `follow_all`.
+    `venn.scale.follow_partitions`.
 
     Parameters
     ----------

@@ -169,7 +169,7 @@ def _told(fleet: Fleet, message: Any, key: str, partition: Any) -> KeyedEvent:
     return KeyedEvent(partition, key, id, prediction, named, message.y is not None)
 
 
-def follow_all(
+def follow_partitions(
     partitions: Iterable[Any],
     fleet: Callable[[Any], Fleet],
     source: Callable[[Any], Any],
@@ -221,7 +221,7 @@ def follow_all(
     ...         pass
     >>> def make(key):
     ...     return venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), C=1, classes=["no", "yes"]))
-    >>> for event in follow_all([5], lambda partition: venn.Fleet(make), lambda partition: Told()):
+    >>> for event in follow_partitions([5], lambda partition: venn.Fleet(make), lambda partition: Told()):
     ...     print(event.partition, event.key)
     5 shop-7
     5 shop-7

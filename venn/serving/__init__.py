@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from venn.online import Online
 from venn.online.journal import Journal
+from venn.online.selective import Selective
 
 if TYPE_CHECKING:
     from venn.online.panel import Panel
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from venn.serving.app import ServedModel
 
 __all__ = ["serve"]
+
+LABELS = ("labels", "judge", "ripe", "silent")  # how labels come otherwise than by one request
 
 
 def serve(
@@ -30,13 +33,14 @@ def serve(
     Parameters
     ----------
     model : Predictor or Panel
-        Such as a `Forecaster`, as a new process makes it.
+        Such as a `Forecaster`, as a new process makes it; no `Selective`.
     journal : Journal, str or path
         Where the run is kept; one that it holds goes on.
     name : str, default "model"
         For the Open Inference Protocol: ``/v2/models/NAME``.
     **options
-        Those of `Online` but `labels`: `monitor`, `patience`, `new_scorer`, `watch`, `on_alarm`.
+        Those of `Online` but `labels`, `judge`, `ripe` and `silent`: `monitor`, `patience`, `new_scorer`, `watch`,
+        `on_alarm`.
 
     Returns
     -------
@@ -67,8 +71,17 @@ def serve(
         raise ValueError(f"name must be letters, digits, dots, dashes and underscores, got {name!r}")
     if not isinstance(journal, Journal | str | os.PathLike):
         raise TypeError(f"journal must be a Journal or a path, got {journal!r}")
-    if "labels" in options:
-        raise TypeError("labels must not be given: those of a served run come by /answer")
+    if isinstance(model, Selective):
+        raise TypeError(
+            "model must be a predictor or a panel, got a Selective: a journal does not hold its answers, so a repeated "
+            "question would not get the same one; give its model, or ask in an Online of your own"
+        )
+    for key in LABELS:
+        if options.get(key) is not None:
+            raise TypeError(
+                f"{key} must not be given: a label of a served run comes by /answer, once, and counts at once; take an "
+                "Online of your own for labels by lot, or that ripen"
+            )
     from venn.serving.app import ServedModel  # what serves is imported for whoever serves
     from venn.serving.messages import PlainReaders
     from venn.serving.owner import RunOwner
