@@ -614,6 +614,12 @@ class Mergeable(MergingReader):
         return both
 
 
+def sorted_rows(*parts: Floats) -> Floats:
+    """Return the rows of all arrays by their first column, then the next: the order in which they came is lost."""
+    rows = np.concatenate(parts)
+    return rows[np.lexsort(rows.T[::-1])]
+
+
 def _plain(value: Any) -> Any:
     # The repr of an array rounds.
     return value.tolist() if isinstance(value, np.ndarray) else value
