@@ -76,18 +76,17 @@ class FittedAnew(Predictor):
         if self._history is None:
             return
         self._history.append(rows, codes, np.zeros(1, np.bool_))
+        X, codes, _ = self._history.examples
         if self.n == self._next.due:
-            (X, codes, _), fitted_to = self._history.examples, self.settled(self.n)
             self._next = Awaited(self.times.next_training(self.n), self.settled)
             if self._next.due is None:
                 self._history = None
-            self._fit(X[:fitted_to], codes[:fitted_to])
+            self._fit(X, codes, self.settled(self.n))
         elif known := self._next.known(self.n):
-            X, codes, _ = self._history.examples
             self._expect(X[:known], codes[:known])
 
-    def _fit(self, X: Any, codes: Integers) -> None:
-        """Fit to (n, d) objects and (n,) class codes."""
+    def _fit(self, X: Any, codes: Integers, m: int) -> None:
+        """Fit to the first m of (n, d) objects and (n,) labels or class codes."""
         raise NotImplementedError
 
     def _expect(self, X: Any, codes: Integers) -> None:
@@ -187,7 +186,7 @@ class Refitted(FittedAnew):
                 raise ValueError("fitted must be one of the models, got none")
             # The fit is the same, as the estimator starts from its own seed each time.
             X, codes, _ = self._history.examples
-            self._fit(X[: self.fitted_to], codes[: self.fitted_to])
+            self._fit(X, codes, self.fitted_to)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -215,7 +214,8 @@ class Refitted(FittedAnew):
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_object(x, self._features)[None], np.array([self.space.encode(y)])
 
-    def _fit(self, X: Any, codes: Integers) -> None:
+    def _fit(self, X: Any, codes: Integers, m: int) -> None:
+        X, codes = X[:m], codes[:m]
         present = np.unique(codes)
         if len(present) == 1:
             self._proba = (np.arange(len(self.classes)) == present[0]).astype(np.float64)
@@ -274,6 +274,31 @@ OFTEN = 1.2  # ratio of the numbers of examples at two late fits to classes
 class FittedAhead(FittedAnew):
     """Base of those whose late fits another process makes: the examples of each are known before its time."""
 
+    def derive(self) -> None:
+        """Begin with nothing fitted ahead."""
+        super().derive()
+        self._fits = Fits()
+
+    def _made(self) -> tuple[Any, ...]:
+        """Return what makes a fit, of objects and labels and what else follows."""
+        raise NotImplementedError
+
+    def _take(self, fit: Any, X: Any, codes: Any) -> None:
+        """Go on with a fit, after these examples."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, codes: Any, m: int) -> None:
+        make, *more = self._made()
+        self._take(self._fits.to(make, dense(X[:m]), codes[:m], *more), X, codes)
+
+    def _expect(self, X: Any, codes: Any) -> None:
+        make, *more = self._made()
+        self._fits.begin(make, dense(X), codes, *more)
+
+
+class LateExperts(FittedAhead):
+    """Base of experts for a mixture: at growing numbers of examples they are fitted to all, or to most of them."""
+
     first: int
     growth: float
     last: int
@@ -283,34 +308,13 @@ class FittedAhead(FittedAnew):
         """It says when to fit."""
         return PrefixRestart(self.first, self.growth, self.last)
 
-    def derive(self) -> None:
-        """Have nothing fitted ahead."""
-        super().derive()
-        self._fits = Fits()
-
     def settled(self, time: int) -> int:
         """Return to how many examples, the first ones, it is fitted at a time."""
         return time if time < LATE else math.floor(SHARE * time)
 
-    def _made(self) -> tuple[Any, ...]:
-        """Return what makes a fit, of objects and labels and what else follows."""
-        raise NotImplementedError
-
-    def _take(self, fit: Any) -> None:
-        """Go on with a fit."""
-        raise NotImplementedError
-
-    def _fit(self, X: Any, codes: Any) -> None:
-        make, *more = self._made()
-        self._take(self._fits.to(make, dense(X), codes, *more))
-
-    def _expect(self, X: Any, codes: Any) -> None:
-        make, *more = self._made()
-        self._fits.begin(make, dense(X), codes, *more)
-
 
 @component
-class Refits(FittedAhead):
+class Refits(LateExperts):
     """A forest, boosted trees and a logistic regression, fitted anew again and again: experts for a mixture.
 
     For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit, and of
@@ -395,7 +399,7 @@ class Refits(FittedAhead):
     def _made(self) -> tuple[Any, ...]:
         return Learners.fitted, len(self.classes)
 
-    def _take(self, fit: Any) -> None:
+    def _take(self, fit: Any, X: Any, codes: Any) -> None:
         self.learners = fit
         fit.tell("an expert of the forecast", self.settled(self.n))
 
@@ -406,7 +410,7 @@ NORMAL = ndtri(LEVELS)
 
 
 @component
-class NumberRefits(FittedAhead):
+class NumberRefits(LateExperts):
     """All labels, a forest whose leaves hold them, and a Gaussian process, fitted anew again and again: experts.
 
     For a `DistributionMixture`. A prediction is an array with 100 quantiles for each of the three, NaN before the first
@@ -478,7 +482,7 @@ class NumberRefits(FittedAhead):
     def _made(self) -> tuple[Any, ...]:
         return both_fitted, self.process
 
-    def _take(self, fit: Any) -> None:
+    def _take(self, fit: Any, X: Any, codes: Any) -> None:
         self.process, self.forest = fit
 
 
