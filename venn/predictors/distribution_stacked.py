@@ -107,11 +107,6 @@ class StackedDistribution(FittedAhead):
 
     classes, space = (), Real()
 
-    @property
-    def times(self) -> Schedule:
-        """It says when to train."""
-        return self.schedule
-
     def settled(self, time: int) -> int:
         """Return how many examples, the first ones, train at a time."""
         calibrates = self.schedule.split(np.ones(time, np.bool_), np.random.default_rng(0))

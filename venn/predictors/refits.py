@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
-from venn.machines.ahead import Awaited, Fits
+from venn.machines.ahead import Fits
 from venn.machines.frozen import Query, clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
@@ -21,7 +21,7 @@ from venn.machines.threads import asked, one_thread
 from venn.parameters import above_one, integer, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import History, Predictor, elementary, held_features, held_history
+from venn.predictors.learning import AtSetTimes, History, Predictor, elementary, held_features, held_history
 from venn.saved import (
     array,
     component,
@@ -38,7 +38,7 @@ from venn.turns import asks
 
 
 @component
-class FittedAnew(Predictor):
+class FittedAnew(AtSetTimes):
     """Base of learners that keep all examples until the last fit, and are fitted to them when a schedule says so."""
 
     n: int = state(held_int, start=0)
@@ -47,15 +47,10 @@ class FittedAnew(Predictor):
         held_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m))), within=True
     )
 
-    @property
-    def times(self) -> Schedule:
-        """It says when to fit."""
-        raise NotImplementedError
-
     def derive(self) -> None:
         """Look at when it fits next."""
         self.space = space_of(self)
-        self._next = Awaited(None if self._history is None else self.times.next_training(self.n), self.settled)
+        self._look_forward()
 
     def settled(self, time: int) -> int:
         """Return to how many examples, the first ones, it is fitted at a time."""
@@ -70,27 +65,13 @@ class FittedAnew(Predictor):
             Whatever is raised where it cannot be fitted: the example is learned, and the forecasts of the previous fit
             remain until the next.
         """
-        rows, codes = noted or self.note(x, y)
+        self.keep_many(*(noted or self.note(x, y)))
+
+    def keep_many(self, rows: Any, codes: Any) -> None:
+        """Learn examples, none behind the next fit, that have been checked: as rows and codes."""
         self._features = rows.shape[1]
-        self.n += 1
-        if self._history is None:
-            return
-        self._history.append(rows, codes, np.zeros(1, np.bool_))
-        X, codes, _ = self._history.examples
-        if self.n == self._next.due:
-            self._next = Awaited(self.times.next_training(self.n), self.settled)
-            if self._next.due is None:
-                self._history = None
-            self._fit(X, codes, self.settled(self.n))
-        elif known := self._next.known(self.n):
-            self._expect(X[:known], codes[:known])
-
-    def _fit(self, X: Any, codes: Integers, m: int) -> None:
-        """Fit to the first m of (n, d) objects and (n,) labels or class codes."""
-        raise NotImplementedError
-
-    def _expect(self, X: Any, codes: Integers) -> None:
-        """Take note of the examples of the next fit, where they are known before its time."""
+        self.n += len(rows)
+        self._keep(rows, codes, np.zeros(len(rows), np.bool_))
 
 
 # ------------------------------------------------------------------------------------------------------------- refitted
@@ -173,11 +154,6 @@ class Refitted(FittedAnew):
     fits: bool = state(held_bool, start=False)  # whether `fitted` is a classifier
     fitted: Any = state(None, start=None, foreign=True)
 
-    @property
-    def times(self) -> Schedule:
-        """It says when to fit."""
-        return self.schedule
-
     def derive(self) -> None:
         """Fit again where a file has the examples and not what was fitted to them."""
         super().derive()
@@ -186,7 +162,7 @@ class Refitted(FittedAnew):
                 raise ValueError("fitted must be one of the models, got none")
             # The fit is the same, as the estimator starts from its own seed each time.
             X, codes, _ = self._history.examples
-            self._fit(X, codes, self.fitted_to)
+            self._fit(X[: self.fitted_to], codes[: self.fitted_to])
 
     @property
     def state(self) -> dict[str, Any]:
@@ -214,8 +190,7 @@ class Refitted(FittedAnew):
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_object(x, self._features)[None], np.array([self.space.encode(y)])
 
-    def _fit(self, X: Any, codes: Integers, m: int) -> None:
-        X, codes = X[:m], codes[:m]
+    def _fit(self, X: Any, codes: Integers, calibrated: Any = None) -> None:
         present = np.unique(codes)
         if len(present) == 1:
             self._proba = (np.arange(len(self.classes)) == present[0]).astype(np.float64)
@@ -287,8 +262,8 @@ class FittedAhead(FittedAnew):
         """Go on with a fit, after these examples."""
         raise NotImplementedError
 
-    def _fit(self, X: Any, codes: Any, m: int) -> None:
-        make, *more = self._made()
+    def _fit(self, X: Any, codes: Any, calibrated: Any) -> None:
+        (make, *more), m = self._made(), self.settled(len(codes))
         self._take(self._fits.to(make, dense(X[:m]), codes[:m], *more), X, codes)
 
     def _expect(self, X: Any, codes: Any) -> None:
