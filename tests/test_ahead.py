@@ -17,7 +17,7 @@ from venn.machines.ahead import Ahead, Fits
 from venn.machines.number_stack import NumberStack
 from venn.machines.stack import Stack
 from venn.predictors.distribution_stacked import StackedDistribution
-from venn.predictors.refits import FittedAhead, NumberRefits, Refits
+from venn.predictors.refits import LateExperts, NumberRefits, Refits
 from venn.schedules import Prefix
 
 N = 70
@@ -71,7 +71,7 @@ def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
     monkeypatch.setattr(Ahead, "begun", True)
     assert said(make(), X, y) == expected
     of_classes = [57, 68] if isinstance(make(), Refits) else [57]  # again after a fifth more, 72
-    assert began == (of_classes if isinstance(make(), FittedAhead) else [42]), "the first 19 of 20, or seven tenths"
+    assert began == (of_classes if isinstance(make(), LateExperts) else [42]), "the first 19 of 20, or seven tenths"
     # In blocks, and saved in the middle of a fit.
     model = make()
     if make in (by_stack, by_numbers):

@@ -213,8 +213,8 @@ def handing_over(c, seed):
 class Seen(InductiveConformal):
     """Broken: what calibrates has been learned by heart, too."""
 
-    def _train(self, X, codes, calibrated):
-        super()._train(X, codes, calibrated)
+    def _fit(self, X, codes, calibrated):
+        super()._fit(X, codes, calibrated)
         for x, code in zip(X, codes.tolist(), strict=True):
             self.scorer.learn_one(x, code)
         calibrates = np.setdiff1d(np.arange(len(X)), self._trained_on)

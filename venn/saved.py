@@ -330,6 +330,17 @@ class each(Held):
         return value
 
 
+class twin(Held):
+    """An object with the parameters of one that the object around it knows."""
+
+    def __init__(self, pattern: own) -> None:
+        self.pattern = pattern
+
+    def __call__(self, name: str, value: Any, thing: Any) -> Any:
+        """Return the object, or say what it must be."""
+        return held_twin(name, value, self.pattern.of(thing))
+
+
 class code(Held):
     """A whole number from 0 on, below what the object knows."""
 

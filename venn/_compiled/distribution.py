@@ -163,3 +163,10 @@ def add_number(crps, row, truth, predicted, levels, sums, ring):  # type: ignore
         ring[2 + 3 * m + place] = width + 2.0 / levels[place] * away if finite else 0.0
     for column in range(sums.shape[0]):
         sums[column] += ring[column]
+
+
+@compiled
+def add_each_number(crps, rows, truths, predicted, levels, sums, table):  # type: ignore[no-untyped-def]
+    """Do what `add_number` does for n predictions, in the rows of `table` (n, 2 + 4 * levels)."""
+    for i in range(truths.shape[0]):
+        add_number(crps[i], rows[i], truths[i], predicted[i], levels, sums, table[i])

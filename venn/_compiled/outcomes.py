@@ -173,6 +173,15 @@ def score_each_point(proba, predicted, truths, numbers, rows):  # type: ignore[n
 
 
 @compiled
+def score_each_rows(rows, predicted, truths, numbers, own):  # type: ignore[no-untyped-def]
+    """Score multiprobabilities (n, c, c); return the number of the first that is not fine, or n."""
+    for i in range(rows.shape[0]):
+        if score_rows(rows[i], predicted[i], truths[i], numbers[i], own[i]) != FINE:
+            return i
+    return rows.shape[0]
+
+
+@compiled
 def score_each_pairs(pairs, predicted, truths, numbers, rows):  # type: ignore[no-untyped-def]
     """Score class intervals (n, c, 2); return the number of the first that is not fine, or n."""
     for i in range(pairs.shape[0]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from venn.machines.threads import one_thread
 from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, array, component, held_codes, held_float, held_rows, own, param
+from venn.saved import Saved, array, component, held_float, own, param
 
 # ------------------------------------------------------------------------------------------------------ quantile forest
 # A forest of numbers that says a whole distribution: its leaves hold the labels of all examples.
@@ -38,17 +37,9 @@ def _held_trees(name: str, trees: Any) -> FlatTrees | AskedTrees:
     return trees
 
 
-def _held_members(name: str, members: Any, trees: FlatTrees | AskedTrees, n: int) -> Any:
-    t = TREES if isinstance(trees, AskedTrees) else len(trees.roots)
-    return held_codes(name, members, (t * n,), 0, n, np.int32)
-
-
-def _held_ends(name: str, ends: Any, trees: FlatTrees | AskedTrees, members: int) -> Any:
-    m = held_rows(name, ends) if isinstance(trees, AskedTrees) else len(trees.leaves)
-    held_codes(name, ends, (m,), 1, members + 1)
-    if not (np.diff(ends) > 0).all() or ends[-1] != members:
-        raise ValueError(f"{name} must ascend to {members}, got {ends!r}")
-    return ends
+def _members(forest: QuantileForest) -> int:
+    trees = forest.trees
+    return len(forest.labels) * (TREES if isinstance(trees, AskedTrees) else len(trees.roots))
 
 
 def _numbered(trees: FlatTrees | AskedTrees) -> FlatTrees | AskedTrees:
@@ -108,14 +99,17 @@ class QuantileForest(Saved):
     scale: Floats = param()
     trees: FlatTrees | AskedTrees = param(_held_trees)
     labels: Floats = param(array(None))
-    members: Any = param(_held_members, own(attrgetter("trees")), own(lambda m: len(m.labels)))
-    ends: Integers = param(_held_ends, own(attrgetter("trees")), own(lambda m: len(m.members)))
+    members: Any = param(array(own(_members), of=np.int32, below="labels"))
+    ends: Integers = param(array(None, of=np.int64, least=1, below=own(lambda m: len(m.members) + 1)))
 
     def derive(self) -> None:
         """Take the scale apart."""
         self._scale: ColumnScale = held_scale(self.scale)
         if len(self._scale.spread) != self.features:
             raise ValueError(f"scale must be of {self.features} features, got {self.scale!r}")
+        ends, wanted, m = self.ends, len(getattr(self.trees, "leaves", self.ends)), len(self.members)
+        if len(ends) != wanted or not (np.diff(ends) > 0).all() or ends[-1:].tolist() != [m]:
+            raise ValueError(f"ends must be those of {wanted} leaves and ascend to {m}, got {ends!r}")
         self._begins = np.append(0, self.ends[:-1])
 
     @classmethod

@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,7 +22,7 @@ from venn._compiled.rows import NODE, tree_sums
 from venn.machines.threads import one_thread
 from venn.parameters import flag, one_of
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, component, held_array, held_codes, held_finite, held_rows, own, param
+from venn.saved import Saved, array, component, held_codes, held_finite, own, param
 
 Parts: TypeAlias = dict[str, Any]  #: arguments of `FlatTrees`
 
@@ -222,27 +221,8 @@ TRIED = 64  # rows that are compared with scikit-learn's answers
 FIELDS = ("thresholds", "threshold"), ("left", "left"), ("right", "right"), ("columns", "column"), ("how", "how")
 
 
-def rows(name: str) -> own:
-    """Return the shape of an array of trees that has one dimension."""
-    return own(lambda trees: (held_rows(name, getattr(trees, name)),))
-
-
-N = own(lambda trees: held_rows("thresholds", trees.thresholds))  # nodes
-
-
-def _held_start(name: str, start: Any, link: str) -> Any:
-    k = held_rows(name, start)
-    if k < 1 or (k > 1 and link not in ("shares", "softmax")):
-        raise ValueError(f"{name} must be one number, or one for each class, got {k}")
-    return held_array(name, start, (k,))
-
-
-def _held_children(name: str, child: Any, trees: FlatTrees) -> Any:
-    n = len(trees.thresholds)
-    held_codes(name, child, (n,), -held_rows("leaves", trees.leaves), n, np.int32)
-    if ((child >= 0) & (child <= np.arange(n))).any():  # otherwise the walk might never end
-        raise ValueError(f"{name} must be nodes after their parents, or leaves, got others")
-    return child
+LEAVES = own(lambda trees: -len(trees.leaves))  # the first number of a leaf: nodes are numbered from 0 on
+CHILDREN = array("thresholds", of=np.int32, least=LEAVES, below="thresholds")
 
 
 @component
@@ -316,22 +296,25 @@ class FlatTrees(Saved):
     link: str = param(one_of, tuple(LINKS))
     single: bool = param(flag)
     missing: bool = param(flag)
-    start: Floats = param(_held_start, own(attrgetter("link")))
-    roots: Integers = param(held_codes, rows("roots"), own(lambda t: -len(t.leaves)), N)
-    thresholds: Floats = param(held_array, rows("thresholds"))
-    left: Any = param(_held_children, own(lambda trees: trees))
-    right: Any = param(_held_children, own(lambda trees: trees))
-    columns: Any = param(held_codes, rows("thresholds"), 0, own(lambda t: len(t.places) - 1), np.int32)
-    how: Any = param(held_codes, rows("thresholds"), 0, own(lambda t: 2 * len(t.sets) + 2), np.int32)
-    leaves: Floats = param(
-        held_array, own(lambda t: (held_rows("leaves", t.leaves), len(t.start) if t.link == "shares" else 1))
-    )
-    sets: Any = param(held_array, own(lambda t: (held_rows("sets", t.sets), 8)), np.uint32)
-    places: Integers = param(held_codes, rows("places"), 0, own(lambda t: held_rows("categories", t.categories) + 1))
-    categories: Floats = param(held_array, rows("categories"))
+    start: Floats = param(array(None, finite=None))
+    thresholds: Floats = param(array(None, finite=None))
+    leaves: Floats = param(array(None, own(lambda t: len(t.start) if t.link == "shares" else 1), finite=None))
+    roots: Integers = param(array(None, of=np.int64, least=LEAVES, below="thresholds"))
+    left: Any = param(CHILDREN)
+    right: Any = param(CHILDREN)
+    categories: Floats = param(array(None, finite=None))
+    places: Integers = param(array(None, of=np.int64, below=own(lambda t: len(t.categories) + 1)))
+    columns: Any = param(array("thresholds", of=np.int32, below=own(lambda t: len(t.places) - 1)))
+    sets: Any = param(array(None, 8, of=np.uint32))
+    how: Any = param(array("thresholds", of=np.int32, below=own(lambda t: 2 * len(t.sets) + 2)))
 
     def derive(self) -> None:
         """Put the nodes together."""
+        if len(self.start) != 1 and (self.link not in ("shares", "softmax") or not len(self.start)):
+            raise ValueError(f"start must be one number, or one for each class, got {len(self.start)}")
+        for child in (self.left, self.right):
+            if ((child >= 0) & (child <= np.arange(len(child)))).any():  # otherwise the walk might never end
+                raise ValueError("left and right must be nodes after their parents, or leaves, got others")
         counts, q = np.diff(self.places), len(self.categories)
         if len(counts) < 1 or self.places[0] != 0 or self.places[-1] != q or counts.min() < 0 or counts.max() > 256:
             raise ValueError(f"places must part {q} categories among columns, at most 256 in one, got {self.places}")
@@ -484,7 +467,7 @@ class AskedTrees(Saved):
 
     kind: str = param(one_of, KINDS)
     settings: Any = param()
-    X: Floats = param(held_finite, own(lambda trees: (held_rows("X", trees.X), np.shape(trees.X)[-1])))
+    X: Floats = param(array(None, None))
     y: Any = param(_held_targets, own(lambda trees: len(trees.X)))
 
     def derive(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import Parameters, above_one, fraction, integer
 from venn.prediction import Floats, Integers, Label
-from venn.saved import array, code, component, each, held_twin, own, param, state
+from venn.saved import array, code, component, each, held_twin, own, param, state, twin
 from venn.turns import TakesTurns, changes
 
 PARTS = LABELS, WITHIN = "labels", "objects within classes"
@@ -67,13 +68,6 @@ def _labels(name: str, value: Any) -> tuple[Label, ...]:
 
 def _rankings(drift: ClassDrift) -> tuple[Ranking, ...]:
     return tuple(drift.ranking.fresh() for _ in drift.classes)
-
-
-def _held_rankings(name: str, value: Any, pattern: tuple[Ranking, ...]) -> tuple[Ranking, ...]:
-    """Return the rankings of a state, one for each class, or say what they must be."""
-    if type(value) is not tuple or len(value) != len(pattern):
-        raise ValueError(f"{name} must be {len(pattern)} rankings, got {value!r}")
-    return tuple(held_twin(name, one, own_one) for one, own_one in zip(value, pattern, strict=True))
 
 
 def _evidence(name: str, drift: ClassDrift) -> Exchangeability:
@@ -188,7 +182,9 @@ class ClassDrift(TakesTurns, Watching):
     _earlier: Integers = state(
         array("classes", of=np.int64, below=FAR), start=own(lambda drift: np.zeros(len(drift.classes), np.int64))
     )
-    _rankings: tuple[Ranking, ...] = state(_held_rankings, own(_rankings), start=own(_rankings))
+    _rankings: tuple[Ranking, ...] = state(
+        each(twin(own(attrgetter("ranking"))), "classes", of=tuple), start=own(_rankings)
+    )
     _of_labels: Exchangeability = state(held_twin, start=LABELS_OWN)
     _within: Exchangeability = state(held_twin, start=WITHIN_OWN)
     _naming: Naming = state(held_twin, start=own(lambda drift: Naming(len(drift.classes), drift.share)))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.prediction import LEVELS, Floats, Integers, significance
+from venn.prediction import Floats, Integers, significance
 
 # ------------------------------------------------------------------------------------------------------------- outcomes
 # A prediction and its outcome in numbers: the same for a monitor and for a record.
@@ -93,15 +92,14 @@ class PerStep:
     unanimous: Bools
 
 
-class StepCurves(ABC):
+@dataclass(frozen=True, eq=False, repr=False)
+class StepCurves:
     """Base of curves: columns with a number of each of n steps, and for each curve the means of its column so far."""
 
     means: ClassVar[tuple[str, ...]] = ()  # the curves that are attributes
 
-    @property
-    @abstractmethod
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Of each step what the curves are means of, by the name of the curve."""
+    #: Of each step what the curves are means of, by the name of the curve: the columns that a monitor averages.
+    columns: dict[str, Floats]
 
     def __getattr__(self, name: str) -> Floats:
         if name not in self.means:
@@ -138,13 +136,6 @@ class Curves(StepCurves):
     interval: bool
     #: Steps whose true label had a probability below `Record.clip`.
     clipped: int
-
-    @property
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Of each step what the curves are means of, by the name of the curve."""
-        steps = self.per_step
-        same = {name: getattr(steps, name) for name in ("lower", "upper", "width", "log_loss", "brier")}
-        return {"accuracy": steps.hit, **same, "realised_accuracy": steps.realised_hit, "realised": steps.realised}
 
     @property
     def errors(self) -> Integers:
@@ -199,18 +190,6 @@ class SetCurves(StepCurves):
     truth: Integers
 
     @property
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Of each step what the curves are means of, by the name of the curve."""
-        second, largest = np.partition(self.p_values, -2, axis=1)[:, -2:].T
-        return {
-            "accuracy": self.p_values.argmax(axis=1) == self.truth,
-            "credibility": largest,
-            "confidence": 1.0 - second,
-            **{f"error_{level}": self.p_true <= level for level in LEVELS},
-            **{f"size_{level}": (self.p_values > level).sum(axis=1) for level in LEVELS},
-        }
-
-    @property
     def p_true(self) -> Floats:
         """(n,) p-values of the true labels: uniform and independent on exchangeable data, where they are smoothed."""
         return self.p_values[np.arange(len(self)), self.truth]
@@ -231,17 +210,3 @@ class SetCurves(StepCurves):
             return "SetCurves(0 steps)"
         rate, size = self.errors(0.05)[-1] / len(self), self.set_size(0.05)[-1]
         return f"SetCurves({len(self)} steps: at 0.05 error rate {rate:.3f}, {size:.2f} labels a set)"
-
-
-def per_step(o: Outcomes, clip: float) -> PerStep:
-    """Return the columns of steps, scored with the given clip."""
-    with np.errstate(divide="ignore"):  # clip = 0 asks for infinite losses
-        log_loss = -np.log(np.maximum(o.probability, clip))
-    same = ("lower", "upper", "confidence", "probability", "brier", "realised", "unanimous")
-    return PerStep(
-        hit=o.predicted == o.truth,
-        width=o.upper - o.lower,
-        log_loss=log_loss,
-        realised_hit=o.realised_class == o.truth,
-        **{name: getattr(o, name).copy() for name in same},
-    )

@@ -48,6 +48,13 @@ class Scored(NamedTuple):
         """Return some of the steps; views."""
         return Scored(*(column[which] for column in self))
 
+    @classmethod
+    def of(cls, steps: Outcomes) -> Scored:
+        """Return the steps of a record."""
+        truths, predicted = (np.array(codes, np.float64) for codes in steps[:2])
+        numbers = np.column_stack(steps[2:-1]).astype(np.float64)
+        return cls(truths, predicted, numbers, np.ascontiguousarray(steps.row.T))
+
 
 class Evidence(Saved, ABC):
     """Base of what gathers evidence against one claim, step by step."""

@@ -21,14 +21,15 @@ from venn.saved import (
     Saved,
     array,
     component,
+    each,
     held_codes,
     held_finite,
     held_int,
     held_text,
-    held_twin,
     own,
     param,
     state,
+    twin,
 )
 
 FAR = 2**62
@@ -149,13 +150,6 @@ def _no_traces(bets: int) -> tuple[Trace, ...]:
     return tuple(Trace(False, MEMORY) for _ in range(bets))
 
 
-def _held_traces(name: str, value: Any, bets: int) -> tuple[Trace, ...]:
-    """Return the traces of a state, one for each bet, or say what they must be."""
-    if type(value) is not tuple or len(value) != bets:
-        raise ValueError(f"{name} must be {bets} traces, got {value!r}")
-    return tuple(held_twin(name, one, own_one) for one, own_one in zip(value, _no_traces(bets), strict=True))
-
-
 STREAMS, EACH = own(lambda one: len(one.memory)), own(lambda one: (len(one.memory),))
 
 
@@ -214,7 +208,10 @@ class KeyEvidence(Saved):
         start=own(lambda one: np.zeros(len(label_space(one.classes).labels), np.int64)),
     )  # fmt: skip
     memory: Floats = state(array(None, WIDTH), start=own(lambda one: no_bets(int(len(one.counts) > 0))))
-    _traces: tuple[Trace, ...] = state(_held_traces, STREAMS, start=own(lambda one: _no_traces(len(one.memory))))
+    _traces: tuple[Trace, ...] = state(
+        each(twin(own(lambda _: Trace(False, MEMORY))), STREAMS, of=tuple),
+        start=own(lambda one: _no_traces(len(one.memory))),
+    )
     #: Of each bet the step after which a change shows, and the largest logarithm when that was looked for.
     _since: Integers = state(held_codes, EACH, 0, FAR, start=own(lambda one: np.zeros(len(one.memory), np.int64)))
     _looked: Floats = state(held_finite, EACH, start=own(lambda one: np.zeros(len(one.memory))))

@@ -68,11 +68,6 @@ class Kind(ABC):
         """In files, snapshots and messages: the name of the class of its predictions."""
         return self.of.__name__
 
-    @property
-    def summed(self) -> tuple[str, ...]:
-        """Columns of `curves` from whose means `finished` makes `means`."""
-        return self.means
-
     # ------------------------------------------------------------------ scoring
 
     def shape(self, space: LabelSpace, *known: Any) -> tuple[int, ...]:
@@ -133,6 +128,12 @@ class Kind(ABC):
             self.add(step, numbers, row, clip, sums, table[i])
             hits[i] = self.hit(step)
         return hits
+
+    def averaged(self, steps: Scored, clip: float) -> dict[str, Floats]:
+        """Return the columns of n steps by name: the one place where predictions are scored for means and curves."""
+        table = np.empty((len(steps.truths), len(self.columns)))
+        self.add_many(steps, clip, np.zeros(len(self.columns)), table)
+        return dict(zip(self.columns, table.T, strict=True))
 
     def evidence(self, level: float, memory: int, classes: tuple[Label, ...]) -> tuple[Evidence, ...]:
         """Return the evidence against the claims of these predictions where nothing is guaranteed."""

@@ -28,6 +28,7 @@ from venn._compiled.outcomes import (
     add_set,
     score_each_pairs,
     score_each_point,
+    score_each_rows,
     score_each_set,
     score_pairs,
     score_point,
@@ -37,7 +38,7 @@ from venn._compiled.outcomes import (
 from venn.labels import LabelSpace
 from venn.monitors.alarms import shares
 from venn.monitors.bounds import ForwardEProcess, deviation_radius
-from venn.monitors.curves import Curves, Outcomes, SetCurves, per_step
+from venn.monitors.curves import Curves, Outcomes, PerStep, SetCurves
 from venn.monitors.evidence import Evidence, PointForecasts, Scored
 from venn.monitors.kind import LEVEL, ErrorKind, Judged, Kind, Recalled
 from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
@@ -131,8 +132,19 @@ class ProbabilityKind(Kind):
 
     def curves(self, steps: Outcomes, clip: float) -> Curves:
         """Return the cumulative curves of n steps."""
-        scored = per_step(steps, clip)
-        return Curves(scored, self.interval, int((scored.probability < clip).sum()))
+        found = self.averaged(Scored.of(steps), clip)
+        found["width"] = found["upper"] - found["lower"]
+        same: dict[str, Any] = {
+            name: np.array(getattr(steps, name)) for name in ("confidence", "probability", "unanimous")
+        }
+        read: dict[str, Any] = {
+            name: found[name].copy() for name in ("lower", "upper", "width", "log_loss", "brier", "realised")
+        }
+        shown = PerStep(
+            hit=found["accuracy"] == 1.0, realised_hit=found["realised_accuracy"] == 1.0, **same, **read,
+        )  # fmt: skip
+        columns = {name: found[name] for name in Curves.means}
+        return Curves(columns, shown, self.interval, int(found["clipped"].sum()))
 
     def running(self, means: Mapping[str, float]) -> str:
         """Return a predictor's means so far as text."""
@@ -220,6 +232,7 @@ class MultiprobabilityKind(ProbabilityKind):
     """Multiprobabilities. A journal also keeps the guarantee, the rule, its choice, and the category's class."""
 
     of, attribute, score = Multiprobability, "probabilities", staticmethod(score_rows)
+    score_each = staticmethod(score_each_rows)
     beside = Struct("<BBii")
 
     def shape(self, space: LabelSpace, *known: Any) -> tuple[int, ...]:
@@ -286,7 +299,7 @@ class SetKind(ErrorKind):
 
     def curves(self, steps: Outcomes, clip: float) -> SetCurves:
         """Return the cumulative curves of n steps."""
-        return SetCurves(steps.row.T.copy(), np.array(steps.truth, np.int64))
+        return SetCurves(self.averaged(Scored.of(steps), clip), steps.row.T.copy(), np.array(steps.truth, np.int64))
 
     def running(self, means: Mapping[str, float]) -> str:
         """Return a predictor's means so far as text."""

@@ -419,10 +419,7 @@ class Monitor(TakesTurns, Watching):
                 f"steps must be of kind {self._scorer.kind.name!r} and guarantee {self._scorer.guaranteed!r}, "
                 f"got {kind!r} and {guaranteed!r}"
             )
-        numbers = np.column_stack(steps[2:-1]).astype(np.float64)
-        truths, predicted = (np.array(codes, np.float64) for codes in steps[:2])
-        scored = Scored(truths, predicted, numbers, np.ascontiguousarray(steps.row.T))
-        return tuple(alarm for alarms in self.in_turn(scored) for alarm in alarms)
+        return tuple(alarm for alarms in self.in_turn(Scored.of(steps)) for alarm in alarms)
 
     def in_turn(self, scored: Scored) -> Iterator[tuple[Alarm, ...]]:
         """Process steps in turn; yield the alarms of those at which one may ring."""

@@ -9,15 +9,15 @@ from struct import Struct
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from venn._compiled.distribution import add_number
+from venn._compiled.distribution import add_each_number, add_number
 from venn._compiled.outcomes import BRIER, PROBABILITY
 from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, NumberPrediction, PredictiveDistribution
 from venn.labels import LabelSpace
-from venn.monitors.curves import Outcomes
+from venn.monitors.curves import Outcomes, StepCurves
+from venn.monitors.evidence import Scored
 from venn.monitors.kind import LEVEL, NUMBER, ErrorKind, Judged, Recalled
-from venn.prediction import ERROR_RATE, LEVELS, Floats, Integers, Label
+from venn.prediction import ERROR_RATE, LEVELS, Bools, Floats, Integers, Label
 
 LEVEL_ARRAY = np.array(LEVELS)
 LEVEL_PLACE = LEVELS.index(LEVEL)
@@ -32,7 +32,7 @@ STRAYS = Struct("<Q")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NumberCurves:
+class NumberCurves(StepCurves):
     """How the predictions of numbers of one predictor fared over n steps; arrays of length n."""
 
     #: True labels.
@@ -47,18 +47,6 @@ class NumberCurves:
     lower: Floats
     #: (levels, n) upper ends.
     upper: Floats
-
-    @property
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Of each step what the curves are means of, by the name of the curve."""
-        with np.errstate(invalid="ignore"):
-            width = self.upper - self.lower
-        finite = width < inf
-        away = np.maximum(np.maximum(self.lower - self.truth, self.truth - self.upper), 0.0)
-        width = np.where(finite, width, 0.0)
-        score = np.where(finite, width + 2.0 / LEVEL_ARRAY[:, None] * np.where(finite, away, 0.0), 0.0)
-        rows = (np.abs(self.truth - self.label), self.crps, *(away > 0.0), *finite, *width, *score)
-        return dict(zip(COLUMNS, rows, strict=True))
 
     def errors(self, epsilon: float) -> Integers:
         """Return (n,) number of labels outside their interval so far, at one of the significance levels."""
@@ -100,11 +88,6 @@ class NumberKind(ErrorKind):
     spread = ("width_", "width of an interval")
     whole = False
 
-    @property
-    def summed(self) -> tuple[str, ...]:
-        """All columns."""
-        return COLUMNS
-
     def chosen(self, prediction: Any) -> None:
         """Return None: all that a number prediction chooses is rounded."""
 
@@ -137,6 +120,11 @@ class NumberKind(ErrorKind):
         """Write the columns of one step into `ring` and add them to `sums`."""
         add_number(numbers[BRIER], row, step.truth, step.predicted, LEVEL_ARRAY, sums, ring)
 
+    def add_many(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
+        """Do what `add` does for n steps, in the rows of `table`; return where the label is in the interval at 0.05."""
+        add_each_number(steps.numbers[:, BRIER], steps.rows, steps.truths, steps.predicted, LEVEL_ARRAY, sums, table)
+        return np.asarray(table[:, COLUMNS.index(f"error_{LEVEL}")] == 0.0)
+
     def finished(self, means: Mapping[str, float]) -> dict[str, float]:
         """Return the means, those of widths and scores over the finite intervals only; infinite where there is none.
 
@@ -160,7 +148,8 @@ class NumberKind(ErrorKind):
     def curves(self, steps: Outcomes, clip: float) -> NumberCurves:  # type: ignore[override]
         """Return the columns and cumulative curves of n steps."""
         lower, upper = steps.row[::2], steps.row[1::2]
-        return NumberCurves(steps.truth, steps.predicted, steps.probability, steps.brier, lower, upper)
+        columns = self.averaged(Scored.of(steps), clip)
+        return NumberCurves(columns, steps.truth, steps.predicted, steps.probability, steps.brier, lower, upper)
 
     def running(self, means: Mapping[str, float]) -> str:
         """Return a predictor's means so far as text."""

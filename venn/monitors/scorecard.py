@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
+from venn._compiled.outcomes import PROBABILITY, WIDTH
+from venn.labels import label_space
 from venn.monitors.calibration import CLIP, MeanLogLoss
+from venn.monitors.evidence import Scored
+from venn.monitors.kinds import KINDS
 from venn.monitors.sums import Tallies, WidthBins, class_codes
 from venn.parameters import LARGEST, fraction, integer, is_number
 from venn.parameters import class_codes as codes_of
-from venn.prediction import LEVELS, Floats, Label
+from venn.prediction import LEVELS, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
 from venn.saved import component, param
 
-BY_BIN = {"confidence": CONFIDENCE, "variance": VARIANCE, "lower": LOWER, "upper": UPPER}
-IN_BINS = "forecasts", "hits", *BY_BIN
+IN_BINS = "forecasts", "hits", "confidence", "variance", "lower", "upper"
 ROUNDING = 1e-12  # of means: a rate that is no farther outside a band lies in it
 
 
@@ -40,6 +42,14 @@ class Card(Tallies):
         own = block.classes
         if own != self.classes:
             raise ValueError(f"block must be of the classes {self.classes!r}, got {own!r}")
+
+    def _scored(self, block: Any, truth: Integers, clip: float = CLIP) -> tuple[dict[str, Floats], Floats]:
+        """Return the columns of n predictions that a monitor averages, and (n,) their `Outcomes.probability`."""
+        kind = KINDS[block.one.__name__]
+        numbers, rows = np.empty((len(block), WIDTH)), np.empty((len(block), len(self.classes)))
+        predicted = kind.scored_many(block, "block", label_space(self.classes), truth, numbers, rows)
+        scored = Scored(np.asarray(truth, np.float64), np.asarray(predicted, np.float64), numbers, rows)
+        return kind.averaged(scored, clip), numbers[:, PROBABILITY]
 
 
 @component
@@ -127,24 +137,21 @@ class Scorecard(Card):
         n, c = len(block), len(self.classes)
         truth = class_codes("codes", codes, n, c)
         weights = np.ones(n) if times is None else self._times(times, n)
-        predicted, scored = np.asarray(block.index, np.int64), np.empty((WIDTH, n))
-        proba, (lower, upper) = np.ascontiguousarray(block.proba), block.bounds
-        score_rows(proba, lower, upper, predicted, truth, self.clip, scored)
-        places, right = np.searchsorted(self._cuts, scored[CONFIDENCE], side="right"), predicted == truth
-        clipped = proba[np.arange(n), truth] < self.clip
-
+        scored, (lower, upper) = self._scored(block, truth, self.clip)[0], block.bounds
+        confidence = np.minimum(scored["confidence"], 1.0)  # that of class intervals may exceed 1 by rounding
+        places = np.searchsorted(self._cuts, confidence, side="right")
+        by_bin = {
+            "forecasts": np.ones(n), "hits": scored["accuracy"], "confidence": confidence,
+            "variance": confidence * (1.0 - confidence), "lower": scored["lower"], "upper": scored["upper"],
+        }  # fmt: skip
         self.add(
             {
                 "n": weights.sum(),
-                "clipped": weights[clipped].sum(),
                 "labels": np.bincount(truth, weights, c),
-                "forecasts": np.bincount(places, weights, self.bins),
-                "hits": np.bincount(places, weights * right, self.bins),
-                "log_loss": scored[LOG_LOSS] @ weights,
-                "brier": scored[BRIER] @ weights,
                 "class_lower": weights @ lower,
                 "class_upper": weights @ upper,
-                **{name: np.bincount(places, scored[column] * weights, self.bins) for name, column in BY_BIN.items()},
+                **{name: scored[name] @ weights for name in ("clipped", "log_loss", "brier")},
+                **{name: np.bincount(places, column * weights, self.bins) for name, column in by_bin.items()},
             }
         )
 
@@ -339,16 +346,15 @@ class SetScorecard(Card):
         self._belongs(block, ManyPredictionSets)
         n = len(block)
         truth = class_codes("codes", codes, n, len(self.classes))
-        p = np.ascontiguousarray(block.p_values)
-        own = p[np.arange(n), truth]
+        scored, own = self._scored(block, truth)
         places = np.minimum((own * self.bins).astype(np.int64), self.bins - 1)
+        at_levels = {f"{name}s": [scored[f"{name}_{level}"].sum() for level in LEVELS] for name in ("error", "size")}
         self.add(
             {
                 "n": n,
-                "hits": (block.index == truth).sum(),
-                "errors": np.array([(own <= level).sum() for level in LEVELS]),
-                "sizes": np.array([(p > level).sum() for level in LEVELS]),
+                "hits": scored["accuracy"].sum(),
                 "histogram": np.bincount(places, minlength=self.bins),
+                **{name: np.array(sums) for name, sums in at_levels.items()},
             }
         )
 

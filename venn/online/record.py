@@ -15,8 +15,9 @@ from venn.labels import HasLabels, LabelSpace, label_space, read_labels
 from venn.machines.machine import grown
 from venn.monitors.calibration import CLIP
 from venn.monitors.curves import Curves, Outcomes, SetCurves, outcomes
+from venn.monitors.evidence import Scored
 from venn.monitors.kind import Kind
-from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
+from venn.monitors.kinds import FORECAST, KINDS, ProbabilityKind, Scorer, kind_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.notebook import table
 from venn.monitors.sources import usual_sources
@@ -90,9 +91,9 @@ class Track:
 
         Only steps since the last call are added up, because a progress bar calls this often.
         """
-        columns = self.kind.curves(self.outcomes(truth, self._summed), CLIP).columns
-        for name in self.kind.summed:
-            self._sums[name] = self._sums.get(name, 0.0) + float(columns[name].sum())
+        columns = self.kind.averaged(Scored.of(self.outcomes(truth, self._summed)), CLIP)
+        for name, column in columns.items():
+            self._sums[name] = self._sums.get(name, 0.0) + float(column.sum())
         self._summed = len(truth)
         return self.kind.running(self.kind.finished({name: sum_ / len(truth) for name, sum_ in self._sums.items()}))
 
@@ -368,8 +369,9 @@ class Record(HasLabels):
             raise ValueError("a record without steps has no means")
         means: dict[str, dict[str, float]] = {}
         for name, track in self._tracks.items():
-            columns = self[name].columns
-            means[name] = track.kind.finished({field: float(columns[field].mean()) for field in track.kind.summed})
+            columns, kind = self[name].columns, track.kind
+            fields = kind.means if isinstance(kind, ProbabilityKind) else kind.columns
+            means[name] = kind.finished({field: float(columns[field].mean()) for field in fields})
         return means
 
     def running(self, name: str) -> str:

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from venn.labels import HasLabels, Real
 from venn.machines.frozen import clean_rows
+from venn.machines.machine import grown
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.number_kinds import NumberKind
 from venn.online.account import Account
 from venn.online.chain import copy_object, encode_object
 from venn.online.panel import Panel, panel_of
 from venn.parameters import fraction, has_methods, is_number, members, number, one_of, optional, positive
-from venn.prediction import LEVELS, Label, Prediction, PredictionSet
-from venn.saved import Saved, checked_keys, component, held_finite, held_int, param, saved
+from venn.prediction import LEVELS, Floats, Label, Prediction, PredictionSet
+from venn.saved import Saved, array, checked_keys, component, held_int, own, param, saved, state
 from venn.turns import TakesTurns, asks, changes
 
 WRONG, RIGHT, OUT = "wrong", "right", "out"
@@ -114,46 +116,36 @@ def _held_waiting(name: str, value: Any) -> dict[int, AnswerWaiting]:
 class Answering(Saved):
     """Decides which questions are answered, and keeps the account: see `Selective`."""
 
-    learns = True
-
     error: float = param(fraction, default=0.05)
     allowance: float = param(lambda name, value: _allowance(name, value), default=5.0)
     unknown: str = param(one_of, (WRONG, RIGHT, OUT), default=WRONG, kw_only=True)
     width: float | None = param(optional, positive, default=None, kw_only=True)
     level: float | None = param(optional, lambda name, value: _level(name, value), default=None, kw_only=True)
 
+    asked: int = state(held_int, start=0)
+    answered: int = state(held_int, 0, own(attrgetter("asked")), start=0)
+    wrong: int = state(held_int, 0, own(attrgetter("answered")), start=0)
+    _waiting: dict[int, AnswerWaiting] = state(_held_waiting, start=own(lambda _: {}))
+    known: int = state(held_int, start=0)
+    _latest: Floats = state(  # sure, claimed and wrong of labelled questions
+        array(3, own(lambda one: min(one.known, WINDOW))), start=own(lambda _: np.zeros((3, 0)))
+    )
+
     def derive(self) -> None:
-        """Begin an account."""
+        """Count the answers that wait, and make room."""
         if self.level is not None and self.level > self.error:
             raise ValueError(
                 f"level must be at most error, {self.error:g}, for intervals miss so often, got {self.level!r}"
             )
-        self.asked = self.answered = self.wrong = self._open = 0
-        self._waiting: dict[int, AnswerWaiting] = {}
-        self._known, self._latest = 0, np.zeros((3, WINDOW))  # sure, claimed and wrong of labelled questions
+        self._latest = grown(self._latest, 3, WINDOW)
+        self._open = sum(one.given for one in self._waiting.values())
         self._sorted: AnswerLadder | None = None
 
     @property
     def state(self) -> dict[str, Any]:
         """The counts, the questions that wait, and the latest that do no longer."""
-        return {
-            "asked": self.asked, "answered": self.answered, "wrong": self.wrong,
-            "waiting": [(number, *one) for number, one in self._waiting.items()],
-            "known": self._known, "latest": self._latest[:, : self._known].copy(),
-        }  # fmt: skip
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
-        checked_keys("state", state, self.state)
-        waiting, known = _held_waiting("waiting", state["waiting"]), held_int("known", state["known"])
-        latest = held_finite("latest", state["latest"], (3, min(known, WINDOW)))
-        asked = held_int("asked", state["asked"])
-        answered = held_int("answered", state["answered"], most=asked)
-        wrong = held_int("wrong", state["wrong"], most=answered)
-        self.asked, self.answered, self.wrong = asked, answered, wrong
-        self._waiting, self._known, self._sorted = waiting, known, None
-        self._latest[:, : latest.shape[1]] = latest
-        self._open = sum(one.given for one in waiting.values())
+        waiting = [(number, *one) for number, one in self._waiting.items()]
+        return super().state | {"waiting": waiting, "latest": self._latest[:, : self.known].copy()}
 
     @property
     def account(self) -> Account:
@@ -217,7 +209,7 @@ class Answering(Saved):
     @property
     def _ladder(self) -> AnswerLadder:
         if self._sorted is None:
-            self._sorted = AnswerLadder(*self._latest[:, : self._known])
+            self._sorted = AnswerLadder(*self._latest[:, : self.known])
         return self._sorted
 
     def _unsure(self, one: Candidate, target: float) -> str:
@@ -249,8 +241,8 @@ class Answering(Saved):
         wrong = not one.answer[0] <= y <= one.answer[1] if self.width is not None else y != one.answer
         self._open -= one.given
         self.wrong += one.given and wrong
-        self._latest[:, self._known % WINDOW] = one.sure, one.claimed, wrong
-        self._known += 1
+        self._latest[:, self.known % WINDOW] = one.sure, one.claimed, wrong
+        self.known += 1
         self._sorted = None
 
     def give_up(self, number: int) -> None:

@@ -165,6 +165,7 @@ class ManyMultiprobabilities(ManyOfProbabilities, SaysRows[Floats]):
     Multiprobability('yes': [0.600, 0.800])
     """
 
+    one: ClassVar[type[Any]] = Multiprobability
     numbers, arrays = "counts", ("counts", "category_classes")
     counts: NDArray[Any]
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from venn.distribution import PredictiveDistribution
 from venn.labels import Real
-from venn.machines.ahead import Awaited, Fits
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows, clean_row
 from venn.machines.kernel_ridge import KernelRidge, Lines
@@ -19,7 +18,8 @@ from venn.machines.scale import Scale, ScaleLike, checked_scale
 from venn.machines.shapes import PLAIN, Shape, nearest, within
 from venn.machines.stack import dense
 from venn.parameters import instance, integer, optional
-from venn.predictors.learning import History, Predictor, held_features, held_history
+from venn.prediction import Floats
+from venn.predictors.refits import FittedAhead
 from venn.saved import component, held_int, own, param, part, state
 from venn.schedules import Prefix, Schedule, checked_schedule
 from venn.smoothing import Smoothing
@@ -34,7 +34,7 @@ def first_ridge(scale: Any) -> KernelRidge:
 
 
 @component
-class StackedDistribution(Predictor):
+class StackedDistribution(FittedAhead):
     """Predictive distributions for a number with nothing to choose, for up to some thousands of examples.
 
     At growing numbers of examples trees, their weights, a penalty and a model of the spread are fitted to the first
@@ -99,26 +99,23 @@ class StackedDistribution(Predictor):
     scale: ScaleLike = param(checked_scale, default=Scale(teach=True))
     seed: int = param(integer, 0, default=0)
 
-    n: int = state(held_int, start=0)
-    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
-    _history: History | None = state(
-        held_history, own(lambda m: m.n), start=own(lambda m: History(Real())), within=True
-    )
     fit: NumberFit | None = state(part(NumberFit, features="_features"), start=None)
     _fitted: int = state(held_int, 0, own(attrgetter("n")), start=0)
     strays: int = state(held_int, 0, own(attrgetter("n")), start=0)
     shape: Shape | None = state(optional, instance, Shape, "a Shape", start=None)
     _ridge: Any = state(part(KernelRidge, none=False, learned="n"), start=own(lambda m: first_ridge(m.scale)))
 
-    classes = ()
+    classes, space = (), Real()
+
+    def settled(self, time: int) -> int:
+        """Return how many examples, the first ones, train at a time."""
+        calibrates = self.schedule.split(np.ones(time, np.bool_), np.random.default_rng(0))
+        return time - int(np.count_nonzero(calibrates))
 
     def derive(self) -> None:
         """Look at when it trains next; draw nothing yet."""
-        self.space = Real()
+        super().derive()
         self._smoothing = Smoothing(self.seed)
-        self._fits = Fits()
-        following = None if self._history is None else self.schedule.next_training(self.n)
-        self._next = Awaited(following, self.schedule.settled)
         self._asked: tuple[bytes, tuple[Any, float, float]] | None = None  # the last object, as the machine takes it
 
     # --------------------------------------------------------------- predicting
@@ -181,13 +178,13 @@ class StackedDistribution(Predictor):
 
     # ----------------------------------------------------------------- learning
 
-    def note(self, x: Any, y: Any) -> tuple[ObjectRows, float]:
-        """Return the example as rows and label, or raise what learning it would raise: the machine solves for it."""
+    def note(self, x: Any, y: Any) -> tuple[ObjectRows, Floats]:
+        """Return the example as rows and labels, or raise what learning it would raise: the machine solves for it."""
         row, label = clean_row(x, self._features), self.space.encode(y)
         if self.fit is None:
             self._ridge.check(row[0], label)
         self._answer(row)
-        return row, label
+        return row, np.array([label])
 
     def after_learning(self, x: Any, y: Any, noted: Any = None) -> None:
         """Learn one example, and train if the schedule says so.
@@ -197,25 +194,15 @@ class StackedDistribution(Predictor):
         NotConverged
             A training failed: the example is learned, and what was fitted before goes on.
         """
-        row, label = noted or self.note(x, y)
-        key = row.tobytes()
+        row, labels = noted or self.note(x, y)
+        key, label = row.tobytes(), labels.item()
         placed, offset, size = self._asked[1] if self._asked and self._asked[0] == key else self._placed(row)
         self._ridge.learn_one(placed, (self._shaped(label) - offset) / size)
-        self._features = row.shape[1]
-        self.n += 1
         self.strays += self._astray(self.fit, label)
-        if self._history is not None:
-            self._history.append(row, np.array([label]), np.ones(1, np.bool_))
-            if self.shape is None and self.n == self._ridge.aside:
-                self._take_shape(*self._history.examples)
-            if self.n == self._next.due:
-                self._next = Awaited(self.schedule.next_training(self.n), self.schedule.settled)
-                self._train(*self._history.examples)
-                if self._next.due is None:
-                    self._history = None
-            elif known := self._next.known(self.n):
-                X, labels, _ = self._history.examples
-                self._fits.begin(NumberFit.of_all, dense(X[:known]), labels[:known], LANDMARKS)
+        before = self.fit
+        super().after_learning(x, y, (row, labels))
+        if self._history is not None and before is self.fit and self.shape is None and self.n == self._ridge.aside:
+            self._take_shape(*self._history.examples)
 
     def _take_shape(self, X: Any, labels: Any, calibrates: Any) -> None:
         """Take labels in a shape from now on: the first examples, which are not ranked, fix it with the scale."""
@@ -224,11 +211,13 @@ class StackedDistribution(Predictor):
             ridge.learn_one(row, float(label))
         self.shape, self._ridge = shape, ridge
 
-    def _train(self, X: Any, labels: Any, calibrates: Any) -> None:
-        """Fit to the examples that the schedule chooses, which must come first, and teach all to a new machine."""
-        m = int(np.count_nonzero(~self.schedule.split(calibrates, np.random.default_rng(0))))
-        fit, offsets, spreads = self._fits.to(NumberFit.of_all, dense(X[:m]), labels[:m], LANDMARKS)
-        placed = fit.place(X)
+    def _made(self) -> tuple[Any, ...]:
+        return NumberFit.of_all, LANDMARKS
+
+    def _take(self, fit: Any, X: Any, codes: Any) -> None:
+        """Teach all examples to a new machine, by what was fitted to the first."""
+        labels, (fit, offsets, spreads) = codes, fit
+        m, placed = len(offsets), fit.place(X)
         later = fit.around(placed[m:])
         offsets, spreads = (np.concatenate(both) for both in zip((offsets, spreads), later, strict=True))
         targets = (fit.shape.of(labels) - offsets) * (fit.spread * fit.unit / spreads)

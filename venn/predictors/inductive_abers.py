@@ -14,7 +14,7 @@ from venn.parameters import has_methods
 from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
-from venn.predictors.learning import Mergeable, MergingReader
+from venn.predictors.learning import Mergeable, MergingReader, sorted_rows
 from venn.saved import array, component, each, param
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, checked_covariates
@@ -124,12 +124,6 @@ def weighed_pair(examples: Floats, at: float, own: float) -> tuple[float, float]
     return tuple(weighed_rate(keys, positive, weights, at, own, label) for label in (0.0, 1.0))
 
 
-def weighed(keys: Floats, positive: Bools, weights: Floats) -> Floats:
-    """Return (m, 3) examples sorted by key; the order in which they came does not matter."""
-    order = np.lexsort((weights, positive, keys))
-    return np.column_stack([keys + 0.0, positive, weights])[order]
-
-
 class WeighedAbers(ClasswiseAbers):
     """The same for examples weighed by their objects: the last column of what is read is the weight.
 
@@ -151,16 +145,15 @@ class WeighedAbers(ClasswiseAbers):
 
     def take(self, state: dict[str, Any]) -> None:
         """Take in the examples of a `state`."""
-        both = [np.concatenate(pair) for pair in zip(self._held, state["examples"], strict=True)]
-        if any((held[:, 2] < 0).any() for held in both):  # else a loop would go on below the first block
+        if any((held[:, 2] < 0).any() for held in state["examples"]):  # else a loop would go on below the first block
             raise ValueError("examples must have weights >= 0")
-        self._held = [weighed(*one.T) for one in both]
+        self._held = [sorted_rows(*both) for both in zip(self._held, state["examples"], strict=True)]
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c + 1) scores and weights, and (n,) class codes."""
-        grid = steps_by_class(scores[:, :-1])
+        grid = steps_by_class(scores[:, :-1]) + 0.0
         self._held = [
-            weighed(*np.concatenate([held, np.column_stack([grid[:, k], codes == k, scores[:, -1]])]).T)
+            sorted_rows(held, np.column_stack([grid[:, k], codes == k, scores[:, -1]]))
             for k, held in enumerate(self._held)
         ]
 

@@ -11,12 +11,12 @@ from numpy.random import default_rng
 
 from venn.labels import HasLabels, space_of
 from venn.machines import frozen
-from venn.machines.ahead import Awaited
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import check_names
 from venn.parameters import has_methods, instance
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.learning import (
+    AtSetTimes,
     Calibration,
     History,
     MergingReader,
@@ -135,7 +135,7 @@ class OnScores(OnGiven):
 
 
 @base
-class Inductive(OnScores, Generic[Many]):
+class Inductive(OnScores, AtSetTimes, Generic[Many]):
     """Base of inductive predictors: a scorer, a schedule that says when it is trained, a reader of its scores.
 
     The schedule decides which examples train and which calibrate; the reader turns calibration scores into
@@ -177,7 +177,7 @@ class Inductive(OnScores, Generic[Many]):
         self.feature_names: tuple[str, ...] | None = getattr(self.given, "feature_names", None)
         self._missing: bool = getattr(self.given, "missing", False)  # whether NaN is the scorer's to take or to refuse
         self._machine = self.given if self._trained is None else self._trained
-        self._await(None if self._history is None else self.schedule.next_training(self.n))
+        self._look_forward()
         self.scorer = self._machine if self._trained is None or len(self._trained_on) else None
         # The content of the last object, its row and scores by `_machine`, and the question it came in.
         self._asked: tuple[bytes, frozen.ObjectRows, Floats, Any] | None = None
@@ -452,22 +452,20 @@ class Inductive(OnScores, Generic[Many]):
             self._features = rows.shape[1]
             self.n += stop - start
             start = stop
-            if self._history is not None:
-                self._history.append(rows[part], codes[part], calibrates)
-                if self.n == self._next.due:
-                    self._train(*self._history.examples)
-                    trained = True
-                elif known := self._next.known(self.n):
-                    X, labels, _ = self._history.examples
-                    self._machine.expect_rows(X[:known], labels[:known])
+            trained = self._keep(rows[part], codes[part], calibrates) or trained
         return blocks
 
-    def _train(self, X: frozen.ObjectRows, codes: Integers, calibrated: Bools) -> None:
+    @property
+    def settled(self) -> Any:
+        """Of how many examples the training at a time is made; None where the machine cannot begin before."""
+        return self.schedule.settled if has_methods(self._machine, "expect_rows") else None
+
+    def _expect(self, X: Any, codes: Any) -> None:
+        self._machine.expect_rows(X, codes)
+
+    def _fit(self, X: frozen.ObjectRows, codes: Integers, calibrated: Bools) -> None:
         """Train the scorer and calibrate it, each on the examples that the schedule chooses."""
         calibrates = self.schedule.split(calibrated, self._draws)
-        self._await(self.schedule.next_training(self.n))
-        if self._next.due is None:
-            self._history = None
         self.scorer = None
         self._asked = None
         self._reader.clear()
@@ -489,10 +487,6 @@ class Inductive(OnScores, Generic[Many]):
         if len(self._trained_on):
             self.scorer = self._machine
             self._reader.add(scores, codes[calibrates])
-
-    def _await(self, time: int | None) -> None:
-        """Look forward to the next training; its examples may be known before, and so what is fitted to them."""
-        self._next = Awaited(time, self.schedule.settled if has_methods(self._machine, "expect_rows") else None)
 
     def _forget(self) -> None:
         self._trained = self._machine = to_train(self.given)

@@ -17,7 +17,7 @@ from venn.parameters import flag, has_methods, integer
 from venn.prediction import OF_SETS, Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
-from venn.predictors.learning import Mergeable, WeighsClasses
+from venn.predictors.learning import Mergeable, WeighsClasses, sorted_rows
 from venn.saved import array, component, each, own, param
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, PriorShift, checked_ratios
@@ -143,51 +143,26 @@ class SortedValues(Mergeable):
         return Ranked(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
 
 
-class WeightedRanking(SortedValues):
-    """Reader of calibration scores weighed by class: an object is ranked among the examples of every class in turn.
-
-    With c classes a prediction costs c times as much.
-    """
-
-    def __init__(self, measure: ScoreMeasure, ratios: Floats) -> None:
-        super().__init__(measure, len(ratios), label_conditional=True)
-        self.ratios = ratios
-
-    def predict(self, scores: Floats) -> Ranked:
-        """Return the ranks of n objects of (n, c) scores, each as if it were alone; leaves no trace."""
-        n = len(scores)
-        return self.replay(scores, np.zeros(n, np.int64), np.zeros(n, np.bool_))
-
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
-        """Rank each example in turn, then add it if it calibrates; return the ranks."""
-        values = self._with_each_label(scores)
-        greater = np.zeros(values.shape)
-        equal, total = np.full((2, *values.shape), self.ratios)  # itself, with its supposed class
-        counts = Ranked(*np.empty((3, *values.shape), np.int64))
-        # Whole numbers times a weight, class by class: the order of the examples does not matter.
-        for k, ratio in enumerate(self.ratios.tolist()):
-            own = np.where(calibrates & (codes == k), k, -1)
-            self._seen[k] = with_room(self._seen[k], int((own >= 0).sum()))
-            replay_ranks(self._seen[k], values, 0, self.c, own, *counts)
-            greater += ratio * counts.greater
-            equal += ratio * (counts.equal - 1)
-            total += ratio * (counts.total - 1)
-        return Ranked(greater, equal, total)
-
-    def nothing(self, n: int) -> Ranked:
-        """Return the ranks of n objects that are alone, while there is no scorer."""
-        return Ranked(np.zeros((n, self.c)), *np.full((2, n, self.c), self.ratios))
-
-
-class ByObject(SortedValues):
-    """Reader of calibration scores weighed by object: the last column of what is read is the weight.
+class WeighedValues(SortedValues):
+    """Reader of calibration scores where examples have weights, by their class or by their object.
 
     A prediction costs O(m) after an example was added, O(log m) otherwise.
+
+    Parameters
+    ----------
+    measure, c, label_conditional
+        As of `SortedValues`.
+    ratios : (c,) float64, optional
+        Weight of an example of each class. Without it the last column of what is read is the weight.
     """
 
     holds: ClassVar = {"values": each(array(None, 2, finite=False), "_groups")}
 
-    replay = Mergeable.replay  # one by one: weights of objects change all ranks
+    replay = Mergeable.replay  # one by one: a weight changes all ranks
+
+    def __init__(self, measure: ScoreMeasure, c: int, label_conditional: bool, ratios: Floats | None = None) -> None:
+        self.ratios = ratios
+        super().__init__(measure, c, label_conditional)
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -195,19 +170,23 @@ class ByObject(SortedValues):
         self._held = [np.zeros((0, 2)) for _ in self._groups]  # values and weights, in ascending order
         self._above: list[Floats | None] = [None] * len(self._groups)  # weight of each example and those after it
 
-    def _insert(self, values: Floats, weights: Floats, codes: Integers) -> None:
+    def _taken_apart(self, scores: Floats, codes: Integers | None = None) -> tuple[Floats, Floats]:
+        """Return scores without weights, and the weights: of n examples, or (n, 1) or (c,) of objects asked about."""
+        if self.ratios is not None:
+            return scores, self.ratios if codes is None else self.ratios[codes]
+        return scores[:, :-1], scores[:, -1:] if codes is None else scores[:, -1]
+
+    def _insert(self, g: int, rows: Floats) -> None:
+        self._held[g], self._above[g] = sorted_rows(self._held[g], rows), None
+
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c) scores, and a weight where these differ by object, and class codes."""
+        scores, weights = self._taken_apart(scores, codes)
+        rows = np.column_stack([self._steps(scores, codes) + 0.0, weights])
         for g, (first, last) in enumerate(self._groups):
             own = (codes >= first) & (codes < last)
             if own.any():
-                news = np.column_stack([values[own] + 0.0, weights[own]])
-                both = np.concatenate([self._held[g], news])
-                # Also by weight, so that sums do not depend on the order in which examples came.
-                self._held[g] = both[np.lexsort((both[:, 1], both[:, 0]))]
-                self._above[g] = None
-
-    def add(self, scores: Floats, codes: Integers) -> None:
-        """Take in calibration examples of (n, c + 1) scores and weights, and (n,) class codes."""
-        self._insert(self._steps(scores[:, :-1], codes), scores[:, -1], codes)
+                self._insert(g, rows[own])
 
     @property
     def state(self) -> dict[str, Any]:
@@ -216,27 +195,25 @@ class ByObject(SortedValues):
 
     def take(self, state: dict[str, Any]) -> None:
         """Take in the examples of a `state`."""
-        for (first, _), held in zip(self._groups, state["values"], strict=True):
-            self._insert(held[:, 0], held[:, 1], np.full(len(held), first))
+        for g, rows in enumerate(state["values"]):
+            self._insert(g, rows)
 
-    def _rank(self, values: Floats, weights: Floats) -> Ranked:
-        """Return the ranks of n objects of (n, c) nonconformity and (n,) weights."""
+    def predict(self, scores: Floats) -> Ranked:
+        """Return the ranks of n objects of scores and weights, each as if it were alone; leaves no trace."""
+        scores, weights = self._taken_apart(scores)
+        values = self._with_each_label(scores)
         greater, equal, total = np.empty((3, *values.shape))
         for g, (first, last) in enumerate(self._groups):
             held, above = self._held[g], self._above[g]
             if above is None:
                 above = np.append(np.cumsum(held[::-1, 1])[::-1], 0.0)
                 self._above[g] = above
-            part = values[:, first:last]
+            part, itself = values[:, first:last], np.broadcast_to(weights, values.shape)[:, first:last]
             after = above[np.searchsorted(held[:, 0], part, "right")]
             greater[:, first:last] = after
-            equal[:, first:last] = above[np.searchsorted(held[:, 0], part, "left")] - after + weights[:, None]
-            total[:, first:last] = above[0] + weights[:, None]
+            equal[:, first:last] = above[np.searchsorted(held[:, 0], part, "left")] - after + itself
+            total[:, first:last] = above[0] + itself
         return Ranked(greater, equal, total)
-
-    def predict(self, scores: Floats) -> Ranked:
-        """Return the ranks of n objects of (n, c + 1) scores and weights, each as if it were alone; leaves no trace."""
-        return self._rank(self._with_each_label(scores[:, :-1]), scores[:, -1])
 
 
 def _read_for(name: str, machine: Any, measure: Any) -> Any:
@@ -295,7 +272,8 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
 
     The same holds with a `CovariateShift`, within classes, too: see there.
 
-    With m calibration examples a label's p-value costs O(log m) and learning about as much; memory is O(m).
+    With m calibration examples a label's p-value costs O(log m) and learning about as much; memory is O(m). With a
+    `shift` learning one example costs O(m log m), many at once about as much.
 
     Parameters
     ----------
@@ -370,13 +348,12 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
 
     def new_reader(self) -> SortedValues:
         """Return what ranks an object among the calibration examples, weighed by the shift."""
-        c = len(self.given.classes)
-        if isinstance(self.shift, CovariateShift):
-            return ByObject(self.measure, c, self.label_conditional)
-        ratios = checked_ratios(self.shift, self.given.classes)
-        if ratios is None or self.label_conditional:  # examples of one class weigh alike: weights cancel
-            return SortedValues(self.measure, c, self.label_conditional)
-        return WeightedRanking(self.measure, ratios)
+        by_object = isinstance(self.shift, CovariateShift)
+        ratios = None if by_object else checked_ratios(self.shift, self.given.classes)
+        given = self.measure, len(self.given.classes), self.label_conditional
+        if by_object or (ratios is not None and not self.label_conditional):
+            return WeighedValues(*given, ratios)
+        return SortedValues(*given)  # examples of one class weigh alike: weights cancel
 
     def derive(self) -> None:
         """Say how ranks become p-values."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from venn.labels import LabelSpace, Real
 from venn.machines import frozen
+from venn.machines.ahead import Awaited
 from venn.machines.machine import checked_machine, grown
 from venn.machines.sparse import SparseRows, rows_of
 from venn.machines.store import SparsePool
@@ -29,6 +30,7 @@ from venn.saved import (
     held_rows,
     same_content,
 )
+from venn.schedules import Schedule
 from venn.turns import TakesTurns, asks, changes
 
 # ------------------------------------------------------------------------------------------------------------- learning
@@ -461,6 +463,54 @@ class History:
         return X, codes, self._calibrates[: self.n]
 
 
+class AtSetTimes(Predictor):
+    """Base of what keeps all examples until the last fit, and is fitted to them whenever a schedule says so."""
+
+    n: int
+    schedule: Schedule
+    settled: Any  #: a function: of how many examples, the first ones, the fit at a time is made; None: not known before
+    _history: History | None
+
+    @property
+    def times(self) -> Schedule:
+        """It says when to fit."""
+        return self.schedule
+
+    @property
+    def due(self) -> int | None:
+        """Number of examples at the next fit; None if there is none."""
+        return self._next.due
+
+    def _look_forward(self) -> None:
+        """Look forward to the next fit; its examples may be known before."""
+        following = None if self._history is None else self.times.next_training(self.n)
+        self._next = Awaited(following, self.settled)
+
+    def _keep(self, rows: Any, codes: Any, calibrates: Bools) -> bool:
+        """Keep the latest examples for the next fit; whether that was due, and is made."""
+        if self._history is None:
+            return False
+        self._history.append(rows, codes, calibrates)
+        if self.n == self.due:
+            examples = self._history.examples
+            self._look_forward()
+            if self._next.due is None:
+                self._history = None
+            self._fit(*examples)
+            return True
+        if known := self._next.known(self.n):
+            X, codes, _ = self._history.examples
+            self._expect(X[:known], codes[:known])
+        return False
+
+    def _fit(self, X: Any, codes: Any, calibrated: Bools) -> None:
+        """Fit to (n, d) objects and (n,) labels or class codes; which of them calibrated when they came."""
+        raise NotImplementedError
+
+    def _expect(self, X: Any, codes: Any) -> None:
+        """Take note of the examples of the next fit, where they are known before its time."""
+
+
 def share_histories(predictors: Iterable[Any]) -> None:
     """Let predictors that keep the same examples keep them once; whoever learns others later goes on by itself."""
     found = [one for predictor in predictors if isinstance(one := getattr(predictor, "_history", None), History)]
@@ -612,6 +662,12 @@ class Mergeable(MergingReader):
         both.take(self.state)
         both.take(other.state)
         return both
+
+
+def sorted_rows(*parts: Floats) -> Floats:
+    """Return the rows of all arrays by their first column, then the next: the order in which they came is lost."""
+    rows = np.concatenate(parts)
+    return rows[np.lexsort(rows.T[::-1])]
 
 
 def _plain(value: Any) -> Any:

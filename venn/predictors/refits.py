@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
-from venn.machines.ahead import Awaited, Fits
+from venn.machines.ahead import Fits
 from venn.machines.frozen import Query, clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
@@ -21,7 +21,7 @@ from venn.machines.threads import asked, one_thread
 from venn.parameters import above_one, integer, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import History, Predictor, elementary, held_features, held_history
+from venn.predictors.learning import AtSetTimes, History, Predictor, elementary, held_features, held_history
 from venn.saved import (
     array,
     component,
@@ -38,7 +38,7 @@ from venn.turns import asks
 
 
 @component
-class FittedAnew(Predictor):
+class FittedAnew(AtSetTimes):
     """Base of learners that keep all examples until the last fit, and are fitted to them when a schedule says so."""
 
     n: int = state(held_int, start=0)
@@ -47,15 +47,10 @@ class FittedAnew(Predictor):
         held_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m))), within=True
     )
 
-    @property
-    def times(self) -> Schedule:
-        """It says when to fit."""
-        raise NotImplementedError
-
     def derive(self) -> None:
         """Look at when it fits next."""
         self.space = space_of(self)
-        self._next = Awaited(None if self._history is None else self.times.next_training(self.n), self.settled)
+        self._look_forward()
 
     def settled(self, time: int) -> int:
         """Return to how many examples, the first ones, it is fitted at a time."""
@@ -70,28 +65,13 @@ class FittedAnew(Predictor):
             Whatever is raised where it cannot be fitted: the example is learned, and the forecasts of the previous fit
             remain until the next.
         """
-        rows, codes = noted or self.note(x, y)
+        self.keep_many(*(noted or self.note(x, y)))
+
+    def keep_many(self, rows: Any, codes: Any) -> None:
+        """Learn examples, none behind the next fit, that have been checked: as rows and codes."""
         self._features = rows.shape[1]
-        self.n += 1
-        if self._history is None:
-            return
-        self._history.append(rows, codes, np.zeros(1, np.bool_))
-        if self.n == self._next.due:
-            (X, codes, _), fitted_to = self._history.examples, self.settled(self.n)
-            self._next = Awaited(self.times.next_training(self.n), self.settled)
-            if self._next.due is None:
-                self._history = None
-            self._fit(X[:fitted_to], codes[:fitted_to])
-        elif known := self._next.known(self.n):
-            X, codes, _ = self._history.examples
-            self._expect(X[:known], codes[:known])
-
-    def _fit(self, X: Any, codes: Integers) -> None:
-        """Fit to (n, d) objects and (n,) class codes."""
-        raise NotImplementedError
-
-    def _expect(self, X: Any, codes: Integers) -> None:
-        """Take note of the examples of the next fit, where they are known before its time."""
+        self.n += len(rows)
+        self._keep(rows, codes, np.zeros(len(rows), np.bool_))
 
 
 # ------------------------------------------------------------------------------------------------------------- refitted
@@ -174,11 +154,6 @@ class Refitted(FittedAnew):
     fits: bool = state(held_bool, start=False)  # whether `fitted` is a classifier
     fitted: Any = state(None, start=None, foreign=True)
 
-    @property
-    def times(self) -> Schedule:
-        """It says when to fit."""
-        return self.schedule
-
     def derive(self) -> None:
         """Fit again where a file has the examples and not what was fitted to them."""
         super().derive()
@@ -215,7 +190,7 @@ class Refitted(FittedAnew):
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_object(x, self._features)[None], np.array([self.space.encode(y)])
 
-    def _fit(self, X: Any, codes: Integers) -> None:
+    def _fit(self, X: Any, codes: Integers, calibrated: Any = None) -> None:
         present = np.unique(codes)
         if len(present) == 1:
             self._proba = (np.arange(len(self.classes)) == present[0]).astype(np.float64)
@@ -274,6 +249,31 @@ OFTEN = 1.2  # ratio of the numbers of examples at two late fits to classes
 class FittedAhead(FittedAnew):
     """Base of those whose late fits another process makes: the examples of each are known before its time."""
 
+    def derive(self) -> None:
+        """Begin with nothing fitted ahead."""
+        super().derive()
+        self._fits = Fits()
+
+    def _made(self) -> tuple[Any, ...]:
+        """Return what makes a fit, of objects and labels and what else follows."""
+        raise NotImplementedError
+
+    def _take(self, fit: Any, X: Any, codes: Any) -> None:
+        """Go on with a fit, after these examples."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, codes: Any, calibrated: Any) -> None:
+        (make, *more), m = self._made(), self.settled(len(codes))
+        self._take(self._fits.to(make, dense(X[:m]), codes[:m], *more), X, codes)
+
+    def _expect(self, X: Any, codes: Any) -> None:
+        make, *more = self._made()
+        self._fits.begin(make, dense(X), codes, *more)
+
+
+class LateExperts(FittedAhead):
+    """Base of experts for a mixture: at growing numbers of examples they are fitted to all, or to most of them."""
+
     first: int
     growth: float
     last: int
@@ -283,34 +283,13 @@ class FittedAhead(FittedAnew):
         """It says when to fit."""
         return PrefixRestart(self.first, self.growth, self.last)
 
-    def derive(self) -> None:
-        """Have nothing fitted ahead."""
-        super().derive()
-        self._fits = Fits()
-
     def settled(self, time: int) -> int:
         """Return to how many examples, the first ones, it is fitted at a time."""
         return time if time < LATE else math.floor(SHARE * time)
 
-    def _made(self) -> tuple[Any, ...]:
-        """Return what makes a fit, of objects and labels and what else follows."""
-        raise NotImplementedError
-
-    def _take(self, fit: Any) -> None:
-        """Go on with a fit."""
-        raise NotImplementedError
-
-    def _fit(self, X: Any, codes: Any) -> None:
-        make, *more = self._made()
-        self._take(self._fits.to(make, dense(X), codes, *more))
-
-    def _expect(self, X: Any, codes: Any) -> None:
-        make, *more = self._made()
-        self._fits.begin(make, dense(X), codes, *more)
-
 
 @component
-class Refits(FittedAhead):
+class Refits(LateExperts):
     """A forest, boosted trees and a logistic regression, fitted anew again and again: experts for a mixture.
 
     For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit, and of
@@ -395,7 +374,7 @@ class Refits(FittedAhead):
     def _made(self) -> tuple[Any, ...]:
         return Learners.fitted, len(self.classes)
 
-    def _take(self, fit: Any) -> None:
+    def _take(self, fit: Any, X: Any, codes: Any) -> None:
         self.learners = fit
         fit.tell("an expert of the forecast", self.settled(self.n))
 
@@ -406,7 +385,7 @@ NORMAL = ndtri(LEVELS)
 
 
 @component
-class NumberRefits(FittedAhead):
+class NumberRefits(LateExperts):
     """All labels, a forest whose leaves hold them, and a Gaussian process, fitted anew again and again: experts.
 
     For a `DistributionMixture`. A prediction is an array with 100 quantiles for each of the three, NaN before the first
@@ -478,7 +457,7 @@ class NumberRefits(FittedAhead):
     def _made(self) -> tuple[Any, ...]:
         return both_fitted, self.process
 
-    def _take(self, fit: Any) -> None:
+    def _take(self, fit: Any, X: Any, codes: Any) -> None:
         self.process, self.forest = fit
 
 

@@ -16,8 +16,8 @@ from venn.nonconformity.scores import Measure, Ranks, ScoreMeasure, checked_meas
 from venn.parameters import flag, integer, number, with_methods
 from venn.prediction import ClassIntervals, Floats, Integers, Multiprobability, PredictionSet, Rule, fitting_rule
 from venn.predictors.blocks import shares
-from venn.predictors.inductive_abers import steps, weighed, weighed_pair
-from venn.predictors.learning import OnMachine, WeighsClasses, machine_of_classes
+from venn.predictors.inductive_abers import steps, weighed_pair
+from venn.predictors.learning import OnMachine, WeighsClasses, machine_of_classes, sorted_rows
 from venn.saved import component, own, param
 from venn.shifts import CovariateShift, PriorShift, checked_covariates, checked_ratios, table_weights
 from venn.smoothing import Smoothing
@@ -314,8 +314,8 @@ def weighed_pairs(table: ScoreTable, shift: CovariateShift) -> Floats:
     for k in range(c):
         for label, j in ((0, (k + 1) % c), (1, k)):  # supposed another class, or this one
             keys = steps(table.scores(j)[:, k])
-            examples = weighed(keys[:-1], table.codes(k)[:-1] == k, weights[:-1])
-            pairs[k, label] = weighed_pair(examples, keys[-1], weights[-1])[label]
+            rows = np.column_stack([keys[:-1] + 0.0, table.codes(k)[:-1] == k, weights[:-1]])
+            pairs[k, label] = weighed_pair(sorted_rows(rows), keys[-1], weights[-1])[label]
     return pairs
 
 
