@@ -1,6 +1,6 @@
-"""How many rows a second does a forecaster around a given classifier take in blocks, and to the last bit as one by one?
+"""How many rows a second does a forecaster take in blocks, and to the last bit as one by one?
 
-    python benchmarks/blocks.py
+    python benchmarks/blocks.py [--only linear forest own]
 
 Made rows of 10 columns and two classes, with a linear classifier and a forest of 100 trees, fitted to 2000 other rows.
 First the same 6000 rows, whose labels are exchanged after 3000, one by one and in blocks of 1, 7, 64 and 1000, and from
@@ -8,11 +8,13 @@ a file in between: outlooks, alarms, verdicts and the bytes of a checkpoint must
 and alarms at which it begins anew. Then rows a second after 2500 rows: `predict_one` and `learn_one`, `replay_many` in
 blocks of 1000, what a practitioner does (`predict_proba` of a block, then isotonic regression of the latest 5000 rows
 every 1000), and the parts of a block alone, without what holds them together. Seconds of processor time (other programs
-may run), the fastest of some runs in turn, compilation excluded. Prints one JSON line; exits with 1 if bits differ.
+may run), the fastest of some runs in turn, compilation excluded. "own" is a forecaster with machines of its own, late:
+trained at 300, 420, ... examples, the last time at 1613. Prints one JSON line; exits with 1 if bits differ.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
@@ -59,17 +61,17 @@ def left(model):
     return checkpoint.pack(model), [one.alarms for one in model.monitors.values()], str(model.verdict()), model._before
 
 
-def same(estimator, n=6000):
+def same(make, known, n=6000, sizes=(1, 7, 64, 1000)):
     """Whether blocks of several sizes, from a file in between, say and leave the same; and whether it began anew."""
     X, y = rows(n, 2, n // 2)
-    alone = venn.Forecaster(scorer=estimator)
+    alone = make()
     said, found = one_by_one(alone, X, y), []
-    for size in (1, 7, 64, 1000):
-        model = venn.Forecaster(scorer=estimator)
+    for size in sizes:
+        model = make()
         parts = in_blocks(model, X[: n // 3], y[: n // 3], size)
         with tempfile.TemporaryDirectory() as folder:
             checkpoint.save(Path(folder, "model"), model)
-            model = checkpoint.load(Path(folder, "model"), [estimator])
+            model = checkpoint.load(Path(folder, "model"), known)
         further = in_blocks(model, X[n // 3 :], y[n // 3 :], size)
         each = [np.concatenate(pair) for pair in zip(parts, further, strict=True)]
         found.append(all(map(np.array_equal, said, each)) and left(alone) == left(model))
@@ -96,22 +98,27 @@ def parts_alone(model, X, y):
         model.monitors[name].update_many(block, y)
 
 
-def rates(estimator):
-    """Rows a second by each way, the largest of some runs in turn."""
-    models = {way: venn.Forecaster(scorer=estimator) for way in ("one by one", "blocks", "parts")}
-    for model in models.values():
-        model.learn_many(*rows(BEFORE, 3))
-    old = rows(5000, 4)
-    kept = estimator.predict_proba(old[0])[:, 1], np.array(old[1]) == "yes"
+def rates(make, estimator=None):
+    """Rows a second by each way, the largest of some runs in turn; without a given classifier by two ways."""
+    models = {way: make() for way in ("one by one", "blocks", "parts")}
+    models["one by one"].learn_many(*rows(BEFORE, 3))
+    packed = checkpoint.pack(models["one by one"])
+    models |= {way: checkpoint.unpack(packed, [] if estimator is None else [estimator]) for way in ("blocks", "parts")}
+    if estimator is not None:
+        old = rows(5000, 4)
+        kept = estimator.predict_proba(old[0])[:, 1], np.array(old[1]) == "yes"
     best = {}
     for run in range(RUNS):
         X, y = rows(SIZE, 5 + run)
         ways = {
             "one by one": lambda: one_by_one(models["one by one"], X[:300], y[:300]),  # noqa: B023 - called below
             "blocks": lambda: models["blocks"].replay_many(X, y),  # noqa: B023
-            "practitioner": lambda: practitioner(estimator, [(X, y)], *kept),  # noqa: B023
-            "parts": lambda: parts_alone(models["parts"], X, y),  # noqa: B023
         }
+        if estimator is not None:
+            ways |= {
+                "practitioner": lambda: practitioner(estimator, [(X, y)], *kept),  # noqa: B023
+                "parts": lambda: parts_alone(models["parts"], X, y),  # noqa: B023
+            }
         for way, work in ways.items():
             start = time.process_time()
             work()
@@ -120,15 +127,30 @@ def rates(estimator):
     return {way: round(1 / seconds) for way, seconds in best.items()}
 
 
+def own(last):
+    """A forecaster with machines of its own, which is soon late."""
+    return venn.Forecaster(["no", "yes"], transductive=300, last=last)
+
+
+def measured(make, given, n, sizes):
+    """Whether bits are the same, whether it began anew, rows a second, and how many times as fast blocks are."""
+    bits, anew = same(make, given, n, sizes)
+    found = rates(make, *given)
+    times = round(found["blocks"] / found["one by one"], 1)
+    return {"same bits": bits, "began anew": anew, "rows a second": found, "over one by one": times}
+
+
 def main():
-    fitted, found = rows(FITTED, 1), {}
-    for name, estimator in (
-        ("linear", LogisticRegression()),
-        ("forest", RandomForestClassifier(100, random_state=0)),
-    ):
-        estimator.fit(*fitted)
-        bits, anew = same(estimator)
-        found[name] = {"same bits": bits, "began anew": anew, "rows a second": rates(estimator)}
+    given = {"linear": LogisticRegression(), "forest": RandomForestClassifier(100, random_state=0)}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=(*given, "own"), default=(*given, "own"))
+    found = {}
+    for name in parser.parse_args().only:
+        if name == "own":
+            found[name] = measured(lambda: own(1700), [], 1000, (7, 64, 1000))
+            continue
+        scorer = given[name].fit(*rows(FITTED, 1))
+        found[name] = measured(lambda: venn.Forecaster(scorer=scorer), [scorer], 6000, (1, 7, 64, 1000))  # noqa: B023
     print(json.dumps({"blocks": found}))
     return 0 if all(one["same bits"] and one["began anew"] for one in found.values()) else 1
 

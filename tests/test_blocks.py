@@ -1,4 +1,4 @@
-"""A forecaster around a given classifier takes rows in blocks: to the last bit what it says and learns one by one."""
+"""A forecaster takes rows in blocks: to the last bit what it says and learns one by one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 import venn
+from venn.machines.ahead import Fits
+from venn.machines.machine import NotConverged
+from venn.machines.stack import Fit
 from venn.nonconformity import APS
 from venn.online import checkpoint
 from venn.online.in_blocks import InBlocks
@@ -322,6 +325,130 @@ def test_whoever_looks_at_a_monitor_in_a_block_changes_nothing(monkeypatch):
     assert checkpoint.pack(model) == checkpoint.pack(alone)
 
 
+# ------------------------------------------------------------------------------------------- machines of its own
+
+EARLY = {"transductive": 40, "first": 10, "last": 160}  # trained at 40, 56, 78, 109 and 153 examples
+MADE = {}  # fits, see below
+
+
+@pytest.fixture
+def fits_once(monkeypatch):
+    """Fits to the same examples are made once for all models of a test: they are the same, and take long."""
+
+    def to(self, make, X, labels, *more):
+        key = repr(make), X.tobytes(), labels.tobytes(), repr(more)
+        if key not in MADE:
+            MADE[key] = make(X, labels, *more)
+        return MADE[key]
+
+    monkeypatch.setattr(Fits, "to", to)
+
+
+def own(**given):
+    return venn.Forecaster(["c0", "c1"], **EARLY | given)
+
+
+def test_own_machines_come_in_blocks_across_trainings(fits_once):
+    """Blocks are cut where a stack or an expert of the forecast is fitted."""
+    alone = assert_alike(own, *rows(2, 200, 2), sizes=(1, 64, 1000))
+    assert alone["intervals"].over
+
+
+def test_own_machines_come_in_blocks_across_a_change(fits_once):
+    """After it all is transductive again, but for a forest, boosted trees and a regression."""
+    alone = assert_alike(own, *rows(2, N, 2, CHANGE), sizes=(64,))
+    assert CHANGE < alone.monitors["sets"].verdict().anew < N
+
+
+def test_after_the_hand_over_no_row_goes_alone(fits_once, monkeypatch):
+    """But those just before a training that are too few for a block."""
+    X, y = rows(2, N, 2)
+    model, alone = own(), []
+    model.learn_many(X[:45], y[:45])
+    assert model["intervals"].over
+    singly = InBlocks._singly  # noqa: SLF001
+    monkeypatch.setattr(InBlocks, "_singly", lambda self, X, *rest: (alone.append(len(X)), singly(self, X, *rest))[1])
+    model.learn_many(X[45:], y[45:])
+    assert sum(alone) < 10, alone
+    assert model.n == N
+
+
+def test_own_machines_go_on_from_a_file_between_blocks(fits_once, tmp_path):
+    X, y = rows(2, N, 2)
+    alone, model = own(), own()
+    one_by_one(alone, X, y)
+    for i in range(0, N, 61):
+        checkpoint.save(tmp_path / "model.venn", model)
+        model = checkpoint.load(tmp_path / "model.venn")
+        model.learn_many(X[i : i + 61], y[i : i + 61])
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
+
+
+def refused(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_a_refused_block_leaves_own_machines_as_they_were(fits_once):
+    X, y = rows(2, 100, 2)
+    model = own()
+    model.learn_many(X[:60], y[:60])
+    spoiled, before = X.copy(), checkpoint.pack(model)
+    spoiled[80, 1] = np.nan
+    refused(lambda: model.replay_many(spoiled[60:], y[60:]), ValueError)
+    refused(lambda: model.replay_many(X[60:, 1:], y[60:]), ValueError)
+    refused(lambda: model.replay_many(X[60:], [*y[60:99], "other"]), ValueError)
+    assert checkpoint.pack(model) == before
+
+
+def test_a_training_that_fails_in_a_block_leaves_what_it_leaves_alone(fits_once, monkeypatch):
+    """The example is learned and the monitors have seen it; those behind it are not learned."""
+
+    def of(cls, X, *more):
+        if len(X) == 76:
+            raise ValueError("no fit")
+        return fit(cls, X, *more)
+
+    fit, (X, y) = Fit.of.__func__, rows(2, N, 2)
+    monkeypatch.setattr(Fit, "of", classmethod(of))
+    alone, model = own(), own()
+    failed = []
+    for i in range(N):
+        try:
+            alone.learn_one(X[i], y[i])
+        except NotConverged:
+            failed.append(i + 1)
+    assert failed == [109]
+    refused(lambda: model.replay_many(X, y), NotConverged)
+    assert model.n == 109
+    model.learn_many(X[109:], y[109:])
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
+
+
+def test_sparse_rows_for_own_machines_come_in_blocks(fits_once):
+    X, y = rows(2, 80, 2)
+    assert_alike(own, scipy.sparse.csr_array(X), y, sizes=(50,))
+
+
+def test_a_replay_of_own_machines_goes_in_blocks_after_the_hand_over(fits_once):
+    examples = events(*rows(2, 200, 2))
+    alone, model = own(), own()
+    one, other = venn.replay(iter(examples), alone), venn.replay(examples, model)
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
+    for name in one.names:
+        assert all(map(np.array_equal, one.outcomes(name), other.outcomes(name)))
+
+
+def test_a_block_that_a_training_does_not_end_is_found_out(fits_once, monkeypatch):
+    alone, model, (X, y) = own(), own(), rows(2, 120, 2)
+    said = one_by_one(alone, X, y)
+    monkeypatch.setattr(InBlocks, "_room", 500)
+    assert not same(in_blocks_of(60, model, X, y), said)
+
+
+# ------------------------------------------------------------------------------------------------------- broken twins
+
+
 def broken(monkeypatch, owner, name, twin):
     """Whether blocks still say what rows say one by one if a method is another one."""
     scorer, (X, y) = fitted(LogisticRegression()), rows(2, N, 2, CHANGE)
@@ -332,11 +459,11 @@ def broken(monkeypatch, owner, name, twin):
 
 
 def test_a_monitor_that_sees_the_end_of_the_block_is_found_out(monkeypatch):
-    def watched(self, found, codes):
+    def watched(self, said, codes):
         rung = []
         for name in self.claiming:
             monitor = self.monitors[name]
-            rung += [alarm for each in monitor.in_turn(monitor.scored(found[id(self[name])], codes)) for alarm in each]
+            rung += [alarm for each in monitor.in_turn(monitor.scored(said[name], codes)) for alarm in each]
         return -len(codes) if rung and self._changed else len(codes)
 
     assert not broken(monkeypatch, InBlocks, "_watched", watched)

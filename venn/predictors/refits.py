@@ -70,12 +70,20 @@ class FittedAnew(Predictor):
             Whatever is raised where it cannot be fitted: the example is learned, and the forecasts of the previous fit
             remain until the next.
         """
-        rows, codes = noted or self.note(x, y)
+        self.keep_many(*(noted or self.note(x, y)))
+
+    @property
+    def due(self) -> int | None:
+        """Number of examples at the next fit; None if there is none."""
+        return self._next.due
+
+    def keep_many(self, rows: Any, codes: Any) -> None:
+        """Learn examples, none behind the next fit, that have been checked: as rows and codes."""
         self._features = rows.shape[1]
-        self.n += 1
+        self.n += len(rows)
         if self._history is None:
             return
-        self._history.append(rows, codes, np.zeros(1, np.bool_))
+        self._history.append(rows, codes, np.zeros(len(rows), np.bool_))
         if self.n == self._next.due:
             (X, codes, _), fitted_to = self._history.examples, self.settled(self.n)
             self._next = Awaited(self.times.next_training(self.n), self.settled)
@@ -545,7 +553,7 @@ class ScorerForecast(HasLabels, Predictor):
         return int(self.predictor.n)
 
     @property
-    def _asked(self) -> Any:
+    def read(self) -> Any:
         """The predictor whose scorer is read now."""
         if isinstance(self.predictor, Inductive):
             return self.predictor
@@ -553,7 +561,7 @@ class ScorerForecast(HasLabels, Predictor):
 
     def predict_one(self, x: Any) -> Floats:
         """Return the (1, c) probabilities for one object; NaN before there is a scorer."""
-        asked = self._asked
+        asked = self.read
         if isinstance(asked, Inductive):
             return shares_of(asked.scores_of_one(x), asked.scorer is not None, asked.given)[:, 0]
         given = x.x if isinstance(x, Query) else x
@@ -561,12 +569,12 @@ class ScorerForecast(HasLabels, Predictor):
 
     def of_scores(self, scores: Floats) -> Floats:
         """Return the (1, n, c) probabilities for n objects, by their scores."""
-        return shares_of(scores[:, : len(self.classes)], self._asked.scorer is not None, self._asked.given)
+        return shares_of(scores[:, : len(self.classes)], self.read.scorer is not None, self.read.given)
 
     @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (1, n, c) probabilities for n objects; NaN before there is a scorer."""
-        asked = self._asked
+        asked = self.read
         if isinstance(asked, Inductive):
             return self.of_scores(asked.scores_of_many(X))
         return shares_of(asked.machine.score_many(X), self.n > 0, asked.machine)
