@@ -1,6 +1,6 @@
 """How many rows a second does a forecaster take in blocks, and to the last bit as one by one?
 
-    python benchmarks/blocks.py [--only linear forest own]
+    python benchmarks/blocks.py [--only linear forest own numbers regressor]
 
 Made rows of 10 columns and two classes, with a linear classifier and a forest of 100 trees, fitted to 2000 other rows.
 First the same 6000 rows, whose labels are exchanged after 3000, one by one and in blocks of 1, 7, 64 and 1000, and from
@@ -9,7 +9,8 @@ and alarms at which it begins anew. Then rows a second after 2500 rows: `predict
 blocks of 1000, what a practitioner does (`predict_proba` of a block, then isotonic regression of the latest 5000 rows
 every 1000), and the parts of a block alone, without what holds them together. Seconds of processor time (other programs
 may run), the fastest of some runs in turn, compilation excluded. "own" is a forecaster with machines of its own, late:
-trained at 300, 420, ... examples, the last time at 1613. Prints one JSON line; exits with 1 if bits differ.
+trained at 300, 420, ... examples, the last time at 1613; "numbers" is the same of numbers, "regressor" one around a
+forest of regression trees. Prints one JSON line; exits with 1 if bits differ.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
@@ -31,6 +32,14 @@ from venn.online import checkpoint
 
 D, FITTED, BEFORE, SIZE, RUNS = 10, 2000, 2500, 1000, 5
 PARTS = ("proba", "intervals", "p_values")
+CASES = ("linear", "forest", "own", "numbers", "regressor")
+
+
+def numbers(n, seed, change=10**9):
+    """Rows of D columns, and numbers that are larger from some row on."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D))
+    return X, (3 * X[:, 0] + np.sin(3 * X[:, 1]) + rng.normal(size=n) + 4 * (np.arange(n) >= change)).tolist()
 
 
 def rows(n, seed, change=10**9):
@@ -47,13 +56,22 @@ def one_by_one(model, X, y):
     for x, label in zip(X, y, strict=True):
         said.append(model.predict_one(x))
         model.learn_one(x, label)
-    return [np.array([getattr(one, part) for one in said]) for part in PARTS]
+    return parts_of(said)
 
 
 def in_blocks(model, X, y, size):
     """The same in blocks."""
     said = [model.replay_many(X[i : i + size], y[i : i + size]) for i in range(0, len(y), size)]
+    if "distribution" in said[0]:
+        return parts_of([each.one(i) for each in said for i in range(len(each["distribution"]))])
     return [np.concatenate([getattr(one, part) for one in said]) for part in PARTS]
+
+
+def parts_of(said):
+    """What outlooks say, in arrays; of numbers intervals at .1, medians and means."""
+    if said and "distribution" in said[0]:
+        return [np.array([(*one.interval(0.1), one.median, one.mean) for one in said])]
+    return [np.array([getattr(one, part) for one in said]) for part in PARTS]
 
 
 def left(model):
@@ -61,7 +79,7 @@ def left(model):
     return checkpoint.pack(model), [one.alarms for one in model.monitors.values()], str(model.verdict()), model._before
 
 
-def same(make, known, n=6000, sizes=(1, 7, 64, 1000)):
+def same(make, known, rows, n, sizes):
     """Whether blocks of several sizes, from a file in between, say and leave the same; and whether it began anew."""
     X, y = rows(n, 2, n // 2)
     alone = make()
@@ -98,12 +116,12 @@ def parts_alone(model, X, y):
         model.monitors[name].update_many(block, y)
 
 
-def rates(make, estimator=None):
+def rates(make, rows, known, estimator=None):
     """Rows a second by each way, the largest of some runs in turn; without a given classifier by two ways."""
     models = {way: make() for way in ("one by one", "blocks", "parts")}
     models["one by one"].learn_many(*rows(BEFORE, 3))
     packed = checkpoint.pack(models["one by one"])
-    models |= {way: checkpoint.unpack(packed, [] if estimator is None else [estimator]) for way in ("blocks", "parts")}
+    models |= {way: checkpoint.unpack(packed, known) for way in ("blocks", "parts")}
     if estimator is not None:
         old = rows(5000, 4)
         kept = estimator.predict_proba(old[0])[:, 1], np.array(old[1]) == "yes"
@@ -111,7 +129,7 @@ def rates(make, estimator=None):
     for run in range(RUNS):
         X, y = rows(SIZE, 5 + run)
         ways = {
-            "one by one": lambda: one_by_one(models["one by one"], X[:300], y[:300]),  # noqa: B023 - called below
+            "one by one": lambda: alone(models["one by one"], X[:300], y[:300]),  # noqa: B023 - called below
             "blocks": lambda: models["blocks"].replay_many(X, y),  # noqa: B023
         }
         if estimator is not None:
@@ -127,30 +145,39 @@ def rates(make, estimator=None):
     return {way: round(1 / seconds) for way, seconds in best.items()}
 
 
-def own(last):
-    """A forecaster with machines of its own, which is soon late."""
-    return venn.Forecaster(["no", "yes"], transductive=300, last=last)
+def alone(model, X, y):
+    """Say and learn one by one."""
+    for x, label in zip(X, y, strict=True):
+        model.predict_one(x)
+        model.learn_one(x, label)
 
 
-def measured(make, given, n, sizes):
+def measured(make, known, rows, n, sizes, estimator=None):
     """Whether bits are the same, whether it began anew, rows a second, and how many times as fast blocks are."""
-    bits, anew = same(make, given, n, sizes)
-    found = rates(make, *given)
+    bits, anew = same(make, known, rows, n, sizes)
+    found = rates(make, rows, known, estimator)
     times = round(found["blocks"] / found["one by one"], 1)
     return {"same bits": bits, "began anew": anew, "rows a second": found, "over one by one": times}
 
 
+def case(name):
+    """The figures of a case."""
+    if name in ("own", "numbers"):
+        labels, data = (float, numbers) if name == "numbers" else (["no", "yes"], rows)
+        late = {"transductive": 300, "last": 1700}
+        return measured(lambda: venn.Forecaster(labels, **late), [], data, 1000, (7, 64, 1000))
+    if name == "regressor":
+        scorer = RandomForestRegressor(100, random_state=0).fit(*numbers(FITTED, 1))
+        return measured(lambda: venn.Forecaster(scorer=scorer), [scorer], numbers, 2000, (1, 7, 64, 1000))
+    linear = LogisticRegression() if name == "linear" else RandomForestClassifier(100, random_state=0)
+    scorer = linear.fit(*rows(FITTED, 1))
+    return measured(lambda: venn.Forecaster(scorer=scorer), [scorer], rows, 6000, (1, 7, 64, 1000), scorer)
+
+
 def main():
-    given = {"linear": LogisticRegression(), "forest": RandomForestClassifier(100, random_state=0)}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=(*given, "own"), default=(*given, "own"))
-    found = {}
-    for name in parser.parse_args().only:
-        if name == "own":
-            found[name] = measured(lambda: own(1700), [], 1000, (7, 64, 1000))
-            continue
-        scorer = given[name].fit(*rows(FITTED, 1))
-        found[name] = measured(lambda: venn.Forecaster(scorer=scorer), [scorer], 6000, (1, 7, 64, 1000))  # noqa: B023
+    parser.add_argument("--only", nargs="+", choices=CASES, default=CASES)
+    found = {name: case(name) for name in parser.parse_args().only}
     print(json.dumps({"blocks": found}))
     return 0 if all(one["same bits"] and one["began anew"] for one in found.values()) else 1
 

@@ -13,17 +13,21 @@ from venn.online.panel import Panel
 from venn.parameters import members
 from venn.prediction import Integers, Label
 from venn.predictors.blocks import block_of, joined
+from venn.predictors.distribution_inductive import InductiveDistribution, ManyDistributions
+from venn.predictors.distribution_mixture import DistributionMixture
 from venn.predictors.expert_mixture import ExpertMixture, Weighing
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import names_among
-from venn.predictors.refits import Refits, ScorerForecast
+from venn.predictors.refits import NumberRefits, Refits, ScorerForecast
 from venn.turns import changes
 
 AT_A_TIME = 500  # examples: as many as monitors look at in one call, and few are taken back where a block ends early
 FEW = 4  # examples of which a block costs as much as they do one by one
-BY_SCORES = InductiveVennAbers, InductiveConformal
-REFITTED = (Refits,)  # they say something else after each fit only
+AT_ONCE = 64  # of numbers: a distribution is all its points
+BY_SCORES = InductiveVennAbers, InductiveConformal, InductiveDistribution
+REFITTED = Refits, NumberRefits  # they say something else after each fit only
+WEIGHED = ExpertMixture, DistributionMixture
 
 Said = dict[str, Any]  # a block by name
 
@@ -114,7 +118,7 @@ class InBlocks(Panel):
         """Whether all that learns reads the scores of a scorer, is fitted at set times, or weighs what does."""
         for one in self._learners:
             read = one.read if type(one) is ScorerForecast else one
-            weighs = isinstance(one, Weighing) and type(one.owner) is ExpertMixture
+            weighs = isinstance(one, Weighing) and type(one.owner) in WEIGHED
             if not weighs and type(read) not in REFITTED and not (type(read) in BY_SCORES and read.takes_blocks):
                 return False
         # What others beside its own have learned could not be taken back where it begins anew.
@@ -127,7 +131,7 @@ class InBlocks(Panel):
     def _room(self) -> int:
         """How many examples make a block at most: the next training ends it."""
         due = [one.due - one.n for one in self._learners if getattr(one, "due", None) is not None]
-        return min([AT_A_TIME, *(each for each in due if each > 0)])
+        return min([AT_A_TIME if self.space.labels else AT_ONCE, *(each for each in due if each > 0)])
 
     def _block(self, rows: ObjectRows, codes: Integers) -> tuple[int, Said] | None:
         """Learn examples up to one at which it begins anew; return how many, and what was said. None: one by one."""
@@ -149,18 +153,22 @@ class InBlocks(Panel):
             return None  # what is wrong with an object is said in its turn
         self._asked = None
         found |= {id(one): one.replay_scored(rows, codes, scores[id(one)]) for one in learners}
+        whole = {key: block for key, block in found.items() if isinstance(block, ManyDistributions)}
+        found |= {key: [block[i] for i in range(len(block))] for key, block in whole.items()}  # each is made once
         for other in self._learners:
             if type(other) is ScorerForecast:
                 found[id(other)] = other.of_scores(scores[id(other.read)])
-        count = self._watched({name: self._found(self[name], found) for name in self.claiming}, codes)
+        count = self._watched({name: self._found(self[name], dict(found)) for name in self.claiming}, codes)
         anew = count < 0
         count = abs(count)
         if count < len(codes):
             for one in learners:
-                if type(one) is InductiveVennAbers:  # the sets end here: those of what begins anew are others
+                if type(one) is not InductiveConformal:  # the sets end here: those of what begins anew are others
                     one.take_back(codes[count:], scores[id(one)][count:])
             rows, codes = rows[:count], codes[:count]
-            found = {key: _first(block, count) for key, block in found.items()}
+            axis = 1 if self.space.labels else 0
+            found, whole = ({key: _first(block, count, axis) for key, block in one.items()} for one in (found, whole))
+        light = {id(found[key]): block for key, block in whole.items()}
         failure = self._kept(rows, codes, found)
         said = {name: self._found(predictor, found) for name, predictor in self.items()}
         for name, monitor in self.monitors.items():
@@ -170,7 +178,7 @@ class InBlocks(Panel):
             self._begin_anew()
         if failure is not None:
             raise failure
-        return count, said
+        return count, {name: light.get(id(block), block) for name, block in said.items()}
 
     def _kept(self, rows: ObjectRows, codes: Integers, found: dict[int, Any]) -> Exception | None:
         """Weigh what was said, and let parts keep the examples; return why one could not be trained by them."""
@@ -225,6 +233,10 @@ def alike(one: Any, other: Any) -> bool:
     return one.scores_by is other.scores_by and not one.shift and not other.shift
 
 
-def _first(block: Any, count: int) -> Any:
-    """Return the first predictions of a block, or of (k, n, c) probabilities."""
-    return block[:, :count] if isinstance(block, np.ndarray) else block.taken(np.arange(count))
+def _first(block: Any, count: int, axis: int) -> Any:
+    """Return the first predictions of a block or a list, or of arrays in which objects go along this axis."""
+    if isinstance(block, list):
+        return block[:count]
+    if isinstance(block, np.ndarray):
+        return block[:, :count] if axis else block[:count]
+    return block.taken(np.arange(count))
