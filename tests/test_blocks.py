@@ -1,19 +1,23 @@
-"""A forecaster around a given classifier takes rows in blocks: to the last bit what it says and learns one by one."""
+"""A forecaster takes rows in blocks: to the last bit what it says and learns one by one."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 import venn
+from venn.machines.ahead import Fits
+from venn.machines.machine import NotConverged
+from venn.machines.stack import Fit
 from venn.nonconformity import APS
 from venn.online import checkpoint
 from venn.online.in_blocks import InBlocks
+from venn.predictors.distribution_inductive import Residuals
 from venn.predictors.expert_mixture import ExpertMixture
 from venn.predictors.inductive_abers import InductiveVennAbers
 
@@ -322,6 +326,220 @@ def test_whoever_looks_at_a_monitor_in_a_block_changes_nothing(monkeypatch):
     assert checkpoint.pack(model) == checkpoint.pack(alone)
 
 
+# ------------------------------------------------------------------------------------------- machines of its own
+
+EARLY = {"transductive": 40, "first": 10, "last": 160}  # trained at 40, 56, 78, 109 and 153 examples
+MADE = {}  # fits, see below
+
+
+@pytest.fixture
+def fits_once(monkeypatch):
+    """Fits to the same examples are made once for all models of a test: they are the same, and take long."""
+
+    def to(self, make, X, labels, *more):
+        key = repr(make), X.tobytes(), labels.tobytes(), repr(more)
+        if key not in MADE:
+            MADE[key] = make(X, labels, *more)
+        return MADE[key]
+
+    monkeypatch.setattr(Fits, "to", to)
+
+
+def own(**given):
+    return venn.Forecaster(["c0", "c1"], **EARLY | given)
+
+
+def test_own_machines_come_in_blocks_across_trainings(fits_once):
+    """Blocks are cut where a stack or an expert of the forecast is fitted."""
+    alone = assert_alike(own, *rows(2, 200, 2), sizes=(1, 64, 1000))
+    assert alone["intervals"].over
+
+
+def test_own_machines_come_in_blocks_across_a_change(fits_once):
+    """After it all is transductive again, but for a forest, boosted trees and a regression."""
+    alone = assert_alike(own, *rows(2, N, 2, CHANGE), sizes=(64,))
+    assert CHANGE < alone.monitors["sets"].verdict().anew < N
+
+
+def test_after_the_hand_over_no_row_goes_alone(fits_once, monkeypatch):
+    """But those just before a training that are too few for a block."""
+    X, y = rows(2, N, 2)
+    model, alone = own(), []
+    model.learn_many(X[:45], y[:45])
+    assert model["intervals"].over
+    singly = InBlocks._singly  # noqa: SLF001
+    monkeypatch.setattr(InBlocks, "_singly", lambda self, X, *rest: (alone.append(len(X)), singly(self, X, *rest))[1])
+    model.learn_many(X[45:], y[45:])
+    assert sum(alone) < 10, alone
+    assert model.n == N
+
+
+def test_own_machines_go_on_from_a_file_between_blocks(fits_once, tmp_path):
+    X, y = rows(2, N, 2)
+    alone, model = own(), own()
+    one_by_one(alone, X, y)
+    for i in range(0, N, 61):
+        checkpoint.save(tmp_path / "model.venn", model)
+        model = checkpoint.load(tmp_path / "model.venn")
+        model.learn_many(X[i : i + 61], y[i : i + 61])
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
+
+
+def refused(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_a_refused_block_leaves_own_machines_as_they_were(fits_once):
+    X, y = rows(2, 100, 2)
+    model = own()
+    model.learn_many(X[:60], y[:60])
+    spoiled, before = X.copy(), checkpoint.pack(model)
+    spoiled[80, 1] = np.nan
+    refused(lambda: model.replay_many(spoiled[60:], y[60:]), ValueError)
+    refused(lambda: model.replay_many(X[60:, 1:], y[60:]), ValueError)
+    refused(lambda: model.replay_many(X[60:], [*y[60:99], "other"]), ValueError)
+    assert checkpoint.pack(model) == before
+
+
+def test_a_training_that_fails_in_a_block_leaves_what_it_leaves_alone(fits_once, monkeypatch):
+    """The example is learned and the monitors have seen it; those behind it are not learned."""
+
+    def of(cls, X, *more):
+        if len(X) == 76:
+            raise ValueError("no fit")
+        return fit(cls, X, *more)
+
+    fit, (X, y) = Fit.of.__func__, rows(2, N, 2)
+    monkeypatch.setattr(Fit, "of", classmethod(of))
+    alone, model = own(), own()
+    failed = []
+    for i in range(N):
+        try:
+            alone.learn_one(X[i], y[i])
+        except NotConverged:
+            failed.append(i + 1)
+    assert failed == [109]
+    refused(lambda: model.replay_many(X, y), NotConverged)
+    assert model.n == 109
+    model.learn_many(X[109:], y[109:])
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
+
+
+def test_sparse_rows_for_own_machines_come_in_blocks(fits_once):
+    X, y = rows(2, 80, 2)
+    assert_alike(own, scipy.sparse.csr_array(X), y, sizes=(50,))
+
+
+def test_a_replay_of_own_machines_goes_in_blocks_after_the_hand_over(fits_once):
+    examples = events(*rows(2, 200, 2))
+    alone, model = own(), own()
+    one, other = venn.replay(iter(examples), alone), venn.replay(examples, model)
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
+    for name in one.names:
+        assert all(map(np.array_equal, one.outcomes(name), other.outcomes(name)))
+
+
+def test_a_block_that_a_training_does_not_end_is_found_out(fits_once, monkeypatch):
+    alone, model, (X, y) = own(), own(), rows(2, 120, 2)
+    said = one_by_one(alone, X, y)
+    monkeypatch.setattr(InBlocks, "_room", 500)
+    assert not same(in_blocks_of(60, model, X, y), said)
+
+
+# ------------------------------------------------------------------------------------------------------------ numbers
+
+
+def numbers(n, seed, change=10**6, d=3):
+    """Rows of d columns and numbers with ties, which are others from some row on."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).round(1)
+    y = 3 * X[:, 0] + rng.normal(size=n) + np.where(np.arange(n) >= change, 4.0, 0.0)
+    return X, y.round(1).tolist()
+
+
+def read(outlook):
+    """What an outlook of a number says, to the last bit."""
+    own, forecast = outlook["distribution"], outlook["forecast"]
+    arrays = own.points, own.lows, own.highs, forecast.points, forecast.places
+    return own.tau, own.grid, *(None if one is None else one.tobytes() for one in arrays), outlook.interval(0.1)
+
+
+def numbers_alike(make, X, y, sizes):
+    """As `assert_alike`, of numbers."""
+    alone, said = make(), []
+    for x, label in zip(X, y, strict=True):
+        said.append(read(alone.predict_one(x)))
+        alone.learn_one(x, label)
+    states = checkpoint.pack(alone)
+    for size in sizes:
+        model, learned, found = make(), make(), []
+        for i in range(0, len(y), size):
+            outlooks = model.replay_many(X[i : i + size], y[i : i + size])
+            found += [read(outlooks.one(k)) for k in range(len(y[i : i + size]))]
+            assert np.array_equal(outlooks.interval(0.1), [one[-1] for one in found[i:]])
+            learned.learn_many(X[i : i + size], y[i : i + size])
+        assert found == said, size
+        assert checkpoint.pack(model) == checkpoint.pack(learned) == states
+        assert str(model.verdict()) == str(alone.verdict())
+    return alone
+
+
+@pytest.mark.parametrize(
+    ("estimator", "given"),
+    [(LinearRegression(), {}), (RandomForestRegressor(8, random_state=0), {"floor": 0.5, "on_change": "keep"})],
+    ids=["linear", "forest"],
+)
+def test_numbers_come_in_blocks_around_a_regressor_and_across_a_change(estimator, given):
+    scorer = estimator.fit(*numbers(200, 1))
+    alone = numbers_alike(lambda: venn.Forecaster(scorer=scorer, **given), *numbers(N, 2, CHANGE), (1, 7, 64, 1000))
+    assert bool(given) != (alone.monitors["distribution"].verdict().anew is not None)
+
+
+def with_an_expert():
+    """A forecaster of numbers around a regressor, with an expert around another one."""
+    one, other = (LinearRegression().fit(*numbers(200, seed)) for seed in (1, 3))
+    expert = venn.predictors.InductiveDistribution(venn.machines.FrozenRegressor(other))
+    return venn.Forecaster(scorer=one, experts=[expert])
+
+
+def test_an_expert_of_numbers_goes_on_in_blocks_after_a_change():
+    """What it has learned behind the alarm is taken back, and then learned."""
+    alone = numbers_alike(with_an_expert, *numbers(N, 2, CHANGE), (64,))
+    assert alone.given_experts[0].n == N
+    assert alone.monitors["distribution"].verdict().anew is not None
+
+
+def test_own_machines_of_numbers_come_in_blocks_across_trainings(fits_once):
+    alone = numbers_alike(lambda: venn.Forecaster(float, **EARLY), *numbers(115, 2), (30, 1000))
+    assert alone["distribution"].over
+
+
+def test_numbers_before_a_row_that_is_refused_are_learned():
+    X, y = numbers(60, 2)
+    scorer = LinearRegression().fit(X, y)
+    X[40, 0] = np.nan
+    alone, model = (venn.Forecaster(scorer=scorer) for _ in range(2))
+    alone.learn_many(X[:40], y[:40])
+    refused(lambda: model.replay_many(X, y), ValueError)
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
+    refused(lambda: model.replay_many(X[:9], [*y[:8], "many"]), ValueError)
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
+
+
+def test_many_rows_of_a_process_and_of_leaves_say_what_each_says_alone(fits_once):
+    X, y = numbers(120, 4)
+    model = venn.predictors.refits.NumberRefits(first=100)
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(x, label)
+    many = model.predict_many(X[:50])
+    assert np.array_equal(many, [model.predict_one(x) for x in X[:50]])
+    assert not np.isnan(many).any()
+
+
+# ------------------------------------------------------------------------------------------------------- broken twins
+
+
 def broken(monkeypatch, owner, name, twin):
     """Whether blocks still say what rows say one by one if a method is another one."""
     scorer, (X, y) = fitted(LogisticRegression()), rows(2, N, 2, CHANGE)
@@ -332,11 +550,11 @@ def broken(monkeypatch, owner, name, twin):
 
 
 def test_a_monitor_that_sees_the_end_of_the_block_is_found_out(monkeypatch):
-    def watched(self, found, codes):
+    def watched(self, said, codes):
         rung = []
         for name in self.claiming:
             monitor = self.monitors[name]
-            rung += [alarm for each in monitor.in_turn(monitor.scored(found[id(self[name])], codes)) for alarm in each]
+            rung += [alarm for each in monitor.in_turn(monitor.scored(said[name], codes)) for alarm in each]
         return -len(codes) if rung and self._changed else len(codes)
 
     assert not broken(monkeypatch, InBlocks, "_watched", watched)
@@ -355,3 +573,13 @@ def test_a_mixture_that_learns_a_block_at_once_is_found_out(monkeypatch):
         return out
 
     assert not broken(monkeypatch, ExpertMixture, "weigh_many", at_once)
+
+
+def test_residuals_that_stay_behind_an_alarm_are_found_out(monkeypatch):
+    alone, model, (X, y) = with_an_expert(), with_an_expert(), numbers(N, 2, CHANGE)
+    for x, label in zip(X, y, strict=True):
+        alone.learn_one(x, label)
+    monkeypatch.setattr(Residuals, "take_back", lambda self, scores, codes: None)
+    model.learn_many(X, y)
+    assert model.n == alone.n
+    assert checkpoint.pack(model) != checkpoint.pack(alone)

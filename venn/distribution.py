@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,6 +20,11 @@ GUARANTEES = (ERROR_RATE, NOTHING, LONG_RUN, CRPS)  # a new one comes last: jour
 HAIR = 1e-9  # products of levels and counts are whole numbers up to rounding
 ENDS = "lows", "highs", "lower", "upper"
 NEVER = 1e300  # a label is smaller
+#: What a prediction is made of where nobody says otherwise.
+UNCHECKED = {
+    "tau": 0.5, "origin": 0.0, "grid": 0.0, "guaranteed": ERROR_RATE, "strays": 0, "lows": None, "highs": None,
+    "lower": None, "upper": None,
+}  # fmt: skip
 REAL = Real()
 
 
@@ -312,6 +317,15 @@ class PredictiveDistribution(_Ranked):
             if (getattr(self, one) is None) != (getattr(self, other) is None):
                 raise ValueError(f"{one} must be given with {other}, and {other} with {one}")
         self.strays = integer("strays", strays, 0, self.n)
+
+    @classmethod
+    def unchecked(cls, points: Floats, places: Integers, n: int, **others: Any) -> Self:
+        """Return the prediction of arrays that nobody else changes: nothing is checked or copied, see `UNCHECKED`."""
+        new = cls.__new__(cls)
+        for array in (points, places):
+            array.setflags(write=False)
+        new.__dict__ = {"points": points, "places": places, "n": n, **UNCHECKED, **others}
+        return new
 
     def _checked(self, name: str, ends: Any) -> Floats:
         clean = array_of(ends).astype(np.float64)

@@ -3,6 +3,9 @@
 import numpy as np
 
 from venn._compiled.jit import compiled, in_lanes
+from venn._compiled.mixture import log_sum
+
+TILE = 16  # objects between which a row of a large matrix stays at hand
 
 
 @compiled
@@ -79,48 +82,61 @@ def process_at(rows, objects, factor, solution, height, noise, found):  # type: 
     solution : (m,) float64
         The covariance's inverse times the targets.
     """
-    m, d = rows.shape
-    k = np.empty(m)
-    for one in range(objects.shape[0]):
-        mean, known = 0.0, 0.0
-        for i in range(m):
-            square = 0.0
-            for j in range(d):
-                apart = rows[i, j] - objects[one, j]
-                square += apart * apart
-            k[i] = height * height * np.exp(-0.5 * square)
-            mean += k[i] * solution[i]
-        for i in range(m):
-            part = explained(factor, k, i)
-            known += part * part
-        found[one, 0] = mean
-        found[one, 1] = np.sqrt(max(height * height + noise * noise - known, noise * noise))
+    (m, d), n = rows.shape, objects.shape[0]
+    k, known = np.empty((min(n, TILE), m)), np.empty(TILE)
+    for first in range(0, n, TILE):
+        count = min(TILE, n - first)
+        for one in range(count):
+            mean = 0.0
+            for i in range(m):
+                square = 0.0
+                for j in range(d):
+                    apart = rows[i, j] - objects[first + one, j]
+                    square += apart * apart
+                k[one, i] = height * height * np.exp(-0.5 * square)
+                mean += k[one, i] * solution[i]
+            found[first + one, 0], known[one] = mean, 0.0
+        for i in range(m):  # a row of the factor is read once for all of them
+            for one in range(count):
+                part = explained(factor, k[one], i)
+                known[one] += part * part
+        for one in range(count):
+            found[first + one, 1] = np.sqrt(max(height * height + noise * noise - known[one], noise * noise))
 
 
 @compiled
-def mixed_ranks(order, shares, quantiles, most, ranks):  # type: ignore[no-untyped-def]
-    """Set `ranks` (n,) to those, of `most`, that a mixture gives each of its experts' quantiles in ascending order.
+def leaf_quantiles(leaves, begins, ends, members, labels, levels, without, found):  # type: ignore[no-untyped-def]
+    """Set `found` (n, k) to quantiles of the labels in the leaves of n objects, each leaf of equal weight.
 
-    The mixture of distribution functions F_i with these shares is 1/2 + (1/4) ln(sum share_i exp(-2 (1 - F_i)^2) /
-    sum share_i exp(-2 F_i^2)). `order` (n,) sorts the quantiles, so many of each expert in turn.
+    Parameters
+    ----------
+    leaves : (n, t) int64
+        The leaf of each object in each tree.
+    begins, ends : (m,) int64
+        Where the `members` of a leaf stand: places of labels.
+    labels : (l,) float64
+        In ascending order.
+    levels : (k,) float64
+        From 0 to 1.
+    without : int
+        Place of a label that does not count; -1: all do.
     """
-    experts, n = shares.shape[0], order.shape[0]
-    passed = np.zeros(experts, np.int64)
-    above, below = np.empty(quantiles + 1), np.empty(quantiles + 1)
-    for i in range(quantiles + 1):
-        upto = i / quantiles
-        above[i], below[i] = np.exp(-2.0 * (1.0 - upto) ** 2), np.exp(-2.0 * upto**2)
-    last = 0
-    for place in range(n):
-        passed[order[place] // quantiles] += 1
-        one, other = 0.0, 0.0
-        for i in range(experts):
-            one += shares[i] * above[passed[i]]
-            other += shares[i] * below[passed[i]]
-        share = min(max(0.5 + 0.25 * (np.log(one) - np.log(other)), 0.0), 1.0)
-        last = max(last, int(np.rint(most * share)))
-        ranks[place] = last
-    ranks[n - 1] = most
+    weights = np.empty(labels.shape[0])
+    for one in range(leaves.shape[0]):
+        weights[:] = 0.0
+        for leaf in leaves[one]:
+            share = 1.0 / (ends[leaf] - begins[leaf])
+            for j in range(begins[leaf], ends[leaf]):
+                weights[members[j]] += share
+        if without >= 0:
+            weights[without] = 0.0
+        total = 0.0
+        for i in range(labels.shape[0]):
+            total += weights[i]
+            weights[i] = total
+        for q in range(levels.shape[0]):
+            place = np.searchsorted(weights, levels[q] * total)
+            found[one, q] = labels[min(place, labels.shape[0] - 1)]
 
 
 @compiled
@@ -142,6 +158,121 @@ def crps(points, places, n, y):  # type: ignore[no-untyped-def]
             below = min(max(y, left), right) - left
             total += share * share * below + (1.0 - share) * (1.0 - share) * (right - left - below)
     return total
+
+
+@compiled
+def mixed_points(said, order, weights, most, which, places):  # type: ignore[no-untyped-def]
+    """Set the points of a mixture of experts' distributions: which quantiles, and their places; return how many.
+
+    The mixture of distribution functions F_i with weights w_i is 1/2 + (1/4) ln(sum w_i exp(-2 (1 - F_i)^2) /
+    sum w_i exp(-2 F_i^2)). A quantile has all ranks from that after the previous one's to its own: it stands at the
+    first and at the last.
+
+    Parameters
+    ----------
+    said : (m, q) float64
+        Quantiles of each expert, NaN of one that says nothing.
+    order : (m q,) int64
+        Sorts them, all together; NaN come last.
+    weights : (m,) float64
+        Logarithms.
+    most : int
+        Number of all ranks.
+    which, places : (2 m q,) int64
+    """
+    experts, quantiles = said.shape
+    passed, shares = np.zeros(experts, np.int64), np.zeros(experts)
+    above, below = np.empty(quantiles + 1), np.empty(quantiles + 1)
+    for i in range(quantiles + 1):
+        upto = i / quantiles
+        above[i], below[i] = np.exp(-2.0 * (1.0 - upto) ** 2), np.exp(-2.0 * upto**2)
+    total, n = 0.0, 0
+    for i in range(experts):
+        if not np.isnan(said[i, 0]):
+            shares[i] = np.exp(weights[i])
+            total += shares[i]
+            n += quantiles
+    for i in range(experts):
+        shares[i] /= total if n else 1.0
+    last, size = 0, 0
+    for place in range(n):
+        passed[order[place] // quantiles] += 1
+        one, other = 0.0, 0.0
+        for i in range(experts):
+            one += shares[i] * above[passed[i]]
+            other += shares[i] * below[passed[i]]
+        share = min(max(0.5 + 0.25 * (np.log(one) - np.log(other)), 0.0), 1.0)
+        rank = max(last, int(np.rint(most * share))) if place < n - 1 else most
+        if rank > last:
+            which[size], places[size] = order[place], last + 1
+            size += 1
+        if rank > last + 1:
+            which[size], places[size] = order[place], rank
+            size += 1
+        last = rank
+    return size
+
+
+@compiled
+def weigh_numbers(said, points, places, most, label, shares, dealt, sums):  # type: ignore[no-untyped-def]
+    """Weigh experts by what they have said of an example with this label.
+
+    Parameters
+    ----------
+    said : (m, q) float64
+        Quantiles of each expert, NaN of one that says nothing; it counts as if it had said what the others say.
+    points, places : (k,) float64, int64
+        Of the forecast; none if nobody says anything.
+    most : int
+        Number of all ranks.
+    label : float
+    shares : float
+        Logarithm of the share of a weight that is kept.
+    dealt : (2, m) float64
+        Logarithms of what is dealt out to each, and of what each keeps at least.
+    sums : (4, m) float64, changed
+        Logarithms of weights, losses and allowances; the last row begins with the loss of the mixture, and the span.
+    """
+    m, quantiles = said.shape
+    weights, losses, allowance, _ = sums
+    own = crps(points, places, most, label) if points.shape[0] else abs(label)
+    lost, every = np.full(m, own), np.arange(1, quantiles + 1)
+    lowest, highest, awake = label, label, False
+    for i in range(m):
+        if not np.isnan(said[i, 0]):
+            awake = True
+            lost[i] = crps(said[i], every, quantiles, label)
+            for value in said[i]:
+                lowest, highest = min(lowest, value), max(highest, value)
+    if awake:
+        grown = max(highest - lowest - sums[3, 1], 0.0)
+        for i in range(m):
+            allowance[i] -= 0.5 * grown * weights[i]
+        sums[3, 1] += grown
+    sums[3, 0] += own
+    least, span, all_weights = lost.min(), sums[3, 1], -np.inf
+    for i in range(m):
+        losses[i] += lost[i]
+        # 2 / span may be infinite, as of labels of 1e-312.
+        weights[i] -= 2.0 * ((lost[i] - least) / span) if span > 0.0 else 0.0
+        all_weights = log_sum(all_weights, weights[i]) if i else weights[i]
+    for i in range(m):
+        weights[i] = log_sum(weights[i] - all_weights + shares, dealt[0, i])
+        allowance[i] -= 0.5 * span * dealt[1, i]
+
+
+@compiled
+def mix_numbers(said, order, near, labels, most, shares, dealt, sums, which, places, sizes):  # type: ignore[no-untyped-def]
+    """Mix what experts say of n examples in turn, as `mixed_points` does; weigh them by each label before the next one.
+
+    `near` (n, m, q) and the `labels` (n,) are what counts of quantiles and labels; the rest is as above, row by row.
+    """
+    points = np.empty(which.shape[1])
+    for one in range(said.shape[0]):
+        size = sizes[one] = mixed_points(said[one], order[one], sums[0], most, which[one], places[one])
+        for i in range(size):
+            points[i] = near[one, which[one, i] // said.shape[2], which[one, i] % said.shape[2]]
+        weigh_numbers(near[one], points[:size], places[one, :size], most, labels[one], shares, dealt, sums)
 
 
 @compiled

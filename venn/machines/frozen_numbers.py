@@ -143,6 +143,13 @@ class FrozenRegressor(Witnessed):
                 raise ValueError(f"spreads must be > 0, got {columns[1].min()}")
         return np.column_stack(columns)
 
+    def score_alone(self, rows: ObjectRows) -> Floats:
+        """Return the numbers that rows have one by one, to the last bit: of trees in one call."""
+        asked = [self._forecasts] if self.spread is None else [self._forecasts, self._spreads]
+        if isinstance(rows, np.ndarray) and all(one.trees is not None for one in asked):
+            return self.score_rows(rows)
+        return np.concatenate([self.score_rows(rows[i : i + 1]) for i in range(len(rows))])
+
     def _asked(self, answers: Answers, rows: ObjectRows, what: str) -> Floats:
         if not len(rows):
             return np.zeros(0)

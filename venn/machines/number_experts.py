@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.linalg.lapack import dtrtri
 
-from venn._compiled.distribution import process_at
+from venn._compiled.distribution import leaf_quantiles, process_at
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, held_scale, middle
 from venn.machines.shapes import PLAIN, STRETCHED, Shape, gaps_of, nearest
@@ -160,7 +160,7 @@ class QuantileForest(Saved):
             for own, seen in zip(out, woods.estimators_samples_, strict=True):
                 own[seen] = False
             for i, at in enumerate(leaves.reshape(t, n).T):
-                unseen[order[i]] = made._quantiles(at[out[:, i]], levels, i)
+                unseen[order[i]] = made._quantiles(at[None, out[:, i]], levels, i)[0]
         return made, unseen
 
     @property
@@ -170,21 +170,13 @@ class QuantileForest(Saved):
 
     def quantiles(self, rows: Any, levels: Floats) -> Floats:
         """Return the (n, k) quantiles of the labels of n objects at (k,) levels from 0 to 1."""
-        found = np.empty((len(rows), len(levels)))
-        for i, leaves in enumerate(leaves_of(self.trees, self._scale.place(dense(rows), FARTHEST))):
-            found[i] = self._quantiles(leaves, levels)
-        return found
+        return self._quantiles(leaves_of(self.trees, self._scale.place(dense(rows), FARTHEST)), levels)
 
     def _quantiles(self, leaves: Integers, levels: Floats, without: int = -1) -> Floats:
-        """Return quantiles of the labels in leaves, each of equal weight, perhaps without one example."""
-        begins, ends = self._begins[leaves], self.ends[leaves]
-        inside = [self.members[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
-        together = np.concatenate([*inside, np.zeros(0, np.int32)])
-        weights = np.bincount(together, np.repeat(1 / (ends - begins), ends - begins), len(self.labels))
-        if without >= 0:
-            weights[without] = 0.0
-        weights = weights.cumsum()
-        found: Floats = self.labels[np.minimum(weights.searchsorted(levels * weights[-1]), len(self.labels) - 1)]
+        """Return (n, k) quantiles of the labels in (n, t) leaves, each of equal weight, perhaps without one example."""
+        found = np.empty((len(leaves), len(levels)))
+        leaves = np.ascontiguousarray(leaves)
+        leaf_quantiles(leaves, self._begins, self.ends, self.members, self.labels, levels, without, found)
         return found
 
 

@@ -421,6 +421,10 @@ class BaseStack(Saved):
         """Return the scores of n objects: (n, c) of classes, or (n, 2) forecasts and spreads."""
         return np.tile(self.before, (len(rows), 1)) if self.fit is None else self.fit.answer(rows)
 
+    def score_alone(self, rows: Any) -> Floats:
+        """Return the same: each row is scored as if it were alone."""
+        return self.score_rows(rows)
+
     def expect(self, objects: Any) -> None:
         """Score objects that have arrived in one call, before their turns come; no score changes by that."""
         if self.fit is not None:

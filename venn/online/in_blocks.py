@@ -13,16 +13,21 @@ from venn.online.panel import Panel
 from venn.parameters import members
 from venn.prediction import Integers, Label
 from venn.predictors.blocks import block_of, joined
+from venn.predictors.distribution_inductive import InductiveDistribution, ManyDistributions
+from venn.predictors.distribution_mixture import DistributionMixture
 from venn.predictors.expert_mixture import ExpertMixture, Weighing
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import names_among
-from venn.predictors.refits import ScorerForecast
+from venn.predictors.refits import NumberRefits, Refits, ScorerForecast
 from venn.turns import changes
 
 AT_A_TIME = 500  # examples: as many as monitors look at in one call, and few are taken back where a block ends early
 FEW = 4  # examples of which a block costs as much as they do one by one
-BY_SCORES = InductiveVennAbers, InductiveConformal
+AT_ONCE = 64  # of numbers: a distribution is all its points
+BY_SCORES = InductiveVennAbers, InductiveConformal, InductiveDistribution
+REFITTED = Refits, NumberRefits  # they say something else after each fit only
+WEIGHED = ExpertMixture, DistributionMixture
 
 Said = dict[str, Any]  # a block by name
 
@@ -30,8 +35,8 @@ Said = dict[str, Any]  # a block by name
 class InBlocks(Panel):
     """Base of a panel that watches itself, and begins anew when an alarm says that the stream has changed.
 
-    Around a given scorer a block of examples is one call of each compiled loop. An example at which it begins anew ends
-    the block. All others go one by one.
+    Around a given scorer, or with its own after the hand-over, a block of examples is one call of each compiled loop.
+    An example at which a part is trained or at which it begins anew ends the block. All others go one by one.
     """
 
     claiming: ClassVar[tuple[str, ...]]  #: those whose claims are watched
@@ -90,7 +95,7 @@ class InBlocks(Panel):
             raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, at least one, got {len(labels)}")
         codes, done = self.space.encode_many(labels), 0
         while done < len(rows):
-            part = slice(done, done + AT_A_TIME)
+            part = slice(done, done + self._room)
             found = self._block(rows[part], codes[part])
             count, said = self._singly(rows[part], labels[part], tell) if found is None else found
             done += count
@@ -110,11 +115,11 @@ class InBlocks(Panel):
 
     @property
     def by_scores(self) -> bool:
-        """Whether all that learns reads the scores of a given scorer, or weighs what does."""
+        """Whether all that learns reads the scores of a scorer, is fitted at set times, or weighs what does."""
         for one in self._learners:
-            read = one.predictor if type(one) is ScorerForecast else one
-            weighs = isinstance(one, Weighing) and type(one.owner) is ExpertMixture
-            if not weighs and (type(read) not in BY_SCORES or read.trains):
+            read = one.read if type(one) is ScorerForecast else one
+            weighs = isinstance(one, Weighing) and type(one.owner) in WEIGHED
+            if not weighs and type(read) not in REFITTED and not (type(read) in BY_SCORES and read.takes_blocks):
                 return False
         # What others beside its own have learned could not be taken back where it begins anew.
         own = tuple(self) == self.parts or not self._begins_anew
@@ -122,48 +127,78 @@ class InBlocks(Panel):
             own &= next(kind for kind in type(self).__mro__ if name in vars(kind)).__module__.startswith("venn.")
         return own and all(isinstance(one, Monitor) for one in self.monitors.values())
 
+    @property
+    def _room(self) -> int:
+        """How many examples make a block at most: the next training ends it."""
+        due = [one.due - one.n for one in self._learners if getattr(one, "due", None) is not None]
+        return min([AT_A_TIME if self.space.labels else AT_ONCE, *(each for each in due if each > 0)])
+
     def _block(self, rows: ObjectRows, codes: Integers) -> tuple[int, Said] | None:
         """Learn examples up to one at which it begins anew; return how many, and what was said. None: one by one."""
         if len(codes) < FEW or not self.by_scores:
             return None
+        if isinstance(rows, np.ndarray):
+            rows = rows + 0.0  # as of one object: -0.0 is 0.0
         learners = [one for one in self._learners if type(one) in BY_SCORES]
         scores: dict[int, Any] = {}
+        found: dict[int, Any] = {}
         try:
             for one in learners:
-                known = next((other for other in learners if id(other) in scores and other.given is one.given), None)
-                scores[id(one)] = one.scores_alone(rows) if known is None or one.shift else scores[id(known)]
+                known = next((other for other in learners if id(other) in scores and alike(one, other)), None)
+                scores[id(one)] = one.scores_alone(rows) if known is None else scores[id(known)]
+            for one in self._learners:
+                if type(one) in REFITTED:
+                    found[id(one)] = one.predict_many(rows)
         except Exception:
             return None  # what is wrong with an object is said in its turn
         self._asked = None
-        found: dict[int, Any] = {id(one): one.replay_scored(rows, codes, scores[id(one)]) for one in learners}
+        found |= {id(one): one.replay_scored(rows, codes, scores[id(one)]) for one in learners}
+        whole = {key: block for key, block in found.items() if isinstance(block, ManyDistributions)}
+        found |= {key: [block[i] for i in range(len(block))] for key, block in whole.items()}  # each is made once
         for other in self._learners:
             if type(other) is ScorerForecast:
-                found[id(other)] = other.of_scores(scores[id(other.predictor)])
-        count = self._watched(found, codes)
+                found[id(other)] = other.of_scores(scores[id(other.read)])
+        count = self._watched({name: self._found(self[name], dict(found)) for name in self.claiming}, codes)
         anew = count < 0
         count = abs(count)
         if count < len(codes):
             for one in learners:
-                if type(one) is InductiveVennAbers:  # the sets end here: those of what begins anew are others
+                if type(one) is not InductiveConformal:  # the sets end here: those of what begins anew are others
                     one.take_back(codes[count:], scores[id(one)][count:])
-            found = {key: _first(block, count) for key, block in found.items()}
-        for other in self._learners:
-            if isinstance(other, Weighing):
-                mixture = other.owner
-                each = mixture.heard_many([found[id(expert)] for expert in mixture.experts])
-                found[id(mixture)] = mixture.block(mixture.weigh_many(codes[:count], each))
-        said = {name: found[id(predictor)] for name, predictor in self.items()}
+            rows, codes = rows[:count], codes[:count]
+            axis = 1 if self.space.labels else 0
+            found, whole = ({key: _first(block, count, axis) for key, block in one.items()} for one in (found, whole))
+        light = {id(found[key]): block for key, block in whole.items()}
+        failure = self._kept(rows, codes, found)
+        said = {name: self._found(predictor, found) for name, predictor in self.items()}
         for name, monitor in self.monitors.items():
             if name not in self.claiming:
-                list(monitor.in_turn(monitor.scored(said[name], codes[:count])))
+                list(monitor.in_turn(monitor.scored(said[name], codes)))
         if anew:
             self._begin_anew()
-        return count, said
+        if failure is not None:
+            raise failure
+        return count, {name: light.get(id(block), block) for name, block in said.items()}
 
-    def _watched(self, found: dict[int, Any], codes: Integers) -> int:
+    def _kept(self, rows: ObjectRows, codes: Integers, found: dict[int, Any]) -> Exception | None:
+        """Weigh what was said, and let parts keep the examples; return why one could not be trained by them."""
+        failure: Exception | None = None
+        for one in self._learners:
+            if isinstance(one, Weighing):
+                mixture = one.owner
+                each = mixture.heard_many([self._found(expert, found) for expert in mixture.experts])
+                found[id(mixture)] = mixture.block(mixture.weigh_many(codes, each))
+            elif type(one) in BY_SCORES + REFITTED:
+                try:
+                    one.keep_many(rows, codes)
+                except Exception as error:  # the others learn all the same
+                    failure = failure or error
+        return failure
+
+    def _watched(self, said: Said, codes: Integers) -> int:
         """Let monitors compare claims with labels; return of how many, below 0 if it begins anew after them."""
         monitors = [self.monitors[name] for name in self.claiming]
-        steps = [one.scored(found[id(self[name])], codes) for name, one in zip(self.claiming, monitors, strict=True)]
+        steps = [one.scored(said[name], codes) for name, one in zip(self.claiming, monitors, strict=True)]
         done = 0
         while done < len(codes):
             rest = [one.part(slice(done, None)) for one in steps]
@@ -193,6 +228,15 @@ class InBlocks(Panel):
         raise NotImplementedError
 
 
-def _first(block: Any, count: int) -> Any:
-    """Return the first predictions of a block, or of (k, n, c) probabilities."""
-    return block[:, :count] if isinstance(block, np.ndarray) else block.taken(np.arange(count))
+def alike(one: Any, other: Any) -> bool:
+    """Whether two predictors get the same scores of every object."""
+    return one.scores_by is other.scores_by and not one.shift and not other.shift
+
+
+def _first(block: Any, count: int, axis: int) -> Any:
+    """Return the first predictions of a block or a list, or of arrays in which objects go along this axis."""
+    if isinstance(block, list):
+        return block[:count]
+    if isinstance(block, np.ndarray):
+        return block[:, :count] if axis else block[:count]
+    return block.taken(np.arange(count))

@@ -167,23 +167,24 @@ def _recorded(
     stream: Iterable[Any], panel: Panel, record: Record, watched: Mapping[str, Any], steps: int | None
 ) -> Iterator[int]:
     """Replay and record; yield how many steps there are so far, in blocks where all is at hand and nobody looks on."""
-    if not (at_hand(stream) and not watched and isinstance(panel, InBlocks) and panel.by_scores):
+    if not (at_hand(stream) and not watched and isinstance(panel, InBlocks)):
         for n, x, predictions, y in advance(stream, panel, steps=steps):
             _record(n, x, predictions, y, record, watched)
             yield n
         return
     _check_for(stream, panel, steps)
+    met = _tunings(panel)
     for block in parts_of(islice(stream, steps)):
         done, before, labels = len(record), panel.n, [example[1] for example in block if _is_pair(example)]
         try:
-            if len(labels) < len(block):
-                raise TypeError("not all are pairs")
+            if len(labels) < len(block) or not panel.by_scores:
+                raise TypeError("not all are pairs, or each takes its time")
             record.update_many(panel.replay_many([example[0] for example in block], labels), labels)
         except Exception as error:
             if panel.n > before:
                 error.add_note(f"at step {done + panel.n - before + 1} of the replay")
                 raise
-            for n, x, predictions, y in _advance(block, panel, done + 1):  # what is wrong is said in its turn
+            for n, x, predictions, y in _advance(block, panel, done + 1, met):  # what is wrong is said in its turn
                 _record(n, x, predictions, y, record, watched)
         yield len(record)
 
@@ -262,18 +263,21 @@ def advance(
         As `replay` does.
     """
     _check_for(stream, panel, steps)
-    for step in _advance(stream, panel, 1):
+    for step in _advance(stream, panel, 1, _tunings(panel)):
         yield step
         if step[0] == steps:
             break
 
 
+def _tunings(panel: Panel) -> dict[Any, int]:
+    """Return, for each machine's tuning, how many of the first examples it was made on: none so far."""
+    return {tuning: 0 for predictor in panel.values() if (tuning := _tuning(predictor))}
+
+
 def _advance(
-    examples: Iterable[Any], panel: Panel, first: int
+    examples: Iterable[Any], panel: Panel, first: int, met: dict[Any, int]
 ) -> Iterator[tuple[int, Any, dict[str, Prediction], Label]]:
     """Do what `advance` does, of what has been checked; the first step has this number."""
-    # For each machine's tuning, how many of the first examples it was made on.
-    met: dict[Any, int] = {tuning: 0 for predictor in panel.values() if (tuning := _tuning(predictor))}
 
     def expect(arrived: list[Any]) -> None:
         panel.expect([example[0] for example in arrived if _is_pair(example)])

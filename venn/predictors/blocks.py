@@ -385,6 +385,6 @@ def block_of(predictions: Sequence[Any]) -> Any:
 
 def joined(blocks: Sequence[Any]) -> Any:
     """Return blocks, or lists of predictions, as one block of all, in order; a list where there is no block of it."""
-    if len({type(one) for one in blocks}) == 1 and isinstance(blocks[0], Many):
+    if len({type(one) for one in blocks}) == 1 and hasattr(blocks[0], "join"):
         return type(blocks[0]).join(blocks)
     return block_of([one for block in blocks for one in block])

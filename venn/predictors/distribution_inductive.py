@@ -133,7 +133,7 @@ class ManyDistributions(_Block):
             return PredictiveDistribution([], tau, origin=float(middle[0, 0]))
         if self.ruler.bends:
             return bent_back(points[0], tau, float(grids[0]), lambda places: self.ruler.back(scores, places[None])[0])
-        return PredictiveDistribution(points[0], tau, grid=float(grids[0]))
+        return _unchecked(points[0], tau, grid=float(grids[0]))
 
     def interval(self, epsilon: float) -> Floats:
         """Return the (n, 2) ends of the intervals, each as its prediction says it."""
@@ -177,7 +177,12 @@ class ManyDistributions(_Block):
 def bent_back(points: Floats, tau: float, grid: float, back: Callable[[Floats], Floats]) -> PredictiveDistribution:
     """Return the distribution of points that lie on a grid on a bent scale, which `back` makes labels of."""
     points, lows, highs = (back(one) for one in (points, points - grid, points + grid))
-    return PredictiveDistribution(points, tau, lows=lows, highs=highs)
+    return _unchecked(points, tau, lows=lows, highs=highs)
+
+
+def _unchecked(points: Floats, tau: float, **others: Any) -> PredictiveDistribution:
+    """Return the distribution of all of its points, which are finite and in ascending order."""
+    return PredictiveDistribution.unchecked(points, np.arange(1, len(points) + 1), len(points), tau=tau, **others)
 
 
 class ManyIntervals(_Block):
@@ -292,6 +297,11 @@ class Residuals(Mergeable):
     def measured(self, scores: Floats, codes: Any) -> Floats:
         """Return the (n,) numbers that are kept of calibration examples."""
         return self.ruler.measured(scores, codes)
+
+    def take_back(self, scores: Floats, codes: Any) -> None:
+        """Forget the latest examples, as many as these."""
+        stay = self._times < len(self._times) - len(codes)
+        self._residuals, self._times = self._residuals[stay], self._times[stay]
 
     def predict(self, scores: Floats) -> Any:
         """Return the predictions for n objects, each as if it were alone; leaves no trace."""

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.distribution import crps, mixed_ranks
+from venn._compiled.distribution import mix_numbers, mixed_points, weigh_numbers
 from venn.distribution import PredictiveDistribution
 from venn.labels import Real
 from venn.machines.shapes import PLAIN, Shape
 from venn.parameters import fraction, instance, integer, optional, real_array
-from venn.prediction import CRPS, Floats
+from venn.prediction import CRPS, Floats, Integers
 from venn.predictors.expert_mixture import OfExperts, Weighing, held_experts
 from venn.predictors.refits import LEVELS
 from venn.saved import Given, component, held_finite, held_float, held_int, own, param, state
 
 QUANTILES = len(LEVELS)  # by which an expert's distribution counts
-PLACES = np.arange(1, QUANTILES + 1)
 RANKS = 1 << 40  # probabilities are whole numbers of such parts
 
 
@@ -149,7 +149,7 @@ class DistributionMixture(OfExperts):
         said = np.concatenate([quantiles_of(one) for one in predictions])
         key = self._seen, said.tobytes()
         if self._asked is None or self._asked[0] != key:
-            self._asked = key, mixed(said, np.exp(self._weights))
+            self._asked = key, mixed(said, self._weights)
         return self._asked[1], said
 
     def weigh(self, label: float, heard: tuple[PredictiveDistribution, Floats]) -> None:
@@ -160,31 +160,75 @@ class DistributionMixture(OfExperts):
         if real_array(said, requirement).shape != shape:
             raise ValueError(f"{requirement}, got {said!r}")
         if self._seen < self.first:
-            self._seen += 1
-            self._labels = np.append(self._labels, label)
-            if self._seen == self.first:
-                self.shape = Shape.fitted(self._labels, PLAIN)
+            self._look_at(label)
             return
+        said, points = np.ascontiguousarray(said, np.float64), merged.points.copy()
         if self.shape is not None:
             said, label = self.shape.drawn_near(said), float(self.shape.drawn_near(label))
-            points = self.shape.drawn_near(merged.points)
-            merged = PredictiveDistribution(points, places=merged.places, n=merged.n, guaranteed=CRPS)
-        own_loss = merged.crps(label)
-        lost, awake = np.full(self.m, own_loss), ~np.isnan(said[:, 0])
-        for i in np.flatnonzero(awake):
-            lost[i] = crps(said[i], PLACES, QUANTILES, label)
-        if awake.any():
-            spread = max(float(said[awake].max()), label) - min(float(said[awake].min()), label)
-            grown = max(spread - self.span, 0.0)
-            self.allowance = self.allowance - 0.5 * grown * self._weights
-            self.span += grown
-        self.loss += own_loss
-        self.losses = self.losses + lost
-        behind = lost - lost.min()
-        # 2 / span may be infinite, as of labels of 1e-312.
-        self._weights = self.moved(2 * (behind / self.span) if self.span > 0 else np.zeros(self.m))
-        self.allowance = self.allowance - 0.5 * self.span * self.dealt[2]
+            points = self.shape.drawn_near(points)
+        sums = self._sums()
+        weigh_numbers(said, points, merged.places.copy(), RANKS, label, *self._shares, sums)
+        self._take(sums, 1)
+
+    def _look_at(self, label: float) -> None:
+        """Take in one of the first labels, which weigh nobody."""
         self._seen += 1
+        self._labels = np.append(self._labels, label)
+        if self._seen == self.first:
+            self.shape = Shape.fitted(self._labels, PLAIN)
+
+    def heard_many(self, blocks: Sequence[Any]) -> Floats:
+        """Return the (n, M, 100) quantiles of the experts, of predictions for many objects by each predictor."""
+        return np.concatenate([quantiles_of_many(block) for block in blocks], axis=1)
+
+    def weigh_many(self, labels: Floats, each: Floats) -> list[PredictiveDistribution]:
+        """Weigh the experts by what they say of examples in turn; return the forecast of each before it was learned.
+
+        Parameters
+        ----------
+        labels : (n,) float64
+        each : (n, M, 100) float64
+            As `heard_many` returns them.
+        """
+        made: list[PredictiveDistribution] = []
+        while self._seen < self.first and len(made) < len(labels):
+            made.append(mixed(each[len(made)], self._weights))
+            self._look_at(float(labels[len(made) - 1]))
+        labels, each = labels[len(made) :], np.ascontiguousarray(each[len(made) :])
+        near, of_labels = each, labels
+        if self.shape is not None:
+            near, of_labels = self.shape.drawn_near(each), self.shape.drawn_near(labels)
+        n, values, sums = len(labels), each.reshape(len(each), self.m * QUANTILES), self._sums()
+        which, places = np.empty((2, n, 2 * self.m * QUANTILES), np.int64)
+        sizes, order = np.empty(n, np.int64), np.argsort(values, axis=1, kind="stable")
+        mix_numbers(each, order, near, of_labels, RANKS, *self._shares, sums, which, places, sizes)
+        self._take(sums, n)
+        for row, at, places_of, size in zip(values, which, places, sizes.tolist(), strict=True):
+            made.append(_of_points(row[at[:size]], places_of[:size].copy()))
+        return made
+
+    def block(self, forecasts: list[PredictiveDistribution]) -> list[PredictiveDistribution]:
+        """Return forecasts of its own as a block: of numbers there is none but a list."""
+        return forecasts
+
+    @cached_property
+    def _shares(self) -> tuple[float, Floats]:
+        """What a compiled loop reads of the shares that are dealt out."""
+        kept, *dealt = self.dealt
+        return float(kept), np.array(dealt)
+
+    def _sums(self) -> Floats:
+        """Return the four sums of a step as a loop reads and changes them."""
+        sums = np.zeros((4, max(self.m, 2)))
+        sums[:3, : self.m] = self._weights, self.losses, self.allowance
+        sums[3, :2] = self.loss, self.span
+        return sums
+
+    def _take(self, sums: Floats, count: int) -> None:
+        """Take over the sums after so many further steps."""
+        self._weights, self.losses, self.allowance = sums[:3, : self.m]
+        self.loss, self.span = sums[3, :2].tolist()
+        self._seen += count
 
 
 def quantiles_of(prediction: Any) -> Floats:
@@ -201,18 +245,22 @@ def quantiles_of(prediction: Any) -> Floats:
     return np.array([[prediction.quantile(q) for q in LEVELS.tolist()]])
 
 
+def quantiles_of_many(block: Any) -> Floats:
+    """Return the (n, k, 100) quantiles of predictions for n objects."""
+    return block if isinstance(block, np.ndarray) else np.array([quantiles_of(one) for one in block])
+
+
 def mixed(said: Floats, weights: Floats) -> PredictiveDistribution:
-    """Return the mixture of (M, 100) quantiles by (M,) weights; at 0 where nobody says anything."""
-    awake = ~np.isnan(said[:, 0])
-    if not awake.any():
-        return PredictiveDistribution([], guaranteed=CRPS)
-    shares = weights[awake] / weights[awake].sum()
-    each = said[awake].ravel()
-    order = np.argsort(each, kind="stable")
-    ranks = np.empty(len(each), np.int64)
-    mixed_ranks(order, shares, QUANTILES, RANKS, ranks)
-    # A point has all ranks from that after the previous one's to its own: it stands at the first and at the last.
-    places, first = np.column_stack([np.append(0, ranks[:-1]) + 1, ranks]).ravel(), np.arange(2 * len(ranks))
-    holds = np.repeat(ranks >= places[::2], 2)
-    places, first = np.unique(places[holds], return_index=True)
-    return PredictiveDistribution(each[order].repeat(2)[holds][first], places=places, n=RANKS, guaranteed=CRPS)
+    """Return the mixture of (M, 100) quantiles by (M,) logarithms of weights; at 0 where nobody says anything."""
+    values = said.ravel()
+    which, places = np.empty((2, 2 * len(values)), np.int64)
+    size = mixed_points(np.ascontiguousarray(said), values.argsort(kind="stable"), weights, RANKS, which, places)
+    return _of_points(values[which[:size]], places[:size].copy())
+
+
+def _of_points(points: Floats, places: Integers) -> PredictiveDistribution:
+    """Return a mixture of these points, or say what is wrong with them; at 0 without any."""
+    if not np.isfinite(points).all():
+        return PredictiveDistribution(points, places=places, n=RANKS)
+    n = RANKS if len(points) else 0
+    return PredictiveDistribution.unchecked(points, places, n, guaranteed=CRPS)

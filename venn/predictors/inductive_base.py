@@ -13,6 +13,7 @@ from venn.labels import HasLabels, space_of
 from venn.machines import frozen
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import check_names
+from venn.machines.stack import BaseStack
 from venn.parameters import has_methods, instance
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.learning import (
@@ -419,15 +420,38 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
             return self._machine.score_alone(rows)
         return np.concatenate([self._read(rows[i : i + 1]) for i in range(len(rows))])
 
+    @property
+    def scores_by(self) -> Any:
+        """What gives the scores now: where two have the same, their scores are the same."""
+        fit = self._machine.fit if isinstance(self._machine, BaseStack) else None
+        return self._machine if fit is None else fit
+
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether `replay_scored` knows its schedule: all examples calibrate at once."""
+        return type(self.schedule).calibrates is Schedule.calibrates
+
     def replay_scored(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> Many:
-        """Do what `replay_many` does, for objects with these scores and class codes."""
-        start, blocks = self.n, self._advance(rows, codes, predict=True, scores=scores)
-        return self.finished(self._reader.join(blocks), rows, start, True)
+        """Predict, then calibrate on, each example in turn, of these scores and codes; then come those two below.
+
+        They are none behind the next training.
+        """
+        known, start = self.scorer is not None, self.n
+        every = np.ones(len(rows), np.bool_)
+        block = self._reader.replay(scores, codes, every) if known else self._reader.nothing(len(rows))
+        self._features = rows.shape[1]
+        self.n += len(rows)
+        return self.finished(block, rows, start, True)
 
     def take_back(self, codes: Integers, scores: Floats) -> None:
-        """Forget the latest examples, of these class codes and scores; of a scorer that does not learn."""
-        self._reader.take_back(scores, codes)
+        """Forget the latest examples that `replay_scored` has taken in, of these class codes and scores."""
+        if self.scorer is not None:
+            self._reader.take_back(scores, codes)
         self.n -= len(codes)
+
+    def keep_many(self, rows: frozen.ObjectRows, codes: Integers) -> None:
+        """Keep examples that `replay_scored` has taken in for later trainings, and train if it is time."""
+        self._keep(rows, codes, np.ones(len(rows), np.bool_))
 
     def _advance(
         self, rows: frozen.ObjectRows, codes: Integers, predict: bool, scores: Floats | None = None

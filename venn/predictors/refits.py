@@ -524,7 +524,7 @@ class ScorerForecast(HasLabels, Predictor):
         return int(self.predictor.n)
 
     @property
-    def _asked(self) -> Any:
+    def read(self) -> Any:
         """The predictor whose scorer is read now."""
         if isinstance(self.predictor, Inductive):
             return self.predictor
@@ -532,7 +532,7 @@ class ScorerForecast(HasLabels, Predictor):
 
     def predict_one(self, x: Any) -> Floats:
         """Return the (1, c) probabilities for one object; NaN before there is a scorer."""
-        asked = self._asked
+        asked = self.read
         if isinstance(asked, Inductive):
             return shares_of(asked.scores_of_one(x), asked.scorer is not None, asked.given)[:, 0]
         given = x.x if isinstance(x, Query) else x
@@ -540,12 +540,12 @@ class ScorerForecast(HasLabels, Predictor):
 
     def of_scores(self, scores: Floats) -> Floats:
         """Return the (1, n, c) probabilities for n objects, by their scores."""
-        return shares_of(scores[:, : len(self.classes)], self._asked.scorer is not None, self._asked.given)
+        return shares_of(scores[:, : len(self.classes)], self.read.scorer is not None, self.read.given)
 
     @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (1, n, c) probabilities for n objects; NaN before there is a scorer."""
-        asked = self._asked
+        asked = self.read
         if isinstance(asked, Inductive):
             return self.of_scores(asked.scores_of_many(X))
         return shares_of(asked.machine.score_many(X), self.n > 0, asked.machine)
