@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 EXAMPLES = Path(__file__).parent.parent / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
-import benitez_pena_2020  # noqa: E402
 from benitez_pena import answers, constrained, control, machines, published, sets, study, tables  # noqa: E402
 from benitez_pena.methods import ALL, PAPER, RESAMPLED, methods  # noqa: E402
 
