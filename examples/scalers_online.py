@@ -407,7 +407,6 @@ def main(given=None):
     parser.add_argument("--out", type=Path, default=Path("runs"), help="folder of table and figure")
     args = parser.parse_args(given)
     names = QUICK if args.quick else tuple(args.data or FULL)
-    out = args.out
     started = time.perf_counter()
     try:
         records = {name: replayed(name, QUICK_STEPS if args.quick else LONGEST, args.cache) for name in names}
@@ -416,12 +415,12 @@ def main(given=None):
     fared = {(stream, name): Fared.of(record, name) for stream, record in records.items() for name in record}
     lines = document(records, fared)
     print("\n".join(lines))
-    written(out / "scalers_online.md", lines, SCRIPT, TITLE)
-    print(f"\ntables: {out / 'scalers_online.md'}, {time.perf_counter() - started:.0f} s")
+    written(args.out / "scalers_online.md", lines, SCRIPT, TITLE)
+    print(f"\ntables: {args.out / 'scalers_online.md'}, {time.perf_counter() - started:.0f} s")
     shown = "wine_red" if "wine_red" in names else max(records, key=lambda name: len(records[name]))
     try:
-        draw(records, fared, shown, out / "scalers_online.png")
-        print(f"figure: {out / 'scalers_online.png'}")
+        draw(records, fared, shown, args.out / "scalers_online.png")
+        print(f"figure: {args.out / 'scalers_online.png'}")
     except ImportError as error:
         print(f"no figure: {error}")
     for way in WAYS:
