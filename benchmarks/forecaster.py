@@ -1,7 +1,7 @@
 """Is the forecaster, with nothing chosen, better than the scalings of one machine? Log loss on public sets.
 
     python benchmarks/forecaster.py [--shuffles 10] [--steps 500] [--first 0 30] [--sets car pima ...] [--out FILE]
-    python benchmarks/forecaster.py --markdown docs/which_predictor.md    # ten minutes; the tables of that page
+    python benchmarks/forecaster.py --markdown runs/forecaster.md    # ten minutes; tables
 
 Beside the forecaster stand Venn-Abers and the usual scalings, fitted to deleted scores, on one least-squares machine
 with RBF("auto") and C = 1. The first 100 steps do not count (on sets of fewer than 300 examples, the first third). All

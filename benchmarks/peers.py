@@ -1,10 +1,10 @@
 """How do we compare with other libraries, on the same streams, and what does each do where things go wrong?
 
     pip install -e '.[peers]'
-    python benchmarks/peers.py --markdown docs/peers.md > rows.jsonl     # ten minutes of one core
+    python benchmarks/peers.py --markdown runs/peers.md > rows.jsonl     # ten minutes of one core
     pip install --no-deps torchcp; pip install torch                        # it is not among the peers: it is large
     python benchmarks/peers.py --quick                                   # a trial, of everything a little
-    python benchmarks/peers.py --from rows.jsonl --markdown docs/peers.md   # the page anew, nothing run
+    python benchmarks/peers.py --from rows.jsonl --markdown runs/peers.md   # the page anew, nothing run
 
 online-cp, venn-abers, crepes, MAPIE, river and scikit-learn do the jobs that they can do, and so do we, on the same
 examples in the same order with the same settings, prequentially if they can: predict, then learn the label. Each

@@ -1,7 +1,7 @@
 """Labels that are numbers: other libraries and ours on the same streams, with the same settings and levels.
 
     pip install -e '.[peers]'
-    python benchmarks/peers_numbers.py --markdown docs/peers.md > rows.jsonl    # some minutes of one core
+    python benchmarks/peers_numbers.py --markdown runs/peers.md > rows.jsonl    # some minutes of one core
 
 Two jobs. *Online*: predict, then learn, each example after the first 60, which all learn beforehand; kernel ridge with
 one width and one ridge. *A model given*: one regressor fitted on a first part, the same for all; a second part

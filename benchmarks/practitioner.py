@@ -15,8 +15,7 @@ forecaster learns each example. Everybody predicts each example before its label
 not count (on sets of fewer than three times as many examples, the first third). `--rivals trees`: forests, boosted
 trees and logistic regression only, as they are and with a temperature. Probabilities below 1e-15 count as 1e-15.
 Seconds are processor time for all steps, fits included, one thread. Each finished set and shuffle is a line of the
-file, with log losses of everybody in blocks of 500 steps, and is not repeated. Prints the tables of
-docs/which_predictor.md, and one JSON line.
+file, with log losses of everybody in blocks of 500 steps, and is not repeated. Prints tables and one JSON line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which machine, taxonomy and decision rule are sharp as well as valid?
 
     python benchmarks/quality.py run       # every set, three shuffles; continues where it stopped
-    python benchmarks/quality.py table     # the tables of docs/quality.md from the existing results
+    python benchmarks/quality.py table     # runs/quality.md from the existing results
 
 Every data set is replayed, up to `--steps` examples of each shuffle, through every predictor on shared machines.
 Kernel width and C are chosen by closed-form leave-one-out on 500 of the examples to be replayed, drawn
@@ -43,7 +43,7 @@ SETS = (
     "colon", "leukemia", "srbct", "promoters", "banknote", "mushroom", "adult", "covtype", "elec2",
 )  # fmt: skip
 STEPS, PREFIX, DELTA = 600, 500, 0.01
-RESULTS, TABLE = Path("runs/quality.jsonl"), Path("docs/quality.md")
+RESULTS, TABLE = Path("runs/quality.jsonl"), Path("runs/quality.md")
 FIELDS = ("accuracy", "lower", "upper", "width", "log_loss", "brier")
 
 # The machine and predictor behind each name in the table.

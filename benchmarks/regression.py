@@ -1,7 +1,7 @@
 """What a step of predictive distributions costs, and how good they are beside other ways.
 
     python benchmarks/regression.py                                      # a step at 1000 examples
-    python benchmarks/regression.py --quality --markdown docs/regression.md    # misses and scores, some minutes
+    python benchmarks/regression.py --quality --markdown runs/regression.md    # misses and scores, some minutes
 
 Prints one JSON line for each figure: times beside the machine's own, against a ridge refitted at every step and, where
 it is installed, against online-cp's step. `--quality`: six public sets and two with known distributions, in random

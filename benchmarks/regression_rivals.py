@@ -1,7 +1,7 @@
 """Numbers in one pass: the forecaster beside what other libraries make of the same learners.
 
     python benchmarks/regression_rivals.py --shuffles 3 > rows.jsonl  # ten public sets, half an hour on a busy machine
-    python benchmarks/regression_rivals.py --tables rows.jsonl --markdown docs/regression.md
+    python benchmarks/regression_rivals.py --tables rows.jsonl --markdown runs/regression.md
     python benchmarks/regression_rivals.py --sets wine pima --shuffles 3 --ways forecaster,MAPIE
 
 Each set comes in random order, at most 600 rows. From row 150 on each label is predicted before it is learned. The

@@ -1,7 +1,7 @@
 """Which predictor should I use, and what does each cost?
 
     python benchmarks/which_predictor.py > rows.jsonl          # one JSON line for every set and predictor
-    python benchmarks/which_predictor.py --table rows.jsonl    # the same as the tables of docs/which_predictor.md
+    python benchmarks/which_predictor.py --table rows.jsonl    # the same as tables, runs/which_predictor.md
 
 Three shuffled sets: a small one, a medium one with ten classes, and a long one, where machines that keep every
 example would run out of memory, so that a window, a schedule that stops training or a given scorer must bound them.
@@ -31,7 +31,7 @@ import venn
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 from studies.document import written
 
-PAGE = Path(__file__).parent.parent / "docs" / "which_predictor.md"
+PAGE = Path("runs/which_predictor.md")
 SETS = {
     "ionosphere": (351, 100, 5),
     "optdigits": (3300, 300, 1),
@@ -196,7 +196,7 @@ def tables(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--table", type=Path, metavar="ROWS", help="write the tables of docs/which_predictor.md")
+    parser.add_argument("--table", type=Path, metavar="ROWS", help="write them as tables into runs/which_predictor.md")
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=SETS)
     parser.add_argument("--only", default="", metavar="PATTERN", help="predictors whose title matches")
     args = parser.parse_args()

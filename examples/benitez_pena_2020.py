@@ -7,7 +7,7 @@ vote for a class as its probability, and compare with Platt, Sollich and Tao on 
 comparison, with isotonic regression, Venn-Abers and the engine's default Venn predictor added, and both of their
 controls of sensitivity::
 
-    python examples/benitez_pena_2020.py --jobs 2    # docs/benitez_pena.md and docs/benitez_pena.png
+    python examples/benitez_pena_2020.py --jobs 2    # runs/benitez_pena.md and runs/benitez_pena.png
     python examples/benitez_pena_2020.py --quick     # two small sets, 20 resamples, seconds; into runs/
 
 Every result is kept in a folder; after an interruption the same command continues where it stopped, and computes
@@ -44,12 +44,11 @@ def arguments(given=None):
     parser.add_argument("--fewer", type=int, help=f"the same for adult and {', '.join(sets.ASIDE)}: {Study().fewer}")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--cache", type=Path, default=Path("runs/benitez_pena"), help="folder of kept results")
-    parser.add_argument("--out", type=Path, help="folder of tables and figure: docs, or runs if not all is run")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder of tables and figure")
     args = parser.parse_args(given)
     args.study = QUICK if args.quick else Study()
     changes = {"data": args.data and tuple(args.data), "resamples": args.resamples, "fewer": args.fewer}
     args.study = replace(args.study, **{name: value for name, value in changes.items() if value is not None})
-    args.out = args.out or Path("docs" if args.study == Study() else "runs")
     return args
 
 

@@ -7,7 +7,7 @@ them on the other 565 892 places of Forest Cover Type, where Lodgepole Pine is 2
 is their experiment, without and with weights by class, and then the whole file as a stream through an inductive Venn
 predictor that keeps few examples of frequent classes: its claims, with and without weights, and what came true::
 
-    python examples/covtype.py            # docs/covtype.md and docs/covtype.png
+    python examples/covtype.py            # runs/covtype.md and runs/covtype.png
     python examples/covtype.py --quick    # a few thousand rows, into runs/
 
 Results are kept in a folder; after an interruption the same command continues where it stopped. The data are read
@@ -37,9 +37,8 @@ def arguments(given=None):
     parser.add_argument("--quick", action="store_true", help="few rows, small grids")
     parser.add_argument("--jobs", type=int, default=2, help="threads that train pairs and score rows")
     parser.add_argument("--cache", type=Path, default=Path("runs/covtype"), help="folder of kept results")
-    parser.add_argument("--out", type=Path, help="folder of tables and figure: docs, or runs with --quick")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder of tables and figure")
     args = parser.parse_args(given)
-    args.out = args.out or Path("runs" if args.quick else "docs")
     return args
 
 

@@ -6,7 +6,7 @@ And was it the same in 2004? Rueping compared eight scalings of SVM scores with 
 data sets. This is the same comparison on the seven public ones, with isotonic regression, beta calibration,
 temperature, and Venn-Abers predictors added::
 
-    python examples/rueping_2004.py            # docs/rueping.md and docs/rueping.png
+    python examples/rueping_2004.py            # runs/rueping.md and runs/rueping.png
     python examples/rueping_2004.py --quick    # three small sets, five folds, under a minute; into runs/
     python examples/rueping_2004.py --scores train    # maps fitted to the machine's own training scores: biased
 
@@ -35,11 +35,9 @@ def arguments(given=None):
     parser.add_argument("--scores", choices=["cross", "train"], default="cross", help="what maps are fitted to")
     parser.add_argument("--jobs", type=int, default=1, help="processes; some 2 GB of memory each for mushroom")
     parser.add_argument("--cache", type=Path, default=Path("runs/rueping"), help="folder of kept results")
-    parser.add_argument("--out", type=Path, help="folder of tables and figure: docs, or runs if not all is run")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder of tables and figure")
     args = parser.parse_args(given)
     args.data = tuple(args.data or (QUICK if args.quick else sets.PUBLISHED))
-    whole = not args.quick and args.scores == "cross" and set(args.data) == set(sets.PUBLISHED)
-    args.out = args.out or Path("docs" if whole else "runs")
     return args
 
 

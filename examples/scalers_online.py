@@ -8,7 +8,7 @@ on car and wine_red and on Rueping's seven public sets, twice: fitted to the tra
 published way, and to the exact deleted scores of a least-squares SVM, in which no example influences its own
 score::
 
-    python examples/scalers_online.py            # docs/scalers_online.md and docs/scalers_online.png
+    python examples/scalers_online.py            # runs/scalers_online.md and runs/scalers_online.png
     python examples/scalers_online.py --quick    # 60 examples of two sets; into runs/
 
 The record of every stream is kept in a folder; after an interruption the same command continues with the stream at
@@ -404,10 +404,9 @@ def main(given=None):
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_STEPS} examples of {' and '.join(QUICK)}")
     parser.add_argument("--data", nargs="+", choices=FULL, metavar="STREAM", help=f"of {', '.join(FULL)}")
     parser.add_argument("--cache", type=Path, default=Path("runs/scalers_online"), help="folder of kept records")
-    parser.add_argument("--out", type=Path, help="folder of table and figure: docs, or runs if not all is run")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder of table and figure")
     args = parser.parse_args(given)
     names = QUICK if args.quick else tuple(args.data or FULL)
-    out = args.out or Path("docs" if names == FULL else "runs")
     started = time.perf_counter()
     try:
         records = {name: replayed(name, QUICK_STEPS if args.quick else LONGEST, args.cache) for name in names}
@@ -416,12 +415,12 @@ def main(given=None):
     fared = {(stream, name): Fared.of(record, name) for stream, record in records.items() for name in record}
     lines = document(records, fared)
     print("\n".join(lines))
-    written(out / "scalers_online.md", lines, SCRIPT, TITLE)
-    print(f"\ntables: {out / 'scalers_online.md'}, {time.perf_counter() - started:.0f} s")
+    written(args.out / "scalers_online.md", lines, SCRIPT, TITLE)
+    print(f"\ntables: {args.out / 'scalers_online.md'}, {time.perf_counter() - started:.0f} s")
     shown = "wine_red" if "wine_red" in names else max(records, key=lambda name: len(records[name]))
     try:
-        draw(records, fared, shown, out / "scalers_online.png")
-        print(f"figure: {out / 'scalers_online.png'}")
+        draw(records, fared, shown, args.out / "scalers_online.png")
+        print(f"figure: {args.out / 'scalers_online.png'}")
     except ImportError as error:
         print(f"no figure: {error}")
     for way in WAYS:

@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 EXAMPLES = Path(__file__).parent.parent / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
-import benitez_pena_2020  # noqa: E402
 from benitez_pena import answers, constrained, control, machines, published, sets, study, tables  # noqa: E402
 from benitez_pena.methods import ALL, PAPER, RESAMPLED, methods  # noqa: E402
 
@@ -287,9 +286,3 @@ def test_the_tables_have_every_set_and_method(small, tmp_path):
     assert (said.split()[0], theirs) == ("bootstrap", ["divorce"])
     assert set(ours) <= {"divorce"}
     assert set(PAPER) <= set(tables.RANKED)
-
-
-def test_only_the_whole_study_writes_into_docs():
-    assert benitez_pena_2020.arguments([]).out == Path("docs")
-    for options in (["--quick"], ["--data", "heart"], ["--resamples", "20"], ["--fewer", "20"]):
-        assert benitez_pena_2020.arguments(options).out == Path("runs")

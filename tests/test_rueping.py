@@ -305,9 +305,3 @@ def test_a_page_without_markers_is_left_as_it_is(tmp_path):
     with pytest.raises(ValueError, match=r"must have the lines '<!-- tables"):
         written(page, ["a table"], rueping_2004.SCRIPT, rueping_2004.TITLE)
     assert page.read_text() == "What people wrote.\n"
-
-
-def test_only_the_whole_study_goes_to_the_docs():
-    assert rueping_2004.arguments([]).out == Path("docs")
-    for options in (["--quick"], ["--data", "liver"], ["--scores", "train"]):
-        assert rueping_2004.arguments(options).out == Path("runs")
