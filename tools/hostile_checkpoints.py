@@ -70,6 +70,11 @@ SUBJECTS = {
         squares(), schedule=venn.schedules.RandomAssignment(0.5, first=6)
     ),
     "ranks": lambda: venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
+    "weighed ranks": lambda: venn.InductiveConformal(
+        squares(),
+        schedule=venn.schedules.PrefixRestart(first=6),
+        shift=venn.shifts.PriorShift((0.25, 0.25, 0.5), (0.5, 0.5, 0.0)),
+    ),
     "cross": lambda: venn.predictors.CrossVenn(squares(), folds=3, first=6),
     "balanced": lambda: venn.predictors.Balanced(venn.InductiveVenn(squares()), (1, 0.5, 1)),
     "mixture of one": lambda: venn.predictors.ExpertMixture([venn.Scaler(hinge(), venn.maps.Platt())]),
