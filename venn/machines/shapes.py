@@ -62,7 +62,7 @@ class Shape(Saved):
     def drawn_near(self, labels: Any) -> Any:
         """Return labels, one or an array, in their own unit: as they are up to the reach, nearer beyond it."""
         with np.errstate(over="ignore"):
-            z = np.clip((np.clip(labels, -LARGEST, LARGEST) - self.center) / self.unit, -LARGEST, LARGEST)
+            z = bounded((bounded(labels) - self.center) / self.unit)
         return self.center + self.unit * bent(z, self.reach)
 
     def back(self, places: Any) -> Any:
@@ -121,6 +121,11 @@ def ends_between(gaps: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Flo
         return lows, highs
     (low, first), (high, last) = within(gaps, lows), within(gaps, highs)
     return np.where(low, gaps[first, 1], lows), np.where(high, gaps[last, 0], highs)
+
+
+def bounded(numbers: Any) -> Any:
+    """Return numbers, those that are larger as the largest: np.clip, in half of the time for a few."""
+    return np.minimum(np.maximum(numbers, -LARGEST), LARGEST)
 
 
 def bent(z: Any, reach: Any) -> Any:

@@ -130,8 +130,9 @@ class InBlocks(Panel):
     @property
     def _room(self) -> int:
         """How many examples make a block at most: the next training ends it."""
-        due = [one.due - one.n for one in self._learners if getattr(one, "due", None) is not None]
-        return min([AT_A_TIME if self.space.labels else AT_ONCE, *(each for each in due if each > 0)])
+        trained = [one for one in self._learners if type(one) in BY_SCORES + REFITTED and one.due is not None]
+        most = AT_A_TIME if self.space.labels else AT_ONCE
+        return min([most, *(one.due - one.n for one in trained if one.due > one.n)])
 
     def _block(self, rows: ObjectRows, codes: Integers) -> tuple[int, Said] | None:
         """Learn examples up to one at which it begins anew; return how many, and what was said. None: one by one."""
