@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -25,6 +25,22 @@ FEW = 4  # examples of which a block costs as much as they do one by one
 BY_SCORES = InductiveVennAbers, InductiveConformal
 
 Said = dict[str, Any]  # a block by name
+
+
+class Alongside(Protocol):
+    """What else happens at each example of a block, in its place: questions, answers, and what watches these."""
+
+    def room(self, done: int) -> int:
+        """Return how many examples, after the first ones, may be made before somebody looks at the monitors."""
+
+    def asked(self, i: int) -> None:
+        """Let the question of an example be asked: its monitors have not seen it yet."""
+
+    def calm(self, done: int, count: int) -> None:
+        """Let examples be asked and answered at which no monitor has rung: they have seen all of them."""
+
+    def answered(self, i: int) -> None:
+        """Let the label of an example come: its monitors have seen it."""
 
 
 class InBlocks(Panel):
@@ -84,17 +100,25 @@ class InBlocks(Panel):
     def _in_turn(self, X: Any, y: Iterable[Label], tell: bool) -> Iterator[Said]:
         """Learn examples in turn, checked; yield what was said of them, block by block, if that is asked for."""
         labels = members("y", y, "labels")
-        gaps = getattr(getattr(self[self.main], "given", None), "missing", False)  # of a given scorer: its own concern
-        rows = clean_rows(X, None, names_among(self.values()), gaps)
+        rows = self.rows_of(X)
         if len(labels) != len(rows) or not labels:
             raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, at least one, got {len(labels)}")
         codes, done = self.space.encode_many(labels), 0
         while done < len(rows):
             part = slice(done, done + AT_A_TIME)
-            found = self._block(rows[part], codes[part])
+            found = self.learn_block(rows[part], codes[part])
             count, said = self._singly(rows[part], labels[part], tell) if found is None else found
             done += count
             yield said
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether objects may have gaps: with a given scorer that is its own concern."""
+        return bool(getattr(getattr(self[self.main], "given", None), "missing", False))
+
+    def rows_of(self, X: Any) -> ObjectRows:
+        """Return objects as rows, checked."""
+        return clean_rows(X, None, names_among(self.values()), self.takes_gaps)
 
     def _singly(self, rows: Any, labels: Any, tell: bool) -> tuple[int, Said]:
         """Learn examples one by one; return how many, and what was said."""
@@ -122,24 +146,58 @@ class InBlocks(Panel):
             own &= next(kind for kind in type(self).__mro__ if name in vars(kind)).__module__.startswith("venn.")
         return own and all(isinstance(one, Monitor) for one in self.monitors.values())
 
-    def _block(self, rows: ObjectRows, codes: Integers) -> tuple[int, Said] | None:
-        """Learn examples up to one at which it begins anew; return how many, and what was said. None: one by one."""
-        if len(codes) < FEW or not self.by_scores:
+    @property
+    def claims_alone(self) -> bool:
+        """Whether nothing but claims is watched, so that other things can happen along with a block."""
+        return self.by_scores and self.monitors.keys() == set(self.claiming)
+
+    def say_block(self, rows: ObjectRows) -> Said | None:
+        """Return what is said of objects now, each as if it were alone, to the last bit. None: ask one by one."""
+        if len(rows) < FEW or not self.by_scores:
             return None
-        learners = [one for one in self._learners if type(one) in BY_SCORES]
+        scores = self._scores(rows)
+        if scores is None:
+            return None
+        found: dict[int, Any] = {id(one): one.predict_scored(rows, scores[id(one)]) for one in self._scoring}
+        for other in self._learners:
+            if type(other) is ScorerForecast:
+                found[id(other)] = other.of_scores(scores[id(other.predictor)])
+        for other in self._learners:
+            if isinstance(other, Weighing):
+                mixture = other.owner
+                found[id(mixture)] = mixture.combined_many([found[id(expert)] for expert in mixture.experts])
+        return {name: found[id(predictor)] for name, predictor in self.items()}
+
+    @property
+    def _scoring(self) -> list[Any]:
+        """Those that read scores."""
+        return [one for one in self._learners if type(one) in BY_SCORES]
+
+    def _scores(self, rows: ObjectRows) -> dict[int, Any] | None:
+        """Return scores of objects, each as if it were alone, by who reads them; None where one is refused."""
         scores: dict[int, Any] = {}
+        learners = self._scoring
         try:
             for one in learners:
                 known = next((other for other in learners if id(other) in scores and other.given is one.given), None)
                 scores[id(one)] = one.scores_alone(rows) if known is None or one.shift else scores[id(known)]
         except Exception:
             return None  # what is wrong with an object is said in its turn
+        return scores
+
+    def learn_block(self, rows: ObjectRows, codes: Integers, along: Alongside | None = None) -> tuple[int, Said] | None:
+        """Learn examples up to one at which it begins anew; return how many, and what was said. None: one by one."""
+        if len(codes) < FEW or not self.by_scores:
+            return None
+        learners, scores = self._scoring, self._scores(rows)
+        if scores is None:
+            return None
         self._asked = None
         found: dict[int, Any] = {id(one): one.replay_scored(rows, codes, scores[id(one)]) for one in learners}
         for other in self._learners:
             if type(other) is ScorerForecast:
                 found[id(other)] = other.of_scores(scores[id(other.predictor)])
-        count = self._watched(found, codes)
+        count = self._watched(found, codes, along)
         anew = count < 0
         count = abs(count)
         if count < len(codes):
@@ -158,24 +216,33 @@ class InBlocks(Panel):
                 list(monitor.in_turn(monitor.scored(said[name], codes[:count])))
         if anew:
             self._begin_anew()
+            if along is not None:
+                along.answered(count - 1)
         return count, said
 
-    def _watched(self, found: dict[int, Any], codes: Integers) -> int:
+    def _watched(self, found: dict[int, Any], codes: Integers, along: Alongside | None = None) -> int:
         """Let monitors compare claims with labels; return of how many, below 0 if it begins anew after them."""
         monitors = [self.monitors[name] for name in self.claiming]
         steps = [one.scored(found[id(self[name])], codes) for name, one in zip(self.claiming, monitors, strict=True)]
         done = 0
         while done < len(codes):
-            rest = [one.part(slice(done, None)) for one in steps]
+            end = None if along is None else done + along.room(done)
+            rest = [one.part(slice(done, end)) for one in steps]
             calm = min(one.quiet(each) for one, each in zip(monitors, rest, strict=True))
             for one, each in zip(monitors, rest, strict=True):
                 one.go_on(each.part(slice(calm)))
+            if calm and along is not None:
+                along.calm(done, calm)
             done += calm
             if not calm:
+                if along is not None:
+                    along.asked(done)
                 rung = [one.take(each, done) for one, each in zip(monitors, steps, strict=True)]
                 done += 1
                 if self._begins_anew and any(rung) and self._changed:
                     return -done
+                if along is not None:
+                    along.answered(done - 1)
         return done
 
     @property

@@ -419,6 +419,10 @@ class Inductive(OnScores, Generic[Many]):
             return self._machine.score_alone(rows)
         return np.concatenate([self._read(rows[i : i + 1]) for i in range(len(rows))])
 
+    def predict_scored(self, rows: frozen.ObjectRows, scores: Floats) -> Many:
+        """Return predictions for objects with these scores, by a scorer that is there, all from the present state."""
+        return self.finished(self._reader.predict(scores), rows, self.n, False)
+
     def replay_scored(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> Many:
         """Do what `replay_many` does, for objects with these scores and class codes."""
         start, blocks = self.n, self._advance(rows, codes, predict=True, scores=scores)
