@@ -8,12 +8,14 @@ from contextlib import closing
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from test_blocks import fitted, rows
 
 import venn
 from streams.messages import Message, TimedMessage
 from venn.online import checkpoint
 from venn.online.stretch import Stretch
+from venn.prediction import plain
 
 TABLES = (
     ("questions", "event, id, time, step, x, predictions"),
@@ -256,3 +258,10 @@ def test_a_run_whose_watchers_see_the_end_of_the_block_is_found_out(scorer, tmp_
     monkeypatch.setattr(Stretch, "room", lambda self, done: len(self.steps))
     with pytest.raises(AssertionError):
         assert_alike(online_of(scorer), examples(60), tmp_path, (64,))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_blocks_as_plain_data_are_what_each_prediction_is(classes):
+    model = venn.Forecaster(scorer=fitted(GaussianNB(), classes))
+    for name, block in dict(model.replay_many(*rows(classes, 60, 2))).items():
+        assert block.plain() == [plain(block[i]) for i in range(60)], name

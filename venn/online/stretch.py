@@ -32,6 +32,8 @@ class Taken(NamedTuple):
     said: Any = None  #: what `ask` returns
     rung: Rings = ()  #: the alarms, each with the name of what rang
     failure: Exception | None = None  #: why it was refused, or what failed after the answer was learned
+    many: Any = None  #: what was said of the questions that were asked with it, by predictor; None: it was alone
+    place: int = 0  #: of its question among these
 
 
 class Step(NamedTuple):
@@ -182,7 +184,7 @@ class Stretch:
             self._tell(told, codes[:count])
         if self._journal is not None:
             self._write(said)
-        return self._taken(said)
+        return self._taken(said, blocks)
 
     def _one_by_one(self, blocks: Any, count: int) -> list[Any]:
         panel: Any = self._run.panel
@@ -273,7 +275,7 @@ class Stretch:
         ]
         self._journal.happen(questions if self.kind != ANSWERS else [], self._answers)
 
-    def _taken(self, said: list[Any]) -> list[Taken]:
+    def _taken(self, said: list[Any], many: Any) -> list[Taken]:
         """Return what came of each event."""
         found = []
         for i, (question, answer) in enumerate(self._rung):
@@ -282,10 +284,10 @@ class Stretch:
             if self.kind == ANSWERS:
                 found.append(Taken(step.id, answered=answered, rung=answer))
             elif step.events == 1:
-                found.append(Taken(step.id, event, answered, said[i], (*question, *answer)))
+                found.append(Taken(step.id, event, answered, said[i], (*question, *answer), None, many, i))
             else:
-                found += [Taken(step.id, event, said=said[i], rung=question)]
-                found += [Taken(step.id, answered=answered, rung=answer)]
+                found.append(Taken(step.id, event, 0, said[i], question, None, many, i))
+                found.append(Taken(step.id, answered=answered, rung=answer))
         return found
 
 
