@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from streams.messages import Message, TimedMessage
 from venn.online import checkpoint
 from venn.online.stretch import Stretch
 from venn.prediction import plain
+from venn.serving.owner import ModelEvent, RunOwner
 
 TABLES = (
     ("questions", "event, id, time, step, x, predictions"),
@@ -25,6 +28,18 @@ TABLES = (
     ("series", "step, time, figures"),
     ("latest", "predictor, step, snapshot"),
 )
+
+
+class Asks(NamedTuple):
+    id: object
+    x: object
+    at: float
+
+
+class Tells(NamedTuple):
+    id: object
+    y: object
+    at: float
 
 
 @pytest.fixture(scope="module")
@@ -265,3 +280,45 @@ def test_blocks_as_plain_data_are_what_each_prediction_is(classes):
     model = venn.Forecaster(scorer=fitted(GaussianNB(), classes))
     for name, block in dict(model.replay_many(*rows(classes, 60, 2))).items():
         assert block.plain() == [plain(block[i]) for i in range(60)], name
+
+
+def test_events_at_hand_are_followed_in_blocks_and_yield_the_same(scorer, tmp_path):
+    lessons = []
+    for one in [*examples(30), *questions_first(40)]:
+        lessons += [] if one.x is None else [Asks(one.id, one.x, one.at)]
+        lessons += [] if one.y is None else [Tells(one.id, one.y, one.at)]
+    alone, online = (online_of(scorer)(tmp_path / f"{name}.db") for name in ("alone", "blocks"))
+    said = [one.to_dict() for one in alone.follow(iter(lessons))]
+    assert [one.to_dict() for one in online.follow(lessons)] == said
+    assert list(online.follow(lessons, again=True)) == []
+    assert state(online) == state(alone)
+    with pytest.raises(TypeError, match="events must be questions"):
+        list(online.follow([Asks(f"n{i}", np.zeros(4), 0.0) for i in range(8)] + ["neither"]))
+    assert online.asked == alone.asked + 8
+    alone.close()
+    online.close()
+
+
+def untimed(content):
+    """A reply without what depends on where transactions end, and when."""
+    inside = {key: untimed(value) for key, value in content.items() if isinstance(value, dict)}
+    return {key: value for key, value in content.items() if key not in ("verdict", "time")} | inside
+
+
+def test_a_served_run_replies_to_a_block_as_to_each_event(scorer, tmp_path):
+    """The same again gets the same reply; looks at what was said stand among the events."""
+    asked, told_of = rows(2, 40, 2)
+    events = []
+    for i, (x, y) in enumerate(zip(asked, told_of, strict=True)):
+        events += [ModelEvent("ask", f"q{i}", x=x), ModelEvent("answer", f"q{i}", y=y)]
+    events += [ModelEvent("look", "q3"), ModelEvent("ask", "q4", x=asked[4]), ModelEvent("ask", None, x=asked[4])]
+    events += [ModelEvent("answer", "q5", y=told_of[5]), ModelEvent("answer", "no", y="c0"), ModelEvent("look", "q7")]
+    replies = {}
+    for batch in (1, 512):
+        owner = RunOwner(lambda batch=batch: online_of(scorer)(tmp_path / f"{batch}.db"), batch=batch)
+        owner.wait()
+        replies[batch] = [untimed(one.content) | {"status": one.status} for one in asyncio.run(owner.happen(events))]
+        owner.close()
+        assert owner.failure is None
+    assert replies[512] == replies[1]
+    assert [one["status"] for one in replies[1]][-6:] == [200, 200, 200, 200, 404, 200]

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from itertools import takewhile
 from typing import Any
 
 from venn.machines.witnesses import AnotherModel
@@ -25,11 +26,12 @@ from venn.monitors.watching import Watches
 from venn.online import checkpoint
 from venn.online.account import Account
 from venn.online.chain import FEATURES, QuestionRow, copy_object, encode, encode_object
+from venn.online.in_blocks import FEW
 from venn.online.journal import HOW, OF_SCORER, TOLD, Journal, JournalError, checked_id
 from venn.online.lot import JUDGED, Asked, Lot, judged_by
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
-from venn.online.replaying import AT_A_TIME, ahead
+from venn.online.replaying import AT_A_TIME, at_hand, parts_of
 from venn.online.restart import (
     CLOSED,
     INTERRUPTED,
@@ -605,7 +607,8 @@ class Online(TakesTurns):
         """Ask and answer what comes; yield each prediction when it is made.
 
         Where all events are at hand (a list, or what `streams.teach` makes of a stream), given scorers score the
-        objects of some hundred of them in one call; no answer depends on that.
+        objects of some hundred of them in one call, and what can go in blocks does, see `take`: some hundred events
+        may then have happened before the first of their predictions is yielded. No answer depends on that.
 
         Parameters
         ----------
@@ -641,18 +644,19 @@ class Online(TakesTurns):
         if flag("again", again) and self.journal is not None:
             self._check_open()
             self.journal.check()
-        for event in ahead(_iterable(events), self.expect):
-            question = hasattr(event, "x") and hasattr(event, "id")
-            if not question and not (hasattr(event, "y") and hasattr(event, "id")):
-                raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")
-            if again and self._held(event, question):
-                continue
-            if not question and self.undrawn(event.id):
-                continue
-            if question:
-                yield self.ask(event.x, event.id, **time_of(event))
-            else:
-                self.answer(event.id, event.y, **time_of(event))
+        for part in parts_of(events) if at_hand(events) else ([event] for event in _iterable(events)):
+            while part:
+                event = part[0]
+                question = _is_question(event)
+                if (again and self._held(event, question)) or (not question and self.undrawn(event.id)):
+                    part = part[1:]
+                    continue
+                for taken in self.take(list(takewhile(_is_event, part))):
+                    if taken.failure is not None:
+                        raise taken.failure
+                    if taken.asked:
+                        yield taken.said
+                    part = part[1:]
 
     # ------------------------------------------------------------- many at once
 
@@ -699,7 +703,7 @@ class Online(TakesTurns):
         found = None if self._wary else self._in_block(events)
         if found is None:
             self._wary -= 1
-            if not self._expected:
+            if not self._expected and len(events) > 1:
                 self._expected = min(len(events), AT_A_TIME)
                 with suppress(*REFUSALS):  # what is wrong with an object is said in its turn
                     self.expect(events[: self._expected])
@@ -710,9 +714,11 @@ class Online(TakesTurns):
     def _in_block(self, events: Sequence[Any]) -> list[Taken] | None:
         """Let the first events happen together; None where they do not go in a block."""
         self._wary = 1
-        if not Stretch.suits(self._run):
+        if len(events) < FEW or not Stretch.suits(self._run):
             return None
         stretch = Stretch(self._run, self.journal, self._bulletin, events, self.patience)
+        if len(stretch.steps) < FEW:
+            return None
         with self.transaction():
             before, self._sound.broken = self._sound.broken, INTERRUPTED
             try:
@@ -1058,6 +1064,17 @@ def time_of(event: Any) -> dict[str, Any]:
     """
     at = getattr(event, "at", None)
     return {} if at is None else {"at": at}
+
+
+def _is_event(event: Any) -> bool:
+    return hasattr(event, "id") and (hasattr(event, "x") or hasattr(event, "y"))
+
+
+def _is_question(event: Any) -> bool:
+    """Whether an event is a question, or else an answer; or say that it is neither."""
+    if not _is_event(event):
+        raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")
+    return hasattr(event, "x")
 
 
 def _iterable(events: Any) -> Iterable[Any]:

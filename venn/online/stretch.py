@@ -12,7 +12,7 @@ from venn.monitors.alarms import Alarm
 from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import Drift
 from venn.online.chain import AnswerRow, QuestionRow, copy_object, encode, encode_object
-from venn.online.in_blocks import AT_A_TIME, FEW, InBlocks
+from venn.online.in_blocks import AT_A_TIME, InBlocks
 from venn.online.journal import Journal, checked_id
 from venn.online.restart import Bulletin, spacing
 from venn.online.ripening import moment
@@ -162,8 +162,6 @@ class Stretch:
         """Let the events happen, up to one at which the model begins anew; None: they must be taken one by one."""
         run, panel = self._run, self._run.panel
         assert isinstance(panel, InBlocks)
-        if len(self.steps) < FEW:
-            return None
         before = [run.waiting[step.id].predictions for step in self.steps] if self.kind == ANSWERS else []
         rows = panel.rows_of(np.array([step.x for step in self.steps]))
         codes = np.array([step.code for step in self.steps], np.int64)
