@@ -27,7 +27,7 @@ from venn.online.loop import Online, time_of
 from venn.online.lot import JUDGED, Asked
 from venn.online.ripening import REPORTED
 from venn.online.selective import SelectiveAnswer
-from venn.online.stretch import Taken
+from venn.online.stretch import Happened
 from venn.online.watch import ENDED
 from venn.serving.owner import VERDICTS
 from venn.show.notify import BEGAN, KNOWN, Seldom, hearing
@@ -268,7 +268,7 @@ class Service:
             self.source.acknowledge(self._reached)
         return stop
 
-    def _happen(self, message: Message, taken: Taken, lines: list[str], news: list[str]) -> None:
+    def _happen(self, message: Message, taken: Happened, lines: list[str], news: list[str]) -> None:
         """Take note of what came of a message."""
         self._untimed = not time_of(message)
         if taken.failure is not None:
@@ -305,7 +305,7 @@ class Service:
     def _which(self, message: Message) -> str:
         return f"{self.source.name} at {message.position}"
 
-    def _listen(self, taken: Taken, news: list[str]) -> None:
+    def _listen(self, taken: Happened, news: list[str]) -> None:
         """Count the alarms, and report restarts, after a question or an answer."""
         self._alarms += len(taken.rung)
         for name, known in self._restarts.items():

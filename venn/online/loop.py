@@ -45,7 +45,7 @@ from venn.online.restart import (
 from venn.online.ripening import Report, Ripening, moment
 from venn.online.run import REFUSALS, Run, Rung, Waiting
 from venn.online.selective import Selective, SelectiveAnswer
-from venn.online.stretch import Stretch, Taken
+from venn.online.stretch import Happened, Stretch
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
@@ -661,7 +661,7 @@ class Online(TakesTurns):
     # ------------------------------------------------------------- many at once
 
     @changes
-    def take(self, events: Sequence[Any]) -> list[Taken]:
+    def take(self, events: Sequence[Any]) -> list[Happened]:
         """Let the first of some events that have arrived happen, as many as go together, as they would one by one.
 
         Around a given scorer, questions that come each with its answer go through a block, and so do many questions,
@@ -679,7 +679,7 @@ class Online(TakesTurns):
 
         Returns
         -------
-        list of Taken
+        list of Happened
             What came of each event that has happened. One that is refused is alone, with its `failure`, and changes
             nothing; of a question with its answer the answer then is not tried.
 
@@ -695,7 +695,7 @@ class Online(TakesTurns):
         >>> from streams.messages import Message
         >>> scorer = LogisticRegression().fit([[0.0], [0.3], [0.8], [1.0]], ["no", "no", "yes", "yes"])
         >>> online = venn.Online(venn.Forecaster(scorer=scorer))
-        >>> events = [Message(i, [i / 50], "yes" if i > 25 else "no", i) for i in range(50)]
+        >>> events = [Message(i, [i % 7 / 7], "yes" if i % 7 > 3 else "no", i) for i in range(50)]
         >>> [len(online.take(events)), len(online.take(events[1:]))]
         [1, 49]
         """
@@ -711,7 +711,7 @@ class Online(TakesTurns):
         self._expected = max(self._expected - len(found), 0)
         return found
 
-    def _in_block(self, events: Sequence[Any]) -> list[Taken] | None:
+    def _in_block(self, events: Sequence[Any]) -> list[Happened] | None:
         """Let the first events happen together; None where they do not go in a block."""
         self._wary = 1
         if len(events) < FEW or not Stretch.suits(self._run):
@@ -736,10 +736,10 @@ class Online(TakesTurns):
         self._tell()
         return found
 
-    def _alone(self, event: Any) -> Taken:
+    def _alone(self, event: Any) -> Happened:
         """Let one event happen."""
         x, y, id = getattr(event, "x", None), getattr(event, "y", None), getattr(event, "id", None)
-        taken = Taken(id)
+        taken = Happened(id)
         if x is None and y is None:
             return taken._replace(failure=TypeError(f"events must have an x, or a y, got {event!r}"))
         if x is not None:
@@ -751,7 +751,7 @@ class Online(TakesTurns):
                 return taken._replace(failure=error)
             id = self.asked if id is None else checked_id(id)
             latest: Any = self._run.latest
-            taken = Taken(id, latest.event, said=said, rung=self.rung)
+            taken = Happened(id, latest.event, said=said, rung=self.rung)
         if y is None or self.undrawn(id):
             return taken
         answered, failure = self.answered, None

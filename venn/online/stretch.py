@@ -23,7 +23,7 @@ EXAMPLES, QUESTIONS, ANSWERS = "examples", "questions", "answers"
 Rings = tuple[tuple[str, Alarm], ...]
 
 
-class Taken(NamedTuple):
+class Happened(NamedTuple):
     """What came of an event: of a question, an answer, or a question with its answer."""
 
     id: int | str | None
@@ -158,7 +158,7 @@ class Stretch:
 
     # ------------------------------------------------------------------ what happens
 
-    def happen(self) -> list[Taken] | None:
+    def happen(self) -> list[Happened] | None:
         """Let the events happen, up to one at which the model begins anew; None: they must be taken one by one."""
         run, panel = self._run, self._run.panel
         assert isinstance(panel, InBlocks)
@@ -273,19 +273,19 @@ class Stretch:
         ]
         self._journal.happen(questions if self.kind != ANSWERS else [], self._answers)
 
-    def _taken(self, said: list[Any], many: Any) -> list[Taken]:
+    def _taken(self, said: list[Any], many: Any) -> list[Happened]:
         """Return what came of each event."""
         found = []
         for i, (question, answer) in enumerate(self._rung):
             step, event = self.steps[i], self._waiting[i].event
             answered = self._answers[i].event if self._answers else 0
             if self.kind == ANSWERS:
-                found.append(Taken(step.id, answered=answered, rung=answer))
+                found.append(Happened(step.id, answered=answered, rung=answer))
             elif step.events == 1:
-                found.append(Taken(step.id, event, answered, said[i], (*question, *answer), None, many, i))
+                found.append(Happened(step.id, event, answered, said[i], (*question, *answer), None, many, i))
             else:
-                found.append(Taken(step.id, event, 0, said[i], question, None, many, i))
-                found.append(Taken(step.id, answered=answered, rung=answer))
+                found.append(Happened(step.id, event, 0, said[i], question, None, many, i))
+                found.append(Happened(step.id, answered=answered, rung=answer))
         return found
 
 

@@ -19,7 +19,7 @@ from venn.machines.machine import NotConverged
 from venn.monitors.watching import Watches
 from venn.online.chain import copy_object, decode, encode_object
 from venn.online.loop import Online
-from venn.online.stretch import Taken
+from venn.online.stretch import Happened
 from venn.prediction import plain
 
 ASK, ANSWER, LOOK = "ask", "answer", "look"
@@ -284,7 +284,7 @@ class RunOwner:
         taken = zip(together, online.take(together), strict=False)
         return [(self._ask if event.what == ASK else self._answer)(online, event, came) for event, came in taken]
 
-    def _ask(self, online: Online, event: ModelEvent, taken: Taken) -> tuple[EventReply, int | None]:
+    def _ask(self, online: Online, event: ModelEvent, taken: Happened) -> tuple[EventReply, int | None]:
         if taken.failure is not None:
             return self._asked_before(online, event, taken.failure)
         assert taken.id is not None
@@ -308,7 +308,7 @@ class RunOwner:
         predictions = decode(question.predictions, tuple(online.panel), online.panel.space)
         return EventReply(200, _outlook(question.id, at, predictions)), at
 
-    def _answer(self, online: Online, event: ModelEvent, taken: Taken) -> tuple[EventReply, int | None]:
+    def _answer(self, online: Online, event: ModelEvent, taken: Happened) -> tuple[EventReply, int | None]:
         assert event.id is not None
         if taken.failure is not None:
             if not taken.answered:
