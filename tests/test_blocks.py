@@ -550,7 +550,7 @@ def broken(monkeypatch, owner, name, twin):
 
 
 def test_a_monitor_that_sees_the_end_of_the_block_is_found_out(monkeypatch):
-    def watched(self, said, codes):
+    def watched(self, said, codes, along=None):
         rung = []
         for name in self.claiming:
             monitor = self.monitors[name]

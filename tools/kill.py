@@ -27,10 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 
 import streams
 import venn
 from venn.labels import Real
+from venn.monitors.shared_level import beside
 from venn.online import checkpoint
 from venn.online.journal import Journal
 
@@ -133,6 +135,14 @@ def on_trees() -> Made:
     return watched(venn.Forecaster(CAR.classes, scorer=forest, floor=0.7))
 
 
+def of_blocks() -> Made:
+    """What goes in blocks: events come to it as `together` arranges them."""
+    stream = streams.load("car", shuffle=1).take(300)
+    scorer = LogisticRegression(max_iter=1000).fit([x for x, _ in stream], [y for _, y in stream])
+    panel = venn.Forecaster(CAR.classes, scorer=scorer)
+    return panel, beside(panel)
+
+
 SETUPS: dict[str, Callable[[], Made]] = {
     "hinge": on_hinge,
     "squares": on_squares,
@@ -161,6 +171,7 @@ SETUPS: dict[str, Callable[[], Made]] = {
     "all watched": all_watched,
     "lot": all_watched,
     "trees": on_trees,
+    "blocks": of_blocks,
     "random": lambda: one(venn.InductiveVenn(squares(), schedule=venn.schedules.RandomAssignment(0.5, first=20))),
 }
 
@@ -170,10 +181,14 @@ def live(setup: str, path: Path, events: list[object], every: int, hasten: float
     predictor, monitors = SETUPS[setup]()
     if setup.startswith("numbers"):
         events = list(map(as_number, events))
+    events = together(events) if setup == "blocks" else events
     lot = venn.online.Lot(0.5) if setup == "lot" else None
     online = venn.Online(predictor, monitors, Journal(path, every=every, share=1.0), patience=PATIENCE, labels=lot)
     batched = sum(map(ord, setup)) % 2 == 1
     while (place := online.asked + online.answered + refused(online)) < len(events):
+        if setup == "blocks":
+            take(online, events[place : place + 12 * BATCH])
+            continue
         if not batched:
             happen(online, events[place])
             continue
@@ -182,6 +197,28 @@ def live(setup: str, path: Path, events: list[object], every: int, hasten: float
                 happen(online, event)
             online.reach("car", place + BATCH)
     return online
+
+
+def together(events: list[Any]) -> list[Any]:
+    """Return events in another order: questions each with its answer, then some questions, then their answers."""
+    answers = {event.id: event for event in events if not hasattr(event, "x")}
+    asked = [event for event in events if hasattr(event, "x")]
+    found: list[Any] = []
+    for start in range(0, len(asked), 40):
+        at_once, later = asked[start : start + 30], asked[start + 30 : start + 40]
+        found += [one for event in at_once for one in (event, answers.get(event.id)) if one is not None]
+        found += later + [answers[event.id] for event in later if event.id in answers]
+    return found
+
+
+def take(online: venn.Online, events: list[Any]) -> None:
+    """Let events that arrived together happen in one transaction; nothing of them may be refused."""
+    with online.transaction():
+        while events:
+            found = online.take(events)
+            if any(one.failure is not None for one in found):
+                raise SystemExit(f"refused: {found}")
+            events = events[len(found) :]
 
 
 def as_number(event: Any) -> Any:

@@ -51,7 +51,11 @@ def prediction_line(
     '{"id": "k", "event": 3, "predictions": {"conformal": {"label": "no", "p_values": {"no": 0.5, "yes": 0.25},
     "guaranteed": "error rate"}}}'
     """
-    said = {name: plain(prediction) for name, prediction in predictions.items()}
+    return plain_line(event, id, {name: plain(prediction) for name, prediction in predictions.items()}, y, more)
+
+
+def plain_line(event: int, id: int | str, said: Any, y: Label | None = None, more: Any = None) -> str:
+    """Return the same for predictions that are plain data."""
     label = {} if y is None else {"y": y}
     return json.dumps({"id": id, "event": event, **label, **(more or {}), "predictions": said}, allow_nan=False)
 

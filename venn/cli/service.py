@@ -17,7 +17,7 @@ from venn.cli.columns import live_advice
 from venn.cli.commands import Ending
 from venn.cli.errors import warned
 from venn.cli.options import Config
-from venn.cli.output import COLUMNS, KEY, Output, prediction_line
+from venn.cli.output import COLUMNS, KEY, Output, plain_line, prediction_line
 from venn.cli.patience import Patience
 from venn.machines.machine import NotConverged
 from venn.monitors.alarms import shares
@@ -27,6 +27,7 @@ from venn.online.loop import Online, time_of
 from venn.online.lot import JUDGED, Asked
 from venn.online.ripening import REPORTED
 from venn.online.selective import SelectiveAnswer
+from venn.online.stretch import Happened
 from venn.online.watch import ENDED
 from venn.serving.owner import VERDICTS
 from venn.show.notify import BEGAN, KNOWN, Seldom, hearing
@@ -146,6 +147,7 @@ class Service:
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if hasattr(one, "restarts")}
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
         self._more: dict[int, dict[str, Any]] = {}  # what is said beside predictions, by event of the transaction
+        self._many: tuple[Any, Any] = None, {}  # what was said last of many objects, and the same as plain data
         self._untimed = False  # whether the latest message had no time of its own
         self._judged = online.asked + online.answered
         self._states = {name: verdict.state for name, verdict in online.verdicts().items()}
@@ -209,7 +211,6 @@ class Service:
         What the end leaves over has not been read: its source gives it again, after the last place that was written.
         """
         place, done = self._place, 0
-        self.online.expect(held)
         while True:
             done = self._transact(held, done, place)
             self._voice.progress(self._said)
@@ -236,8 +237,10 @@ class Service:
                 for id in overdue:
                     self._expire(id)
                 while stop < len(held) and (stop == start or monotonic() < until):
-                    self._happen(held[stop], lines, news)
-                    stop += 1
+                    found = online.take(held[stop:])
+                    for message, taken in zip(held[stop:], found, strict=False):
+                        self._happen(message, taken, lines, news)
+                    stop += len(found)
                 reached = place if stop == len(held) else held[stop - 1].position
                 if reached != self._reached:
                     online.reach(self.source.name, reached)
@@ -265,53 +268,51 @@ class Service:
             self.source.acknowledge(self._reached)
         return stop
 
-    def _happen(self, message: Message, lines: list[str], news: list[str]) -> None:
-        online, id, predictions = self.online, message.id, None
-        timed = time_of(message)
-        self._untimed = not timed
-        if message.x is not None:
-            try:
-                predictions, more = _taken_apart(online.ask(message.x, id, **timed))
-            except REFUSED as error:
-                self._voice.complain("refused a question", f"{self._which(message)}: {error}")
-                return
-            id, event = online.asked if id is None else id, online.event(online.asked if id is None else id)
-            self._listen(id, news)  # what watches objects rings now
-            self._patience.begin(id)
-        answered = online.answered
-        if message.y is not None and id is not None:
-            self._answer(message, id, news)
-        if predictions is not None and id is not None:
-            known = online.answered > answered
-            self._labelled += [event] if known else []
+    def _happen(self, message: Message, taken: Happened, lines: list[str], news: list[str]) -> None:
+        """Take note of what came of a message."""
+        self._untimed = not time_of(message)
+        if taken.failure is not None:
+            if not isinstance(taken.failure, REFUSED):
+                raise taken.failure
+            what = "refused an answer" if message.x is None or taken.asked else "refused a question"
+            what = "learned an answer with an error" if taken.answered else what
+            self._voice.complain(what, f"{self._which(message)}: {taken.failure}")
+        if taken.id is not None and taken.asked:
+            self._patience.begin(taken.id)
+        if taken.id is not None and taken.answered:
+            self._patience.end(taken.id)
+        if taken.id is not None and (taken.asked or taken.answered):
+            self._listen(taken, news)
+        if taken.id is not None and taken.asked:
+            predictions, more = _taken_apart(taken.said)
+            self._labelled += [taken.asked] if taken.answered else []
             if more:
-                self._more[event] = more
-            lines.append(prediction_line(event, id, predictions, message.y if known else None, more))
+                self._more[taken.asked] = more
+            y = message.y if taken.answered else None
+            if taken.many is None:
+                lines.append(prediction_line(taken.asked, taken.id, predictions, y, more))
+            else:
+                said = {name: block[taken.place] for name, block in self._in_words(taken.many).items()}
+                lines.append(plain_line(taken.asked, taken.id, said, y, more))
 
-    def _answer(self, message: Message, id: int | str, news: list[str]) -> None:
-        online, answered = self.online, self.online.answered
-        try:
-            if online.undrawn(id):  # it was told so
-                return
-            online.answer(id, message.y, **time_of(message))
-        except REFUSED as error:
-            what = "refused an answer" if online.answered == answered else "learned an answer with an error"
-            self._voice.complain(what, f"{self._which(message)}: {error}")
-        if online.answered > answered:
-            self._patience.end(id)
-            self._listen(id, news)
+    def _in_words(self, many: Any) -> dict[str, list[dict[str, Any]]]:
+        """Return what was said of many objects as plain data, which is made once for all of them."""
+        if self._many[0] is not many:
+            self._many = many, {name: block.plain() for name, block in many.items()}
+        found: dict[str, list[dict[str, Any]]] = self._many[1]
+        return found
 
     def _which(self, message: Message) -> str:
         return f"{self.source.name} at {message.position}"
 
-    def _listen(self, id: int | str, news: list[str]) -> None:
+    def _listen(self, taken: Happened, news: list[str]) -> None:
         """Count the alarms, and report restarts, after a question or an answer."""
-        self._alarms += len(self.online.rung)
+        self._alarms += len(taken.rung)
         for name, known in self._restarts.items():
             one: Any = self.online.panel[name]
             if len(one.restarts) > known:
                 self._restarts[name] = len(one.restarts)
-                news.append(f"restart: {name}: the window starts anew after the answer to {id!r}, step {one.n}")
+                news.append(f"restart: {name}: the window starts anew after the answer to {taken.id!r}, step {one.n}")
 
     def _judge(self) -> None:
         """Report verdicts whose state is another than before."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -30,6 +30,22 @@ REFITTED = Refits, NumberRefits  # they say something else after each fit only
 WEIGHED = ExpertMixture, DistributionMixture
 
 Said = dict[str, Any]  # a block by name
+
+
+class Alongside(Protocol):
+    """What else happens at each example of a block, in its place: questions, answers, and what watches these."""
+
+    def room(self, done: int) -> int:
+        """Return how many examples, after the first ones, may be made before somebody looks at the monitors."""
+
+    def asked(self, i: int) -> None:
+        """Let the question of an example be asked: its monitors have not seen it yet."""
+
+    def calm(self, done: int, count: int) -> None:
+        """Let examples be asked and answered at which no monitor has rung: they have seen all of them."""
+
+    def answered(self, i: int) -> None:
+        """Let the label of an example come: its monitors have seen it."""
 
 
 class InBlocks(Panel):
@@ -89,17 +105,25 @@ class InBlocks(Panel):
     def _in_turn(self, X: Any, y: Iterable[Label], tell: bool) -> Iterator[Said]:
         """Learn examples in turn, checked; yield what was said of them, block by block, if that is asked for."""
         labels = members("y", y, "labels")
-        gaps = getattr(getattr(self[self.main], "given", None), "missing", False)  # of a given scorer: its own concern
-        rows = clean_rows(X, None, names_among(self.values()), gaps)
+        rows = self.rows_of(X)
         if len(labels) != len(rows) or not labels:
             raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, at least one, got {len(labels)}")
         codes, done = self.space.encode_many(labels), 0
         while done < len(rows):
             part = slice(done, done + self._room)
-            found = self._block(rows[part], codes[part])
+            found = self.learn_block(rows[part], codes[part])
             count, said = self._singly(rows[part], labels[part], tell) if found is None else found
             done += count
             yield said
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether objects may have gaps: with a given scorer that is its own concern."""
+        return bool(getattr(getattr(self[self.main], "given", None), "missing", False))
+
+    def rows_of(self, X: Any) -> ObjectRows:
+        """Return objects as rows, checked."""
+        return clean_rows(X, None, names_among(self.values()), self.takes_gaps)
 
     def _singly(self, rows: Any, labels: Any, tell: bool) -> tuple[int, Said]:
         """Learn examples one by one; return how many, and what was said."""
@@ -134,24 +158,65 @@ class InBlocks(Panel):
         most = AT_A_TIME if self.space.labels else AT_ONCE
         return min([most, *(one.due - one.n for one in trained if one.due > one.n)])
 
-    def _block(self, rows: ObjectRows, codes: Integers) -> tuple[int, Said] | None:
-        """Learn examples up to one at which it begins anew; return how many, and what was said. None: one by one."""
-        if len(codes) < FEW or not self.by_scores:
+    @property
+    def calibrates_alone(self) -> bool:
+        """Whether it calibrates a given classifier, and nothing is ever trained."""
+        trained = (type(one) in REFITTED or (type(one) in BY_SCORES and one.trains) for one in self._learners)
+        return bool(self.space.labels) and self.by_scores and not any(trained)
+
+    @property
+    def claims_alone(self) -> bool:
+        """Whether nothing but claims is watched, so that other things can happen along with a block."""
+        return self.calibrates_alone and self.monitors.keys() == set(self.claiming)
+
+    def say_block(self, rows: ObjectRows) -> Said | None:
+        """Return what is said of objects now, each as if it were alone, to the last bit. None: ask one by one."""
+        if len(rows) < FEW or not self.calibrates_alone:
             return None
-        if isinstance(rows, np.ndarray):
-            rows = rows + 0.0  # as of one object: -0.0 is 0.0
-        learners = [one for one in self._learners if type(one) in BY_SCORES]
+        rows, scores = positive_zeros(rows), self._scores(rows)
+        if scores is None:
+            return None
+        found: dict[int, Any] = {id(one): one.predict_scored(rows, scores[id(one)]) for one in self._scoring}
+        for other in self._learners:
+            if type(other) is ScorerForecast:
+                found[id(other)] = other.of_scores(scores[id(other.read)])
+        for other in self._learners:
+            if isinstance(other, Weighing):
+                mixture = other.owner
+                found[id(mixture)] = mixture.combined_many([self._found(expert, found) for expert in mixture.experts])
+        return {name: self._found(predictor, found) for name, predictor in self.items()}
+
+    @property
+    def _scoring(self) -> list[Any]:
+        """Those that read scores."""
+        return [one for one in self._learners if type(one) in BY_SCORES]
+
+    def _scores(self, rows: ObjectRows) -> dict[int, Any] | None:
+        """Return scores of objects, each as if it were alone, by who reads them; None where one is refused."""
         scores: dict[int, Any] = {}
-        found: dict[int, Any] = {}
+        learners = self._scoring
         try:
             for one in learners:
                 known = next((other for other in learners if id(other) in scores and alike(one, other)), None)
                 scores[id(one)] = one.scores_alone(rows) if known is None else scores[id(known)]
+        except Exception:
+            return None  # what is wrong with an object is said in its turn
+        return scores
+
+    def learn_block(self, rows: ObjectRows, codes: Integers, along: Alongside | None = None) -> tuple[int, Said] | None:
+        """Learn examples up to one at which it begins anew; return how many, and what was said. None: one by one."""
+        if len(codes) < FEW or not self.by_scores:
+            return None
+        rows, learners, found = positive_zeros(rows), self._scoring, {}
+        scores = self._scores(rows)
+        if scores is None:
+            return None
+        try:
             for one in self._learners:
                 if type(one) in REFITTED:
                     found[id(one)] = one.predict_many(rows)
         except Exception:
-            return None  # what is wrong with an object is said in its turn
+            return None
         self._asked = None
         found |= {id(one): one.replay_scored(rows, codes, scores[id(one)]) for one in learners}
         whole = {key: block for key, block in found.items() if isinstance(block, ManyDistributions)}
@@ -159,7 +224,7 @@ class InBlocks(Panel):
         for other in self._learners:
             if type(other) is ScorerForecast:
                 found[id(other)] = other.of_scores(scores[id(other.read)])
-        count = self._watched({name: self._found(self[name], dict(found)) for name in self.claiming}, codes)
+        count = self._watched({name: self._found(self[name], dict(found)) for name in self.claiming}, codes, along)
         anew = count < 0
         count = abs(count)
         if count < len(codes):
@@ -177,6 +242,8 @@ class InBlocks(Panel):
                 list(monitor.in_turn(monitor.scored(said[name], codes)))
         if anew:
             self._begin_anew()
+            if along is not None:
+                along.answered(count - 1)
         if failure is not None:
             raise failure
         return count, {name: light.get(id(block), block) for name, block in said.items()}
@@ -196,22 +263,29 @@ class InBlocks(Panel):
                     failure = failure or error
         return failure
 
-    def _watched(self, said: Said, codes: Integers) -> int:
+    def _watched(self, said: Said, codes: Integers, along: Alongside | None = None) -> int:
         """Let monitors compare claims with labels; return of how many, below 0 if it begins anew after them."""
         monitors = [self.monitors[name] for name in self.claiming]
         steps = [one.scored(said[name], codes) for name, one in zip(self.claiming, monitors, strict=True)]
         done = 0
         while done < len(codes):
-            rest = [one.part(slice(done, None)) for one in steps]
+            end = None if along is None else done + along.room(done)
+            rest = [one.part(slice(done, end)) for one in steps]
             calm = min(one.quiet(each) for one, each in zip(monitors, rest, strict=True))
             for one, each in zip(monitors, rest, strict=True):
                 one.go_on(each.part(slice(calm)))
+            if calm and along is not None:
+                along.calm(done, calm)
             done += calm
             if not calm:
+                if along is not None:
+                    along.asked(done)
                 rung = [one.take(each, done) for one, each in zip(monitors, steps, strict=True)]
                 done += 1
                 if self._begins_anew and any(rung) and self._changed:
                     return -done
+                if along is not None:
+                    along.answered(done - 1)
         return done
 
     @property
@@ -227,6 +301,11 @@ class InBlocks(Panel):
     def _begin_anew(self) -> None:
         """Forget all examples."""
         raise NotImplementedError
+
+
+def positive_zeros(rows: ObjectRows) -> ObjectRows:
+    """Return rows in which -0.0 is 0.0, as of a single object."""
+    return rows + 0.0 if isinstance(rows, np.ndarray) else rows
 
 
 def alike(one: Any, other: Any) -> bool:

@@ -9,7 +9,7 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
@@ -528,6 +528,29 @@ class Journal:
                 values = (number, event, question, time, truth, checksum)
                 self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", values)
             self._last = event, checksum
+
+    def happen(self, questions: Sequence[QuestionRow], answers: Sequence[AnswerRow]) -> None:
+        """Write questions whose ids are new, and answers: events that follow each other, of a block."""
+        asked = [(one.event, one.id, one.time, one.step, one.x, one.predictions, one.checksum(self.token))
+                 for one in questions]  # fmt: skip
+        came = [(one.number, one.event, one.question, one.time, one.truth, one.checksum(self.token)) for one in answers]
+        with self:
+            try:
+                self.connection.executemany("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?)", asked)
+                self.connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", came)
+            except sqlite3.Error as error:
+                raise JournalError(f"{self.path} cannot be written: {error}") from error
+            ends = [(row[0], row[-1]) for row in asked[-1:]] + [(row[1], row[-1]) for row in came[-1:]]
+            self._last = max([self._last, *ends], key=lambda end: end[0])
+
+    def known(self, ids: Sequence[int | str]) -> set[int | str]:
+        """Return those of some ids that questions have."""
+        found: set[int | str] = set()
+        for at in range(0, len(ids), 500):
+            part = tuple(ids[at : at + 500])
+            marks = ", ".join("?" * len(part))
+            found |= {id for (id,) in self._run(f"SELECT id FROM questions WHERE id IN ({marks})", part)}
+        return found
 
     def write(self, event: QuestionRow | AnswerRow) -> None:
         """Write an event that another journal holds."""

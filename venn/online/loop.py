@@ -9,9 +9,10 @@ import sqlite3
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from itertools import takewhile
 from typing import Any
 
 from venn.machines.witnesses import AnotherModel
@@ -25,11 +26,12 @@ from venn.monitors.watching import Watches
 from venn.online import checkpoint
 from venn.online.account import Account
 from venn.online.chain import FEATURES, QuestionRow, copy_object, encode, encode_object
+from venn.online.in_blocks import FEW
 from venn.online.journal import HOW, OF_SCORER, TOLD, Journal, JournalError, checked_id
 from venn.online.lot import JUDGED, Asked, Lot, judged_by
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
-from venn.online.replaying import ahead
+from venn.online.replaying import AT_A_TIME, at_hand, parts_of
 from venn.online.restart import (
     CLOSED,
     INTERRUPTED,
@@ -43,6 +45,7 @@ from venn.online.restart import (
 from venn.online.ripening import Report, Ripening, moment
 from venn.online.run import REFUSALS, Run, Rung, Waiting
 from venn.online.selective import Selective, SelectiveAnswer
+from venn.online.stretch import Happened, Stretch
 from venn.online.watch import ENDED, read_record
 from venn.parameters import flag, integer
 from venn.prediction import Label
@@ -211,6 +214,8 @@ class Online(TakesTurns):
             if patience is not None or labels is not None:
                 raise ValueError("ripe must be left out where patience or labels by lot give questions up earlier")
         self._ripened: list[Rung] = []
+        self._wary = 0  # events that are taken one by one before a block is tried again
+        self._expected = 0  # of those to come, how many predictors have taken notice of
         self._owner = os.getpid()
         self._bulletin = Bulletin(self._run)
         if not isinstance(journal, Journal | str | os.PathLike | None):
@@ -602,7 +607,8 @@ class Online(TakesTurns):
         """Ask and answer what comes; yield each prediction when it is made.
 
         Where all events are at hand (a list, or what `streams.teach` makes of a stream), given scorers score the
-        objects of some hundred of them in one call; no answer depends on that.
+        objects of some hundred of them in one call, and what can go in blocks does, see `take`: some hundred events
+        may then have happened before the first of their predictions is yielded. No answer depends on that.
 
         Parameters
         ----------
@@ -638,18 +644,128 @@ class Online(TakesTurns):
         if flag("again", again) and self.journal is not None:
             self._check_open()
             self.journal.check()
-        for event in ahead(_iterable(events), self.expect):
-            question = hasattr(event, "x") and hasattr(event, "id")
-            if not question and not (hasattr(event, "y") and hasattr(event, "id")):
-                raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")
-            if again and self._held(event, question):
-                continue
-            if not question and self.undrawn(event.id):
-                continue
-            if question:
-                yield self.ask(event.x, event.id, **time_of(event))
-            else:
-                self.answer(event.id, event.y, **time_of(event))
+        for part in parts_of(events) if at_hand(events) else ([event] for event in _iterable(events)):
+            while part:
+                event = part[0]
+                question = _is_question(event)
+                if (again and self._held(event, question)) or (not question and self.undrawn(event.id)):
+                    part = part[1:]
+                    continue
+                for taken in self.take(list(takewhile(_is_event, part))):
+                    if taken.failure is not None:
+                        raise taken.failure
+                    if taken.asked:
+                        yield taken.said
+                    part = part[1:]
+
+    # ------------------------------------------------------------- many at once
+
+    @changes
+    def take(self, events: Sequence[Any]) -> list[Happened]:
+        """Let the first of some events that have arrived happen, as many as go together, as they would one by one.
+
+        Around a given scorer, questions that come each with its answer go through a block, and so do many questions,
+        or many answers, that follow each other: in one transaction, to the last bit as `ask` and `answer` would do it.
+        Elsewhere it is the first event alone. Whoever has more events calls it again with the rest:
+
+            while events:
+                events = events[len(online.take(events)):]
+
+        Parameters
+        ----------
+        events : sequence, at least one
+            Each is a question, which has an `x`, an answer, which has a `y`, or has both; and an `id`, in a question
+            perhaps None; and perhaps `at`, when it happened. Answers whose label was not drawn by lot are passed over.
+
+        Returns
+        -------
+        list of Happened
+            What came of each event that has happened. One that is refused is alone, with its `failure`, and changes
+            nothing; of a question with its answer the answer then is not tried.
+
+        Raises
+        ------
+        JournalError
+            The journal cannot be written: none of these events counts.
+
+        Examples
+        --------
+        >>> import venn
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from streams.messages import Message
+        >>> scorer = LogisticRegression().fit([[0.0], [0.3], [0.8], [1.0]], ["no", "no", "yes", "yes"])
+        >>> online = venn.Online(venn.Forecaster(scorer=scorer))
+        >>> events = [Message(i, [i % 7 / 7], "yes" if i % 7 > 3 else "no", i) for i in range(50)]
+        >>> [len(online.take(events)), len(online.take(events[1:]))]
+        [1, 49]
+        """
+        self._check_open()
+        found = None if self._wary else self._in_block(events)
+        if found is None:
+            self._wary -= 1
+            if not self._expected and len(events) > 1:
+                self._expected = min(len(events), AT_A_TIME)
+                with suppress(*REFUSALS):  # what is wrong with an object is said in its turn
+                    self.expect(events[: self._expected])
+            found = [self._alone(events[0])]
+        self._expected = max(self._expected - len(found), 0)
+        return found
+
+    def _in_block(self, events: Sequence[Any]) -> list[Happened] | None:
+        """Let the first events happen together; None where they do not go in a block."""
+        self._wary = 1
+        if len(events) < FEW or not Stretch.suits(self._run):
+            return None
+        stretch = Stretch(self._run, self.journal, self._bulletin, events, self.patience)
+        if len(stretch.steps) < FEW:
+            return None
+        with self.transaction():
+            before, self._sound.broken = self._sound.broken, INTERRUPTED
+            try:
+                found = stretch.happen()
+            except JournalError:
+                self._sound.broken = UNWRITTEN
+                raise
+            self._sound.broken = before
+            if found is None:
+                self._wary = stretch.events
+                return None
+            self._wary, self._ripened = 0, []
+            if self.journal is not None:
+                self._publish(self.journal, self._run.mark)
+        self._tell()
+        return found
+
+    def _alone(self, event: Any) -> Happened:
+        """Let one event happen."""
+        x, y, id = getattr(event, "x", None), getattr(event, "y", None), getattr(event, "id", None)
+        taken = Happened(id)
+        if x is None and y is None:
+            return taken._replace(failure=TypeError(f"events must have an x, or a y, got {event!r}"))
+        if x is not None:
+            try:
+                said = self.ask(x, id, **time_of(event))
+            except JournalError:
+                raise
+            except REFUSALS as error:
+                return taken._replace(failure=error)
+            id = self.asked if id is None else checked_id(id)
+            latest: Any = self._run.latest
+            taken = Happened(id, latest.event, said=said, rung=self.rung)
+        if y is None or self.undrawn(id):
+            return taken
+        answered, failure = self.answered, None
+        try:
+            self.answer(id, y, **time_of(event))  # type: ignore[arg-type]
+        except JournalError:
+            raise
+        except REFUSALS as error:
+            failure = error
+        if failure is None or self.answered > answered:
+            taken = taken._replace(rung=(*taken.rung, *self.rung))
+        counted = self._run.events if self.answered > answered else 0
+        taken = taken._replace(answered=counted, failure=failure)
+        return taken
 
     def undrawn(self, id: Any) -> bool:
         """Whether an answer is to a question whose label was not drawn; without a journal, to one that waits not."""
@@ -948,6 +1064,17 @@ def time_of(event: Any) -> dict[str, Any]:
     """
     at = getattr(event, "at", None)
     return {} if at is None else {"at": at}
+
+
+def _is_event(event: Any) -> bool:
+    return hasattr(event, "id") and (hasattr(event, "x") or hasattr(event, "y"))
+
+
+def _is_question(event: Any) -> bool:
+    """Whether an event is a question, or else an answer; or say that it is neither."""
+    if not _is_event(event):
+        raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")
+    return hasattr(event, "x")
 
 
 def _iterable(events: Any) -> Iterable[Any]:

@@ -56,7 +56,11 @@ class Bulletin:
         if step % spacing(step) == 0:
             seen = {name: one.figures() for name, one in run.by_predictor.items()}
             figures = {name: figures_of(told.figures(), seen.get(name)) for name, told in run.told.items()}
-            self._points.append((step, now, figures))
+            self.draw(step, now, figures)
+
+    def draw(self, step: int, now: float, figures: dict[str, Any]) -> None:
+        """Record a point of the curves."""
+        self._points.append((step, now, figures))
 
     def ring(self, step: int, now: float, rung: list[Rung]) -> None:
         """Record the alarms of a step."""

@@ -105,12 +105,14 @@ class Run:
         self.told = {name: Monitor(panel.space, sources=(), window=windows.get(name, WINDOW)) for name in panel}
         self.asked = self.answered = self.expired = 0
         self.waiting: dict[int | str, Waiting] = {}
+        self.latest: Waiting | None = None  # the latest question that this process has asked
         self.mark = 0.0
         self.rounded = 0
         self.rung: list[Rung] = []
         self.rings = dict.fromkeys(self.monitors, 0)
         self.usual: tuple[str, ...] = ()  # what watches objects and examples because nobody has said otherwise
         self._herald = Herald()
+        self.ahead = 0  # answers that the panel's monitors have seen before they count here: those of a block
         self.untold: list[tuple[int, str, Episode]] = []  # event, stage and episode: nobody has been told
         #: The latest questions, and those of the latest answers: what a `Moment` has of each.
         self._latest = {what: deque[tuple[Any, ...]](maxlen=REMEMBERED) for what in (QUESTIONS, ANSWERS)}
@@ -163,7 +165,7 @@ class Run:
         `judged` is what a judge has said of it.
         """
         self.asked += 1
-        self.mark = time
+        self.mark, self.latest = time, question
         # What a restart would read from the journal, so that it changes nothing.
         self.waiting[id] = question._replace(predictions=kept(question.predictions))
         self.rung = []
@@ -207,7 +209,8 @@ class Run:
         done = self.asked if counts == QUESTIONS else self.answered
         one = self.monitors[name]
         seen = one.floor_watch.n if counts == QUESTIONS and one.sees == "predictions" else one.n
-        return int(done - (seen - step))
+        ahead = self.ahead if one.sees == "predictions" else 0
+        return int(done - (seen - ahead - step))
 
     def _looked_up(self, counts: str, step: int) -> tuple[Any, ...] | None:
         latest = self._latest[counts]
@@ -317,6 +320,23 @@ class Run:
             self._settle()
         self._place()
         return self.rung, failure
+
+    def count_answer(self, id: int | str, y: Label, time: float, rung: Mapping[str, Sequence[Alarm]]) -> list[Rung]:
+        """Count the answer to a question that the panel has learned, in a block; return the alarms.
+
+        `rung` are those of the panel's monitors, by name. Those of what was told, `told`, see the answer later.
+        """
+        self.mark = time
+        self.rung = []
+        waiting = self.waiting.pop(id)
+        self.answered += 1
+        self._latest[ANSWERS].append((waiting.number, waiting.time, id, self.asked))
+        for name, alarms in rung.items():
+            self._ring(name, alarms)
+        for name, watch in self.examples.items():
+            self._ring(name, watch.update(waiting.x, y))
+        self._place()
+        return self.rung
 
     def pass_over(self, id: int | str, y: Label, time: float) -> None:
         """Count the answer to a question that other predictors have learned, not these."""

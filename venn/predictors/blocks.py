@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from venn.parameters import spelled
 from venn.prediction import (
     OF_SETS,
     REALISED_ROW,
@@ -93,6 +94,26 @@ class Many(Says[Floats]):
     def labels(self) -> list[Label]:
         """The predicted classes."""
         return self._labels_at(self.index)
+
+    def plain(self) -> list[dict[str, Any]]:
+        """Return what `venn.prediction.plain` returns of the prediction for each object, to the last bit, and sooner.
+
+        Examples
+        --------
+        >>> ManyForecasts(np.array([[0.25, 0.75]]), ("no", "yes")).plain()[0]["probabilities"]
+        {'no': 0.25, 'yes': 0.75}
+        """
+        keys, spelt, columns = [], [spelled(label) for label in self.classes], list[Any]()
+        for name in self.says:
+            value = self.labels if name == "label" else getattr(self, name)
+            keys.append("probabilities" if name == "proba" else name)
+            if isinstance(value, str):
+                columns.append([value] * len(self))
+            elif isinstance(value, np.ndarray) and value.ndim > 1:
+                columns.append([dict(zip(spelt, row, strict=True)) for row in value.tolist()])
+            else:
+                columns.append(value.tolist() if isinstance(value, np.ndarray) else value)
+        return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} objects, classes {list(self.classes)!r})"

@@ -431,6 +431,10 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         """Whether `replay_scored` knows its schedule: all examples calibrate at once."""
         return type(self.schedule).calibrates is Schedule.calibrates
 
+    def predict_scored(self, rows: frozen.ObjectRows, scores: Floats) -> Many:
+        """Return predictions for objects with these scores, by a scorer that is there, all from the present state."""
+        return self.finished(self._reader.predict(scores), rows, self.n, False)
+
     def replay_scored(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> Many:
         """Predict, then calibrate on, each example in turn, of these scores and codes; then come those two below.
 

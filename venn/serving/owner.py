@@ -8,9 +8,8 @@ import secrets
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from math import isfinite
 from threading import Condition, Thread
 from time import monotonic
@@ -19,9 +18,8 @@ from typing import Any, NamedTuple
 from venn.machines.machine import NotConverged
 from venn.monitors.watching import Watches
 from venn.online.chain import copy_object, decode, encode_object
-from venn.online.journal import JournalError
 from venn.online.loop import Online
-from venn.online.run import REFUSALS
+from venn.online.stretch import Happened
 from venn.prediction import plain
 
 ASK, ANSWER, LOOK = "ask", "answer", "look"
@@ -213,15 +211,13 @@ class RunOwner:
             jobs = list(islice(self._waiting, self._batch))
         events = [(job, event) for job in jobs for event in job.events[len(job.replies) :]][: self._batch]
         begin, first = monotonic(), self._events(online) + 1
-        with suppress(*REFUSALS):  # what is wrong with an object is said in its turn
-            online.expect([event for _, event in events])
         replies: list[tuple[EventReply, int | None]] = []
         with online.transaction():
             try:
-                for _, event in events:
+                while len(replies) < len(events):
                     if replies and monotonic() - begin > self._linger:
                         break
-                    replies.append(self._happen(online, event))
+                    replies += self._happen(online, [event for _, event in events[len(replies) :]])
                 if self._events(online) >= first:
                     self._judge(online, first, any(reply.content.get("alarms") for reply, _ in replies))
             except BaseException:
@@ -275,25 +271,25 @@ class RunOwner:
 
     # ------------------------------------------------------------------ events
 
-    def _happen(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
-        """Let an event happen; return the reply, and of which event's verdict it tells."""
-        if event.what == ASK:
-            return self._ask(online, event)
-        return self._answer(online, event) if event.what == ANSWER else self._look(online, event)
-
-    def _ask(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
-        id, at = event.id, self._events(online) + 1
-        if id is None:
+    def _happen(self, online: Online, events: Sequence[ModelEvent]) -> list[tuple[EventReply, int | None]]:
+        """Let the first event happen, and those that go with it; return the replies, and whose verdict each tells."""
+        first = events[0]
+        if first.what == LOOK:
+            return [self._look(online, first)]
+        if first.what == ASK and first.id is None:
             id = online.asked + 1
-            id = f"q-{secrets.token_hex(8)}" if self._asked(online, id) is not None else id
-        try:
-            said = online.ask(event.x, id)
-        except JournalError:
-            raise
-        except REFUSALS as error:
-            return self._asked_before(online, event, error)
-        predictions = {next(iter(online.panel)): said} if online.alone else said
-        return EventReply(200, _outlook(id, at, predictions)), at
+            named = f"q-{secrets.token_hex(8)}" if self._asked(online, id) is not None else id
+            events = [first._replace(id=named)]
+        together = list(takewhile(lambda one: one.what != LOOK and one.id is not None, events))
+        taken = zip(together, online.take(together), strict=False)
+        return [(self._ask if event.what == ASK else self._answer)(online, event, came) for event, came in taken]
+
+    def _ask(self, online: Online, event: ModelEvent, taken: Happened) -> tuple[EventReply, int | None]:
+        if taken.failure is not None:
+            return self._asked_before(online, event, taken.failure)
+        assert taken.id is not None
+        predictions = {next(iter(online.panel)): taken.said} if online.alone else taken.said
+        return EventReply(200, _outlook(taken.id, taken.asked, predictions)), taken.asked
 
     def _asked_before(self, online: Online, event: ModelEvent, error: Exception) -> tuple[EventReply, int | None]:
         """Return what was said of a question that is known, or why it is refused."""
@@ -312,20 +308,15 @@ class RunOwner:
         predictions = decode(question.predictions, tuple(online.panel), online.panel.space)
         return EventReply(200, _outlook(question.id, at, predictions)), at
 
-    def _answer(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
+    def _answer(self, online: Online, event: ModelEvent, taken: Happened) -> tuple[EventReply, int | None]:
         assert event.id is not None
-        before = online.answered
-        try:
-            online.answer(event.id, event.y)
-        except JournalError:
-            raise
-        except REFUSALS as error:
-            if online.answered == before:
-                return self._answered_before(online, event, error)
+        if taken.failure is not None:
+            if not taken.answered:
+                return self._answered_before(online, event, taken.failure)
             if self._warn is not None:
-                self._warn(f"learned an answer with an error: {event.id!r}: {error}")
-        at = self._events(online)
-        rung = [{"predictor": name, **vars(alarm)} for name, alarm in online.rung]
+                self._warn(f"learned an answer with an error: {event.id!r}: {taken.failure}")
+        at = taken.answered or self._events(online)  # where labels ripen, it may not count yet
+        rung = [{"predictor": name, **vars(alarm)} for name, alarm in taken.rung]
         return EventReply(200, _learned(event.id, at, sorted(rung, key=lambda one: str(one["predictor"])))), at
 
     def _answered_before(self, online: Online, event: ModelEvent, error: Exception) -> tuple[EventReply, int | None]:
