@@ -79,7 +79,7 @@ def test_the_page_shows_names_the_rest_as_counts_and_finds_keys(folder):
                 return answer.read().decode()
 
         first = get("/")
-        assert "1 keys that changed" in first
+        assert "1 key that changed" in first
         assert "The other 2 keys" in first
         assert first.count("<tr>") == 2  # the head and one line
         assert "<svg" in first
