@@ -174,7 +174,8 @@ def _check_answers(config: Config, of_numbers: bool) -> None:
     if of_numbers:
         where = config.where("predictor", "answer_error")
         raise click.UsageError(
-            f"{where} of numbers needs a width: an answer is an interval that is narrower than --set predictor.answer_width=NUMBER"
+            f"{where} of numbers needs a width: an answer is an interval that is narrower than "
+            "--set predictor.answer_width=NUMBER"
         )
     width = config.where("predictor", "answer_width")
     raise click.UsageError(f"{width} goes with labels that are numbers, and these are classes: leave it out")
