@@ -79,7 +79,7 @@ def test_the_page_shows_names_the_rest_as_counts_and_finds_keys(folder):
                 return answer.read().decode()
 
         first = get("/")
-        assert "1 keys that changed" in first
+        assert "1 key that changed" in first
         assert "The other 2 keys" in first
         assert first.count("<tr>") == 2  # the head and one line
         assert "<svg" in first
@@ -163,3 +163,18 @@ def test_a_plan_says_that_there_is_a_model_for_each_key(folder, tmp_path):
 def test_bad_messages(text, words):
     with pytest.raises(ValueError, match=words):
         Decoder(Form(key="shop")).json(text)
+
+
+def test_each_key_calibrates_a_model_of_your_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "of_shops.py").write_text(
+        "import numpy as np\nclass Signs:\n    classes_ = np.array(['no', 'yes'])\n"
+        "    def predict_proba(self, X):\n"
+        "        p = np.where(np.asarray(X, float)[:, 0] > 1, 0.9, 0.2)\n        return np.column_stack([1 - p, p])\n"
+    )
+    (tmp_path / "in.jsonl").write_text("".join(f"{one}\n" for one in lines(8)[:-1]))
+    command = ("run", "--source", "jsonl:in.jsonl", "--end", "--scorer", "of_shops:Signs", "--journal", "shops")
+    assert "3 keys, 26 asked, 24 answered" in run(*command, "--key", "shop", "--out", "out").stderr
+    said = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert [(one["key"], set(one["predictions"])) for one in said[:1]] == [("Oslo", {"forecast", "intervals", "sets"})]
+    assert "key must be another name" in run(*command, "--key", "id", code=1).stderr

@@ -169,14 +169,15 @@ def _check_ripe(config: Config) -> None:
 
 def _check_answers(config: Config, of_numbers: bool) -> None:
     """Refuse answers with numbers that say not how narrow they must be, and a width for classes."""
-    width = config.where("predictor", "answer_width")
     if config.predictor.answer_error is None or of_numbers == (config.predictor.answer_width is not None):
         return
     if of_numbers:
         where = config.where("predictor", "answer_error")
         raise click.UsageError(
-            f"{where} of numbers needs a width: an answer is an interval that is narrower than {width}=NUMBER"
+            f"{where} of numbers needs a width: an answer is an interval that is narrower than "
+            "--set predictor.answer_width=NUMBER"
         )
+    width = config.where("predictor", "answer_width")
     raise click.UsageError(f"{width} goes with labels that are numbers, and these are classes: leave it out")
 
 

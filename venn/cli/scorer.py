@@ -122,7 +122,10 @@ class GivenModel:
             own = read_header(header, self.config.source.delimiter)
             written = dict(zip(as_known(own, self.names), own, strict=True))
             features = [written.get(name, name) for name in self.names]
-        return streams.Form(features, self.classes or "numbers", make=self.object)
+        try:
+            return streams.Form(features, self.classes or "numbers", make=self.object, key=self.config.source.key)
+        except ValueError as error:
+            raise click.ClickException(f"the source's form: {error}") from None
 
     @cached_property
     def _cells(self) -> dict[str, _Cells]:

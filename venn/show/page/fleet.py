@@ -126,14 +126,19 @@ def _body(fleet: ShownFleet, linked: bool) -> list[str]:
     by_key = {one.key: one for one in fleet.keys}
     named = [by_key[name] for name in fleet.names]
     rest = [one for one in fleet.keys if one.key not in set(fleet.names)]
-    cards = [_card(f"{len(named):,} keys that changed", _lines(named, linked))] if named else []
+    cards = [_card(f"{len(named):,} {_keys(named)} that changed", _lines(named, linked))] if named else []
     pictures = [
         _picture("answers a key", [float(one.answered) for one in rest], "{:,.0f}"),
         _picture("right", [one.accuracy for one in rest], "{:.2f}"),
         _picture("log10 of e-values", [one.evidence for one in rest], "{:.2f}"),
     ]
     told = f"<p>{sum(one.answered for one in rest):,} answers, {sum(one.pending for one in rest):,} questions wait</p>"
-    return [*cards, _card(f"The other {len(rest):,} keys", f'{told}<div class="parts">{"".join(pictures)}</div>')]
+    title = f"{'The other' if named else 'All'} {len(rest):,} {_keys(rest)}"
+    return [*cards, _card(title, f'{told}<div class="parts">{"".join(pictures)}</div>')]
+
+
+def _keys(some: Sequence[ShownKey]) -> str:
+    return "key" if len(some) == 1 else "keys"
 
 
 def _header(fleet: ShownFleet) -> str:
@@ -150,7 +155,7 @@ def render_fleet(fleet: ShownFleet) -> str:
     Examples
     --------
     >>> fleet = ShownFleet("shops", "No key of 0 is known to have changed.", "...", (), (), 0.0)
-    >>> "The other 0 keys" in render_fleet(fleet)
+    >>> "All 0 keys" in render_fleet(fleet)
     True
     """
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
