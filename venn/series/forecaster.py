@@ -108,10 +108,11 @@ class SeriesForecaster(TakesTurns, Saved):
     Each is weighed at each horizon by how good it was there lately. The intervals come from a threshold for each
     horizon and level, which moves with the errors.
 
-    What is promised, on any series, with no probability in it: for each horizon h, the number of intervals at the k-th
-    level e_k (from 1, in rising order) that missed their value is within 1 / s + k (h + 1) of n e_k, for n answers and
-    constant steps of size s, .005 by default; `accounts` has the numbers. So of the intervals at .1, nine in ten hold
-    their value in the long run. The same is promised of bands for the whole path.
+    What is promised, on any series, with no probability in it: for each horizon h, the number of intervals at a level e
+    that missed their value is at most n e + 1 / s + h + 1, and at least n e - 1 / s - k (h + 1), for n answers and
+    constant steps of size s, .005 by default, with k the place of the level from the largest on; `accounts` has the
+    numbers, and the bound for levels that are not from .01 to .35. So of the intervals at .1, nine in ten hold their
+    value in the long run. The same is promised of bands for the whole path.
 
     What is not promised: anything about a single interval, about a time of the day or of the year by itself, or about
     widths. The distributions and medians are forecasts, and nothing is promised of them.
@@ -127,7 +128,7 @@ class SeriesForecaster(TakesTurns, Saved):
         Rising: at these the promise holds.
     steps : optional
         `venn.predictors.ConstantSteps(0.005)`, the default, or `DecayingSteps()`: how far thresholds move. Larger steps
-        keep the promise sooner; where misses come in rows, more intervals are then the line.
+        keep the promise sooner, and intervals waver more.
     last : int >= 100, default 20000
         Values that are kept at least, at most twice as many: memory does not grow beyond that.
 
