@@ -302,6 +302,45 @@ class SeriesForecaster(TakesTurns, Saved):
         return self._path(said[1].quantiles, said[2], said[3], asked)
 
     @asks
+    def fan(self) -> dict[str, Any]:
+        """Return the path that is said now, and that said `horizon` values ago with what came, for a picture.
+
+        Returns
+        -------
+        dict
+            ``levels``, two of them or one; ``columns``, by name, as JSON: ``step``, the numbers of values, ``came``,
+            ``median`` and the ends of intervals such as ``lower0.2``; of the earlier path, these with ``before_``. What
+            is not known, or not finite, is None.
+
+        Examples
+        --------
+        >>> model = SeriesForecaster(season=1, horizon=2)
+        >>> for value in (3.0, 4.0, 3.5, 3.8):
+        ...     model.learn_one(value)
+        >>> found = model.fan()["columns"]
+        >>> found["step"], found["came"], [one is None for one in found["median"]]
+        ([1, 2, 3, 4, 5, 6], [3.0, 4.0, 3.5, 3.8, None, None], [True, True, True, True, False, False])
+        """
+        values, missing, _ = self._experts.kept()
+        values[missing] = math.nan
+        values = values[-2 * self.horizon :]
+        known, size = len(values), len(values) + self.horizon
+        paths = {"": (known, self.forecast())}
+        if self.n > self.horizon:
+            paths["before_"] = known - self.horizon, Path(*self._levels.earlier(), tuple(self.levels))
+        columns: dict[str, list[Any]] = {
+            "step": list(range(self.n - known + 1, self.n - known + size + 1)), "came": _placed(0, values, size)
+        }  # fmt: skip
+        levels = sorted({self.levels[(len(self.levels) - 1) // 2], self.levels[-1]})
+        for prefix, (at, path) in paths.items():
+            columns[f"{prefix}median"] = _placed(at, path.medians, size)
+            for level in levels:
+                lower, upper = path.intervals(level).T
+                columns[f"{prefix}lower{level:g}"] = _placed(at, lower, size)
+                columns[f"{prefix}upper{level:g}"] = _placed(at, upper, size)
+        return {"levels": levels, "columns": columns}
+
+    @asks
     def intervals_with(self, x: Floats) -> Step:
         """Return what is said of the next value where its covariates are x, a row; leaves no trace."""
         if not self.n:
@@ -387,6 +426,14 @@ def _value(y: Any) -> float:
     if math.isinf(value):
         raise ValueError(f"y must be finite, NaN or None for a missing one, got {y!r}")
     return value
+
+
+def _placed(at: int, numbers: Floats, size: int) -> list[float | None]:
+    """Return a column of this size with numbers from a place on, for a picture: None where none is that is finite."""
+    found: list[float | None] = [None] * size
+    for i, number in enumerate(numbers.tolist(), at):
+        found[i] = float(f"{number:.6g}") if math.isfinite(number) else None
+    return found
 
 
 def _numbers(x: Any) -> Floats:

@@ -153,6 +153,11 @@ class MovingLevels(Saved):
         self._clock += 1
         return p_values
 
+    def earlier(self) -> tuple[Floats, Floats, Floats]:
+        """Return the quantiles, intervals and bands of which all values have come, the latest ones: `horizon` ago."""
+        slot = (self.n - 1) % self.horizon
+        return self._said[slot].copy(), self._told[slot].copy(), self._bands[slot].copy()
+
     def start_clock(self) -> None:
         """Let steps be large again; where they have not become smaller, nothing changes."""
         last = self.steps.at(max(self._clock, 1))
