@@ -156,7 +156,7 @@ def statistical(make, values, H, starts):
                 errors.append(values[t + 1 : t + 1 + H] - said)
         for t in origin:
             said = model.forward(values[first : t + 1], h=H, level=[90])
-            mean, lower, upper = said["mean"], said["lo-90"], said["hi-90"]
+            mean, lower, upper = (np.asarray(said[key]) for key in ("mean", "lo-90", "hi-90"))  # ARIMA's are of pandas
             own = normal(mean, lower, upper), np.column_stack([lower, upper])
             yield t, own, by_errors(mean, np.array(errors))
 

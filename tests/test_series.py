@@ -214,6 +214,36 @@ def test_quantiles_and_probabilities_are_inverse():
     assert loops.strangeness(flat, LEVELS, 2.1) == 0
 
 
+@pytest.mark.parametrize("levels", [EPSILONS, (1e-6, 0.3), (0.2, 0.9), (0.99,)])
+def test_intervals_leave_out_what_the_threshold_says(levels):
+    model = MovingLevels(1, levels)
+    bends = np.linspace(model.line - 0.01, model.empty + 0.01, 60)
+    for n in (0, 3, 700):
+        model._counts[:] = n
+        before = 1.0
+        for threshold in [*bends[::-1], *naive_begins(levels)[::-1]]:
+            model.thresholds[:] = 10.0
+            model.thresholds[:, 0] = threshold
+            ends, _ = model.tell(Z[None])
+            share = naive.left_out(threshold, levels, n)
+            lower, upper = ends[0, 0]
+            if share == 0:
+                assert (lower, upper) == (-math.inf, math.inf)
+            elif share == 1:
+                assert math.isnan(lower)
+            else:
+                assert loops.probability_at(Z, LEVELS, lower, True) == pytest.approx(share / 2, rel=1e-6)
+                assert upper == pytest.approx(-lower, rel=1e-6)
+            if threshold in bends:
+                assert share <= before
+                before = share
+    assert all(one.bound == 0 for one in model.accounts())
+
+
+def naive_begins(levels):
+    return [naive.begin(level) for level in levels]
+
+
 def test_cut_inverts_the_ranks():
     rng = np.random.default_rng(0)
     for prior in (1.0, 8.0):

@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+from browsing import Viewer, browser, chromium, served  # noqa: F401
 from river import evaluate, metrics
 
 import venn
 from venn.adapters import RiverForecaster
 from venn.labels import Real
+from venn.online.watch import Watch
 from venn.series import NextValue
+from venn.show.page import charts
+from venn.show.page.feed import FollowedRun
+from venn.show.page.page import render
+
+# ruff: noqa: F811
 
 
 def values(n):
@@ -71,3 +78,59 @@ def test_rivers_evaluation_takes_it():
     found = evaluate.evaluate(dataset, forecaster.clone(), metrics.MAE(), horizon=3)
     assert len(found.metrics) == 3
     assert all(one.get() < 4 for one in found.metrics)
+
+
+def rounded(value):
+    return float(f"{value:.6g}")
+
+
+def told_of(n, path):
+    online = venn.Online(NextValue(model()), journal=path, watch=False)
+    for y in values(n):
+        online.ask([])
+        online.answer(online.asked, y)
+    online.close()
+    with Watch(path) as watch:
+        return FollowedRun(watch)
+
+
+def test_the_page_has_the_path_that_is_said_and_an_earlier_one_with_what_came(tmp_path):
+    run = told_of(60, tmp_path / "run.db")
+    plain, before = model(), None
+    for t, y in enumerate(values(60)):
+        plain.learn_one(y)
+        before = plain.forecast() if t == 56 else before
+    found, path = charts.path(run, "NextValue"), plain.forecast()
+    assert found["step"] == list(range(55, 64))
+    assert found["came"] == [*map(rounded, values(60)[54:]), *[None] * 3]
+    for prefix, one, place in (("before_", before, 3), ("", path, 6)):
+        columns = {f"{prefix}median": one.medians}
+        for level in (0.05, 0.2):
+            columns[f"{prefix}lower{level}"], columns[f"{prefix}upper{level}"] = one.intervals(level).T
+        for name, expected in columns.items():
+            assert found[name][place : place + 3] == pytest.approx(expected.tolist(), rel=1e-5)
+            assert [i for i, value in enumerate(found[name]) if value is not None] == list(range(place, place + 3))
+    chart = charts.of_predictor(run, "NextValue", "chosen", "ahead")["accuracy"][0]
+    drawn = {key for item in chart["items"] for key in (item["column"], item.get("to")) if key}
+    assert drawn <= found.keys()
+    assert chart["x"] == (55, 63)
+    assert '"ahead"' in render(run, "demand", "run.db").replace("0.ahead", "ahead")
+
+
+def test_before_a_whole_path_has_come_there_is_none_before(tmp_path):
+    run = told_of(2, tmp_path / "run.db")
+    found = charts.path(run, "NextValue")
+    assert found["came"] == [*map(rounded, values(2)), None, None, None]
+    assert "before_median" not in found
+    assert len(charts.of_predictor(run, "NextValue", "chosen", "ahead")["accuracy"]) == 2
+
+
+def test_the_fan_is_drawn_in_the_browser(browser, served):
+    told_of(60, served.path)
+    viewer = Viewer(browser, served.url)
+    viewer.waits_for("as said before")
+    place = viewer.page.locator("[data-chart=accuracy] svg[role=img]").first
+    place.wait_for()
+    assert place.locator("path.band").count() == 4
+    assert viewer.page.locator("[data-chart=accuracy] svg[role=img]").count() == 2
+    viewer.page.close()

@@ -18,12 +18,28 @@ def ranked(before, p, prior, trust=10.0):
     return (sum(one <= p for one in before) + trust * min(1.0, p * prior)) / (len(before) + trust)
 
 
+def begin(level):
+    """The threshold at which an interval leaves out this share."""
+    return level if level >= 0.1 else 0.1 + 0.1 * math.log(level / 0.1)
+
+
+def left_out(threshold, levels, n):
+    """The share of a distribution that an interval leaves out after n answers."""
+    lowest, highest = begin(levels[0]), begin(levels[-1])
+    if threshold <= min(highest - 1, lowest - 0.5):
+        return 0.0
+    if threshold >= max(min(lowest + 1, 1), highest):
+        return 1.0
+    share = threshold if threshold >= 0.1 else 0.1 * math.exp((threshold - 0.1) / 0.1)
+    return share * (n + 1) / (n + 31)
+
+
 class Ledger:
     """The accounts of one horizon: every interval that was told, and the value that came for it."""
 
     def __init__(self, levels, size):
         self.levels, self.size = levels, size
-        self.thresholds = list(levels)
+        self.thresholds = [begin(level) for level in levels]
         self.errors = [0] * len(levels)
         self.n = 0
         self.furthest = [0.0] * len(levels)

@@ -514,6 +514,8 @@ def mix(points, scales, quantiles, losses, counts, levels, powers, floor, out, w
 
 HAIR = 1e-12  # of a number: means of equal numbers differ from them by rounding
 TRUST = 10.0  # answers by which p-values count as uniform before there are any
+KNEE = 0.1  # thresholds are chances down to here; below, each step down divides the chance
+YOUNG = 30.0  # answers by which chances are smaller, so intervals wider, while there are few
 
 
 @compiled
@@ -610,7 +612,21 @@ def cut(window, n, a, prior):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def tell(distributions, levels, thresholds, windows, counts, out, bands):  # type: ignore[no-untyped-def]
+def chance(threshold, line, empty, n):  # type: ignore[no-untyped-def]
+    """Return what share of the distribution an interval leaves out, after n answers: 0 for the line, 1 for all of it.
+
+    It rises with the threshold, is 0 up to `line`, and 1 from `empty` on.
+    """
+    if threshold <= line:
+        return 0.0
+    if threshold >= empty:
+        return 1.0
+    share = threshold if threshold >= KNEE else KNEE * np.exp(threshold / KNEE - 1.0)
+    return share * (n + 1.0) / (n + 1.0 + YOUNG)
+
+
+@compiled
+def tell(distributions, levels, thresholds, line, empty, windows, counts, out, bands):  # type: ignore[no-untyped-def]
     """Set out (H, l, 2) to intervals, bands (l, H, 2) to those for whole paths; NaN ends are those of the empty one.
 
     Parameters
@@ -618,34 +634,38 @@ def tell(distributions, levels, thresholds, windows, counts, out, bands):  # typ
     distributions : (H, q) float64
     thresholds : (H + 1, l) float64
         Those of bands last.
+    line, empty : float
+        Thresholds up to which an interval is the line, and from which on it is empty.
     windows : (H + 1, w) float64
         Sorted strangenesses that came; counts : (H + 1,) int64, how many ever.
     """
     h_max, size = out.shape[0], windows.shape[1]
     for k in range(out.shape[1]):
         for h in range(h_max + 1):
-            a = thresholds[h, 0]
-            for j in range(1, k + 1):
-                a = max(a, thresholds[h, j])
+            a = thresholds[h, k]
+            for j in range(
+                k + 1, out.shape[1]
+            ):  # so intervals are nested, and none is narrower than its threshold says
+                a = min(a, thresholds[h, j])
+            a = chance(a, line, empty, counts[h])
             if h < h_max:
-                nested(distributions[h], levels, a, windows[h], min(counts[h], size), out[h, k])
+                nested(distributions[h], levels, a, out[h, k])
             else:
                 whole = cut(windows[h], min(counts[h], size), a, float(h_max)) if 0.0 < a < 1.0 else a
                 for i in range(h_max):
-                    nested(distributions[i], levels, whole, windows[i], min(counts[i], size), bands[k, i])
+                    nested(distributions[i], levels, whole, bands[k, i])
                     if 0.0 < a < 1.0 and bands[k, i, 0] != bands[k, i, 0]:  # one is empty where all would be
                         bands[k, i, 0] = bands[k, i, 1] = quantile_at(distributions[i], levels, 0.5)
 
 
 @compiled
-def nested(distribution, levels, a, window, n, ends):  # type: ignore[no-untyped-def]
-    """Set ends (2,) to those of the interval of numbers whose p-value is above a."""
-    if a >= 1.0:
+def nested(distribution, levels, c, ends):  # type: ignore[no-untyped-def]
+    """Set ends (2,) to those of the interval that leaves out the share c of a distribution, half on each side."""
+    if c >= 1.0:
         ends[0] = ends[1] = np.nan
-    elif not a > 0.0 or distribution[0] != distribution[0]:  # or nothing is known yet
+    elif not c > 0.0 or distribution[0] != distribution[0]:  # or nothing is known yet
         ends[0], ends[1] = -np.inf, np.inf
     else:
-        c = cut(window, n, a, 1.0)
         lower, upper = quantile_at(distribution, levels, 0.5 * c), quantile_at(distribution, levels, 1.0 - 0.5 * c)
         ends[0], ends[1] = lower - HAIR * abs(lower), upper + HAIR * abs(upper)
 
@@ -665,7 +685,7 @@ def account(  # type: ignore[no-untyped-def]
     books : (H + 1, l, 5) float64
         Errors, sums of finite widths, number of these, empty ones, and answers.
     paths : (H, 2 + l) float64
-        By slot: how many values of the path came, the least p-value, and at which levels the band has missed.
+        By slot: how many values of the path came, the least strangeness, and at which levels the band has missed.
     p_values : (H,) float64
         Set to the p-values of the answers; NaN for none.
     """
@@ -691,7 +711,7 @@ def account(  # type: ignore[no-untyped-def]
                 p = strangeness(distribution, levels, y)
                 value = ranked(windows[h - 1], min(n, windows.shape[1]), p, 1.0)
                 p_values[h - 1] = value
-                paths[slot, 1] = min(paths[slot, 1], value)
+                paths[slot, 1] = min(paths[slot, 1], p)
                 insert(windows[h - 1], orders[h - 1], n, p)
                 counts[h - 1] = n + 1
         if h == h_max and paths[slot, 0] > 0.0:

@@ -392,6 +392,8 @@ class Run:
             beside["answers"] = self.answering.account.snapshot()
         if self.ripening is not None:
             beside["ripening"] = self.ripening.snapshot(len(self.waiting))
+        if (ahead := getattr(self.panel[name], "ahead", None)) is not None:
+            beside["ahead"] = ahead()
         return self.told[name].snapshot() | beside
 
     def watched(self, name: str) -> dict[str, Any] | None:

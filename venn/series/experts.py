@@ -26,7 +26,7 @@ POWERS = np.array([2.0, 10.0])  # of absolute errors, in the weights of the mean
 SHARP = np.array([30.0, 24.0, 30.0])  # powers of losses in the weights of the parts of a distribution
 KEEN = 16.0  # power of errors in the weights of smoothings
 FORGET = np.array([1.0, 0.998])  # ridges: one that forgets nothing, and one that follows
-FIRST_FIT, GROWTH, ROWS = 120, 1.35, 15_000  # of trees: values at the first fit, ratio of two fits, most rows of one
+FIRST_FIT, GROWTH, ROWS = 120, 1.6, 15_000  # of trees: values at the first fit, ratio of two fits, most rows of one
 
 # Shares of an error in level, trend and season, and the damping of the trend.
 GRID = [

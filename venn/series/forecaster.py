@@ -108,10 +108,11 @@ class SeriesForecaster(TakesTurns, Saved):
     Each is weighed at each horizon by how good it was there lately. The intervals come from a threshold for each
     horizon and level, which moves with the errors.
 
-    What is promised, on any series, with no probability in it: for each horizon h, the number of intervals at the k-th
-    level e_k (from 1, in rising order) that missed their value is within 1 / s + k (h + 1) of n e_k, for n answers and
-    constant steps of size s, .005 by default; `accounts` has the numbers. So of the intervals at .1, nine in ten hold
-    their value in the long run. The same is promised of bands for the whole path.
+    What is promised, on any series, with no probability in it: for each horizon h, the number of intervals at a level e
+    that missed their value is at most n e + 1 / s + h + 1, and at least n e - 1 / s - k (h + 1), for n answers and
+    constant steps of size s, .005 by default, with k the place of the level from the largest on; `accounts` has the
+    numbers, and the bound for levels that are not from .01 to .35. So of the intervals at .1, nine in ten hold their
+    value in the long run. The same is promised of bands for the whole path.
 
     What is not promised: anything about a single interval, about a time of the day or of the year by itself, or about
     widths. The distributions and medians are forecasts, and nothing is promised of them.
@@ -127,7 +128,7 @@ class SeriesForecaster(TakesTurns, Saved):
         Rising: at these the promise holds.
     steps : optional
         `venn.predictors.ConstantSteps(0.005)`, the default, or `DecayingSteps()`: how far thresholds move. Larger steps
-        keep the promise sooner; where misses come in rows, more intervals are then the line.
+        keep the promise sooner, and intervals waver more.
     last : int >= 100, default 20000
         Values that are kept at least, at most twice as many: memory does not grow beyond that.
 
@@ -301,6 +302,45 @@ class SeriesForecaster(TakesTurns, Saved):
         return self._path(said[1].quantiles, said[2], said[3], asked)
 
     @asks
+    def fan(self) -> dict[str, Any]:
+        """Return the path that is said now, and that said `horizon` values ago with what came, for a picture.
+
+        Returns
+        -------
+        dict
+            ``levels``, two of them or one; ``columns``, by name, as JSON: ``step``, the numbers of values, ``came``,
+            ``median`` and the ends of intervals such as ``lower0.2``; of the earlier path, these with ``before_``. What
+            is not known, or not finite, is None.
+
+        Examples
+        --------
+        >>> model = SeriesForecaster(season=1, horizon=2)
+        >>> for value in (3.0, 4.0, 3.5, 3.8):
+        ...     model.learn_one(value)
+        >>> found = model.fan()["columns"]
+        >>> found["step"], found["came"], [one is None for one in found["median"]]
+        ([1, 2, 3, 4, 5, 6], [3.0, 4.0, 3.5, 3.8, None, None], [True, True, True, True, False, False])
+        """
+        values, missing, _ = self._experts.kept()
+        values[missing] = math.nan
+        values = values[-2 * self.horizon :]
+        known, size = len(values), len(values) + self.horizon
+        paths = {"": (known, self.forecast())}
+        if self.n > self.horizon:
+            paths["before_"] = known - self.horizon, Path(*self._levels.earlier(), tuple(self.levels))
+        columns: dict[str, list[Any]] = {
+            "step": list(range(self.n - known + 1, self.n - known + size + 1)), "came": _placed(0, values, size)
+        }  # fmt: skip
+        levels = sorted({self.levels[(len(self.levels) - 1) // 2], self.levels[-1]})
+        for prefix, (at, path) in paths.items():
+            columns[f"{prefix}median"] = _placed(at, path.medians, size)
+            for level in levels:
+                lower, upper = path.intervals(level).T
+                columns[f"{prefix}lower{level:g}"] = _placed(at, lower, size)
+                columns[f"{prefix}upper{level:g}"] = _placed(at, upper, size)
+        return {"levels": levels, "columns": columns}
+
+    @asks
     def intervals_with(self, x: Floats) -> Step:
         """Return what is said of the next value where its covariates are x, a row; leaves no trace."""
         if not self.n:
@@ -386,6 +426,14 @@ def _value(y: Any) -> float:
     if math.isinf(value):
         raise ValueError(f"y must be finite, NaN or None for a missing one, got {y!r}")
     return value
+
+
+def _placed(at: int, numbers: Floats, size: int) -> list[float | None]:
+    """Return a column of this size with numbers from a place on, for a picture: None where none is that is finite."""
+    found: list[float | None] = [None] * size
+    for i, number in enumerate(numbers.tolist(), at):
+        found[i] = float(f"{number:.6g}") if math.isfinite(number) else None
+    return found
 
 
 def _numbers(x: Any) -> Floats:

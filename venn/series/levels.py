@@ -17,7 +17,8 @@ from venn.saved import Saved, component, held_array, held_codes, held_finite, he
 from venn.series.experts import LEVELS
 
 REMEMBERED = 500  # answers of a horizon among which a new one is ranked
-UNSEEN = np.array([0.0, 2.0])  # of a path: no value has come, and no p-value
+UNSEEN = np.array([0.0, 2.0])  # of a path: no value has come, and no strangeness
+LEAST = 0.5  # room of the lowest threshold above the line
 
 
 class HorizonAccount(NamedTuple):
@@ -52,9 +53,13 @@ def _zeros(*shape: str) -> Any:
 class MovingLevels(Saved):
     """Turns distributions into intervals and bands whose long-run error rate is the level, on any series.
 
-    For each horizon and each level there is a threshold, which begins at the level. After an interval that missed the
-    value it falls, after a hit it rises a little, and it is never clipped. At 0 or less the interval is the line, at 1
-    or more it is empty.
+    For each horizon and each level there is a threshold, which says what share of the distribution an interval leaves
+    out: at first the level, less while there are few answers. After an interval that missed the value it falls, after a
+    hit it rises a little, and it is never clipped. From .1 on it is that share itself. Below, the share shrinks by a
+    factor with each miss, so that a row of misses makes intervals wider and wider long before they are the line. They
+    are the line where the threshold is `line` or less, and empty where it is `empty` or more.
+
+    An interval is at least as wide as its threshold says, and as those of larger levels are.
 
     Parameters
     ----------
@@ -70,6 +75,8 @@ class MovingLevels(Saved):
         Number of values.
     thresholds : (horizon + 1, l) float64
         Those of bands are the last.
+    line, empty : float
+        Thresholds up to which an interval is the line, and from which on it is empty.
     """
 
     horizon: int = param(integer, 1)
@@ -81,7 +88,7 @@ class MovingLevels(Saved):
     _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
     thresholds: Floats = state(
         held_finite, own(lambda m: m.shape_of(("rows", "levels"))),
-        start=own(lambda m: np.tile(np.array(m.levels), (m.horizon + 1, 1))),
+        start=own(lambda m: np.tile(begins(m.levels), (m.horizon + 1, 1))),
     )  # fmt: skip
     _windows: Floats = _zeros("rows", "window")
     _orders: Floats = _zeros("rows", "window")
@@ -103,14 +110,23 @@ class MovingLevels(Saved):
         return tuple(sizes[name] for name in names)
 
     def derive(self) -> None:
-        """Keep the levels as an array."""
-        self._epsilons = np.array(self.levels)
+        """Keep the levels as an array; see where intervals are the line, and empty.
+
+        A row of misses, and one of hits, may move a threshold by at most 1 from where it began, where levels are those
+        by default: so the errors are within 1 / size of what they should be.
+        """
+        self._epsilons, begin = np.array(self.levels), begins(self.levels)
+        self.line = float(min(begin[-1] - 1.0, begin[0] - LEAST))
+        self.empty = float(np.clip(begin[0] + 1.0, begin[-1], 1.0))
+        self._begin = begin
 
     def tell(self, distributions: Floats) -> tuple[Floats, Floats]:
         """Return the (H, l, 2) intervals and (l, H, 2) bands of (H, q) quantiles; leaves no trace."""
         shape = (self.horizon, len(self.levels), 2)
         ends, bands = np.empty(shape), np.empty((shape[1], shape[0], 2))
-        loops.tell(distributions, LEVELS, self.thresholds, self._windows, self._counts, ends, bands)
+        loops.tell(
+            distributions, LEVELS, self.thresholds, self.line, self.empty, self._windows, self._counts, ends, bands
+        )  # fmt: skip
         return ends, bands
 
     def learn(self, y: float, told: tuple[Floats, Floats, Floats] | None) -> Floats:
@@ -137,6 +153,11 @@ class MovingLevels(Saved):
         self._clock += 1
         return p_values
 
+    def earlier(self) -> tuple[Floats, Floats, Floats]:
+        """Return the quantiles, intervals and bands of which all values have come, the latest ones: `horizon` ago."""
+        slot = (self.n - 1) % self.horizon
+        return self._said[slot].copy(), self._told[slot].copy(), self._bands[slot].copy()
+
     def start_clock(self) -> None:
         """Let steps be large again; where they have not become smaller, nothing changes."""
         last = self.steps.at(max(self._clock, 1))
@@ -158,5 +179,17 @@ class MovingLevels(Saved):
         return tuple(found)
 
     def _bound(self, k: int, late: int) -> float:
-        one_over_sizes = self._spent + (1.0 / self.steps.at(self._clock) if self._clock else 0.0)
-        return (1.0 + (k + 1) * self.steps.at(1) * (1 + late)) * one_over_sizes
+        first, last = self.steps.at(1), self.steps.at(max(self._clock, 1))
+        one_over_sizes = self._spent + (1.0 / last if self._clock else 0.0)
+        below, above = self._begin[k] - self.line, self.empty - self._begin[k]
+        if self._spent or last < first:  # steps of other sizes: a threshold may have gone from one end to the other
+            below = above = self.empty - self.line
+        # Answers on their way move a threshold beyond the line. Beyond `empty`, a level waits for larger ones, too.
+        beyond = first * (1 + late)
+        return float(max(below + beyond, above + (len(self.levels) - k) * beyond) * one_over_sizes)
+
+
+def begins(levels: Sequence[float]) -> Floats:
+    """Return the thresholds at which intervals leave out these shares of a distribution."""
+    given = np.array(levels)
+    return np.where(given >= loops.KNEE, given, loops.KNEE * (1.0 + np.log(given / loops.KNEE)))

@@ -74,6 +74,10 @@ class NextValue(Predictor):
             self.model.forecast(1, xs=[row])
         self.model.learn_one(value, row if len(row) else None)
 
+    def ahead(self) -> dict[str, Any]:
+        """Return the path that is said now, one said before, and the latest values: see `SeriesForecaster.fan`."""
+        return self.model.fan()
+
     def _row(self, x: Any) -> Any:
         row = np.asarray(x, np.float64)
         if row.ndim != 1 or not np.isfinite(row).all():

@@ -88,15 +88,15 @@ def _colour(place: int) -> str:
     return f"c{place % COLOURS}"
 
 
-def of_predictor(run: FollowedRun, name: str, of: str) -> dict[str, Any]:
+def of_predictor(run: FollowedRun, name: str, of: str, ahead: str) -> dict[str, Any]:
     """Return the charts of a predictor by place, "accuracy", "evidence" and "calibration"; a text where there is none.
 
     Parameters
     ----------
     run : FollowedRun
     name : str
-    of : str
-        What its table is called.
+    of, ahead : str
+        What its tables are called: that of the steps, and that of `path`.
     """
     one, colour = run.standing(name), _colour(run.names.index(name))
     at = [alarm["step"] for alarm in run.alarms.get(name, ())]
@@ -106,10 +106,38 @@ def of_predictor(run: FollowedRun, name: str, of: str) -> dict[str, Any]:
         band = {"draw": "band", "column": "lower", "to": "upper", "c": colour, "say": "claimed, lower to upper"}
         items = [band, *items]
     return {
-        "accuracy": [_chart(run.right, items, of)],
+        "accuracy": [*_path(run, name, ahead), _chart(run.right, items, of)],
         "evidence": [_evidence(run, name, of)] if one.evidence else NO_EVIDENCE,
         "calibration": _levels(run, name, of) if one.errors else _reliability(run, name, colour),
     }
+
+
+def path(run: FollowedRun, name: str) -> Columns:
+    """Return the path of a series that is said now, and that before with what came; nothing of other predictors."""
+    ahead = _ahead(run, name)
+    return {} if ahead is None else ahead["columns"]
+
+
+def _ahead(run: FollowedRun, name: str) -> Any:
+    return (run.snapshot(name)["told"] or {}).get("ahead")
+
+
+def _path(run: FollowedRun, name: str, of: str) -> list[Chart]:
+    """Return the fans of a series."""
+    ahead = _ahead(run, name)
+    if ahead is None:
+        return []
+    steps, colour = ahead["columns"]["step"], _colour(run.names.index(name))
+    items: list[Chart] = []
+    for before, c, when in (("before_", "grey", ", as said before"), ("", colour, "")):
+        if f"{before}median" in ahead["columns"]:
+            for level in ahead["levels"]:
+                say = f"interval that misses {level:.3g} of the values in the long run{when}"
+                ends = {"column": f"{before}lower{level:g}", "to": f"{before}upper{level:g}"}
+                items.append({"draw": "band", **ends, "c": c, "say": say})
+            items.append(_line(f"{before}median", c, f"median{when}", 1.6, "2 4"))
+    items.append(_line("came", "ink", "what came", 1.8))
+    return [_chart("value", items, of, None) | {"below": "values", "x": (steps[0], max(steps[-1], steps[0] + 1))}]
 
 
 def _evidence(run: FollowedRun, name: str, of: str) -> Chart:

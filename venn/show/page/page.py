@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 SCRIPT, STYLE = ((HERE / file).read_text("utf-8") for file in ("page.js", "page.css"))
 JSON = "application/json"
 VERSION = sha256(f"{SCRIPT}{STYLE}".encode()).hexdigest()[:16]  # an open page of another version is loaded anew
-CHOSEN, COMPARED = "chosen", "compared"  # tables of columns
+CHOSEN, COMPARED, AHEAD = "chosen", "compared", "ahead"  # tables of columns
 #: All that the page needs comes from its own server; no text becomes a script or a style.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
@@ -108,10 +108,11 @@ def document(feed: Feed, of: str = "", seen: str = "") -> dict[str, Any]:
     }  # fmt: skip
     return found | {
         "names": run.names, "of": name, "words": said, "strip": memory.strip(run),
-        "charts": {"compared": charts.of_all(run, COMPARED), **charts.of_predictor(run, name, CHOSEN)},
+        "charts": {"compared": charts.of_all(run, COMPARED), **charts.of_predictor(run, name, CHOSEN, AHEAD)},
         "tables": {
             CHOSEN: {"after": after, "columns": charts.table(run, name, after)},
             COMPARED: {"after": after, "columns": charts.compared(run, after)},
+            AHEAD: {"after": 0, "columns": charts.path(run, name)},
         },
     }  # fmt: skip
 
@@ -230,8 +231,9 @@ def render(run: FollowedRun, title: str, data: str) -> str:
     main += [_card("All predictors so far", _chart(COMPARED))] if len(run.names) > 1 else []
     tails = []
     for place, name in enumerate(run.names):
-        tables[str(place)] = charts.table(run, name)
-        drawn |= {f"{place}.{key}": one for key, one in charts.of_predictor(run, name, str(place)).items()}
+        tables[str(place)], ahead = charts.table(run, name), f"{place}.{AHEAD}"
+        tables[ahead] = charts.path(run, name)
+        drawn |= {f"{place}.{key}": one for key, one in charts.of_predictor(run, name, str(place), ahead).items()}
         inner = words.numbers(run, name) + _predictor(f"{place}.", words.promise(run, name))
         main.append(_card(words.text(name), inner, "predictor"))
         for what, told, found in (
