@@ -213,8 +213,8 @@ def test_young_keys_begin_with_the_shared_model(tmp_path):
             for key, x, label in zip(keys[at : at + 15], X[at:], y[at:], strict=False):
                 assert np.array_equal(whole.predict_one(key, x).proba, fleet.predict_one(key, x).proba)
                 whole.learn_one(key, x, label)
-                fleet.ask(key, x, "q")
-                fleet.answer(key, "q", label)
+                fleet.ask(key, x)
+                fleet.answer(key, fleet.pending(key)[0], label)
             if at == 15:
                 die(fleet)
     with venn.Fleet(young, tmp_path, prior=shared(), **more) as fleet:
@@ -363,3 +363,26 @@ def test_a_changed_label_is_found(tmp_path):
         db.execute("UPDATE log SET y = 1")
     with venn.Fleet(make, tmp_path) as fleet, pytest.raises(JournalError, match="another checksum"):
         fleet.model("a")
+
+
+def test_a_message_that_is_repeated_is_refused_and_not_learned_again(tmp_path):
+    """Whenever it comes again: at once, when the log is cleared, when the key or the fleet was closed."""
+    fleet = venn.Fleet(make, tmp_path, open=1, every=2)
+    for id in (7, "7", "b"):
+        fleet.ask("A", [0.1, 0.2], id)
+    fleet.answer("A", 7, "no")
+    fleet.answer("A", "7", "yes")
+    fleet.expire("A", "b")
+    for again in range(3):
+        before = state_of(fleet)
+        for id, how in ((7, "7, which is answered"), ("7", "'7', which is answered"), ("b", "'b', which was given up")):
+            with pytest.raises(ValueError, match=f"id must be a new one, got {how}"):
+                fleet.ask("A", [0.1, 0.2], id)
+            with pytest.raises(ValueError, match=f"that waits, got {how}"):
+                fleet.answer("A", id, "no")
+        assert state_of(fleet) == before
+        assert fleet.ask("B", [0.1, 0.2], 7 + again)  # of another key it is another question
+        if again == 1:
+            die(fleet)
+            fleet = venn.Fleet(make, tmp_path, open=1, every=2)
+    fleet.close()

@@ -38,6 +38,7 @@ from venn.show.notify import BEGAN, teller
 
 TOLD = "venn told of names"  # beside the positions of sources
 PRIOR = 0  # the number under which the shared model is kept
+ENDED = {ANSWER: "is answered", EXPIRE: "was given up"}
 EVERY = 500  # events of a key after which its state is kept
 LONGEST = 200  # letters of a key
 log_of = logging.getLogger("venn")
@@ -384,7 +385,8 @@ class Fleet:
         Raises
         ------
         TypeError, ValueError
-            For a bad key, object or id, or an id of a question of this key that waits. Nothing happened.
+            For a bad key, object or id, or an id of a question of this key that waits. In a folder also one that is
+            answered or given up: so a message that a sender repeats is not learned twice. Nothing happened.
         JournalError
             The folder cannot be written, and the call had no effect; or the fleet is closed.
         """
@@ -395,6 +397,8 @@ class Fleet:
                 id = run.asked + 1 if id is None else checked_id(id)
                 if id in run.waiting:
                     raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
+                if (ended := self._store.ended(self._rows[place].number, id)) is not None:
+                    raise ValueError(f"id must be a new one, got {id!r}, which {ENDED[ended]}")
                 found = run.predict(kept, content, self._foretell)
                 said = encode(found.predictions)
                 run.ask(id, kept, found.predictions)
@@ -440,7 +444,9 @@ class Fleet:
             raise ValueError(f"key must be one that was asked about, got {key!r}")
         place, run = self._run(key)
         if checked not in run.waiting:
-            raise ValueError(f"id must be that of a question of {key!r} that waits, got {id!r}")
+            ended = self._store.ended(self._rows[place].number, checked)
+            which = "" if ended is None else f", which {ENDED[ended]}"
+            raise ValueError(f"id must be that of a question of {key!r} that waits, got {id!r}{which}")
         return place, run
 
     @in_turn

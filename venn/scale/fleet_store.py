@@ -29,6 +29,7 @@ CREATE TABLE log (
     number INTEGER NOT NULL, event INTEGER NOT NULL, what INTEGER NOT NULL, id, x BLOB, y, said BLOB, prior BLOB,
     time REAL NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (number, event)
 ) WITHOUT ROWID;
+CREATE TABLE ids (number INTEGER NOT NULL, id NOT NULL, what INTEGER NOT NULL, PRIMARY KEY (number, id)) WITHOUT ROWID;
 CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL) WITHOUT ROWID;
 """
 ASK, ANSWER, LEARN, EXPIRE = range(4)  # what happens to a key
@@ -102,6 +103,10 @@ class Memory:
 
     def log(self, number: int, event: FleetEvent) -> None:
         """Keep an event."""
+
+    def ended(self, number: int, id: int | str) -> int | None:
+        """Return how a question of a key has ended, ANSWER or EXPIRE; None if it has not, or nothing is kept of it."""
+        return None
 
     def keep(self, number: int, event: int, state: bytes) -> None:
         """Keep the state of a key after an event, instead of what happened until then."""
@@ -217,6 +222,14 @@ class Folder(Memory):
     def log(self, number: int, event: FleetEvent) -> None:
         """Keep an event."""
         self._db.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (number, *event, event.checksum))
+        if event.what in (ANSWER, EXPIRE):  # the log is cleared, and a sender may repeat a message long after
+            self._db.execute("INSERT INTO ids VALUES (?, ?, ?)", (number, event.id, event.what))
+
+    def ended(self, number: int, id: int | str) -> int | None:
+        """Return how a question of a key has ended, ANSWER or EXPIRE; None if it has not."""
+        with self._trying("read"):
+            found = self._db.execute("SELECT what FROM ids WHERE number = ? AND id = ?", (number, id)).fetchone()
+        return None if found is None else int(found[0])
 
     def keep(self, number: int, event: int, state: bytes) -> None:
         """Keep the state of a key after an event, instead of what happened until then."""
