@@ -14,7 +14,7 @@ from venn.monitors.key_evidence import KeyEvidence
 from venn.online import checkpoint
 from venn.online.journal import JournalError
 from venn.scale.fleet_store import FILE, read_rows
-from venn.scale.fleet_verdict import verdict_of
+from venn.scale.key_changes import verdict_of
 
 KEYS = ["a", "ä/b:c", "..", "A", "a key with spaces"]
 

@@ -21,7 +21,7 @@ from tests.test_fleet import KEYS, make, state_of
 from venn.online.journal import JournalError
 from venn.scale import fleet_verdict, follow, follow_partitions, key_of, partition_of
 from venn.scale.fleet_store import Taken, read_rows
-from venn.scale.fleet_verdict import verdict_of
+from venn.scale.key_changes import verdict_of
 
 NAMES = [f"shop-{i}" for i in range(6)] + KEYS
 

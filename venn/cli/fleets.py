@@ -22,7 +22,7 @@ from venn.online import checkpoint
 from venn.prediction import plain
 from venn.scale.fleet import Fleet
 from venn.scale.fleet_store import KeyRow, folders_of, read_log, read_rows
-from venn.scale.fleet_verdict import FleetVerdict, columns_of, verdict_of
+from venn.scale.key_changes import FleetVerdict, columns_of, verdict_of
 from venn.scale.partitions import KeyedEvent, follow
 from venn.show.notify import Notifier
 from venn.show.page.fleet import FleetPage, ShownFleet, ShownKey

@@ -4,9 +4,9 @@ from .collection import calibrate as calibrate
 from .collection import score as score
 from .collection import score_block as score_block
 from .fleet import Fleet as Fleet
-from .fleet_verdict import FleetVerdict as FleetVerdict
-from .fleet_verdict import KeyChange as KeyChange
-from .fleet_verdict import fleet_verdict as fleet_verdict
+from .key_changes import FleetVerdict as FleetVerdict
+from .key_changes import KeyChange as KeyChange
+from .key_changes import fleet_verdict as fleet_verdict
 from .partitions import KeyedEvent as KeyedEvent
 from .partitions import follow as follow
 from .partitions import follow_partitions as follow_partitions

@@ -33,7 +33,7 @@ from venn.predictors.shared import SharedForecast
 from venn.saved import described
 from venn.scale.fleet_key import KeyRun
 from venn.scale.fleet_store import ANSWER, ASK, EXPIRE, LEARN, FleetEvent, Folder, KeyRow, Memory
-from venn.scale.fleet_verdict import RATE, FleetVerdict, KeyChange, changes, columns_of, verdict_of
+from venn.scale.key_changes import RATE, FleetVerdict, KeyChange, changes, columns_of, verdict_of
 from venn.show.notify import BEGAN, teller
 
 TOLD = "venn told of names"  # beside the positions of sources

@@ -12,7 +12,7 @@ from venn.machines.machine import NotConverged
 from venn.parameters import has_methods, integer, is_number
 from venn.scale.fleet import Fleet, checked_key
 from venn.scale.fleet_store import Taken
-from venn.scale.fleet_verdict import KeyChange
+from venn.scale.key_changes import KeyChange
 
 REFUSED = (ValueError, TypeError, NotConverged)
 TURN = 100  # messages of one partition before the next one's turn

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from venn.online import Online
 from venn.online.journal import Journal
+from venn.online.panel import Panel
 from venn.online.selective import Selective
-
-if TYPE_CHECKING:
-    from venn.online.panel import Panel
-    from venn.predictors.learning import Predictor
-    from venn.serving.app import ServedModel
+from venn.predictors.learning import Predictor
 
 __all__ = ["serve"]
 
@@ -23,7 +20,7 @@ LABELS = ("labels", "judge", "ripe", "silent")  # how labels come otherwise than
 
 def serve(
     model: Predictor | Panel, journal: Journal | str | os.PathLike[str], *, name: str = "model", **options: Any
-) -> ServedModel:
+) -> Any:
     """Return a model that learns as an ASGI app, which a server such as uvicorn runs, or another app mounts.
 
     One thread owns the run. Requests wait in one queue, are taken in blocks, each in one transaction of the journal,
