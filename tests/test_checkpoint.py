@@ -41,7 +41,7 @@ WITHOUT = {
         "predictions by name, a dict: its predictions can be saved",
     ),
     **dict.fromkeys(
-        ("RiverClassifier", "RiverRegressor"),
+        ("RiverClassifier", "RiverRegressor", "RiverForecaster"),
         "is pickled as river's estimators are; its predictor can be saved by itself",
     ),
     "RegressorFromRiver": "holds a model of river's, whose content is not ours to know",

@@ -433,7 +433,7 @@ def test_what_rings_within_classes_names_none_as_long_as_each_may_be_as_before()
     assert {alarm.about for alarm in alarms} == {"objects within classes"}
     assert drift.verdict().kind == "objects of some class look different, or their labels mean something else"
     for latest in ([8], [-1], [0.0]):
-        with pytest.raises(ValueError, match="latest must be codes of 8 classes"):
+        with pytest.raises(ValueError, match="latest must be an integer"):
             drift.restore(drift.state | {"latest": deque(latest)})
 
 

@@ -137,7 +137,7 @@ def test_published_set(name):
 def test_a_large_published_set_by_all_its_labels_and_its_first_rows(tmp_path):
     counts, features = COUNTS[LARGE]
     published = next(published for published in PUBLISHED if published.name == LARGE)
-    with gzip.open(published.file.find(published.known.origin, None, None), "rt") as file:
+    with gzip.open(published.file.at_hand(), "rt") as file:
         lines = file.readlines()
     assert Counter(line.rpartition(",")[2].strip() for line in lines[1:]) == counts
     (tmp_path / "first.csv").write_text("".join(lines[:5001]))

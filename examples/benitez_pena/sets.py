@@ -94,7 +94,7 @@ def _cervical(with_targets):
     schema |= {
         column: Numeric(missing="?", fill=unknown) for column, kind in schema.items() if isinstance(kind, Numeric)
     }
-    table = replace(known, schema=schema).read(None, None)
+    table = replace(known, schema=schema).read()
     return np.where(unknown == table.X, np.nan, table.X), table.y, table.classes
 
 

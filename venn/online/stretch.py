@@ -36,7 +36,7 @@ class Happened(NamedTuple):
     place: int = 0  #: of its question among these
 
 
-class Step(NamedTuple):
+class EventStep(NamedTuple):
     """A question, an answer, or both."""
 
     id: int | str
@@ -69,7 +69,7 @@ class Stretch:
         self._run, self._journal, self._bulletin = run, journal, bulletin
         self._patience = patience
         self.kind = ""
-        self.steps: list[Step] = []
+        self.steps: list[EventStep] = []
         self._gather(events)
         self._waiting: list[Waiting] = []
         self._answers: list[AnswerRow] = []
@@ -128,7 +128,7 @@ class Stretch:
             if known:
                 del self.steps[next(i for i, step in enumerate(self.steps) if step.id in known) :]
 
-    def _step(self, kind: str, event: Any, answer: Any, count: int, seen: set[int | str]) -> Step | None:
+    def _step(self, kind: str, event: Any, answer: Any, count: int, seen: set[int | str]) -> EventStep | None:
         """Return a step; None, or an error, where it may be refused or does not go in a block."""
         run, given = self._run, getattr(event, "id", None)
         place = len(self.steps)
@@ -154,7 +154,7 @@ class Stretch:
         run.check(x)
         code = -1 if kind == QUESTIONS else run.panel.space.encode(answer.y)
         times = _time(event), _time(answer)
-        return Step(id, x, None if kind == QUESTIONS else answer.y, code, times, count)
+        return EventStep(id, x, None if kind == QUESTIONS else answer.y, code, times, count)
 
     # ------------------------------------------------------------------ what happens
 
