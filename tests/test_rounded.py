@@ -190,4 +190,4 @@ def test_killed_runs_go_on_in_other_circumstances(change):
         cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
     assert told.returncode == 0, told.stdout[-2000:] + told.stderr[-2000:]
-    assert json.loads(told.stdout.splitlines()[-1]) == {"places": 15, "refused": 0}
+    assert json.loads(told.stdout.splitlines()[-1]) == {"places": 12, "refused": 0}
