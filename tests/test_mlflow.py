@@ -64,7 +64,7 @@ def store(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_model_that_is_loaded_goes_on_to_the_last_bit_and_predicts_frames(kind, tmp_path):
+def test_a_model_that_is_loaded_goes_on_to_the_last_bit_and_predicts_frames(kind, tmp_path, caplog):
     model, (X, y) = MODELS[kind](), rows()
     y = [float(len(one)) for one in y] if kind == "numbers" else y
     objects = [dict(zip(("age", "net"), x, strict=True)) for x in X] if kind == "table" else list(X)
@@ -82,6 +82,7 @@ def test_a_model_that_is_loaded_goes_on_to_the_last_bit_and_predicts_frames(kind
     assert f"vennstream=={venn.__version__}" in told
     assert "requests" in told
     assert (tmp_path / "model/model/scorers.pkl").exists() == (kind == "own")
+    assert ("pickle, which runs code where it is loaded" in caplog.text) == (kind == "own")
     loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
     frame = loaded.predict(example)
     at = registry.load_model(str(tmp_path / "model"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ DATA = "model"  # folder of a saved model
 STATE, SKOPS, PICKLE = "state.venn", "scorers.skops", "scorers.pkl"
 LEVEL = 0.05  # of the sets and intervals in a frame
 OURS = ("vennstream", "numpy", "scikit-learn", "scipy", "numba", "pandas")
+log = logging.getLogger("venn")
 
 
 def _imported() -> Any:
@@ -225,11 +227,14 @@ def _save_scorers(scorers: list[Any], data: Path, its: Any) -> None:
         from skops import io
 
         content = io.dumps(scorers)
-        if not io.get_untrusted_types(data=content):
+        unknown = io.get_untrusted_types(data=content)
+        if not unknown:
             (data / SKOPS).write_bytes(content)
             return
-    except Exception:
-        pass  # there is no skops, or it does not know them
+        why = f"skops does not trust {', '.join(unknown)}"
+    except Exception as error:  # there is no skops, or an estimator's own code fails as it is taken apart
+        why = f"skops cannot save it: {error}"
+    log.warning("the scorer is saved as a pickle, which runs code where it is loaded: %s", why)
     with (data / PICKLE).open("wb") as file:
         its.cloudpickle.dump(scorers, file)
 
