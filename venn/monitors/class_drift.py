@@ -85,7 +85,6 @@ def _exact(name: str, ranking: Any) -> Ranking:
 
 LABELS_OWN, WITHIN_OWN = own(lambda drift: _evidence(LABELS, drift)), own(lambda drift: _evidence(WITHIN, drift))
 CLASSES = own(lambda drift: len(drift.classes))
-SHAPE = own(lambda drift: (len(drift.classes),))
 
 
 @component
