@@ -180,7 +180,7 @@ def test_everything_is_counted_and_nothing_ends_the_campaign(planted, tmp_path):
 def test_the_command_replays_a_trial_and_ends_at_ctrl_c(tmp_path):
     seed = driver.trial_seed(1, "p-values", 0)
     command = [sys.executable, "-m", "tools.campaign"]
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     told = subprocess.run(
         [*command, "--attack", "p-values", "--trial-seed", str(seed)], cwd=root, capture_output=True, text=True
     )
