@@ -27,6 +27,10 @@ import venn
 import venn.shifts
 from streams.loaded import CAR, car_rows
 
+# Tests stand in rooms, as the product does. Some build on others, whichever room has these.
+HERE = Path(__file__).parent
+sys.path += sorted({str(path.parent) for path in HERE.glob("*/test_*.py")})
+
 # A run in the background of a script ignores Ctrl-C, and so would every program that a test starts.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -92,7 +96,7 @@ def pytest_collection(session):
     worker = getattr(session.config, "workerinput", None)
     if worker and worker["whole"]:
         number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
-        for path in sorted(Path(__file__).parent.glob("test_*.py"))[number::workers]:
+        for path in sorted(HERE.rglob("test_*.py"))[number::workers]:
             with contextlib.suppress(Exception, pytest.skip.Exception):  # collecting it says what is wrong
                 importlib.import_module(path.stem)
 

@@ -8,4 +8,4 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "tests"))
+sys.path += [str(ROOT / "tests"), *sorted({str(path.parent) for path in ROOT.glob("tests/*/test_*.py")})]

@@ -1,7 +1,7 @@
 """Say which lines of the core rooms the tests reach: with the compiler off, since compiled lines leave no trace.
 
     python -m tools.coverage_without_compiler
-    python -m tools.coverage_without_compiler --lines tests/test_abers.py venn/smoothing.py
+    python -m tools.coverage_without_compiler --lines tests/maps/test_abers.py venn/smoothing.py
 
 Without the compiler some tests take minutes. A test that exceeds its seconds is cut short, and counts for nothing: a
 line is covered when a test that came to its end, and passed, reached it; or when importing the package did. Of the
@@ -46,16 +46,17 @@ ELSEWHERE = (
 
 def suite() -> list[str]:
     """Return the files of the tests, and the rooms, whose docstrings have examples."""
-    names = (path.stem.removeprefix("test_") for path in sorted((ROOT / "tests").glob("test_*.py")))
-    files = [f"tests/test_{name}.py" for name in names if name not in ELSEWHERE.split()]
+    paths = sorted((ROOT / "tests").rglob("test_*.py"))
+    elsewhere = {f"test_{name}" for name in ELSEWHERE.split()}
+    files = [str(path.relative_to(ROOT)) for path in paths if path.stem not in elsewhere]
     return files + [source for room in ROOMS for source in sources(room)]
 
 
 def function(test: str) -> str:
     """Return a test's name without its parameters.
 
-    >>> function("tests/test_abers.py::test_ties[3-rbf]")
-    'tests/test_abers.py::test_ties'
+    >>> function("tests/maps/test_abers.py::test_ties[3-rbf]")
+    'tests/maps/test_abers.py::test_ties'
     """
     return test.partition("[")[0]
 

@@ -29,7 +29,7 @@ def durations(report: Path) -> dict[str, dict[str, tuple[float, int]]]:
     for case in ElementTree.parse(report).iter("testcase"):
         module = case.get("classname", "").split(".")
         if module[0] == "tests":
-            took = cases[f"{module[1]}.py", case.get("name", "").partition("[")[0]]
+            took = cases[f"{module[-1]}.py", case.get("name", "").partition("[")[0]]
             if case.find("skipped") is None:
                 took.append(float(case.get("time", 0)))
     found: dict[str, dict[str, tuple[float, int]]] = {}

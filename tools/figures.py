@@ -4,7 +4,7 @@
 
 `benchmarks/all.py --keep` keeps what it measured in `benchmarks/kept.json`. Each line of SAID is a piece of a page,
 with # in the place of each number, and says which kept figures these numbers are. This program writes them, to two
-digits; tests/test_docs.py compares. The table of docs/benchmarks.md is written by `benchmarks/all.py` itself.
+digits; tests/house/test_docs.py compares. The table of docs/benchmarks.md is written by `benchmarks/all.py` itself.
 """
 
 from __future__ import annotations

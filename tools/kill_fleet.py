@@ -16,14 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.test_fleet_partitions import Told, before_bar, messages_of, opened, states
+from tests.scale.test_fleet_partitions import Told, before_bar, messages_of, opened, states
 from venn.scale import follow_partitions
 
 MESSAGES = 3000  # of each of two partitions
 SLOW = """
 import sys, time
 from pathlib import Path
-from tests.test_fleet_partitions import Told, before_bar, messages_of, opened
+from tests.scale.test_fleet_partitions import Told, before_bar, messages_of, opened
 from venn.scale import follow_partitions
 folder, n = Path(sys.argv[1]), int(sys.argv[2])
 fleet, source = lambda i: opened(folder, i, every=20), lambda i: Told(messages_of(i, n))

@@ -3,7 +3,7 @@
     python -m tools.outputs README.md docs/first_steps.md
 
 A block of Python may be followed by a block of text: what it printed. This program writes those blocks anew;
-tests/test_examples.py compares them. All blocks of a page run one after the other, as one program.
+tests/house/test_examples.py compares them. All blocks of a page run one after the other, as one program.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attacks on what is claimed, for as long as one likes: kills, hostile input, shuffles, damage, merges, junk.
+"""Attacks on what is claimed, for as long as one likes: kills, ends, threads, shuffles, hostile arguments.
 
     python -m tools.campaign --seconds 7200 --seed 1 --report report.json
 

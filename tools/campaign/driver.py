@@ -35,20 +35,8 @@ ATTACKS = {
     "kill save": ("killing", "save", 300),
     "fuzz": ("fuzzing", "trial", 300),
     "shuffle": ("shuffling", "trial", 300),
-    "codec": ("damaging", "checkpoints", 300),
-    "journal": ("damaging", "journals", 300),
-    "merge": ("merging", "trial", 300),
-    "fleet": ("merging", "fleets", 600),
-    "read": ("reading", "trial", 120),
-    "late": ("labels", "trial", 300),
-    "p-values": ("evidence", "trial", 120),
-    "any sequence": ("sequences", "trial", 120),
-    "threads": ("living", "threads", 300),
-    "trainings": ("living", "trainings", 300),
-    "mixtures": ("living", "mixtures", 120),
-    "trees": ("living", "trees", 300),
-    "drifts": ("living", "drifts", 120),
-    "lots": ("living", "lots", 120),
+    "fleet": ("killing", "fleets", 600),
+    "threads": ("threads", "threads", 300),
 }
 MEMORY = 8 << 30  # bytes of address space that a worker may have
 KEPT = 5  # seeds that are remembered of failures of one kind

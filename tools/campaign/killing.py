@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import run_cases
+import test_fleet
 import test_run_endings
 from click.testing import CliRunner
 from test_checkpoint import SUBJECTS
@@ -157,3 +158,22 @@ def save(rng: np.random.Generator, tally: Tally) -> None:
         os.waitpid(child, 0)
         tally.notes["deaths"] += 1
         tally.same(checkpoint.pack(venn.load(path)) in either, f"{name}: neither the old nor the new file")
+
+
+def fleets(rng: np.random.Generator, tally: Tally) -> None:
+    """A fleet that is closed, killed and opened at random places, with few or many keys in memory."""
+    n, seed, done = int(rng.integers(5, 80)), int(rng.integers(1 << 20)), 0
+    calls, whole = test_fleet.happenings(n, seed), venn.Fleet(test_fleet.make)
+    test_fleet.happen(whole, calls)
+    while done < n:
+        more, every = int(rng.integers(1, 40)), int(rng.integers(1, 30))
+        with venn.Fleet(test_fleet.make, Path.cwd() / "fleet", open=int(rng.integers(1, 6)), every=every) as fleet:
+            test_fleet.happen(fleet, calls[done : done + more])
+            if rng.random() < 0.5:
+                test_fleet.die(fleet)
+        done += more
+    with venn.Fleet(test_fleet.make, Path.cwd() / "fleet") as fleet:
+        first, second = test_fleet.state_of(whole), test_fleet.state_of(fleet)
+    for key, value in first.items():
+        tally.same(second.get(key) == value, "the state of a key of a fleet", (key, seed, n))
+    tally.same(first.keys() == second.keys(), "keys", (first.keys(), second.keys()))

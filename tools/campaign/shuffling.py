@@ -267,7 +267,7 @@ def check_scaler(case: Case, machine: Any, rng: np.random.Generator, tally: Tall
     if which != "platt" and not ((gaps > 1e-6) | (gaps == 0)).all():
         return
     if which == "binning" and not frequency:
-        return  # edges are as close to scores as it comes: tests/test_scaling_maps.py has them
+        return  # edges are as close to scores as it comes: tests/maps/test_scaling_maps.py has them
     try:
         expected = naive_scaling.forecast(of, scores, truth, asked)
     except ArithmeticError:

@@ -38,7 +38,7 @@ from venn.saved import Saved, component, own, param
 
 METHODS = ("decision_function", "predict_proba")
 # Estimators that treat each row by itself, in an order of operations that does not depend on the others: a row has the
-# same scores, to the last bit, in a block as alone (tests/test_given_scorers.py). By package and name.
+# same scores, to the last bit, in a block as alone (tests/machines/test_given_scorers.py). By package and name.
 ROW_BY_ROW = {
     "sklearn": {
         "HistGradientBoostingClassifier", "GradientBoostingClassifier", "RandomForestClassifier",

@@ -14,7 +14,7 @@ from test_maps import SCORES, binary_data, class_data
 
 import venn
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
 from rueping.beta import Beta2, BetaScaling, BetaTransform, FittedBeta2, quantiles
 from rueping.maps import Sigma01, SigmaPP, Softmax, Sollich

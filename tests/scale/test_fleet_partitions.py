@@ -17,7 +17,7 @@ import pytest
 
 import venn
 from streams.messages import Message
-from tests.test_fleet import KEYS, make, state_of
+from tests.scale.test_fleet import KEYS, make, state_of
 from venn.online.journal import JournalError
 from venn.scale import fleet_verdict, follow, follow_partitions, key_of, partition_of
 from venn.scale.fleet_store import Taken, read_rows
@@ -89,7 +89,7 @@ def expected(tmp_path_factory):
 WORKER = """
     import json, sys
     from pathlib import Path
-    from tests.test_fleet_partitions import Told, before_bar, messages_of, opened
+    from tests.scale.test_fleet_partitions import Told, before_bar, messages_of, opened
     from venn.scale import follow_partitions
 
     folder = Path(sys.argv[1])
@@ -129,7 +129,7 @@ def test_a_killed_process_is_taken_over(tmp_path, expected):
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 def test_redis_streams_a_process_dies_and_another_has_its_partition(tmp_path, expected):
     pytest.importorskip("redis", reason="the package redis is not installed")
-    from tests.test_redis import Server
+    from tests.streams.test_redis import Server
 
     server = Server(tmp_path)
     server.start()

@@ -22,7 +22,7 @@ from venn.online.panel import Panel
 from venn.online.restart import NEAR, Bulletin
 from venn.online.run import Rung
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 2))
 CLASSES = ["no", "yes"]

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-SCRIPT = Path(__file__).parent.parent / "benchmarks" / "peers.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "peers.py"
 MODULES = {
     "online-cp": "online_cp",
     "crepes": "crepes",

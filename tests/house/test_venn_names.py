@@ -77,7 +77,7 @@ def test_type_hints_of_public_names_can_be_had():
 
 
 def test_names_of_the_table_in_the_readme_can_be_typed():
-    table = (Path(__file__).parent.parent / "README.md").read_text().partition("## Which one")[2].partition("##")[0]
+    table = (Path(__file__).parents[2] / "README.md").read_text().partition("## Which one")[2].partition("##")[0]
     names = set(re.findall(r"`[^`]*`", table))
     typed = {name for text in names for name in re.findall(r"\w+(?=\()", text)}
     typed |= {text.strip("`") for text in names if text.strip("`").isidentifier()}

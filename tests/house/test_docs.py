@@ -22,7 +22,7 @@ import venn
 from tools import figures
 from venn.cli import main
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.glob("*.md") if path.name != "changelog.md")  # includes ../CHANGELOG.md
 TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *PAGES]

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 from venn.machines import NotConverged
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
 from benitez_pena import constrained as scip
 from benitez_pena.bootstrap import Bootstrap, Plain, least_threshold, lower_medians

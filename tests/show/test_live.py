@@ -293,7 +293,7 @@ def in_terminal(arguments, interrupt=False, size=(24, 80)):
     environment = {**os.environ, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
     for variable in ("COLUMNS", "LINES", "NO_COLOR"):
         environment.pop(variable, None)
-    script = Path(__file__).with_name("live_cases.py")
+    script = Path(__file__).parents[1] / "live_cases.py"
     process = subprocess.Popen(
         [sys.executable, script, *map(str, arguments)],
         stdin=far, stdout=far, stderr=far, env=environment, start_new_session=True,

@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from venn.show.metrics import INSIDE, METRICS, WIDTH, WINDOW_INSIDE, exposition, of_metrics
 from venn.show.server import serving
 
-DASHBOARD = Path(__file__).parent.parent / "docs/grafana.json"
+DASHBOARD = Path(__file__).parents[2] / "docs/grafana.json"
 
 
 def scraped(path):

@@ -16,7 +16,7 @@ import streams
 from tools import outputs
 from venn import cli
 
-ROOT = pathlib.Path(__file__).parent.parent
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.fixture

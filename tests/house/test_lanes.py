@@ -12,7 +12,7 @@ from test_contract import TESTED_ELSEWHERE
 
 from tools import durations, lines
 
-HERE = Path(__file__).parent
+FILES = {path.name: path for path in Path(__file__).parents[1].rglob("test_*.py")}
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_as_many_cases_are_quick_as_there_is_time_for(measured, test, cases, kep
 def test_what_is_measured_exists():
     """Else a test that was renamed would be thought short."""
     for file, tests in lanes.durations().items():
-        defined = set(re.findall(r"^def (test_\w+)", (HERE / file).read_text(encoding="utf-8"), flags=re.M))
+        defined = set(re.findall(r"^def (test_\w+)", FILES[file].read_text(encoding="utf-8"), flags=re.M))
         assert tests.keys() <= defined, f"{file}: rename or remove them in durations.json, or run tools.durations anew"
 
 
@@ -46,7 +46,7 @@ def test_every_public_class_is_in_the_quick_lane():
     """Those of the contract are, with all cases; so is some test of each file that the contract names instead."""
     files = set(re.findall(r"test_\w+\.py", " ".join(TESTED_ELSEWHERE.values())))
     for file in files:
-        tests = re.findall(r"^def (test_\w+)", (HERE / file).read_text(encoding="utf-8"), flags=re.M)
+        tests = re.findall(r"^def (test_\w+)", FILES[file].read_text(encoding="utf-8"), flags=re.M)
         took = lanes.durations().get(file, {})
         assert any(lanes.quick(file, test, took[test].cases if test in took else 1) for test in tests), file
 
@@ -56,8 +56,8 @@ def test_durations_are_those_of_a_report(tmp_path, monkeypatch):
     case = '<testcase classname="{}" name="{}" time="{}"{}'
     report.write_text(
         "<testsuites><testsuite>"
-        + case.format("tests.test_a", "test_x[1]", 0.5, "/>") + case.format("tests.test_a", "test_x[2]", 0.25, "/>")
-        + case.format("tests.test_a", "test_brief", 0.01, "/>") + case.format("venn.maps", "venn.maps", 9, "/>")
+        + case.format("tests.a.test_a", "test_x[1]", 0.5, "/>") + case.format("tests.a.test_a", "test_x[2]", 0.25, "/>")
+        + case.format("tests.a.test_a", "test_brief", 0.01, "/>") + case.format("venn.maps", "venn.maps", 9, "/>")
         + case.format("tests.test_b", "test_y", 3, "><skipped/></testcase>") + "</testsuite></testsuites>"
     )  # fmt: skip
     monkeypatch.setattr(durations, "KEPT", tmp_path / "durations.json")

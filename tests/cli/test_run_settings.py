@@ -98,7 +98,7 @@ def test_what_is_wrong_is_one_line(run, arguments, code, said):
 
 
 def test_the_example_of_the_documentation(run):
-    docs = Path(__file__).parent.parent / "docs"
+    docs = Path(__file__).parents[2] / "docs"
     result = run("--config", docs / "run.toml", "--check", "--journal", "run.db")
     assert result.exit_code == 0, result.output
     unit = (docs / "vennstream.service").read_text()

@@ -20,7 +20,7 @@ from venn.predictors.groups import OFFSET, Balanced
 from venn.shifts import PriorShift
 from venn.smoothing import Smoothing
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
 import covtype  # noqa: E402
