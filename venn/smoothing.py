@@ -9,6 +9,7 @@ from venn.parameters import integer
 from venn.prediction import Floats
 from venn.saved import Saved, component, param
 
+FEW = 32  # numbers for which no generator is made where those nearby are drawn
 BLOCK = 256  # drawn at a time: making a generator costs more than a number
 # numpy's own generator must not give the same numbers for a seed: labels drawn with seed 0 would be a function of the
 # numbers that must be independent of them.
@@ -100,6 +101,8 @@ class Smoothing(Saved):
         ValueError
             For a negative argument.
         """
+        if 0 < count <= FEW and start >= 0:
+            return np.array([self.at(n) for n in range(start, start + count)])
         return _numbers(self._bits(start, count))
 
     def bits_at(self, n: int) -> int:

@@ -64,10 +64,11 @@ class LeavesItselfOut(AmongAll):
 
     def rank(self, x, tau):
         crowd = self._crowd
-        own = float(crowd.sums(crowd.nearest(crowd.distances(crowd.clean(x))), crowd.n))
-        others = crowd.sums(crowd.state["near"], crowd.n - 1)
+        own = crowd.strangeness(crowd.clean(x)) if crowd.n else 0.0
+        near = crowd.state["near"]
+        others = np.where(near < np.inf, near, 0.0).sum(axis=1)
         p = (int((others > own).sum()) + tau * int((others == own).sum())) / max(len(others), 1) if crowd.n else tau
-        crowd.join(crowd.clean(x))
+        crowd.join(crowd.clean(x), tau)
         return p
 
 

@@ -145,28 +145,34 @@ def log_mean_exp(logs):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def run_jumpers(constants, state, ps, path):  # type: ignore[no-untyped-def]
-    """State: n, log, ln S of each jumper, then its capital shares, which sum to 1. Constants: the jump rates.
+def jump(constants, state, p):  # type: ignore[no-untyped-def]
+    """Bet on one p-value; see `run_jumpers`.
 
     After jumping every share is at least rate / 5, so none is ever lost.
     """
     k = constants.shape[0]
     e = EPSILONS.shape[0]
     logs = state[2 : 2 + k]
+    away = p - 0.5
+    for j in range(k):
+        shares = state[2 + k + j * e : 2 + k + (j + 1) * e]
+        rate = constants[j]
+        growth = 0.0
+        for m in range(e):
+            shares[m] = ((1.0 - rate) * shares[m] + rate / e) * (1.0 + EPSILONS[m] * away)
+            growth += shares[m]
+        for m in range(e):
+            shares[m] /= growth
+        logs[j] += np.log(growth)
+    state[0] += 1.0
+    state[1] = log_mean_exp(logs)
+
+
+@compiled
+def run_jumpers(constants, state, ps, path):  # type: ignore[no-untyped-def]
+    """State: n, log, ln S of each jumper, then its capital shares, which sum to 1. Constants: the jump rates."""
     for i in range(ps.shape[0]):
-        away = ps[i] - 0.5
-        for j in range(k):
-            shares = state[2 + k + j * e : 2 + k + (j + 1) * e]
-            rate = constants[j]
-            growth = 0.0
-            for m in range(e):
-                shares[m] = ((1.0 - rate) * shares[m] + rate / e) * (1.0 + EPSILONS[m] * away)
-                growth += shares[m]
-            for m in range(e):
-                shares[m] /= growth
-            logs[j] += np.log(growth)
-        state[0] += 1.0
-        state[1] = log_mean_exp(logs)
+        jump(constants, state, ps[i])
         path[i] = state[1]
 
 

@@ -284,7 +284,7 @@ class Service:
         if taken.id is not None and (taken.asked or taken.answered):
             self._listen(taken, news)
         if taken.id is not None and taken.asked:
-            predictions, more = _taken_apart(taken.said)
+            predictions, more = _taken_apart(taken.alone)
             self._labelled += [taken.asked] if taken.answered else []
             if more:
                 self._more[taken.asked] = more

@@ -360,6 +360,18 @@ class ChangeDetector(Detector):
         return self._ring(self.n, self.log)
 
 
+def pair_of(first: Ville, again: ShiryaevRoberts) -> tuple[Floats, ...]:
+    """Return the constants and the memories of two detectors that bet on the same, as compiled loops take them."""
+    one: Any = first.bets
+    other: Any = again.bets
+    return *one.arrays, other.arrays[1]
+
+
+def logs_of(first: Ville, again: ShiryaevRoberts) -> list[float]:
+    """Return what a compiled loop needs of two detectors that bet on the same: see `venn._compiled.strangers`."""
+    return [math.inf if first.rung else first.log_threshold, again.log_threshold, again.log, again.beginning]
+
+
 @component
 class CUSUM(ChangeDetector):
     """Page's CUSUM on a martingale: gamma_n = max over i < n of S_n / S_i; it rings at the threshold and starts anew.
@@ -625,6 +637,10 @@ class Trace(Saved):
 
     def extend(self, values: Floats) -> None:
         """Take note of the numbers of several steps."""
+        if len(values) < 2:
+            for value in values:
+                self.add(value)
+            return
         self._numbers = np.concatenate([self.latest(self.memory), values])[-self.memory :]
         self._end = len(self._numbers)
 

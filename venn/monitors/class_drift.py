@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isnan
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from venn._compiled.strangers import watch_examples
 from venn.labels import Classes, label_space
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_of_counts, odds, shares
+from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_of_counts, logs_of, odds, pair_of, shares
 from venn.monitors.column_drift import has_distances
 from venn.monitors.drift import ObjectRuler, none_or_two, ranking_pattern
 from venn.monitors.evidence import Exchangeability, against
 from venn.monitors.martingales import CellJumper, Martingale
 from venn.monitors.naming import MOST, Naming, Ties, rarity
-from venn.monitors.sources import Ranking
+from venn.monitors.sources import AmongAll, Ranking, is_row, plain
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import Parameters, above_one, fraction, integer
@@ -195,7 +197,7 @@ class ClassDrift(TakesTurns, Watching):
     def derive(self) -> None:
         """Encode labels; nothing is drawn yet to break ties."""
         self.space = label_space(self.classes)
-        self._ties = Ties(self.seed)
+        self._ties, self.pending = Ties(self.seed), False
 
     @property
     def share(self) -> float:
@@ -231,26 +233,78 @@ class ClassDrift(TakesTurns, Watching):
             For a bad object, one of another length than the first, or an unknown label; nothing has changed.
         """
         code = self.space.encode(y)
-        self.check(x)
-        of_label, of_object = self._ties.at(self.n)
+        usual = is_row(x) and self.takes(x[None])
+        if not usual:
+            self.check(x)
         if self._naming.last and self.n - self._naming.last >= MEMORY:
             self._naming.begin_anew()
             self._rankings = _rankings(self)
         if self.cases:
             self._look()
+        if usual and self.go(x[None], np.array([code])):
+            return self.tell() if self.pending else ()
+        of_label, of_object = self._ties.at(self.n)
         self._counts[code] += 1
         self._latest.append(code)
         first = rarity(self._counts - self._earlier, code, of_label)
         placed = self._ruler.take(x) if has_distances(x) else None
         second = None if placed is None else self._rankings[code].rank(placed, of_object)
         self.p_values = first, second
-        rung = self._bet(0, self._of_labels, first)
+        rung = self._heard(0, self._of_labels, self._of_labels.update({LABELS: first}, 0.0))  # type: ignore[arg-type]
         if second is not None:
-            rung += self._bet(1, self._within, second)
+            rung += self._heard(1, self._within, self._within.update({WITHIN: second}, 0.0))  # type: ignore[arg-type]
             ps = np.full(len(self.classes), np.nan)
             ps[code] = second
             rung += [self._named(place) for place in self._naming.update(ps, self.n)]
         return self._took(rung)
+
+    # ------------------------------------------------------------------- blocks
+
+    def takes(self, rows: Floats) -> bool:
+        """Whether it would refuse none of these rows (m, d), and `go` may take some of them."""
+        width = rows.shape[1]
+        known = [self._ruler.features] if self.first else [getattr(one, "features", 0) for one in self._rankings]
+        return type(self.ranking) is AmongAll and {*known} <= {None, width} and bool(plain(rows, True).all())
+
+    def go(self, rows: Floats, codes: Integers) -> int:
+        """Take notice of the first of some examples that it `takes`, as `update` would; return how many.
+
+        It stops after one at which something rings, which is then `pending` until `tell` is asked; and before one with
+        which it begins anew or a change ends: that one is for `update`.
+        """
+        done, self.pending, naming = 0, False, self._naming
+        few = min(self.until(*PARTS), naming.last + MEMORY - self.n if naming.last else FAR)
+        if not self._ruler.fixed or few <= 0:
+            return 0
+        rows, codes = self._ruler.on_scale(rows[:few] + 0.0), codes[:few]  # no -0.0
+        gaps = np.isnan(rows).sum(axis=1) > 0
+        ps, taus = np.empty((len(rows), 2)), self._ties.block(self.n, len(rows))
+        pairs = (self._of_labels.ville, self._of_labels.repeated), (self._within.ville, self._within.repeated)
+        logs, (labels, within) = np.array([logs_of(*pair) for pair in pairs]), [pair_of(*pair) for pair in pairs]
+        while done < len(rows) and not self.pending:
+            ranking: Any = self._rankings[codes[done]]
+            crowd, room = ranking.room(rows.shape[1])
+            part = slice(done, done + room)
+            count, self.pending = watch_examples(
+                rows[part], taus[part], codes[part], self._counts, self._earlier, crowd.arrays, crowd.n, labels[1:],
+                within, logs, naming.memory, naming.named, naming.bound, ps[part],
+            )  # fmt: skip
+            crowd.n += count - int(gaps[done : done + count].sum())
+            done += count
+        for evidence, numbers, log in zip((self._of_labels, self._within), ps[:done].T, logs[:, 2], strict=True):
+            evidence.bet(numbers[~np.isnan(numbers)], float(log))
+        self._latest.extend(codes[:done].tolist())
+        first, second = ps[done - 1].tolist()
+        self.p_values = first, None if isnan(second) else second
+        return done
+
+    def tell(self) -> tuple[Alarm, ...]:
+        """Return the alarms that ring at the latest example, which `go` has found."""
+        self.pending = False
+        rung, whole = list[Alarm](), self.p_values[1] is not None
+        for place, evidence in enumerate((self._of_labels, self._within)[: 1 + whole]):
+            rung += self._heard(place, evidence, evidence.alarms())
+        return self._took([*rung, *(self._named(place) for place in self._naming.called(self.n) if whole)])
 
     def _look(self) -> None:
         """Begin anew where a new state has lasted, so that a later change shows; let changes end that ring no more."""
@@ -275,9 +329,9 @@ class ClassDrift(TakesTurns, Watching):
         if (found := self.lasting(part)) is not None:
             self._put(replace(found, anew=self.n))
 
-    def _bet(self, place: int, evidence: Exchangeability, p: float) -> list[Alarm]:
-        """Bet on a p-value, and take note of what rings."""
-        rung = [self._in_words(one) for one in evidence.update({evidence.name: p}, 0.0)]  # type: ignore[arg-type]
+    def _heard(self, place: int, evidence: Exchangeability, alarms: Sequence[Alarm]) -> list[Alarm]:
+        """Take note of what rings, of the labels, 0, or within classes, 1; return it in words."""
+        rung = [self._in_words(one) for one in alarms]
         if rung:
             self._rang(place, evidence, rung[0])
         return rung

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import inf, isnan
 from typing import Any
 
 import numpy as np
 
-from venn._compiled.martingales import rank_columns
+from venn._compiled.martingales import WIDTH, bet_each, rank_columns
 from venn.machines.machine import check_index, check_row, clean_object, grown, names_in
 from venn.machines.tables import as_mapping
 from venn.monitors.alarms import (
@@ -25,11 +25,13 @@ from venn.monitors.alarms import (
 )
 from venn.monitors.naming import MOST, Naming, rarity
 from venn.parameters import array_of, flag, fraction, integer, optional, several_names
-from venn.prediction import Floats
+from venn.prediction import Floats, Integers
 from venn.saved import Saved, array, component, each, held_int, own, param, part, saved, state
 from venn.smoothing import Smoothing
 
 DETECTOR = "Columns"
+FAR = 2**62
+NOBODY = np.zeros((0, WIDTH))  # memories of no bets
 ROOM = 64  # objects
 GAP = -1.0  # in place of the number of a text
 BARS = 12  # of a picture of numbers
@@ -254,12 +256,53 @@ class ColumnDrift(Saved):
             self.p_values[j] = rarity([self._counts[j][one] for one in codes], codes.index(code), tau)
         self._rows[held] = numbers
         self._held = held + 1
-        earlier = self.found if naming.last else []
-        new = naming.update(self.p_values, self.n)
+        bet_each(naming.memory, self.p_values)
+        return self.called()
+
+    def called(self) -> tuple[Alarm, ...]:
+        """Return an alarm if columns are named at the latest object, on whose p-values bets have been made."""
+        naming = self._naming
+        earlier = self.found if naming is not None and naming.last else []
+        new = [] if naming is None else naming.called(self.n)
         if not new:
             return ()
         self.found = [*earlier, *(self._named(place) for place in new)]
         return (self._alarm(self.found[-len(new) :]),)
+
+    # ------------------------------------------------------------------- blocks
+
+    @property
+    def features(self) -> int | None:
+        """Number of columns where all are of numbers; None before the first object, or where some have texts."""
+        return None if self.texts is None or self._words else len(self.texts)
+
+    def room(self) -> int:
+        """Return how many objects a compiled loop may watch now, at least one."""
+        naming = self._naming
+        if naming is None:
+            return FAR
+        if naming.last and self.n - naming.last >= MEMORY:
+            self.begin_anew()
+        elif self._held == self.size:
+            self._empty()
+        self._make_room()
+        few = naming.last + MEMORY - self.n if naming.last else FAR
+        return min(few, self.size - self._held, len(self._rows) - self._held)
+
+    @property
+    def arrays(self) -> tuple[tuple[Floats, Floats, Floats], int, Integers, float]:
+        """What a compiled loop needs: where it ranks and bets, how many objects are there, names, and a bound."""
+        naming = self._naming
+        if naming is None:
+            return (self._sorted, self.p_values, NOBODY), 0, np.zeros(0, np.int64), inf
+        return (self._sorted, self.p_values, naming.memory), self._held, naming.named, naming.bound
+
+    def went_on(self, rows: Floats) -> None:
+        """Take note of objects that a compiled loop has ranked, and bet on."""
+        self.n += len(rows)
+        if self._naming is not None:
+            self._rows[self._held : self._held + len(rows)] = rows
+            self._held += len(rows)
 
     def _begin(self, x: Any, values: list[Any] | None, width: int) -> None:
         """Take note of what columns there are."""
@@ -294,11 +337,14 @@ class ColumnDrift(Saved):
         self._rows = np.empty((0, self._rows.shape[1]))
         self.derive()
 
-    def _write(self, values: list[Any] | None, numbers: Floats) -> None:
-        """Make room, and number the texts of an object."""
+    def _make_room(self) -> None:
         if self._held == len(self._rows):
             room, width = max(ROOM, 2 * self._held), len(self.p_values)
             self._rows, self._sorted = grown(self._rows, room, width), grown(self._sorted, width, room)
+
+    def _write(self, values: list[Any] | None, numbers: Floats) -> None:
+        """Make room, and number the texts of an object."""
+        self._make_room()
         for j in self._words:
             known, text = (self.texts or [])[j], None if values is None else values[j]
             if text is not None and known is not None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
 
+from venn._compiled.strangers import watch_objects
 from venn.machines.scale import ColumnScale, fixed_by, held_scale
 from venn.machines.tables import one_row
-from venn.monitors.alarms import MEMORY, Alarm, ShiryaevRoberts, Trace, Ville, odds
-from venn.monitors.column_drift import DETECTOR, ColumnDrift, NamedColumn, bare, given_names, has_distances
+from venn.monitors.alarms import MEMORY, Alarm, ShiryaevRoberts, Trace, Ville, logs_of, odds, pair_of
+from venn.monitors.column_drift import DETECTOR, NOBODY, ColumnDrift, NamedColumn, bare, given_names, has_distances
 from venn.monitors.evidence import against
-from venn.monitors.sources import AmongAll, Ranking, measured
+from venn.monitors.sources import AmongAll, Ranking, is_row, measured, plain
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_OBJECTS, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import above_one, fraction, integer, optional, with_methods
@@ -24,6 +26,7 @@ from venn.turns import TakesTurns, changes
 
 FARTHEST = 1e6  # deviations, of a scaled column
 ABOUT = OF_OBJECTS
+NO_ONE, NOT_NAMED = np.empty(0), np.zeros(0, np.int64)  # where no columns are watched
 WORDS = "the ranks of objects among those before (p-values)"
 
 
@@ -72,6 +75,20 @@ class ObjectRuler(Saved):
     def taken(self) -> int:
         """Number of objects that went into the scale so far."""
         return len(self._rows) if self._scale is None else self.first
+
+    @property
+    def fixed(self) -> bool:
+        """Whether objects have a scale, or need none."""
+        return not self.first or self._scale is not None
+
+    @property
+    def features(self) -> int | None:
+        """Number of columns; None before the first object."""
+        return len(self._scale.spread) if self._scale is not None else self._rows.shape[1] if len(self._rows) else None
+
+    def on_scale(self, rows: Floats) -> Floats:
+        """Return clean objects (m, d) on the scale that is fixed; gaps stay."""
+        return rows if self._scale is None else self._scale.place(rows, FARTHEST)
 
     def placed(self, x: Any) -> tuple[Any, ColumnScale | None]:
         """Return a clean object, on the scale if there is one, and the scale that it fixes as the last of the first."""
@@ -190,7 +207,7 @@ class Drift(TakesTurns, Watching):
 
     def derive(self) -> None:
         """Draw nothing yet to break ties."""
-        self._smoothing = Smoothing(self.seed)
+        self._smoothing, self.pending, self._whole = Smoothing(self.seed), False, False
 
     @property
     def share(self) -> float:
@@ -228,26 +245,81 @@ class Drift(TakesTurns, Watching):
         TypeError, ValueError
             For a bad object, or one of another length than the first; nothing has changed.
         """
-        x = one_row(x)
-        named: tuple[Alarm, ...] = ()
-        whole, n = True, self.n
-        x = bare(x, None if isinstance(self.columns, bool) else self.columns)
-        if self._column_drift is not None:
+        usual = is_row(x) and self.takes(x[None])
+        if not usual:
+            x = bare(one_row(x), None if isinstance(self.columns, bool) else self.columns)
             self.check(x)
         if self.cases:
             self._look()
+        if usual and self.go(x[None]):
+            return self.tell() if self.pending else ()
+        named: tuple[Alarm, ...] = ()
+        whole, n = True, self.n
         if self._column_drift is not None:
             named, whole = self._column_drift.update(x), has_distances(x)
         placed = self._ruler.take(x) if whole else None
-        p = None
-        if placed is not None:
-            p = self.p_value = self._ranks.rank(placed, self._smoothing.at(n))
+        p = None if placed is None else self._ranks.rank(placed, self._smoothing.at(n))
         self._seen = n + 1
         if p is not None:
+            self.p_value = p
             self._trace.add(p)
             each = (self._ville.update(p), self._repeated.update(p))
             named += tuple(self._told(alarm) for alarm in each if alarm is not None)
         return self._rang(tuple(replace(alarm, about=ABOUT) for alarm in named)) if named else ()
+
+    # ------------------------------------------------------------------- blocks
+
+    def takes(self, rows: Floats) -> bool:
+        """Whether it would refuse none of these rows (m, d), and `go` may take some of them."""
+        columns, width = self._column_drift, rows.shape[1]
+        return (
+            type(self._ranks) is AmongAll
+            and (self._ruler.features if self.first else self._ranks.features) in (None, width)
+            and (columns is None or columns.features == width)
+            and bool(plain(rows, columns is not None).all())
+        )
+
+    def go(self, rows: Floats) -> int:
+        """Take notice of the first of some objects that it `takes`, as `update` would; return how many.
+
+        It stops after one at which something rings, which is then `pending` until `tell` is asked; and before one with
+        which it begins anew or a change ends: that one is for `update`.
+        """
+        done, self.pending = 0, False
+        rows = rows[: self.until("")] + 0.0  # no -0.0
+        while done < len(rows) and not self.pending:
+            columns, ranks = self._column_drift, self._ranks
+            if not self._ruler.fixed or not isinstance(ranks, AmongAll):
+                break
+            few = len(rows) if columns is None else columns.room()
+            crowd, room = ranks.room(rows.shape[1])
+            part = rows[done : done + min(few, room)]
+            ps, logs = np.empty(len(part)), np.array(logs_of(self._ville, self._repeated))
+            ranked = ((np.empty((0, 0)), NO_ONE, NOBODY), 0, NOT_NAMED, inf) if columns is None else columns.arrays
+            count, self.pending = watch_objects(
+                part, self._ruler.on_scale(part), self._smoothing.block(self.n, len(part)), crowd.arrays, crowd.n,
+                pair_of(self._ville, self._repeated), logs, *ranked, ps,
+            )  # fmt: skip
+            found = ps[:count][~np.isnan(ps[:count])]
+            crowd.n += len(found)
+            self._ville.went_on(len(found), self._ville.bets.log)
+            self._repeated.went_on(len(found), float(logs[2]))
+            self._trace.extend(found)
+            self.p_value = float(found[-1]) if len(found) else self.p_value
+            self._whole = not np.isnan(ps[count - 1])
+            self._seen += count
+            if columns is not None:
+                columns.went_on(part[:count])
+            done += count
+        return done
+
+    def tell(self) -> tuple[Alarm, ...]:
+        """Return the alarms that ring at the latest object, which `go` has found."""
+        self.pending = False
+        rung = () if self._column_drift is None else self._column_drift.called()
+        each = (self._ville.alarm(), self._repeated.alarm()) if self._whole else ()
+        rung += tuple(self._told(alarm) for alarm in each if alarm is not None)
+        return self._rang(tuple(replace(alarm, about=ABOUT) for alarm in rung))
 
     def _look(self) -> None:
         """Begin anew where a new state has lasted, so that a later change shows; a change ends that rings no more."""

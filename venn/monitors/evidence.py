@@ -216,6 +216,14 @@ class Exchangeability(Evidence):
         self.repeated.went_on(len(latest), row.item(compiled.SUM))
         self.trace.extend(latest)
 
+    def bet(self, ps: Floats, log: float) -> None:
+        """Take note of p-values on which a compiled loop has bet, and of the sum of the second martingale then."""
+        if len(ps):
+            self.p_value = float(ps[-1])
+            self.ville.went_on(len(ps), self.ville.bets.log)
+            self.repeated.went_on(len(ps), log)
+            self.trace.extend(ps)
+
     def alarms(self) -> list[Alarm]:
         """Return the alarms that ring after the latest step."""
         return self._rung(self.ville.alarm(), self.repeated.alarm())

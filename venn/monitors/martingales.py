@@ -63,6 +63,11 @@ class Bettor(OfNumbers):
         """ln S_n, the natural logarithm of the capital; 0 at the start."""
         return self._memory.item(1)
 
+    @property
+    def arrays(self) -> tuple[Floats, Floats]:
+        """What another compiled loop needs to bet: the constants, and the memory, which it changes."""
+        return self._constants, self._memory
+
 
 # ---------------------------------------------------------------------------------------------------------- martingales
 

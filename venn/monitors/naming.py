@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -111,17 +111,28 @@ class Naming(Saved):
         """The streams that are named in this round; as long as there are none, those of the round before."""
         return np.flatnonzero(self.named if self.last else self.before)
 
+    @property
+    def bound(self) -> float:
+        """The logarithm of the capital at which the next stream is named; infinite where all are."""
+        unnamed = self.streams - np.count_nonzero(self.named)
+        return log(unnamed / (self.level / (self.round * (self.round + 1)))) if unnamed else inf
+
+    @property
+    def memory(self) -> Floats:
+        """The (streams, WIDTH) memories of the bets, which compiled loops change."""
+        return self._memory
+
     def update(self, ps: Floats, step: int) -> list[int]:
         """Bet on a p-value of each stream, NaN where it has none; return the streams that are named at this step."""
         bet_each(self._memory, ps)
+        return self.called(step)
+
+    def called(self, step: int) -> list[int]:
+        """Return the streams that are named at this step, for whose p-values bets have been made."""
         found: list[int] = []
-        level = self.level / (self.round * (self.round + 1))
         while True:
-            unnamed = np.flatnonzero(self.named == 0)
-            if not unnamed.size:
-                return found
-            best = int(unnamed[self._memory[unnamed, 2].argmax()])
-            if self._memory[best, 2] < log(unnamed.size / level):
+            best = int(np.where(self.named == 0, self._memory[:, 2], -inf).argmax())
+            if self.named[best] or self._memory[best, 2] < self.bound:
                 return found
             self.named[best] = step
             found.append(best)
@@ -142,3 +153,7 @@ class Ties:
     def at(self, n: int) -> tuple[float, float]:
         """Return the numbers of step n >= 0."""
         return self._smoothing.at(2 * n), self._smoothing.at(2 * n + 1)
+
+    def block(self, n: int, count: int) -> Floats:
+        """Return (count, 2) numbers from step n on."""
+        return self._smoothing.block(2 * n, 2 * count).reshape(count, 2)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import inf, log, sqrt
+from math import log, sqrt
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from venn._compiled import evidence as compiled
+from venn._compiled import strangers
 from venn.machines.machine import clean_object, grown
 from venn.monitors.curves import Outcomes
 from venn.monitors.martingales import CompositeJumper, Martingale, Power
 from venn.parameters import Parameters, array_of, fraction, integer, optional
-from venn.prediction import EACH_CLASS, ERROR_RATE, PREDICTED_LABEL, REALISED_ROW, Floats, Label
+from venn.prediction import EACH_CLASS, ERROR_RATE, PREDICTED_LABEL, REALISED_ROW, Bools, Floats, Label
 from venn.saved import (
     Saved,
     array,
@@ -345,6 +346,21 @@ def measured(x: Any, features: int | None) -> Any:
         ) from None
 
 
+def is_row(x: Any) -> bool:
+    """Whether an object is an array of floats."""
+    return type(x) is np.ndarray and x.ndim == 1 and x.dtype == np.float64
+
+
+def plain(rows: Floats, gaps: bool) -> Bools:
+    """Return which rows (m, d) have numbers only between which there are distances, on any scale; gaps if these may be.
+
+    What watches objects refuses none of them, if it takes objects of so many columns.
+    """
+    size = np.abs(rows)
+    fine = (size < LARGEST) & ((size > 1 / LARGEST) | (size == 0))
+    return np.asarray((fine | np.isnan(rows) if gaps else fine).all(axis=1))
+
+
 def _shape_of_near(crowd: Any) -> tuple[int, ...]:
     return len(vars(crowd)["_objects"]), crowd.neighbours
 
@@ -360,15 +376,24 @@ class Crowd(Saved):
     _near: Floats = state(held_array, own(_shape_of_near), start=own(lambda crowd: np.zeros((0, crowd.neighbours))))
 
     def derive(self) -> None:
-        """Count, and find how strange each is."""
+        """Count, stand the objects in columns, and find how strange each is."""
         self.n = len(self._objects)
         self.features = self._objects.shape[1] if self.n else None
-        self._strange = self.sums(self._near, self.n - 1) if self.n else np.zeros(0)
+        objects, near = (np.ascontiguousarray(one.T, np.float64) for one in (self._objects, self._near))
+        self.arrays = objects, near, np.zeros(self.n)
+        del self._objects, self._near
+        strangers.sums_of(*self.arrays[1:])
 
     @property
     def state(self) -> dict[str, Any]:
         """Objects and distances, without spare room."""
-        return {"objects": self._objects[: self.n].copy(), "near": self._near[: self.n].copy()}
+        objects, near, _ = self.arrays
+        return {"objects": objects[:, : self.n].T.copy(), "near": near[:, : self.n].T.copy()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Bring it into this state; if that cannot be, nothing changes."""
+        self._objects, self._near = self.state.values()
+        super().restore(state)
 
     def clean(self, x: Any) -> Floats:
         """Return an object as numbers, or say what is wrong with it."""
@@ -377,38 +402,24 @@ class Crowd(Saved):
             raise ValueError(f"x must lie within {LARGEST:g}, got {abs(clean).max():g}")
         return clean
 
-    def distances(self, x: Floats) -> Floats:
-        """Return the (n,) distances of a clean object to all."""
-        apart = self._objects[: self.n] - x if self.n else np.zeros((0, x.size))
-        return np.sqrt(np.einsum("ij,ij->i", apart, apart))
+    def room(self, features: int) -> tuple[tuple[Floats, Floats, Floats], int]:
+        """Return the arrays for compiled loops, and for how many more objects they have room, at least one."""
+        objects, near, strange = self.arrays
+        if self.n == len(strange):
+            room, self.features = max(ROOM, 2 * self.n), features
+            self.arrays = grown(objects, features, room), grown(near, self.neighbours, room), grown(strange, room)
+        return self.arrays, len(self.arrays[2]) - self.n
 
-    def sums(self, near: Floats, others: int) -> Floats:
-        """Return the sums of the distances to the k nearest of so many others, or to all if these are fewer."""
-        return near[..., : min(self.neighbours, others)].sum(axis=-1)
+    def join(self, x: Floats, tau: float) -> float:
+        """Take an object in; return its p-value, by which `tau` breaks ties."""
+        arrays, _ = self.room(x.size)
+        self.n += 1
+        return float(strangers.join(*arrays, self.n - 1, x, tau))
 
-    def nearest(self, distances: Floats) -> Floats:
-        """Return the (k,) smallest distances, ascending; infinite where there are fewer."""
-        found = np.full(self.neighbours, inf)
-        m = min(self.neighbours, len(distances))
-        found[:m] = np.sort(np.partition(distances, m - 1)[:m]) if m else found[:m]
-        return found
-
-    def join(self, x: Floats) -> tuple[Floats, float]:
-        """Take an object in; return how strange the others are then, and how strange it is, all by one definition."""
-        n, distances = self.n, self.distances(x)
-        own = self.nearest(distances)
-        if n == len(self._strange):
-            room = max(ROOM, 2 * n)
-            self._objects = grown(self._objects, room, x.size) if n else np.zeros((room, x.size))
-            self._near, self._strange = grown(self._near, room, self.neighbours), grown(self._strange, room)
-        near, strange = self._near[:n], self._strange[:n]
-        # Only those change that have the new one among their nearest; all, while they have fewer than k others.
-        moved = np.flatnonzero(distances < near[:, -1]) if n >= self.neighbours + 1 else np.arange(n)
-        near[moved] = np.sort(np.column_stack([near[moved], distances[moved]]), axis=1)[:, : self.neighbours]
-        strange[moved] = self.sums(near[moved], n)
-        self._objects[n], self._near[n], self._strange[n] = x, own, self.sums(own, n)
-        self.n, self.features = n + 1, x.size
-        return strange, float(self._strange[n])
+    def strangeness(self, x: Floats) -> float:
+        """Return the sum of the distances of an object to its nearest, or to all if these are fewer."""
+        apart = self.arrays[0][:, : self.n] - x[:, None]
+        return float(np.sort(np.sqrt((apart * apart).sum(axis=0)))[: self.neighbours].sum())
 
 
 def _crowd_of(ranking: Any) -> Crowd:
@@ -490,9 +501,19 @@ class AmongAll(ByDistance):
         clean = self._crowd.clean(x)
         if self._crowd.n == self.size:
             self._before, self._crowd = self.n, Crowd(self.neighbours)
-        others, own = self._crowd.join(clean)
-        greater, equal = int((others > own).sum()), int((others == own).sum()) + 1
-        return (greater + tau * equal) / (len(others) + 1)
+        return self._crowd.join(clean, tau)
+
+    @property
+    def features(self) -> int | None:
+        """Number of columns; None before the first object of a bag."""
+        return self._crowd.features
+
+    def room(self, features: int) -> tuple[Crowd, int]:
+        """Return the crowd for compiled loops, a new one in the place of a full one, and its room for more objects."""
+        if self._crowd.n == self.size:
+            self._before, self._crowd = self.n, Crowd(self.neighbours)
+        room = self._crowd.room(features)[1]
+        return self._crowd, room if self.size is None else min(room, self.size - self._crowd.n)
 
 
 def _at_most_half(name: str, value: Any, half: int) -> int:
@@ -573,9 +594,9 @@ class AgainstFirst(ByDistance):
         clean = crowd.clean(x)
         self.n = n + 1
         if n < half:
-            crowd.join(clean)
+            crowd.join(clean, tau)
             return None
-        own = float(crowd.sums(crowd.nearest(crowd.distances(clean)), half))
+        own = crowd.strangeness(clean)
         if n < self.size:
             self._values[n - half] = own
             return None

@@ -14,6 +14,7 @@ from venn.saved import Saved, base, each, held_int, own, part, saved, state
 from venn.turns import asks
 
 KEPT = 100  # alarms, and changes
+FAR = 2**62
 LASTED = 150  # steps: a new state that has come so long is no longer compared with what was before
 QUESTIONS, ANSWERS = "questions", "answers"  # what a step of a watcher counts
 AGAIN, ANOTHER = "nothing speaks for it any more", "another change followed"  # how a change ends
@@ -172,6 +173,18 @@ class Watching(Saved):
             found = self.lasting(name)
             if found is not None and self.n - found.last >= MEMORY:
                 self._put(replace(found, ended=self.n, how=AGAIN))
+
+    def until(self, *parts: str) -> int:
+        """Return how many steps may be made before a change of these parts ends or is compared anew, if nothing rings.
+
+        A step at which that happens is made alone.
+        """
+        few = FAR
+        for one in map(self.lasting, parts):
+            if one is not None:
+                lasted = max(one.first, one.anew) + LASTED if one.last > one.anew else FAR
+                few = min(few, lasted - self.n, one.last + MEMORY - self.n)
+        return max(few, 0)
 
     # ------------------------------------------------------------------- for those below
 

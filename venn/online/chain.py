@@ -31,6 +31,7 @@ from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, read_objec
 from venn.machines.tables import MARK, named_object, object_bytes, object_of, one_row
 from venn.monitors.kinds import ALL, kind_of
 from venn.prediction import Prediction
+from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMixedForecasts, ManyPredictionSets
 
 # --------------------------------------------------------------------------------------------------------- journal file
 # The tables of a journal, and how a file is recognised as one.
@@ -223,6 +224,28 @@ def encode(predictions: Mapping[str, Prediction]) -> bytes:
         kind = kind_of(prediction, name)
         parts += (bytes([ALL.index(kind)]), kind.encode(prediction))
     return b"".join(parts)
+
+
+def encode_many(blocks: Mapping[str, Any]) -> list[bytes]:
+    """Return what `encode` returns of each object, of blocks of predictions for classes, by name.
+
+    Raises
+    ------
+    TypeError
+        One is of another kind.
+    """
+    columns: list[list[bytes]] = []
+    for name, block in blocks.items():
+        kind = kind_of(block[0], name)
+        before, n = bytes([ALL.index(kind)]), len(block)
+        if isinstance(block, ManyForecasts | ManyMixedForecasts | ManyClassIntervals | ManyPredictionSets):
+            before += kind.beside.pack(*kind.known(block[0]))
+            content = np.ascontiguousarray(getattr(block, block.numbers), kind.arrays[0][1]).tobytes()
+            size = len(content) // n
+            columns.append([before + content[at : at + size] for at in range(0, len(content), size)])
+        else:
+            columns.append([before + kind.encode(block[i]) for i in range(n)])
+    return [b"".join(parts) for parts in zip(*columns, strict=True)]
 
 
 def decode(content: bytes, names: Sequence[str], space: LabelSpace) -> dict[str, Prediction]:

@@ -751,7 +751,7 @@ class Online(TakesTurns):
                 return taken._replace(failure=error)
             id = self.asked if id is None else checked_id(id)
             latest: Any = self._run.latest
-            taken = Happened(id, latest.event, said=said, rung=self.rung)
+            taken = Happened(id, latest.event, rung=self.rung, alone=said)
         if y is None or self.undrawn(id):
             return taken
         answered, failure = self.answered, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -51,6 +51,15 @@ class Waiting(NamedTuple):
     x: Any
     predictions: dict[str, Prediction]
     time: float = 0.0  #: seconds since 1970
+
+
+See = Callable[..., Sequence[Alarm]]  # of a name, what watches, and what it sees
+
+
+def updated(name: str, one: Any, *seen: Any) -> Sequence[Alarm]:
+    """Let one that watches see a step; return its alarms."""
+    alarms: Sequence[Alarm] = one.update(*seen)
+    return alarms
 
 
 class Run:
@@ -112,7 +121,8 @@ class Run:
         self.rings = dict.fromkeys(self.monitors, 0)
         self.usual: tuple[str, ...] = ()  # what watches objects and examples because nobody has said otherwise
         self._herald = Herald()
-        self.ahead = 0  # answers that the panel's monitors have seen before they count here: those of a block
+        #: By name of what watches, the steps that it has seen before they count here: those of a block.
+        self.ahead: dict[str, int] = {}
         self.untold: list[tuple[int, str, Episode]] = []  # event, stage and episode: nobody has been told
         #: The latest questions, and those of the latest answers: what a `Moment` has of each.
         self._latest = {what: deque[tuple[Any, ...]](maxlen=REMEMBERED) for what in (QUESTIONS, ANSWERS)}
@@ -159,10 +169,12 @@ class Run:
                 self.drifts.pop(name, None)
                 self.examples.pop(name, None)
 
-    def ask(self, id: int | str, question: Waiting, time: float, judged: Judged = None) -> list[Rung]:
+    def ask(
+        self, id: int | str, question: Waiting, time: float, judged: Judged = None, see: See = updated
+    ) -> list[Rung]:
         """Add a question, which the panel has just answered, to those that wait; return the alarms about its object.
 
-        `judged` is what a judge has said of it.
+        `judged` is what a judge has said of it. `see` returns the alarms of what watches, which may have seen it.
         """
         self.asked += 1
         self.mark, self.latest = time, question
@@ -173,7 +185,7 @@ class Run:
             self.choice = self.answering.ask(question.number, self.waiting[id].predictions)
         self._latest[QUESTIONS].append((self.asked, time, id))
         for name, drift in self.drifts.items():
-            self._ring(name, drift.update(question.x))
+            self._ring(name, see(name, drift, question.x))
         if self._settling is not None and self.labels is not None:
             said, draw = self.waiting[id].predictions, self.labels.draw(question.number, question.x)
             guesses = {
@@ -209,8 +221,12 @@ class Run:
         done = self.asked if counts == QUESTIONS else self.answered
         one = self.monitors[name]
         seen = one.floor_watch.n if counts == QUESTIONS and one.sees == "predictions" else one.n
-        ahead = self.ahead if one.sees == "predictions" else 0
-        return int(done - (seen - ahead - step))
+        return int(done - (seen - self.ahead.get(name, 0) - step))
+
+    @property
+    def eventful(self) -> bool:
+        """Whether there was any change, of which there may be news now and then."""
+        return bool(self._moments) or any(one.cases for one in self.monitors.values() if isinstance(one, Watching))
 
     def _looked_up(self, counts: str, step: int) -> tuple[Any, ...] | None:
         latest = self._latest[counts]
@@ -321,7 +337,9 @@ class Run:
         self._place()
         return self.rung, failure
 
-    def count_answer(self, id: int | str, y: Label, time: float, rung: Mapping[str, Sequence[Alarm]]) -> list[Rung]:
+    def count_answer(
+        self, id: int | str, y: Label, time: float, rung: Mapping[str, Sequence[Alarm]], see: See
+    ) -> list[Rung]:
         """Count the answer to a question that the panel has learned, in a block; return the alarms.
 
         `rung` are those of the panel's monitors, by name. Those of what was told, `told`, see the answer later.
@@ -334,9 +352,31 @@ class Run:
         for name, alarms in rung.items():
             self._ring(name, alarms)
         for name, watch in self.examples.items():
-            self._ring(name, watch.update(waiting.x, y))
+            self._ring(name, see(name, watch, waiting.x, y))
         self._place()
         return self.rung
+
+    def pass_questions(self, each: Sequence[tuple[int | str, float]], waiting: Sequence[Waiting], wait: bool) -> None:
+        """Count questions, ids and times, at which nothing rings; `waiting` are the last of them, which may `wait`."""
+        self.latest, self.mark, self.rung = waiting[-1], each[-1][1], []
+        latest = self._latest[QUESTIONS]
+        latest.extend((number, time, id) for number, (id, time) in enumerate(each, self.asked + 1))
+        self.asked += len(each)
+        if wait:
+            for (id, _), one in zip(each, waiting, strict=True):
+                self.waiting[id] = one._replace(predictions=kept(one.predictions))
+
+    def pass_answers(self, each: Sequence[tuple[int | str, float]], waited: bool) -> None:
+        """Count answers, ids and times, at which nothing rings: of questions that `waited`, or have just been asked."""
+        self.mark, self.rung = each[-1][1], []
+        latest = self._latest[ANSWERS]
+        for id, _ in each if waited else ():
+            one = self.waiting.pop(id)
+            latest.append((one.number, one.time, id, self.asked))
+        if not waited:
+            known = list(self._latest[QUESTIONS])[-len(each) :]
+            latest.extend((number, time, id, number) for number, time, id in known)
+        self.answered += len(each)
 
     def pass_over(self, id: int | str, y: Label, time: float) -> None:
         """Count the answer to a question that other predictors have learned, not these."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,13 @@ import numpy as np
 from venn.monitors.alarms import Alarm
 from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import Drift
-from venn.online.chain import AnswerRow, QuestionRow, copy_object, encode, encode_object
+from venn.monitors.sources import plain
+from venn.online.chain import NUMBER, AnswerRow, QuestionRow, encode_many
 from venn.online.in_blocks import AT_A_TIME, InBlocks
 from venn.online.journal import Journal, checked_id
 from venn.online.restart import Bulletin, spacing
 from venn.online.ripening import moment
-from venn.online.run import Run, Waiting
+from venn.online.run import OFTEN, Run, Waiting
 from venn.show.view import figures_of
 
 EXAMPLES, QUESTIONS, ANSWERS = "examples", "questions", "answers"
@@ -29,11 +31,16 @@ class Happened(NamedTuple):
     id: int | str | None
     asked: int = 0  #: number of the question among all events; 0: none was asked
     answered: int = 0  #: number of the answer among all events; 0: none came, or it was refused
-    said: Any = None  #: what `ask` returns
     rung: Rings = ()  #: the alarms, each with the name of what rang
     failure: Exception | None = None  #: why it was refused, or what failed after the answer was learned
-    many: Any = None  #: what was said of the questions that were asked with it, by predictor; None: it was alone
+    alone: Any = None  #: what `ask` has returned, where it was asked alone
+    many: Any = None  #: what was said of all questions that were asked with it; None: it was alone
     place: int = 0  #: of its question among these
+
+    @property
+    def said(self) -> Any:
+        """What `ask` returns; None where nothing was asked."""
+        return self.alone if self.many is None else self.many.one(self.place)
 
 
 class EventStep(NamedTuple):
@@ -71,9 +78,9 @@ class Stretch:
         self.kind = ""
         self.steps: list[EventStep] = []
         self._gather(events)
-        self._waiting: list[Waiting] = []
-        self._answers: list[AnswerRow] = []
-        self._rung: list[tuple[Rings, Rings]] = []  # of each step: at its question, and at its answer
+        self._asked: list[int] = []  # events of the questions
+        self._answered: list[int] = []  # events of the answers
+        self._rung: dict[tuple[int, str], Rings] = {}  # by step, at its question or at its answer
         self._points: list[tuple[int, float, dict[str, Any]]] = []  # steps that have one, and figures of monitors
         self._counts = {name: one.count for name, one in run.panel.monitors.items()}
 
@@ -102,7 +109,7 @@ class Stretch:
 
     def _gather(self, events: Sequence[Any]) -> None:
         """Find the steps, up to one that does not go with the others, or that may be refused."""
-        at, seen = 0, set[int | str]()
+        at, seen, run = 0, set[int | str](), self._run
         while at < len(events) and len(self.steps) < AT_A_TIME:
             event, answer = events[at], events[at]
             x, y, count = getattr(event, "x", None), getattr(event, "y", None), 1
@@ -123,35 +130,50 @@ class Stretch:
             self.steps.append(step)
             seen.add(step.id)
             at += count
+        known: set[int | str] = set()
         if self._journal is not None and self.kind in (EXAMPLES, QUESTIONS):
             known = self._journal.known([step.id for step in self.steps])
-            if known:
-                del self.steps[next(i for i, step in enumerate(self.steps) if step.id in known) :]
+        rows = np.array([step.x for step in self.steps], NUMBER)
+        fine = plain(rows, run.panel.takes_gaps) if len(rows) else np.empty(0, bool)  # type: ignore[attr-defined]
+        stop = (i for i, step in enumerate(self.steps) if not fine[i] or step.id in known)
+        del self.steps[next(stop, len(self.steps)) :]
+        self._rows = rows[: len(self.steps)]
+        watched = (*run.drifts.values(), *run.examples.values())
+        self._takes = bool(self.steps) and all(one.takes(self._rows) for one in watched)
+        if self.steps and not self._takes:
+            self._check(watched)
+
+    def _check(self, watched: Sequence[Any]) -> None:
+        """Leave the steps before one that something which watches may refuse."""
+        for i, row in enumerate(self._rows):
+            try:
+                self._run.check(row)
+            except (TypeError, ValueError):
+                del self.steps[i:]
+                self._rows = self._rows[:i]
+                return
 
     def _step(self, kind: str, event: Any, answer: Any, count: int, seen: set[int | str]) -> EventStep | None:
         """Return a step; None, or an error, where it may be refused or does not go in a block."""
-        run, given = self._run, getattr(event, "id", None)
+        run, id = self._run, getattr(event, "id", None)
         place = len(self.steps)
         if kind == ANSWERS:
-            id = checked_id(given)
+            id = checked_id(id)
             if id in seen or id not in run.waiting:
                 return None
             x = run.waiting[id].x
+            if not isinstance(x, np.ndarray):
+                return None
         else:
-            id = run.asked + place + 1 if given is None else checked_id(given)
+            id = run.asked + place + 1 if id is None else checked_id(id)
             oldest = next(iter(run.waiting.values())).number if run.waiting else run.asked + 1
-            if id in seen or id in run.waiting:
+            if id in seen or id in run.waiting or not _numbers(event.x):
                 return None
             if self._patience is not None and run.asked + place + 1 - oldest >= self._patience:
                 return None
-            if not _numbers(event.x):
-                return None
-            x = copy_object(event.x)
-        if not isinstance(x, np.ndarray) or (place and x.shape != self.steps[0].x.shape):
+            x = event.x if isinstance(event.x, np.ndarray) else np.array(event.x, NUMBER)
+        if not len(x) or (place and len(x) != len(self.steps[0].x)):
             return None
-        if np.isinf(x).any() or (not run.panel.takes_gaps and np.isnan(x).any()):  # type: ignore[attr-defined]
-            return None
-        run.check(x)
         code = -1 if kind == QUESTIONS else run.panel.space.encode(answer.y)
         times = _time(event), _time(answer)
         return EventStep(id, x, None if kind == QUESTIONS else answer.y, code, times, count)
@@ -162,32 +184,29 @@ class Stretch:
         """Let the events happen, up to one at which the model begins anew; None: they must be taken one by one."""
         run, panel = self._run, self._run.panel
         assert isinstance(panel, InBlocks)
-        before = [run.waiting[step.id].predictions for step in self.steps] if self.kind == ANSWERS else []
-        rows = panel.rows_of(np.array([step.x for step in self.steps]))
-        codes = np.array([step.code for step in self.steps], np.int64)
+        before = [run.waiting[step.id] for step in self.steps] if self.kind == ANSWERS else []
+        self._questions = [one.event for one in before]  # of the answers
+        rows = panel.rows_of(self._rows)
+        self._codes = np.array([step.code for step in self.steps], np.int64)
+        self._seen = dict.fromkeys((*run.drifts, *run.examples), 0)  # rows that each has seen
         if self.kind == QUESTIONS:
             blocks = panel.say_block(rows)
             if blocks is None:
                 return None
-            said = self._one_by_one(blocks, len(rows))
-            for i, each in enumerate(said):
-                self._ask(i, each)
+            self._many = panel.outlooks(blocks)
+            self._through(0, len(rows))
         else:
-            found = panel.learn_block(rows, codes, self)
+            found = panel.learn_block(rows, self._codes, self)
             if found is None:
                 return None
             count, blocks = found
-            said = self._one_by_one(blocks, count) if self.kind == EXAMPLES else []
-            told = {name: [one[name] for one in before[:count]] for name in panel} if before else blocks
-            self._tell(told, codes[:count])
+            self._many = panel.outlooks(blocks) if self.kind == EXAMPLES else None
+            told = {name: [one.predictions[name] for one in before[:count]] for name in panel} if before else blocks
+            self._tell(told, self._codes[:count])
+        run.ahead = {}
         if self._journal is not None:
-            self._write(said)
-        return self._taken(said, blocks)
-
-    def _one_by_one(self, blocks: Any, count: int) -> list[Any]:
-        panel: Any = self._run.panel
-        outlooks = panel.outlooks(blocks)
-        return [outlooks.one(i) for i in range(count)]
+            self._write(blocks)
+        return self._taken()
 
     def room(self, done: int) -> int:
         """Return how many examples there are up to the next point of the curves, at which monitors are looked at."""
@@ -199,18 +218,11 @@ class Stretch:
     def asked(self, i: int) -> None:
         """Ask the question of an example."""
         if self.kind == EXAMPLES:
-            self._ask(i, {})
-        else:
-            self._waiting.append(self._run.waiting[self.steps[i].id])
-            self._rung.append(((), ()))
+            self._ask(i)
 
     def calm(self, done: int, count: int) -> None:
         """Let questions and answers happen at which no monitor rings."""
-        for i in range(done, done + count):
-            self._run.ahead = done + count - i
-            self.asked(i)
-            self._run.ahead -= 1
-            self._answer(i, {})
+        self._through(done, done + count)
         self._look(done + count - 1)
 
     def answered(self, i: int) -> None:
@@ -222,24 +234,99 @@ class Stretch:
         self._answer(i, rung)
         self._look(i)
 
-    def _ask(self, i: int, said: Any) -> None:
-        run, step = self._run, self.steps[i]
-        at = step.times[0]
-        asked = Waiting(run.events + 1, run.asked + 1, run.answered, step.x, said, at)
-        self._waiting.append(asked)
-        rung = run.ask(step.id, asked, at)
-        self._rung.append((_rings(rung), ()))
-        if self._journal is not None and run.drifts:
-            self._bulletin.ring(run.answered + 1, at, rung)
+    # ------------------------------------------------------------------ what watches
 
-    def _answer(self, i: int, rung: dict[str, Any]) -> None:
+    def _through(self, i: int, end: int) -> None:
+        """Let steps happen at which no monitor rings: what watches objects and examples may."""
+        run, each = self._run, 2 if self.kind == EXAMPLES else 1
+        while i < end:
+            stop = self._watch(i, end)
+            if run.eventful:  # it looks at all changes now and then, between two events
+                stop = min(stop, i + (OFTEN - 1 - run.events % OFTEN) // each)
+            self._pass(i, stop)
+            i = stop
+            if i < end:
+                if self.kind != ANSWERS:
+                    self._ask(i, end if self.kind == EXAMPLES else 0)
+                if self.kind != QUESTIONS:
+                    self._answer(i, {}, end)
+                i += 1
+
+    def _watch(self, i: int, end: int) -> int:
+        """Let all that watches see rows from i on, up to where it has something to say; return the first such row."""
+        stop, run = end, self._run
+        for name, one in (*run.drifts.items(), *run.examples.items()):
+            if one.sees == ("examples" if self.kind == QUESTIONS else "objects" if self.kind == ANSWERS else ""):
+                continue
+            if self._seen[name] <= i:
+                codes = () if one.sees == "objects" else (self._codes[i:end],)
+                self._seen[name] = i + (one.go(self._rows[i:end], *codes) if self._takes else 0)
+            stop = min(stop, self._seen[name] - one.pending)
+        return stop
+
+    def _see(self, i: int, name: str, one: Any, *seen: Any) -> tuple[Alarm, ...]:
+        """Return the alarms of one that watches at row i, which it may have seen already."""
+        if self._seen[name] <= i:
+            self._seen[name] = i + 1
+            alarms: tuple[Alarm, ...] = one.update(*seen)
+            return alarms
+        return one.tell() if one.pending and self._seen[name] == i + 1 else ()
+
+    def _beyond(self, i: int, told: int, answered: bool) -> None:
+        """Say how many steps each has seen that do not count yet: at the question, or the answer, of row i."""
+        run = self._run
+        run.ahead = dict.fromkeys(run.panel.monitors, max(told - i - answered, 0))
+        for name, one in (*run.drifts.items(), *run.examples.items()):
+            run.ahead[name] = max(self._seen[name] - i - (answered or one.sees == "objects"), 0)
+
+    # ------------------------------------------------------------------ one by one, and many
+
+    def _ask(self, i: int, told: int = 0) -> None:
+        """Ask the question of row i, when monitors of predictions have seen so many rows."""
         run, step = self._run, self.steps[i]
-        at = step.times[1]
-        self._answers.append(AnswerRow(run.events + 1, run.answered + 1, self._waiting[i].event, step.code, at))
-        found = run.count_answer(step.id, step.y, at, rung)
-        self._rung[i] = self._rung[i][0], _rings(found)
+        self._beyond(i, told, False)
+        said = self._many.one(i) if self.kind == QUESTIONS else {}
+        asked = self._question(i, said)
+        self._asked.append(asked.event)
+        rung = run.ask(step.id, asked, step.times[0], see=partial(self._see, i))
+        if rung:
+            self._rung[i, QUESTIONS] = _rings(rung)
+        if self._journal is not None and run.drifts:
+            self._bulletin.ring(run.answered + 1, step.times[0], rung)
+
+    def _question(self, i: int, said: Any) -> Waiting:
+        run, step = self._run, self.steps[i]
+        return Waiting(run.events + 1, run.asked + 1, run.answered, self._rows[i].copy(), said, step.times[0])
+
+    def _answer(self, i: int, rung: dict[str, Any], told: int = 0) -> None:
+        run, step = self._run, self.steps[i]
+        self._beyond(i, told, True)
+        found = run.count_answer(step.id, step.y, step.times[1], rung, partial(self._see, i))
+        self._answered.append(run.events)
+        if found:
+            self._rung[i, ANSWERS] = _rings(found)
         if self._journal is not None:
-            self._bulletin.ring(run.answered, at, found)
+            self._bulletin.ring(run.answered, step.times[1], found)
+
+    def _pass(self, start: int, stop: int) -> None:
+        """Let steps happen at which nothing rings and nobody looks."""
+        run, steps, each = self._run, self.steps[start:stop], 2 if self.kind == EXAMPLES else 1
+        if not steps:
+            return
+        events = run.events + 1
+        if self.kind != ANSWERS:
+            self._asked += range(events, events + each * len(steps), each)
+            said = [self._many.one(i) for i in range(start, stop)] if self.kind == QUESTIONS else [{}]
+            first = 0 if self.kind == QUESTIONS else len(steps) - 1  # of the others nothing is left
+            waiting = [
+                Waiting(events + each * k, run.asked + 1 + k, run.answered + k * (each - 1),
+                        self._rows[start + k].copy(), said[k - first], steps[k].times[0])
+                for k in range(first, len(steps))
+            ]  # fmt: skip
+            run.pass_questions([(step.id, step.times[0]) for step in steps], waiting, self.kind == QUESTIONS)
+        if self.kind != QUESTIONS:
+            self._answered += range(events + each - 1, events + each * len(steps), each)
+            run.pass_answers([(step.id, step.times[1]) for step in steps], self.kind == ANSWERS)
 
     def _look(self, i: int) -> None:
         """Keep what the monitors show, if the curves have a point here."""
@@ -255,8 +342,7 @@ class Stretch:
         first = run.answered - len(codes)
         for i, at, seen in (*self._points, (len(codes) - 1, 0.0, None)):
             for name, told in run.told.items():
-                for _ in told.in_turn(scored[name].part(slice(done, i + 1))):
-                    pass  # they have no evidence
+                told.go_on(scored[name].part(slice(done, i + 1)))  # they have no evidence
             done = i + 1
             if seen is not None:
                 figures = {name: figures_of(told.figures(), seen.get(name)) for name, told in run.told.items()}
@@ -264,27 +350,38 @@ class Stretch:
 
     # ------------------------------------------------------------------ what is left
 
-    def _write(self, said: list[Any]) -> None:
+    def _write(self, blocks: Any) -> None:
         """Write the questions and answers into the journal."""
         assert self._journal is not None
+        answered = self._run.answered - len(self._answered)
+        late = self.kind == EXAMPLES
         questions = [
-            QuestionRow(one.event, step.id, one.step, encode_object(one.x), encode(each), one.time)
-            for one, step, each in zip(self._waiting, self.steps, said, strict=False)
+            QuestionRow(event, step.id, answered + late * i, x.tobytes(), said, step.times[0])
+            for i, (event, step, x, said) in enumerate(
+                zip(self._asked, self.steps, self._rows, encode_many(blocks) if self._asked else (), strict=False)
+            )
         ]
-        self._journal.happen(questions if self.kind != ANSWERS else [], self._answers)
+        answers = [
+            AnswerRow(event, answered + i, question, step.code, step.times[1])
+            for i, (event, question, step) in enumerate(
+                zip(self._answered, self._asked or self._questions, self.steps, strict=False), 1
+            )
+        ]
+        self._journal.happen(questions, answers)
 
-    def _taken(self, said: list[Any], many: Any) -> list[Happened]:
+    def _taken(self) -> list[Happened]:
         """Return what came of each event."""
         found = []
-        for i, (question, answer) in enumerate(self._rung):
-            step, event = self.steps[i], self._waiting[i].event
-            answered = self._answers[i].event if self._answers else 0
-            if self.kind == ANSWERS:
+        for i, step in enumerate(self.steps[: max(len(self._asked), len(self._answered))]):
+            asked = self._asked[i] if self._asked else 0
+            answered = self._answered[i] if self._answered else 0
+            question, answer = self._rung.get((i, QUESTIONS), ()), self._rung.get((i, ANSWERS), ())
+            if not asked:
                 found.append(Happened(step.id, answered=answered, rung=answer))
             elif step.events == 1:
-                found.append(Happened(step.id, event, answered, said[i], (*question, *answer), None, many, i))
+                found.append(Happened(step.id, asked, answered, (*question, *answer), None, None, self._many, i))
             else:
-                found.append(Happened(step.id, event, 0, said[i], question, None, many, i))
+                found.append(Happened(step.id, asked, 0, question, None, None, self._many, i))
                 found.append(Happened(step.id, answered=answered, rung=answer))
         return found
 
