@@ -601,8 +601,9 @@ class Forecaster(InBlocks):
         if noted is None or noted.step is None:
             super()._teach(x, y, noted)
         else:  # mixtures weigh what was noted; all else learns now
-            now = self._question(x).answered
-            noted.step.learn(now, self.space.encode(y), noted.question.answered.heard)
+            heard, question = noted.question.answered.heard, noted.question
+            now = question if question is self._asked else self._question(x)
+            noted.step.learn(now.answered, self.space.encode(y), heard)
 
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""

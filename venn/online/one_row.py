@@ -40,7 +40,7 @@ class RowStep:
         self.learners = learners
         self.scoring = [one for one in learners if type(one) in BY_SCORES]
         self.refitted = [one for one in learners if type(one) in REFITTED]
-        self.forecasts = [one for one in learners if type(one) is ScorerForecast]
+        self.forecasts = [(one, one.read) for one in learners if type(one) is ScorerForecast]
         self.mixtures = [one.owner for one in learners if isinstance(one, Weighing)]
 
     @classmethod
@@ -49,7 +49,7 @@ class RowStep:
         step = cls(learners)
         known = len(step.scoring) + len(step.refitted) + len(step.forecasts) + len(step.mixtures)
         fine = known == len(learners) and all(type(one) in WEIGHED for one in step.mixtures)
-        fine = fine and all(type(one.read) in BY_SCORES for one in step.forecasts)
+        fine = fine and all(type(read) in BY_SCORES for _, read in step.forecasts)
         taken = {(one.feature_names, one.takes_gaps) for one in step.scoring} | {(None, False) for _ in step.refitted}
         return step if fine and len(taken) == 1 and step.scoring else None
 
@@ -67,8 +67,8 @@ class RowStep:
             said[id(one)] = one.said_of(row, found)
         for one in self.refitted:
             said[id(one)] = one.said_of(row)
-        for one in self.forecasts:
-            said[id(one)] = one.of_scores(scores[id(one.read)])[:, 0]
+        for one, read in self.forecasts:
+            said[id(one)] = one.of_scores(scores[id(read)], read)[:, 0]
         for mixture in self.mixtures:
             each = heard[id(mixture)] = mixture.heard([_said(one, said) for one in mixture.experts])
             said[id(mixture)] = mixture.of_heard(each)

@@ -362,8 +362,8 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         if self._history is not None:
             self._advance(rows, codes, predict=False, scores=scores)
             return
-        calibrates = self.schedule.calibrates(self.n, 1, self._draws)
-        if self.scorer is not None and calibrates[0]:
+        calibrates = self.takes_blocks or self.schedule.calibrates(self.n, 1, self._draws)[0]
+        if self.scorer is not None and calibrates:
             self._reader.add(scores, codes)
         self._features = rows.shape[1]
         self.n += 1

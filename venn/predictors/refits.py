@@ -548,9 +548,10 @@ class ScorerForecast(HasLabels, Predictor):
         given = x.x if isinstance(x, Query) else x
         return shares_of(asked.machine.scores(given)[None], self.n > 0, asked.machine)[:, 0]
 
-    def of_scores(self, scores: Floats) -> Floats:
-        """Return the (1, n, c) probabilities for n objects, by their scores."""
-        return shares_of(scores[:, : len(self.classes)], self.read.scorer is not None, self.read.given)
+    def of_scores(self, scores: Floats, read: Any = None) -> Floats:
+        """Return the (1, n, c) probabilities for n objects, by their scores; `read` is known to some who ask."""
+        read = self.read if read is None else read
+        return shares_of(scores[:, : len(self.classes)], read.scorer is not None, read.given)
 
     @asks
     def predict_many(self, X: Any) -> Floats:
