@@ -115,13 +115,16 @@ class Query:
         What tells it from other objects; None if nothing does.
     said : dict of int to prediction
         What was said of it since the last example, by the predictor's identity.
+    answered : object
+        What is known of who said all of it together.
     """
 
-    __slots__ = ("_row", "_taken", "key", "said", "x")
+    __slots__ = ("_row", "_taken", "answered", "key", "said", "x")
 
     def __init__(self, x: Any, key: Any = None) -> None:
         self.x, self.key = x, key
         self.said: dict[int, Any] = {}
+        self.answered: Any = None
         self._row: ObjectRows
         self._taken: tuple[Any, ...] | None = None  # how the row was made: names, and whether NaN may stand in it
 

@@ -268,22 +268,24 @@ class Learners(RowByRow):
         found, scores = np.empty((n, len(self._constants))), np.zeros((n, k))
         linear_scores(np.ascontiguousarray(placed), self._weights, self._constants, found)
         scores[:, k - len(self._constants) :] = found  # of two classes the first has 0
-        scores -= scores.max(axis=1, keepdims=True)
+        scores -= np.maximum.reduce(scores, axis=1, keepdims=True)
         np.exp(scores, out=scores)
-        scores /= scores.sum(axis=1, keepdims=True)
+        scores /= np.add.reduce(scores, axis=1, keepdims=True)
         said[2] = self.of_all(scores)
         return self.to_powers(said)
 
     def to_powers(self, said: Floats) -> Floats:
         """Return what parts say (3, n, c) as it counts; NaN of one that says nothing."""
-        for one, power in zip(said, self.powers.tolist(), strict=True):
-            if power == 0:
-                one[:] = np.nan
-            elif power != 1:
-                logs = power * logarithms(one)
-                np.exp(logs - logs.max(axis=1, keepdims=True), out=logs)
-                one[:] = np.where(np.isnan(one), np.nan, logs / logs.sum(axis=1, keepdims=True))
-        return said
+        powers = self.powers[:, None, None]
+        if (powers == 1).all():
+            return said
+        logs = powers * logarithms(said)
+        logs -= np.maximum.reduce(logs, axis=2, keepdims=True)
+        np.exp(logs, out=logs)
+        logs /= np.add.reduce(logs, axis=2, keepdims=True)
+        found: Floats = np.where(np.isnan(said) | (powers == 1), said, logs)
+        found[self.powers == 0] = np.nan
+        return found
 
     def _with_rare(self, shares: Floats, by_forest: Floats) -> Floats:
         """Return (n, c) probabilities of all classes: those of rare ones as the forest says, the rest as boosted."""

@@ -13,7 +13,7 @@ import numpy as np
 from venn._compiled import evidence as compiled
 from venn.monitors.alarms import MEMORY, PER_DECADE, Alarm, ChangePoint, ShiryaevRoberts, Trace, Ville, odds
 from venn.monitors.bounds import BETS, DeviationBand, ForwardEProcess
-from venn.monitors.curves import Outcomes
+from venn.monitors.curves import Outcomes, outcome
 from venn.monitors.martingales import CompositeJumper, Martingale, pattern
 from venn.monitors.sources import Source
 from venn.monitors.sums import number
@@ -446,20 +446,21 @@ class AllEvidence:
             piece.begin_anew()
         self._gather()
 
-    def update(self, step: Outcomes, numbers: Floats, row: Floats, tau: float) -> list[tuple[Evidence, list[Alarm]]]:
-        """Process one step, with the scores that it was made of; return the pieces that ring, and their alarms."""
+    def update(
+        self, truth: Any, predicted: Any, numbers: Floats, row: Floats, tau: float
+    ) -> list[tuple[Evidence, list[Alarm]]]:
+        """Process one step of these codes and scores; return the pieces that ring, and their alarms."""
         found = compiled.REFUSED
         if self._loop is not None:
-            truth, predicted = float(step.truth), float(step.predicted)
-            found = self._loop(
-                self._shared, self._rows, self._latest, self._waiting, truth, predicted, numbers, row, tau
-            )
+            codes = float(truth), float(predicted)
+            found = self._loop(self._shared, self._rows, self._latest, self._waiting, *codes, numbers, row, tau)
             self._waiting += found != compiled.REFUSED
             if found == compiled.CALM and self._waiting < WAITING:
                 return []
             self.settle()
         try:
             if found == compiled.REFUSED:  # without a loop; or else a number that the piece refuses in words
+                step = outcome(truth, predicted, numbers, row)
                 rung = [(piece, piece.update(step, tau)) for piece in self._pieces]
             else:
                 rung = [(piece, piece.alarms()) for piece in self._pieces]

@@ -31,6 +31,7 @@ from venn.turns import TakesTurns, asks, changes
 
 WINDOW = 1000  # latest steps of which a verdict speaks, where nobody says otherwise
 OFTEN = 10  # steps between two looks whether a change has ended
+LATER = 64  # steps that curves take in together: nothing rings by them
 
 
 def labels_of(name: str, value: Any) -> Any:
@@ -210,8 +211,9 @@ class Monitor(TakesTurns, Watching):
         self._judge = Judge(self.level, self.window)
         self._smoothing = Smoothing(self.seed)
         self._scorer = Scorer("the predictor", self.space)
-        self._last: tuple[Prediction, Label, Outcomes] | None = None  # whose scores are held now
+        self._last: tuple[Prediction, Label, Any, Any] | None = None  # whose scores are held now, and both codes
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
+        self._later, self._waiting = _no_steps(LATER, 0), 0  # steps that no curve has taken in yet
         self._together = AllEvidence(self._evidence)
         if self._predictions is not None:
             self._score(KINDS[self._predictions])
@@ -221,22 +223,35 @@ class Monitor(TakesTurns, Watching):
         self._scorer.kind, self._scorer.guaranteed = kind, self._guaranteed
         if len(self._row) != kind.breadth(self.space):  # else it holds the scores of the first prediction
             self._row = np.empty(kind.breadth(self.space))
+        if self._later.rows.shape[1] != len(self._row):
+            self._later = _no_steps(LATER, len(self._row))
+
+    def _settle(self) -> None:
+        """Let curves and evidence take note of all steps, before somebody looks at them."""
+        self._together.settle()
+        self._draw()
+
+    def _draw(self) -> None:
+        """Let curves take in the steps that wait."""
+        count, self._waiting = self._waiting, 0
+        if count:
+            self._add(self._later.part(slice(count)))
 
     @property
     def state(self) -> dict[str, Any]:
         """What the declarations above name, when the evidence has taken note of all steps."""
-        self._together.settle()
+        self._settle()
         return super().state
 
     @asks
     def __getstate__(self) -> Any:  # of a subclass that is in no file
-        self._together.settle()
+        self._settle()
         return super().__getstate__()
 
     @property
     def n(self) -> int:
         """Number of steps."""
-        return self._means.n
+        return self._means.n + self._waiting
 
     def fresh(self, seed: int | None = None) -> Self:
         """Return one with the same parameters that has seen nothing; a given seed replaces its own."""
@@ -297,9 +312,8 @@ class Monitor(TakesTurns, Watching):
             if scorer.guaranteed is not None:
                 _check_guarantee(prediction, scorer.guaranteed)
             self._begin(kind_of(prediction), prediction.guaranteed)
-        step = outcome(truth, predicted, self._numbers, self._row)
-        alarms = self._take(step, given)
-        self._last = prediction, y, step
+        alarms = self._take(truth, predicted, given)
+        self._last = prediction, y, truth, predicted
         return alarms
 
     @changes
@@ -325,9 +339,9 @@ class Monitor(TakesTurns, Watching):
         known, own = other._last, self._scorer
         same = known is not None and known[0] is prediction and known[1] is y and other.space == self.space
         if known is None or not same or prediction.guaranteed != own.guaranteed or own.kind is not other._scorer.kind:
-            return self._update(prediction, y, None if known is None else known[2])
+            return self._update(prediction, y, None if known is None else other._latest_step)
         self._numbers[:], self._row[:] = other._numbers, other._row
-        alarms = self._take(known[2])
+        alarms = self._take(*known[2:])
         self._last = known
         return alarms
 
@@ -453,8 +467,13 @@ class Monitor(TakesTurns, Watching):
         if not len(scored.truths):
             return
         self._last = None
-        kind, means = self._kind, self._means
         self._together.go_on(scored, self._smoothing.block(self.n, len(scored.truths)))
+        self._draw()
+        self._add(scored)
+
+    def _add(self, scored: Scored) -> None:
+        """Let all curves take in steps, after those that waited."""
+        kind, means = self._kind, self._means
         table = np.empty((len(scored.truths), len(kind.columns)))
         hits = kind.add_many(scored, self.clip, means.sums, table)
         means.extend(table)
@@ -469,7 +488,13 @@ class Monitor(TakesTurns, Watching):
         """Process step i of several; return the alarms that ring."""
         code: Any = int if self.space.labels else float
         self._numbers[:], self._row[:] = scored.numbers[i], scored.rows[i]
-        return self._take(outcome(code(scored.truths[i]), code(scored.predicted[i]), self._numbers, self._row))
+        return self._take(code(scored.truths[i]), code(scored.predicted[i]))
+
+    @property
+    def _latest_step(self) -> Outcomes:
+        """The step that was just processed."""
+        assert self._last is not None
+        return outcome(*self._last[2:], self._numbers, self._row)
 
     def _begin(self, kind: Kind, guaranteed: str) -> None:
         """Choose the evidence that suits the first prediction."""
@@ -491,32 +516,31 @@ class Monitor(TakesTurns, Watching):
         self._score(kind)
         self._means = self._new_means()
 
-    def _take(self, step: Outcomes, given: Outcomes | None = None) -> tuple[Alarm, ...]:
+    def _take(self, truth: Any, predicted: Any, given: Outcomes | None = None) -> tuple[Alarm, ...]:
+        """Process a step of these codes, whose scores are held."""
         self._last = None  # the scores of the step before are gone
-        n = self._means.n
+        n, numbers, row, watch = self.n, self._numbers, self._row, self.floor_watch
         if n in self._begins:
             self._together.begin_anew()
         tau = self._smoothing.at(n)
         rung: list[Alarm] = []
         witness: Evidence | None = None
-        for evidence, alarms in self._together.update(step, self._numbers, self._row, tau):  # first: own ones may fail
+        for evidence, alarms in self._together.update(truth, predicted, numbers, row, tau):  # first: own ones may fail
             rung += alarms
             witness = witness or evidence
-        kind, means, watch = self._kind, self._means, self.floor_watch
+        low: tuple[Alarm, ...] = ()
         if watch is not None and watch.floor.chance == 1:  # else labels come by lot, see `settle`
-            low = watch.update(watch.floor.of.loss(given or step, kind, self.space))
-        else:
-            low = ()
-        hit = kind.hit(step)
-        kind.add(step, self._numbers, self._row, self.clip, means.sums, means.row())
-        if kind.calibrated:
-            confidence = step.confidence
-            self._calibration.update(confidence if confidence <= 1.0 else 1.0, hit)
-        self._accuracy.update(1.0 if hit else 0.0)
-        if self._truths is not None:
-            self._truths.append(step.truth)
+            step = given or outcome(truth, predicted, numbers, row)
+            low = watch.update(watch.floor.of.loss(step, self._kind, self.space))
+        later, place = self._later, self._waiting
+        later.truths[place], later.predicted[place], later.numbers[place], later.rows[place] = (
+            truth, predicted, numbers, row,
+        )  # fmt: skip
+        self._waiting = place + 1
+        if self._waiting == LATER:
+            self._draw()
         if witness is not None:
-            self._rang(self._shown(kind), rung, witness)
+            self._rang(self._shown(self._kind), rung, witness)
         if self.cases:
             self.pass_by()
         return self._took((*rung, *self._sunk(low))) if rung or low else ()
@@ -573,7 +597,7 @@ class Monitor(TakesTurns, Watching):
         """Return the loss, by the floor, of the step that another monitor has just processed."""
         if self.floor_watch is None or other._last is None:
             raise ValueError(f"other must have just processed a step, and a floor be there, got {other!r}")
-        return self.floor_watch.floor.of.loss(other._last[2], other._kind, self.space)
+        return self.floor_watch.floor.of.loss(other._latest_step, other._kind, self.space)
 
     def loss_of(self, prediction: Prediction, y: Label) -> float:
         """Return the loss, by the floor, of a prediction if its label were this one; nothing is learned."""
@@ -688,13 +712,14 @@ class Monitor(TakesTurns, Watching):
         """Return what the judge needs to know of the latest steps."""
         restarts = [step for step in self._begins if step < self.n]
         guaranteed = str(self._scorer.guaranteed)
-        self._together.settle()
+        self._settle()
         return Latest(self.n, kind, guaranteed, self._latest, self._frequencies, self._evidence, restarts)
 
     def _frequencies(self, size: int) -> Floats:
         """Return (c,) frequencies of the classes among the latest steps; none of numbers."""
         if self._truths is None:
             return np.empty(0)
+        self._settle()
         counts = np.bincount(list(self._truths)[-size:], minlength=len(self.space.labels))
         return counts / size
 
@@ -710,6 +735,7 @@ class Monitor(TakesTurns, Watching):
 
     def _latest(self, size: int) -> dict[str, float]:
         """Return the means over the latest steps, as many as there are in the window at most."""
+        self._settle()
         return self._means.of_latest(size)
 
     def snapshot(self, given: Monitor | None = None) -> dict[str, Any]:
@@ -755,7 +781,7 @@ class Monitor(TakesTurns, Watching):
     @asks
     def figures(self) -> dict[str, Any]:
         """Return of the snapshot what a point of its curves needs: ``curves``, ``window`` and ``evidence``."""
-        self._together.settle()
+        self._settle()
         shown: dict[str, Any] = {
             "curves": {},
             "window": {"size": 0},
@@ -768,6 +794,11 @@ class Monitor(TakesTurns, Watching):
             shown["curves"] = self._kind.finished(self._means.of_all())
             shown["window"] = self._kind.finished(self._latest(size)) | {"size": size}
         return shown
+
+
+def _no_steps(count: int, breadth: int) -> Scored:
+    """Return room for steps."""
+    return Scored(np.empty(count), np.empty(count), np.empty((count, WIDTH)), np.empty((count, breadth)))
 
 
 def _check_guarantee(prediction: Prediction, guaranteed: str | None) -> None:

@@ -25,6 +25,7 @@ from venn.nonconformity import Share
 from venn.nonconformity.own import usual_measure
 from venn.online.in_blocks import InBlocks
 from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks, Parts
+from venn.online.one_row import RowStep
 from venn.online.panel import Noted, Panel
 from venn.parameters import by_name, fraction, integer, members, one_of, optional
 from venn.prediction import Floats, Label
@@ -412,6 +413,7 @@ class Forecaster(InBlocks):
         share_histories(self._learners)
         self._before = 0  # examples learned before it began anew
         self._asked: Query | None = None  # the last one
+        self._stepped: tuple[Any, RowStep | None] = None, None  # of which learners, and their step
         watched = {name: self[name] for name in self.claiming}
         self.monitors = together(watched, self.space, level=self.level, spare=1)
         if self.floor is not None:
@@ -564,11 +566,44 @@ class Forecaster(InBlocks):
 
     def _question(self, x: Any) -> Query:
         """Return the question about an object; the last one since the last example is remembered."""
-        key, asked = content_of(x), self._asked
+        key, asked, step = content_of(x), self._asked, self._row_step
         if key is None or asked is None or asked.key != key:
             asked = self._asked = Query(x, key)
         asked.x = x  # the other one may have been changed since
+        if step is not None and (asked.answered is None or asked.answered.step is not step):
+            step.answer(asked)
         return asked
+
+    @property
+    def _row_step(self) -> RowStep | None:
+        """How all that learns takes one row, where that is known."""
+        learners, step = self._stepped
+        if learners is not self._learners:
+            step = RowStep.of(self._learners)
+            self._stepped = self._learners, step
+        return step
+
+    def note(self, x: Any, y: Label, told: Mapping[str, Any] | None = None, late: int = 0) -> Noted:
+        """Return what the predictors note before anything learns: see `Panel.note`."""
+        step = None if told is not None else self._row_step
+        if step is None:
+            return super().note(x, y, told, late)
+        self.space.check(y)
+        noted = Noted()
+        noted.question, noted.step = self._question(x), step
+        return noted
+
+    def _check_noted(self, noted: Any) -> None:
+        if getattr(noted, "step", None) is None or noted.step is not self._row_step:
+            super()._check_noted(noted)
+
+    def _teach(self, x: Any, y: Label, noted: Noted | None) -> None:
+        if noted is None or noted.step is None:
+            super()._teach(x, y, noted)
+        else:  # mixtures weigh what was noted; all else learns now
+            heard, question = noted.question.answered.heard, noted.question
+            now = question if question is self._asked else self._question(x)
+            noted.step.learn(now.answered, self.space.encode(y), heard)
 
     def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""

@@ -9,25 +9,21 @@ import numpy as np
 
 from venn.machines.frozen import ObjectRows, clean_rows
 from venn.monitors.monitor import Monitor
+from venn.online.one_row import BY_SCORES, REFITTED, WEIGHED
 from venn.online.panel import Panel
 from venn.parameters import members
 from venn.prediction import Integers, Label
 from venn.predictors.blocks import block_of, joined
-from venn.predictors.distribution_inductive import InductiveDistribution, ManyDistributions
-from venn.predictors.distribution_mixture import DistributionMixture
-from venn.predictors.expert_mixture import ExpertMixture, Weighing
-from venn.predictors.inductive_abers import InductiveVennAbers
+from venn.predictors.distribution_inductive import ManyDistributions
+from venn.predictors.expert_mixture import Weighing
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import names_among
-from venn.predictors.refits import NumberRefits, Refits, ScorerForecast
+from venn.predictors.refits import ScorerForecast
 from venn.turns import changes
 
 AT_A_TIME = 500  # examples: as many as monitors look at in one call, and few are taken back where a block ends early
 FEW = 4  # examples of which a block costs as much as they do one by one
 AT_ONCE = 64  # of numbers: a distribution is all its points
-BY_SCORES = InductiveVennAbers, InductiveConformal, InductiveDistribution
-REFITTED = Refits, NumberRefits  # they say something else after each fit only
-WEIGHED = ExpertMixture, DistributionMixture
 
 Said = dict[str, Any]  # a block by name
 

@@ -27,6 +27,7 @@ class Noted(list[Any]):
 
     told: Mapping[str, Prediction] | None = None  #: what was said of the object by name, where its label came late
     question: Query  #: about the object, as it was noted
+    step: Any = None  #: who knows all that it is about: then nothing is noted besides
 
 
 @saved

@@ -142,7 +142,11 @@ class DistributionMixture(OfExperts):
 
     def combined(self, predictions: Sequence[Any]) -> PredictiveDistribution:
         """Return the mixture of the experts' predictions, one by each of the predictors."""
-        return self.heard(predictions)[0]
+        return self.of_heard(self.heard(predictions))
+
+    def of_heard(self, heard: tuple[PredictiveDistribution, Floats]) -> PredictiveDistribution:
+        """Return the mixture of what was heard."""
+        return heard[0]
 
     def heard(self, predictions: Sequence[Any]) -> tuple[PredictiveDistribution, Floats]:
         """Return the forecast, and the (M, 100) quantiles of the experts' predictions."""
@@ -169,6 +173,10 @@ class DistributionMixture(OfExperts):
         sums = self._sums()
         weigh_numbers(said, points, merged.places.copy(), RANKS, label, *self._shares, sums)
         self._take(sums, 1)
+
+    def weigh_heard(self, labels: Floats, heard: tuple[PredictiveDistribution, Floats]) -> None:
+        """Do the same of (1,) labels."""
+        self.weigh(labels.item(), heard)
 
     def _look_at(self, label: float) -> None:
         """Take in one of the first labels, which weigh nobody."""

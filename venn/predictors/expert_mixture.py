@@ -255,7 +255,11 @@ class ExpertMixture(OfExperts):
 
     def combined(self, predictions: Sequence[Any]) -> MixedForecast:
         """Return the mixture of the experts' predictions, one by each of the predictors."""
-        forecast = self._mixed(self.heard(predictions)[None], NOBODY)[0][0]
+        return self.of_heard(self.heard(predictions))
+
+    def of_heard(self, heard: Floats) -> MixedForecast:
+        """Return the mixture of (M, c) probabilities of the experts."""
+        forecast = self._mixed(heard[None], NOBODY)[0][0]
         if min(forecast.tolist()) > 0:  # for speed; of sum 1 it is anyway
             return MixedForecast.unchecked(forecast, self.classes)
         return MixedForecast(forecast, self.classes)  # an expert has said something else than probabilities
@@ -313,9 +317,13 @@ class ExpertMixture(OfExperts):
         """Weigh the experts by what they said of an example with this class code, (M, c) as `heard` returned it."""
         codes, known = np.array([integer("code", code, 0, len(self.classes) - 1)]), heard is self._heard
         if known:  # for speed
-            self._learn(codes, heard[None])
+            self.weigh_heard(codes, heard)
         else:
             self.weigh_many(codes, np.asarray(heard)[None])
+
+    def weigh_heard(self, codes: Integers, heard: Floats) -> None:
+        """Do the same of (1,) class codes and what `heard` returned, unchecked."""
+        self._learn(codes, heard[None])
 
     def weigh_many(self, codes: Integers, each: Floats) -> Floats:
         """Weigh the experts by what they say of examples in turn, and fit the pool when it is time.

@@ -350,8 +350,8 @@ class InductiveByGroup(Inductive[Any]):
         """Return one with a reader for each group."""
         return GroupReader(Groups(self.by), self.predictor.calibration.reader)
 
-    def _read(self, rows: ObjectRows) -> Floats:
-        scores = super()._read(rows)
+    def read(self, rows: ObjectRows) -> Floats:
+        scores = super().read(rows)
         read = np.empty((len(scores), scores.shape[1] + 1))
         read[:, :-1], read[:, -1] = scores, self._reader.groups.numbers_of(rows)
         return read

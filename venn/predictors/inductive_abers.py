@@ -9,6 +9,7 @@ import numpy as np
 from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.hulls import weighed_rate
 from venn._compiled.ranks import mirror, on_grid_within
+from venn.machines.frozen import ObjectRows
 from venn.maps import VennAbers
 from venn.parameters import has_methods
 from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
@@ -251,6 +252,9 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         ----------
         x : (d,) finite numbers
         """
-        _, scores = self.scored(x)
+        return self.said_of(*self.scored(x))
+
+    def said_of(self, rows: ObjectRows, scores: Floats) -> ClassIntervals:
+        """Return the intervals of an object that has been checked, by its scores."""
         reader = self._reader
         return reader.nothing(1)[0] if self.scorer is None else reader.predict_one(scores)

@@ -196,7 +196,12 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
             new.restore(Given(new.state | read))
         return new
 
-    def _row(self, x: Any) -> frozen.ObjectRows:
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether NaN may stand in objects: it is the scorer's to take or to refuse."""
+        return self._missing
+
+    def row_of(self, x: Any) -> frozen.ObjectRows:
         """Return one object as (1, d) float64, or say what is wrong with it."""
         return clean_row(x, self._features, self.feature_names, self._missing)
 
@@ -215,7 +220,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         ----------
         x : (d,) finite numbers
         """
-        return self.predict_rows(self._row(x))
+        return self.predict_rows(self.row_of(x))
 
     def predict_one(self, x: Any) -> Any:
         """Return the prediction for `x`; leaves no trace.
@@ -224,8 +229,12 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         ----------
         x : (d,) finite numbers
         """
-        block: Any = self.predict_rows(self._row(x))
-        return block[0]
+        return self.said_of(*self.scored(x))
+
+    def said_of(self, rows: frozen.ObjectRows, scores: Floats) -> Any:
+        """Return the prediction for one object that has been checked, of what the reader receives of it."""
+        block = self._reader.nothing(1) if self.scorer is None else self._reader.predict(scores)
+        return self.finished(block, rows, self.n, False)[0]
 
     @property
     def nothing(self) -> Any:
@@ -249,10 +258,10 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
     def scores_of(self, rows: frozen.ObjectRows) -> Floats:
         """Return what the reader receives of rows; that of the last object asked about is kept."""
         if len(rows) != 1:
-            return self._read(rows)
+            return self.read(rows)
         key, asked = rows.tobytes(), self._asked
         if asked is None or asked[0] != key:
-            asked = self._asked = key, rows, self._read(rows), None
+            asked = self._asked = key, rows, self.read(rows), None
         return asked[2]
 
     def scored(self, x: Any) -> tuple[frozen.ObjectRows, Floats]:
@@ -260,7 +269,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         asked, question = self._asked, type(x) is frozen.Query
         if question and asked is not None and asked[3] is x:
             return asked[1], asked[2]
-        rows = self._row(x)
+        rows = self.row_of(x)
         scores = self.scores_of(rows)
         if question:
             self._asked = rows.tobytes(), rows, scores, x
@@ -275,7 +284,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         rows = clean_rows(X, self._features, self.feature_names, self._missing)
         return self.scores_of(rows)[:, : len(self.space.labels)]
 
-    def _read(self, rows: frozen.ObjectRows) -> Floats:
+    def read(self, rows: frozen.ObjectRows) -> Floats:
         """Return what the reader receives of n objects: (n, c) scores, beside them their weights, if these differ."""
         scores, shift = score_rows(self._machine, rows), self.shift
         return np.column_stack([scores, shift.weights(rows)]) if isinstance(shift, CovariateShift) else scores
@@ -346,12 +355,15 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
         rows, codes = noted or self.note(x, y)
-        scores = self.scored(x)[1] if type(x) is frozen.Query else self.scores_of(rows)
+        self.learn_row(rows, codes, self.scored(x)[1] if type(x) is frozen.Query else self.scores_of(rows))
+
+    def learn_row(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> None:
+        """Learn one example that has been checked, of what the reader receives of it; train if it is time."""
         if self._history is not None:
             self._advance(rows, codes, predict=False, scores=scores)
             return
-        calibrates = self.schedule.calibrates(self.n, 1, self._draws)
-        if self.scorer is not None and calibrates[0]:
+        calibrates = self.takes_blocks or self.schedule.calibrates(self.n, 1, self._draws)[0]
+        if self.scorer is not None and calibrates:
             self._reader.add(scores, codes)
         self._features = rows.shape[1]
         self.n += 1
@@ -418,7 +430,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         rows = clean_rows(X, self._features, self.feature_names, self._missing)
         if self.shift is None and has_methods(self._machine, "score_alone"):
             return self._machine.score_alone(rows)
-        return np.concatenate([self._read(rows[i : i + 1]) for i in range(len(rows))])
+        return np.concatenate([self.read(rows[i : i + 1]) for i in range(len(rows))])
 
     @property
     def scores_by(self) -> Any:
@@ -469,7 +481,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
             stop = len(rows) if self._next.due is None else min(len(rows), start + self._next.due - self.n)
             part = slice(start, stop)
             if trained:
-                scores[part] = self._read(rows[part])
+                scores[part] = self.read(rows[part])
             calibrates = self.schedule.calibrates(self.n, stop - start, self._draws)
             if self.scorer is None:
                 blocks.append(self._reader.nothing(stop - start))
@@ -507,7 +519,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
                 self._machine.fit_rows(X[news], codes[news])
             for i in [] if at_once else np.flatnonzero(news):
                 self._machine.learn_one(X[i], self.space.decode(codes[i]))
-            scores = self._read(X[calibrates])
+            scores = self.read(X[calibrates])
         except BaseException:
             self._forget()
             raise

@@ -400,11 +400,15 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
         ----------
         x : (d,) finite numbers
         """
-        rows = self._row(x)
+        return self.said_of(*self.scored(x))
+
+    def said_of(self, rows: ObjectRows, scores: Floats) -> PredictionSet:
+        """Return the p-values of an object that has been checked, by its scores."""
         if self._ranking is not None and self.scorer is not None and isinstance(rows, np.ndarray):  # for speed
             drawn = self._smoothing.bits_at(self.n) if self.smoothed else None
-            values = self._ranking.p_values_of_one(self.scored(x)[1], rows, drawn)
+            values = self._ranking.p_values_of_one(scores, rows, drawn)
         else:
             tau = self._tau(rows, self.n, False) if self.smoothed else 1.0
-            values = self._p_values(self._predict(rows), tau)[0]
+            ranks = self._reader.nothing(1) if self.scorer is None else self._reader.predict(scores)
+            values = self._p_values(ranks, tau)[0]
         return PredictionSet.unchecked(values, self.classes, smoothed=self.smoothed, guaranteed=OF_SETS[self.smoothed])

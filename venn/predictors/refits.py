@@ -350,7 +350,11 @@ class Refits(LateExperts):
 
     def predict_one(self, x: Any) -> Floats:
         """Return the (3, c) probabilities for one object; NaN before the first fit."""
-        return self._said(clean_row(x, self._features))[:, 0]
+        return self.said_of(clean_row(x, self._features))
+
+    def said_of(self, row: Any) -> Floats:
+        """Return the same for an object that has been checked."""
+        return self._said(row)[:, 0]
 
     @asks
     def predict_many(self, X: Any) -> Floats:
@@ -436,12 +440,18 @@ class NumberRefits(LateExperts):
 
     def predict_one(self, x: Any) -> Floats:
         """Return the (3, 100) quantiles for one object; NaN before the first fit."""
-        return self.predict_many(clean_row(x, self._features))[0]
+        return self.said_of(clean_row(x, self._features))
+
+    def said_of(self, row: Any) -> Floats:
+        """Return the same for an object that has been checked."""
+        return self._said(row)[0]
 
     @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (n, 3, 100) quantiles for n objects; NaN before the first fit."""
-        rows = clean_rows(X, self._features)
+        return self._said(clean_rows(X, self._features))
+
+    def _said(self, rows: Any) -> Floats:
         said = np.full((len(rows), OF_NUMBERS, len(LEVELS)), np.nan)
         if self.forest is not None and self.process is not None:
             labels = self.forest.labels
@@ -538,9 +548,10 @@ class ScorerForecast(HasLabels, Predictor):
         given = x.x if isinstance(x, Query) else x
         return shares_of(asked.machine.scores(given)[None], self.n > 0, asked.machine)[:, 0]
 
-    def of_scores(self, scores: Floats) -> Floats:
-        """Return the (1, n, c) probabilities for n objects, by their scores."""
-        return shares_of(scores[:, : len(self.classes)], self.read.scorer is not None, self.read.given)
+    def of_scores(self, scores: Floats, read: Any = None) -> Floats:
+        """Return the (1, n, c) probabilities for n objects, by their scores; `read` is known to some who ask."""
+        read = self.read if read is None else read
+        return shares_of(scores[:, : len(self.classes)], read.scorer is not None, read.given)
 
     @asks
     def predict_many(self, X: Any) -> Floats:
