@@ -380,8 +380,7 @@ def lots(rng: np.random.Generator, tally: Tally) -> None:
 
     def start() -> venn.Online:
         journal = None if path is None else venn.online.Journal(path, every=int(rng.integers(1, 20)), share=1)
-        watch = venn.Monitor(CLASSES, floor=Floor(0.6))
-        return venn.Online(makers[name](), watch, journal, labels=venn.online.Lot(chance, seed=seed))
+        return venn.Online(makers[name](), FloorWatch(0.6), journal, labels=venn.online.Lot(chance, seed=seed))
 
     lot = venn.online.Lot(chance, seed=seed)
     online, held, told = start(), [], makers[name]()
@@ -410,7 +409,7 @@ def lots(rng: np.random.Generator, tally: Tally) -> None:
         told.learn_one(X[place], y[place])
     tally.same(online.asked == n and online.answered == sum(order), "lot: counts", (online, order))
     tally.same(not online.pending and online.expired == n - sum(order), "lot: who waits", (online, order))
-    tally.same(next(iter(online.monitors.values())).floor_watch.n == n, "lot: the floor sees every question", online)
+    tally.same(online.monitors["floor"].n == n, "lot: the floor sees every question", online)
     tally.same(alike(online.panel.predict_one(X[0]), told.predict_one(X[0])), f"lot: {name} at last", lot)
     tally.same(str(online.verdict()), "lot: verdict", online)
     if path is not None:
