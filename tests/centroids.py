@@ -47,6 +47,19 @@ def leave_out(labels, m, k, count, out):
     out[own] = out[own] * count / (count - 1) if count > 1 else ABSENT
 
 
+class PlacedByClass(PlacedTable):
+    """Examples of equal objects share a place only where they are of one class: a place is a column."""
+
+    def _content(self, place):
+        return super()._content(place) + bytes([self.codes[self.at(place)[0]]])
+
+    def find(self, content, code):
+        return super().find(content + bytes([code]))
+
+    def put(self, content, code):
+        return super().put(content + bytes([code]), code)
+
+
 @component
 class NearestCentroid(Storing):
     """Minus the distances to the means of the classes; deleted scores leave each example out of the mean of its own."""
@@ -61,7 +74,7 @@ class NearestCentroid(Storing):
         return ObjectStore(None, True)
 
     def _new_examples(self) -> PlacedTable:
-        return PlacedTable(self._store, len(self.classes), by_class=True)  # a place is a column
+        return PlacedByClass(self._store, len(self.classes))
 
     def derive(self) -> None:
         """Make room for the columns, of examples of one class each, and the sums of the classes."""

@@ -126,7 +126,8 @@ def all_watched() -> Made:
     panel = venn.Panel(mixture=venn.TransductiveVennAbers(venn.machines.Mixture(bank)))
     objects = venn.monitors.Drift(venn.monitors.AmongAll(size=60), first=15, columns=True)
     examples = venn.monitors.ClassDrift(CAR.classes, venn.monitors.AmongAll(size=40), first=15)
-    return panel, venn.monitors.together(panel, CAR.classes, objects=objects, examples=examples, floor=0.7)
+    monitors = venn.monitors.together(panel, CAR.classes, objects=objects, examples=examples)
+    return panel, monitors | {"floor": venn.monitors.FloorWatch(0.7)}
 
 
 def on_trees() -> Made:

@@ -16,6 +16,7 @@ from scipy.stats import binom
 import venn
 from venn.cli import main
 from venn.monitors.floor import Accuracy, Cost, Coverage, Floor, FloorBets, FloorWatch
+from venn.monitors.verdict import Verdict
 from venn.online.checkpoint import pack, unpack
 from venn.online.lot import Draw, Settling
 
@@ -131,7 +132,7 @@ def test_it_rings_after_a_long_calm_and_recovers():
         rung += watch.update(float(rng.random() < risk))
         if step == 4300:
             assert watch.below
-            assert watch.change.lower <= 4001 <= watch.change.upper
+            assert watch.case().change.lower <= 4001 <= watch.case().change.upper
     assert rung[0].detector == "ShiryaevRoberts"
     assert 4000 < rung[0].step < 4100
     assert not watch.below
@@ -142,58 +143,66 @@ def test_a_bad_start_is_not_taken_for_when_it_sank_again():
     watch = FloorWatch(0.8)
     for loss in [1.0] * 20 + [0.0] * 400:
         watch.update(loss)
-    assert (watch.below, watch.change.step) == (True, 1)  # the alarm is still among the latest steps
+    assert (watch.below, watch.case().change.step) == (True, 1)  # the alarm is still among the latest steps
     for _ in range(40):
         watch.update(1.0)
-    assert watch.change.step == 421
+    assert watch.case().change.step == 421
 
 
-# ------------------------------------------------------------------------------- in a monitor
+# ------------------------------------------------------------------------------- of predictions
 
 
 def forecast(p):
     return venn.Forecast(np.array([1 - p, p]), CLASSES)
 
 
-def fed(monitor, n=400, after=200, seed=0):
+def fed(watch, n=400, after=200, seed=0):
     rng = np.random.default_rng(seed)
     for step in range(n):
-        monitor.update(forecast(0.9), "yes" if rng.random() < (0.95 if step < after else 0.5) else "no")
-    return monitor
+        watch.see(forecast(0.9), "yes" if rng.random() < (0.95 if step < after else 0.5) else "no")
+    return watch
 
 
-def test_a_monitor_says_below_the_floor_and_its_own_verdict_too():
-    plain, monitor = fed(venn.Monitor(CLASSES)), fed(venn.Monitor(CLASSES, floor=0.8))
-    alone = fed(venn.Monitor(CLASSES, sources=(), floor=0.8))
-    verdict, before = monitor.verdict(), plain.verdict()
-    assert (verdict.state, before.state, alone.verdict().state) == ("below the floor", "changed", "below the floor")
+def test_it_is_a_watch_like_others():
+    watch = fed(FloorWatch(0.8))
+    verdict, shown = watch.verdict(), watch.snapshot()
+    assert verdict.state == "below the floor"
     assert verdict.details.startswith("below the floor, accuracy of at least .80, since about 2")
-    assert verdict.details.endswith(before.details)
     assert (
         str(verdict) == f"Below the floor, accuracy of at least .80, since step {verdict.since}. Look at what changed."
     )
-    assert verdict.since == monitor.floor_watch.change.step
+    assert verdict.since == watch.case().change.step
     assert abs(verdict.since - 201) < 40
-    others = [alarm for alarm in monitor.alarms if "floor" not in alarm.about]
-    assert others == list(plain.alarms)
+    assert watch.count == len(watch.alarms) == shown["alarms"]["count"] > 0
+    assert [one.change.step for one in watch.cases] == [verdict.since]
+    before = Verdict("changed", 201, None, "probabilities", "Ville", "changed since about 201")
     assert venn.monitors.worst({"a": before, "b": verdict}).predictor == "b"
-    shown = monitor.snapshot()
     assert shown["floor"]["below"]
-    assert [one["name"] for one in shown["evidence"]][-2:] == ["floor, accuracy of at least .80"] * 2
+    assert [one["name"] for one in shown["evidence"]] == ["floor, accuracy of at least .80"] * 2
     assert json.loads(json.dumps(shown)) == shown
-    assert fed(venn.Monitor(CLASSES, sources=(), floor=0.2)).verdict().state == "as claimed"
+    assert fed(FloorWatch(0.2)).verdict().state == "as claimed"
+    assert str(fed(FloorWatch(0.2), 20).verdict()).startswith("Wait, too early to say: floor, accuracy of at least .20")
+    assert str(FloorWatch(0.9).verdict()) == "Wait, too early to say: no step of 265."
+
+
+def test_a_change_ends_where_the_floor_is_kept_again():
+    watch = fed(FloorWatch(0.8, memory=100))
+    assert watch.lasting()
+    for _ in range(watch.cases[0].last + 400 - watch.n + 100):
+        watch.update(0.0)
+    (case,) = watch.cases
+    assert case.ended
+    assert not watch.below
 
 
 def test_saved_and_resumed_goes_on_to_the_bit():
-    whole, part = fed(venn.Monitor(CLASSES, floor=0.8), 400), fed(venn.Monitor(CLASSES, floor=0.8), 230)
+    whole, part = fed(FloorWatch(0.8), 400), fed(FloorWatch(0.8), 230)
     again = unpack(pack(part))
     rng = np.random.default_rng(0)
     steps = ["yes" if rng.random() < (0.95 if step < 200 else 0.5) else "no" for step in range(400)]
     for y in steps[230:]:
-        again.update(forecast(0.9), y)
+        again.see(forecast(0.9), y)
     assert pack(again) == pack(whole)
-    with pytest.raises(ValueError, match="floor_watch must"):
-        venn.Monitor(CLASSES, floor=0.8).restore(fed(venn.Monitor(CLASSES)).state)
     with pytest.raises(ValueError, match="bets must be one like"):
         FloorWatch(0.9).restore(FloorWatch(0.8).state)
 
@@ -204,13 +213,13 @@ def test_losses_of_every_sort():
         (Coverage(0.01), "no", 0.0), (Coverage(), "no", 1.0), (Coverage(), "yes", 0.0), ("accuracy", "no", 1.0),
         (Cost({"no": {"no": 0, "yes": 4}, "yes": {"no": 1, "yes": 0}}), "no", 0.25),
     ):  # fmt: skip
-        monitor = venn.Monitor(CLASSES, floor=Floor(0.9, of=of))
-        monitor.update(sets, y)
-        assert monitor.floor_watch.trace.latest(1)[0] == loss
-    number = venn.Monitor(venn.labels.Real(), floor=Floor(0.9, of="coverage"))
-    number.update(venn.distribution.NormalDistribution(0.0, 1.0), 3.0)
-    number.update(venn.distribution.NormalDistribution(0.0, 1.0), 1.0)
-    assert number.floor_watch.trace.latest(2).tolist() == [1.0, 0.0]
+        watch = FloorWatch(Floor(0.9, of=of))
+        watch.see(sets, y)
+        assert watch.trace.latest(1)[0] == loss
+    number = FloorWatch(Floor(0.9, of="coverage"))
+    number.see(venn.distribution.NormalDistribution(0.0, 1.0), 3.0)
+    number.see(venn.distribution.NormalDistribution(0.0, 1.0), 1.0)
+    assert number.trace.latest(2).tolist() == [1.0, 0.0]
 
     class Brier(Accuracy):
         name = "half the Brier score"
@@ -218,11 +227,11 @@ def test_losses_of_every_sort():
         def loss(self, step, kind, space):
             return step.brier / 2
 
-    own = venn.Monitor(CLASSES, floor=Floor(0.9, of=Brier()))
-    own.update(forecast(0.9), "no")
-    assert own.floor_watch.trace.latest(1)[0] == pytest.approx(0.81)
+    own = FloorWatch(Floor(0.9, of=Brier()))
+    own.see(forecast(0.9), "no")
+    assert own.trace.latest(1)[0] == pytest.approx(0.81)
     with pytest.raises(ValueError, match="has no sets"):
-        venn.Monitor(CLASSES, floor=Floor(0.9, of="coverage")).update(forecast(0.9), "no")
+        FloorWatch(Floor(0.9, of="coverage")).see(forecast(0.9), "no")
 
 
 @pytest.mark.parametrize(
@@ -234,7 +243,14 @@ def test_losses_of_every_sort():
         (lambda: Floor(0.9, chance=0), r"chance must be a number in \(0, 1\]"),
         (lambda: Coverage(0.07), "epsilon must be one of"),
         (lambda: Cost({"a": {"b": 1}}), "costs must have a cost for every"),
-        (lambda: venn.Monitor(CLASSES, floor="high"), "floor must be a Floor or a number"),
+        (lambda: FloorWatch("high"), "floor must be a Floor or a number"),
+        (lambda: FloorWatch(0.9).see("yes", "yes"), "the predictor must predict"),
+        (lambda: FloorWatch(0.9).see(forecast(0.9), "maybe"), "must be one of"),
+        (lambda: FloorWatch(0.9, predictor=1), "predictor must be text"),
+        (lambda: venn.Online(Says(), {"low": FloorWatch(0.9, predictor="b")}), "predictor of low must be one of Says"),
+        (lambda: venn.Online(Says(), {"Says": FloorWatch(0.9)}), "a name that no predictor has"),
+        (lambda: venn.Online(venn.Forecaster(CLASSES, floor=0.9), FloorWatch(0.8)), "a name that no predictor has"),
+        (lambda: venn.Forecaster(CLASSES, floor=0.9, beside={"floor": Says()}), "beside must not hold 'floor'"),
         (lambda: FloorWatch(0.9).update(1.5), "loss must be a number in"),
         (lambda: FloorWatch(Floor(0.9, chance=0.5)).update(0.5, chance=0.1), "chance must be at least that"),
     ],
@@ -253,7 +269,7 @@ def test_a_forecaster_watches_the_floor_of_its_forecast_and_does_not_begin_anew_
         x = rng.normal(size=2)
         model.predict_one(x)
         model.learn_one(x, CLASSES[rng.integers(2)])
-    assert model.verdict().predictor == "forecast"
+    assert model.verdict().predictor == "floor"
     assert model.verdict().state == "below the floor"
     assert model.predict_one([0.0, 0.0]).guaranteed.keys() == {"forecast", "intervals", "sets"}
     assert "began anew" not in str(model.monitors["intervals"].verdict())
@@ -265,7 +281,7 @@ def test_a_forecaster_watches_the_floor_of_its_forecast_and_does_not_begin_anew_
 @pytest.mark.parametrize("name", ["forecast", "intervals"])
 def test_a_floor_judges_what_was_said_though_the_label_comes_late(name):
     model = venn.Forecaster(CLASSES, first=0, floor=0.9 if name == "forecast" else None)
-    monitors = {} if name == "forecast" else {name: venn.Monitor(CLASSES, floor=0.9)}
+    monitors = {} if name == "forecast" else {"floor": FloorWatch(0.9, predictor=name)}
     online, rng, losses, now = venn.Online(model, monitors), np.random.default_rng(0), [], []
     for begin in range(0, 60, 20):
         xs = rng.normal(size=20)
@@ -275,7 +291,7 @@ def test_a_floor_judges_what_was_said_though_the_label_comes_late(name):
             losses.append(float(said[i] != y))
             now.append(float(model[name].predict_one([x]).label != y))
             online.answer(begin + i, y)
-    assert online.monitors[name].floor_watch.trace.latest(60).tolist() == losses != now
+    assert online.monitors["floor"].trace.latest(60).tolist() == losses != now
 
 
 def test_the_command_line_rings_and_ends_with_a_code(tmp_path):
@@ -301,7 +317,7 @@ def test_the_command_line_rings_and_ends_with_a_code(tmp_path):
     replayed = call(
         "replay", "car", "--steps", "120", "--predictors", "abers", "--floor", ".99", "--out", str(tmp_path / "r")
     )
-    assert "verdict: abers: Below the floor" in replayed.output
+    assert "verdict: floor: Below the floor" in replayed.output
     assert call("monitor", str(tmp_path / "r" / "record.npz"), "--floor", ".99").exit_code == 3
 
 
@@ -348,19 +364,19 @@ def asked(online, n, start=0, late=0, risk=0.1):
 def test_at_chance_one_the_floor_is_that_without_lots_to_the_bit():
     runs = []
     for labels in (None, venn.online.Lot(1.0)):
-        online = venn.Online(Says(), venn.Monitor(CLASSES, floor=0.8), labels=labels)
+        online = venn.Online(Says(), FloorWatch(0.8), labels=labels)
         assert all(asked(online, 60))
         runs.append(online)
-    one, other = (pack(run.monitors["Says"].floor_watch) for run in runs)
+    one, other = (pack(run.monitors["floor"]) for run in runs)
     assert one == other
     assert runs[0].panel["Says"].n == runs[1].panel["Says"].n == 60
 
 
 @pytest.mark.parametrize(("chance", "late"), [(0.5, 0), (0.3, 3), (0.7, 2)])
 def test_the_floor_sees_every_question_in_order_and_the_predictor_learns_the_drawn_ones(chance, late):
-    online = venn.Online(Says(), venn.Monitor(CLASSES, floor=0.8), labels=venn.online.Lot(chance, seed=2))
+    online = venn.Online(Says(), FloorWatch(0.8), labels=venn.online.Lot(chance, seed=2))
     wanted = asked(online, 80, late=late, risk=0.4)
-    watch, rng, zs = online.monitors["Says"].floor_watch, np.random.default_rng(5), []
+    watch, rng, zs = online.monitors["floor"], np.random.default_rng(5), []
     for one in wanted:
         rng.normal(size=2)
         wrong = float(rng.random() < 0.4)
@@ -377,9 +393,9 @@ def test_the_floor_sees_every_question_in_order_and_the_predictor_learns_the_dra
 
 
 def test_a_label_that_never_comes_holds_up_the_floor_until_it_is_given_up_as_no_loss():
-    online = venn.Online(Says(), venn.Monitor(CLASSES, floor=0.8), patience=5, labels=venn.online.Lot(0.9))
+    online = venn.Online(Says(), FloorWatch(0.8), patience=5, labels=venn.online.Lot(0.9))
     drawn = [online.ask([0.0, 0.0], number).wanted for number in range(5)]
-    watch = online.monitors["Says"].floor_watch
+    watch = online.monitors["floor"]
     assert drawn[0]
     assert watch.n == 0
     for number in range(5, 12):
@@ -395,10 +411,10 @@ def test_a_journal_goes_on_with_the_same_draws_to_the_bit(tmp_path, stop):
         for start, n in steps:
             lot = venn.online.Lot(0.4)
             journal = venn.online.Journal(path, every=15)
-            monitor = venn.Monitor(CLASSES, floor=0.8)
+            monitor = FloorWatch(0.8)
             with venn.Online(machine(), monitor, journal, labels=lot) as online:
                 wanted += asked(online, n, start)
-                state = pack(online.monitors["TransductiveVenn"].floor_watch), online.answered, online.expired
+                state = pack(online.monitors["floor"]), online.answered, online.expired
         return wanted, state
 
     whole, parts = run(tmp_path / "a.db", [(0, 60)]), run(tmp_path / "b.db", [(0, stop), (stop, 60 - stop)])
@@ -408,12 +424,12 @@ def test_a_journal_goes_on_with_the_same_draws_to_the_bit(tmp_path, stop):
     assert run(tmp_path / "b.db", [(60, 0)])[1] == whole[1]  # all learned again: the draws are in the journal
     venn.online.verify(tmp_path / "b.db")
     with pytest.raises(venn.online.JournalError, match="labels"):
-        venn.Online(machine(), venn.Monitor(CLASSES, floor=0.8), tmp_path / "b.db", labels=venn.online.Lot(0.5))
+        venn.Online(machine(), FloorWatch(0.8), tmp_path / "b.db", labels=venn.online.Lot(0.5))
     # A run that is told again from the start passes over what was not drawn.
     stream = [venn_event for number in range(60) for venn_event in events(number)]
-    with venn.Online(machine(), venn.Monitor(CLASSES, floor=0.8), tmp_path / "c.db", labels=venn.online.Lot(0.4)) as c:
+    with venn.Online(machine(), FloorWatch(0.8), tmp_path / "c.db", labels=venn.online.Lot(0.4)) as c:
         assert len(list(c.follow(stream))) == 60
-        assert (pack(c.monitors["TransductiveVenn"].floor_watch), c.answered, c.expired) == whole[1]
+        assert (pack(c.monitors["floor"]), c.answered, c.expired) == whole[1]
 
 
 class Event:
@@ -434,9 +450,9 @@ def test_chances_by_object_are_refused_where_something_is_guaranteed_and_weighed
     with pytest.raises(ValueError, match=r"TransductiveVenn guarantees .* would need weights"):
         online.ask([0.0])
     assert online.asked == 0
-    weighed = venn.Online(Says(), venn.Monitor(CLASSES, floor=0.8), labels=lot)
+    weighed = venn.Online(Says(), FloorWatch(0.8), labels=lot)
     asked(weighed, 50, risk=1.0)
-    found = set(np.round(weighed.monitors["Says"].floor_watch.trace.latest(50), 9))
+    found = set(np.round(weighed.monitors["floor"].trace.latest(50), 9))
     assert found <= {0.1, round(0.1 + 0.9 / 0.2, 9), 1.0}
     for bad in (0.1, 1.5, "often"):
         with pytest.raises((TypeError, ValueError), match="by must"):
@@ -472,13 +488,13 @@ def test_questions_that_hold_up_the_floor_are_in_the_checkpoint(tmp_path):
     def run(path, cuts):
         rng, wanted, found = np.random.default_rng(0), [], None
         for start, stop in pairwise(cuts):
-            with venn.Online(machine(), venn.Monitor(CLASSES, floor=0.8), path, labels=venn.online.Lot(0.4)) as online:
+            with venn.Online(machine(), FloorWatch(0.8), path, labels=venn.online.Lot(0.4)) as online:
                 for number in range(start, stop):
                     wanted += [number] if online.ask(rng.normal(size=2), number).wanted else []
                 if stop == cuts[-1]:
                     for number in reversed(wanted):
                         online.answer(number, CLASSES[number % 3 > 0])
-                watch = online.monitors["TransductiveVenn"].floor_watch
+                watch = online.monitors["floor"]
                 found = pack(watch), watch.n
         return found
 

@@ -27,7 +27,7 @@ class SaysYes(venn.predictors.Predictor):
 
 def run(journal=None, judge=None, chance=0.3):
     model = SaysYes() if journal is None else venn.TransductiveVenn(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES))
-    return venn.Online(model, venn.Monitor(CLASSES, floor=0.8), journal, labels=Lot(chance, seed=2), judge=judge)
+    return venn.Online(model, FloorWatch(0.8), journal, labels=Lot(chance, seed=2), judge=judge)
 
 
 @pytest.mark.parametrize("chance", [0.1, 0.5, 0.9])
@@ -57,7 +57,7 @@ def test_the_floor_gets_what_the_judge_says_in_a_run():
         if wanted:
             online.answer(number, CLASSES[1 - wrong])
         zs.append(naive.by_lot(float(wrong), float(x[0]), 0.7, wanted))
-    assert online.monitors["SaysYes"].floor_watch.trace.latest(40) == pytest.approx(zs, abs=1e-12)
+    assert online.monitors["floor"].trace.latest(40) == pytest.approx(zs, abs=1e-12)
     assert len(calls) == 40
 
 
@@ -70,7 +70,7 @@ def test_probabilities_of_the_label_are_the_expected_loss(form):
         for online in (one, other):
             if online.ask([number / 30], number).wanted:
                 online.answer(number, "yes")
-    traces = [online.monitors["SaysYes"].floor_watch.trace.latest(30) for online in (one, other)]
+    traces = [online.monitors["floor"].trace.latest(30) for online in (one, other)]
     assert traces[0] == pytest.approx(traces[1], abs=1e-12)
 
 
@@ -106,7 +106,7 @@ def test_it_is_called_once_for_a_question_also_after_a_kill(tmp_path):
     assert calls.read_text().split() == [str(number) for number in range(40)]
     assert one.journal.position(f"{JUDGED}{1:015d}") == 0.0
     other = part("b.db", 40)
-    watches = [online.monitors["TransductiveVenn"].floor_watch for online in (one, other)]
+    watches = [online.monitors["floor"] for online in (one, other)]
     assert watches[0].trace.latest(40).tolist() == watches[1].trace.latest(40).tolist()
     one.close()
     other.close()

@@ -348,9 +348,9 @@ def test_the_card_of_changes_shows_the_floor_the_kinds_and_some_columns_and_coun
 
     columns = [{"words": f"'c{j}'", "since": "about 7", "bars": []} for j in range(9)]
     kinds = [{"words": "the classes", "since": "about 5 (4 to 6)", "bars": [{"to": "no", "before": 0.1, "after": 0.4}]}]
-    floor = {"step": 9, "below": True, "sentence": "below the <floor>"}
+    floor = {"step": 9, "below": True, "sentence": "below the <floor>", "predictor": ""}
     drifts = {"objects": seen(columns=columns), "classes": seen(kinds=kinds)}
-    shown = changes(SimpleNamespace(drifts=drifts, snapshots={"a": seen(floor=floor)}, names=("a",), verdict=None))
+    shown = changes(SimpleNamespace(drifts=drifts | {"floor": seen(floor=floor)}, names=("a",), verdict=None))
     assert "<p class=alarm>below the &lt;floor&gt;</p>" in shown
     assert "<b>the classes</b>, since about answer 5 (4 to 6)" in shown
     assert "<b>column &#x27;c4&#x27;</b>, since about question 7" in shown

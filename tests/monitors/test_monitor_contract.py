@@ -62,7 +62,7 @@ RUNNING = {
         for name in ("StitchedBound", "EmpiricalBernstein", "BettingBound")
     },
     "FloorWatch": (
-        lambda: venn.monitors.FloorWatch(0.6, memory=50),
+        lambda: venn.monitors.FloorWatch(0.4, memory=50),
         lambda rng: (float(rng.random()),),
         [("x",), (math.nan,), (1.2,), (-1,), (0.5, "x"), (0.5, 1.5)],
     ),

@@ -22,7 +22,7 @@ from page_cases import CLASSES, STATES, write, write_state
 from venn import Conformal, LeastSquaresSVM, Monitor, Panel, TransductiveVennAbers, cli
 from venn.labels import Classes
 from venn.machines import RBF, KernelRidge
-from venn.monitors import ClassDrift
+from venn.monitors import ClassDrift, FloorWatch
 from venn.monitors.verdict import Verdict
 from venn.online import Online, files
 from venn.online.watch import Watch
@@ -460,7 +460,7 @@ def test_alarms_in_one_line_each(tmp_path):
 def test_the_first_screen_says_each_thing_once(tmp_path):
     rng, path = np.random.default_rng(0), tmp_path / "run.db"
     machine = LeastSquaresSVM(RBF(0.5), C=10, classes=CLASSES[:2])
-    watched = {"conformal": Monitor(CLASSES[:2], floor=0.8), "classes": ClassDrift(CLASSES[:2])}
+    watched = {"conformal": Monitor(CLASSES[:2]), "floor": FloorWatch(0.8), "classes": ClassDrift(CLASSES[:2])}
     with Online(Panel(conformal=Conformal(machine), abers=TransductiveVennAbers(machine)), watched, path) as online:
         for step in range(330):
             x = rng.normal(size=2)

@@ -385,7 +385,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "Drift of columns": lambda: updated(venn.monitors.Drift(columns=True), zip(X[:12], strict=True)),
     "ClassDrift": lambda: updated(venn.monitors.ClassDrift(CLASSES), zip(X[:12], Y[:12], strict=True)),
     "Online by lot": lambda: venn.Online(
-        venn.TransductiveVenn(squares()), venn.Monitor(CLASSES, floor=0.5), labels=venn.online.Lot(0.5)
+        venn.TransductiveVenn(squares()), venn.monitors.FloorWatch(0.5), labels=venn.online.Lot(0.5)
     ),
     "OneVsAllAbers": lambda: calibrated(venn.maps.OneVsAllAbers),
     "Online": online,

@@ -30,7 +30,7 @@ from venn.monitors.shared_level import trainings_of
 from venn.monitors.verdict import BELOW, Verdict
 from venn.online.forecaster import watched
 from venn.online.record import Record
-from venn.online.replaying import advance, length
+from venn.online.replaying import advance, length, show
 from venn.show.view import overall
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[
     for n, x, predictions, y in steps:
         record.update(predictions, y)
         for name, one in monitors.items():
-            one.update(*{"objects": (x,), "examples": (x, y), "predictions": (predictions.get(name), y)}[one.sees])
+            show(one, name, x, predictions, y)
         yield n
 
 

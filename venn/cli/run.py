@@ -40,7 +40,7 @@ from venn.cli.scorer import NEW, given_model
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.monitors.drift import ABOUT
-from venn.monitors.monitor import Monitor
+from venn.monitors.floor import FloorWatch
 from venn.online.chain import FEATURES
 from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
@@ -152,8 +152,8 @@ def made(config: Config, opened: Callable[..., SourcePlace] | None = None) -> Pl
     columns = watched_columns(config, place.live or model is not None, place.features)
     monitors = monitors_on(panel, watch.drift, columns, watch.floor, level=watch.level, run_length=watch.run_length)
     for one in monitors.values() if keep.labels_by_lot is not None else ():
-        if isinstance(one, Monitor):
-            one.by_lot(keep.labels_by_lot or 1)  # as in the run, with which it is compared
+        if isinstance(one, FloorWatch):
+            one.ask_by_lot(keep.labels_by_lot or 1)  # as in the run, with which it is compared
     return Plan(place, panel, monitors, journal, notes)
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from scipy.special import bdtrc as binomial_tail
 
 from venn.cli.predictors import BY_CLASS
-from venn.labels import LabelSpace
+from venn.monitors.alarms import MEMORY
 from venn.monitors.class_drift import ClassDrift
 from venn.monitors.curves import SetCurves
 from venn.monitors.drift import Drift
-from venn.monitors.monitor import Monitor
+from venn.monitors.floor import FLOOR, Floor, FloorWatch
+from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.shared_level import together, watchers
 from venn.monitors.verdict import Verdict, worst
 from venn.online.forecaster import INTERVALS, Forecaster, watched
@@ -27,7 +28,7 @@ SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
 RISK, SURPRISE = 0.05, 0.001  # of sets; the chance at most that a class is named though it is missed no more often
 MOST = 3  # classes that are named
 
-Watching = dict[str, Monitor | Drift | ClassDrift]
+Watching = dict[str, Monitor | Drift | ClassDrift | FloorWatch]
 
 
 def plain_words(record: Record) -> list[str]:
@@ -89,13 +90,10 @@ def conclude(verdict: Verdict | None, say: Callable[[str], object]) -> None:
         say(plain(f"verdict: {verdict}"))  # a predictor's name may hold line ends and marks of direction
 
 
-def with_floor(monitors: Watching, name: str, space: LabelSpace, floor: float | None, **settings: Any) -> Watching:
-    """Return the monitors where that of a predictor watches a floor as well; one that is not watched gets one."""
-    if floor is None:
-        return monitors
-    one = monitors.get(name)
-    given = {"classes": space, "sources": (), **settings} if one is None else one.parameters
-    return monitors | {name: Monitor(**(given | {"floor": floor}))}
+def with_floor(monitors: Watching, name: str, floor: float | None, window: int = WINDOW) -> Watching:
+    """Return the monitors, and beside them what watches the floor of a predictor, if there is one."""
+    watch = None if floor is None else FloorWatch(Floor(floor), min(window, MEMORY), predictor=name)
+    return monitors if watch is None else monitors | {FLOOR: watch}
 
 
 def monitors_of(
@@ -108,11 +106,7 @@ def monitors_of(
     chosen = watched(record.names) if names is None else list(names)
     found: Watching = {**together(chosen, record.space, restarts=record.restarts, spare=1, **settings)}
     first = next(iter(record.names if names is None else chosen))
-    return with_floor(found, first, record.space, floor, **_window(settings))
-
-
-def _window(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if key == "window"}
+    return with_floor(found, first, floor, settings.get("window", WINDOW))
 
 
 def monitors_on(
@@ -125,16 +119,21 @@ def monitors_on(
     """
     parts = {name: panel[name] for name in watched(panel)}
     found = together(parts, panel.space, **(watchers(panel.classes, features) if drift else {}), **settings)
-    return with_floor(found, next(iter(panel)), panel.space, floor, **_window(settings))
+    return with_floor(found, next(iter(panel)), floor, settings.get("window", WINDOW))
 
 
 def watch_record(record: Record, monitors: Mapping[str, Any], total: int, every: int) -> Iterator[int]:
     """Let monitors watch the first steps of a record; yield how many they have seen, after every few and at last."""
-    steps = {name: record.outcomes(name) for name in monitors}
+    of = {name: one.predictor if isinstance(one, FloorWatch) else name for name, one in monitors.items()}
+    steps = {name: record.outcomes(name) for name in of.values()}
     for first in range(0, total, every):
         part = slice(first, min(first + every, total))
         for name, monitor in monitors.items():
-            monitor.follow(steps[name].part(part), record.kind(name).name, record.guaranteed[name])
+            now, kind = steps[of[name]].part(part), record.kind(of[name])
+            if isinstance(monitor, FloorWatch):
+                monitor.follow(now, kind, record.space)
+            else:
+                monitor.follow(now, kind.name, record.guaranteed[name])
         yield part.stop
 
 
@@ -148,5 +147,5 @@ def verdicts_of(record: Record, floor: float | None = None) -> dict[str, Verdict
 
 def verdict_on(panel: Panel, verdicts: Mapping[str, Verdict]) -> Verdict:
     """Return the worst of the verdicts; what stands beside a forecaster, to be compared with it, does not count."""
-    own = panel.claiming if isinstance(panel, Forecaster) else verdicts
+    own = (*panel.claiming, FLOOR) if isinstance(panel, Forecaster) else verdicts
     return worst({name: verdicts[name] for name in own if name in verdicts})

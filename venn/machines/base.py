@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -90,11 +89,6 @@ class PlacedTable(ExampleTable):
     Places are numbered from 0 on, without a gap: where the last example has left a place, the contents of the last
     place move there. What a machine keeps by place, in arrays of its own, it moves itself.
 
-    Parameters
-    ----------
-    by_class : bool, default False
-        Whether examples of equal objects share a place only where they are of one class.
-
     Attributes
     ----------
     count : int
@@ -103,24 +97,23 @@ class PlacedTable(ExampleTable):
         Place of each example.
     """
 
-    def __init__(self, store: Any, below: int, by_class: bool = False) -> None:
+    def __init__(self, store: Any, below: int) -> None:
         super().__init__(store, below)
-        self.by_class = by_class
         self.places = np.zeros(0, np.int64)
-        self._where: dict[Hashable, int] = {}
-        self._keys: list[Hashable] = []  # by place
+        self._where: dict[bytes, int] = {}
+        self._keys: list[bytes] = []  # by place
 
     @property
     def count(self) -> int:
         """Number of places."""
         return len(self._keys)
 
-    def _key(self, content: bytes, code: int) -> Hashable:
-        return (content, code) if self.by_class else content
+    def _content(self, place: int) -> bytes:
+        return bytes(self.store.key(place))
 
-    def find(self, content: bytes, code: int = 0) -> int:
-        """Return the place of examples of this object (and class); where there are none, the one after the last."""
-        return self._where.get(self._key(content, code), len(self._keys))
+    def find(self, content: bytes) -> int:
+        """Return the place of examples of this object; where there are none, the one after the last."""
+        return self._where.get(content, len(self._keys))
 
     def at(self, place: int) -> Integers:
         """Return the examples at a place, in order of arrival."""
@@ -134,10 +127,9 @@ class PlacedTable(ExampleTable):
 
     def put(self, content: bytes, code: int, weight: float = 1.0) -> int:
         """Take in an example of this object, the last one; return its place."""
-        key = self._key(content, code)
-        place = self._where.setdefault(key, len(self._keys))
+        place = self._where.setdefault(content, len(self._keys))
         if place == len(self._keys):
-            self._keys.append(key)
+            self._keys.append(content)
         self.append(code, weight)
         self.places[self.n - 1] = place
         return place
@@ -173,9 +165,7 @@ class PlacedTable(ExampleTable):
         places = self.places[:n] = held_codes("places", state["places"], (n,), 0, m)
         if not np.bincount(places, minlength=m).all():
             raise ValueError(f"places must be all of {m}, got {np.unique(places).size} of them")
-        codes = np.zeros(m, np.int64)
-        codes[places] = self.codes[:n]
-        self._keys = [self._key(self.store.key(place), code) for place, code in enumerate(codes.tolist())]
+        self._keys = [self._content(place) for place in range(m)]
         self._where = {key: place for place, key in enumerate(self._keys)}
         if len(self._where) < m:
             raise ValueError("objects of different places must differ")

@@ -8,7 +8,7 @@ from typing import Any
 
 from venn.monitors.notebook import table
 from venn.monitors.verdict import LONGEST, OF_OBJECTS, Moment
-from venn.monitors.watching import ANOTHER, FLOOR, LASTED, Case, Watching
+from venn.monitors.watching import ANOTHER, LASTED, Case, Watching
 
 NOTHING_DONE, ANEW = "nothing", "it began anew after "
 
@@ -215,9 +215,9 @@ def _sightings(watchers: Mapping[str, Any], place: Placing) -> Iterable[Sighting
             def at(step: int, name: str = name, counts: str = counts) -> Moment:
                 return place(name, counts, step)
 
-            sees = FLOOR if case.part == FLOOR else watcher.sees
             yield Sighting(
-                name, sees, case, at(case.change.lower).number, at(case.change.step), at(case.first), at(case.last),
+                name, watcher.sees, case, at(case.change.lower).number, at(case.change.step), at(case.first),
+                at(case.last),
                 at(case.anew) if case.anew else None, at(case.ended) if case.ended else None,
             )  # fmt: skip
 

@@ -10,15 +10,18 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from venn._compiled.martingales import NOTHING, floor_steps
-from venn.labels import LabelSpace
+from venn._compiled.outcomes import WIDTH
+from venn.labels import LabelSpace, Real, label_space
 from venn.monitors.alarms import LOWEST, MEMORY, PER_DECADE, Alarm, ChangePoint, Trace, change_point, odds, shares
 from venn.monitors.bounds import BETS, StitchedBound
-from venn.monitors.curves import Outcomes
-from venn.monitors.evidence import against
+from venn.monitors.curves import Outcomes, outcome
+from venn.monitors.evidence import Scored, against
 from venn.monitors.kind import LEVEL, ErrorKind, Kind
+from venn.monitors.kinds import Scorer, kind_of
 from venn.monitors.number_kinds import NumberKind
 from venn.monitors.sums import Sums
-from venn.monitors.verdict import BELOW, CLAIMED, EARLY, Verdict
+from venn.monitors.verdict import BELOW, CLAIMED, EARLY, VISIBLE, Verdict
+from venn.monitors.watching import AGAIN, ANSWERS, QUESTIONS, Case, Watching
 from venn.parameters import (
     Parameters,
     above_one,
@@ -32,12 +35,13 @@ from venn.parameters import (
     probability,
     with_methods,
 )
-from venn.prediction import LEVELS, Floats
-from venn.saved import Saved, component, held_int, held_like, held_twin, own, param, state
+from venn.prediction import LEVELS, Floats, Label, Prediction
+from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, state
+from venn.turns import TakesTurns, changes
 
 TOP = 0.9  # of the largest bet, where what is bet on may lie far below the risk: no step loses more than this share
 GUESSING = 0.5  # chance of a label up to which a predicted loss stands in for those that are not asked for
-LOSSES = "losses"
+LOSSES, FLOOR = "losses", "floor"
 
 
 class Loss(Protocol):
@@ -219,7 +223,7 @@ def _loss(name: str, value: Any) -> Loss:
 
 @component
 class Floor(Parameters):
-    """What must hold whatever a predictor claims, such as an accuracy of at least .9: `Monitor(classes, floor=...)`.
+    """What must hold whatever a predictor claims, such as an accuracy of at least .9: `FloorWatch(floor)` watches it.
 
     Parameters
     ----------
@@ -395,11 +399,12 @@ def _bets(watch: FloorWatch) -> FloorBets:
 
 
 @component
-class FloorWatch(Saved):
+class FloorWatch(TakesTurns, Watching):
     """Watches one floor: losses come in, and it rings when the mean loss is larger than the floor allows.
 
-    A `Monitor` with a floor has one; by hand `watch.update(loss)` takes any loss in [0, 1], such as that of another
-    program.
+    In an `Online` it stands among the monitors under a name of its own, and gets the losses of one predictor, of the
+    predictions as they were given. By hand, `watch.see(prediction, y)` takes a prediction and its label, and
+    `watch.update(loss)` any loss in [0, 1], such as that of another program.
 
     Theorems. Let the mean of each loss, given all before it, be at most the floor's risk r. Then `Ville` ever rings
     with probability at most the floor's level, and `ShiryaevRoberts`, which forgets a long calm, rings falsely at least
@@ -412,6 +417,8 @@ class FloorWatch(Saved):
     floor : Floor or float
     memory : int >= 1, default 1000
         Number of latest steps that it speaks of, and among which the beginning is looked for.
+    predictor : str, default ""
+        Of several predictors the name of the one whose losses it gets, by default the first.
 
     Attributes
     ----------
@@ -436,10 +443,12 @@ class FloorWatch(Saved):
     below the floor, accuracy of at least .90, since about 301 (273 to 319): right in ...
     """
 
-    sees = "losses"  # what `update` takes
+    sees = LOSSES  # what `update` takes
+    about = FLOOR
 
     floor: Floor = param(floor_of)
     memory: int = param(integer, 1, default=MEMORY)
+    predictor: str = param(held_text, default="", kw_only=True)
 
     bets: FloorBets = state(held_twin, start=own(_bets))
     bound: StitchedBound = state(
@@ -448,25 +457,75 @@ class FloorWatch(Saved):
     trace: Trace = state(held_like, start=own(lambda watch: Trace(True, watch.memory)))
     first: int = state(held_int, start=0)  # step at which K rang
     rung: int = state(held_int, start=0)  # how often R did
-    last: int = state(held_int, start=0)  # step of the last alarm
-    #: When it began, by the first alarm of it.
-    change: ChangePoint | None = state(optional, held_like, ChangePoint(1, 1, 1), start=None)
 
     def derive(self) -> None:
         """Find the words."""
         self._thresholds = -log(self.floor.level), log(self.floor.run_length)
-        self.about = f"floor, {self.floor}"
-        self.counted = "step" if self.floor.chance == 1 else "question"
+        self._enough = ceil(log(2 / self.floor.level) / (2 * VISIBLE**2))
+        self.claim = f"floor, {self.floor}"
+        self.counted = "question" if self.by_lot else "step"
+        self._scorer = Scorer("the predictor", Real())
 
     @property
     def n(self) -> int:
         """Number of steps."""
         return self.bets.n
 
-    def guess(self, prediction: Any, kind: Kind) -> float:
-        """Return the predicted loss that stands in for a label that is not asked for; 0 where labels are many."""
-        return self.floor.of.guess(prediction, kind) if self.bets.guessed else 0.0
+    @property
+    def by_lot(self) -> bool:
+        """Whether labels come by lot: then it gets the losses of all questions in their order, see `update`."""
+        return self.floor.chance < 1
 
+    def ask_by_lot(self, chance: float, judged: bool = False) -> None:
+        """Take note that labels are asked for with this least chance, and whether a judge predicts the losses.
+
+        Raises
+        ------
+        ValueError
+            It has seen steps.
+        """
+        if (self.floor.chance, bool(self.floor.judged)) == (chance, judged):
+            return
+        if self.n:
+            raise ValueError(f"labels must be asked for by lot from the first step on, got a floor after {self.n}")
+        floor = Floor(**(self.floor.parameters | {"chance": chance, "judged": judged or None}))
+        vars(self).update(vars(type(self)(**(self.parameters | {"floor": floor}))))
+
+    def counts(self, part: str = "") -> str:
+        """Return what its steps count: answers; where labels come by lot, questions."""
+        return QUESTIONS if self.by_lot else ANSWERS
+
+    def among(self, predictions: Mapping[str, Any]) -> Any:
+        """Return the prediction whose loss it gets, of several by name."""
+        return predictions[self.predictor or next(iter(predictions))]
+
+    def guess(self, prediction: Any) -> float:
+        """Return the predicted loss that stands in for a label that is not asked for; 0 where labels are many."""
+        return self.floor.of.guess(prediction, kind_of(prediction)) if self.bets.guessed else 0.0
+
+    def loss_of(self, prediction: Prediction, y: Label) -> float:
+        """Return the loss of a prediction with this label."""
+        kind, scorer = kind_of(prediction, "the predictor"), self._scorer
+        if prediction.classes != scorer.space.labels:
+            scorer = self._scorer = Scorer(scorer.name, label_space(prediction.classes or Real()))
+        space = scorer.space
+        truth, numbers, row = space.encode(y), np.empty(WIDTH), np.empty(kind.breadth(space))
+        step = outcome(truth, scorer.score(prediction, truth, numbers, row), numbers, row)
+        return float(self.floor.of.loss(step, kind, space))
+
+    def see(self, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
+        """Process a prediction and its label; return the alarms that ring now. By lot losses come by `update` alone."""
+        return () if self.by_lot else self.update(self.loss_of(prediction, y))
+
+    def follow(self, steps: Outcomes, kind: Kind, space: LabelSpace) -> tuple[Alarm, ...]:
+        """Process n steps of a record; return the alarms that rang."""
+        code: Any = int if space.labels else float
+        of = Scored.of(steps)
+        each = zip(of.truths, of.predicted, of.numbers, of.rows, strict=True)
+        found = (outcome(code(truth), code(said), numbers, row) for truth, said, numbers, row in each)
+        return tuple(alarm for step in found for alarm in self.update(self.floor.of.loss(step, kind, space)))
+
+    @changes
     def update(self, loss: float | None, guess: float = 0.0, chance: float | None = None) -> tuple[Alarm, ...]:
         """Process the loss of one step; return the alarms that ring now.
 
@@ -504,11 +563,22 @@ class FloorWatch(Saved):
             rung.append(self._told("ShiryaevRoberts", bets.log_sum))
             bets.forget()
         if rung:
-            began = self._began()
-            if self.change is None or not self._lasts(self.n) or began.lower > self.last:  # another one since then
-                self.change = began
-            self.last = self.n
-        return tuple(rung)
+            change, before, detector = self._began(), self.case(), against(rung[0].detector, self.claim)
+            another = before is None or not self._lasts or change.lower > before.last
+            if before is not None and not another:
+                change = before.change
+            self._note(Case(self.n, self.n, change, LOSSES, detector, "", alarms=len(rung)), another)
+            if self.cases[-1].first == self.n:
+                self._put(replace(self.cases[-1], reason=self.sentence))
+        elif self.cases:
+            self.pass_by()
+        return self._took(rung)
+
+    def pass_by(self) -> None:
+        """Let a change end: when nothing has rung for `memory` steps, and the floor is kept."""
+        found = self.lasting()
+        if found is not None and self.n - found.last >= self.memory and not self.below:
+            self._put(replace(found, ended=self.n, how=AGAIN))
 
     def _began(self) -> ChangePoint:
         bets = np.array(self.bets.bets)
@@ -531,14 +601,16 @@ class FloorWatch(Saved):
         """Whether the floor is not kept on average since the start."""
         return self.worst_mean > self.floor.risk
 
-    def _lasts(self, n: int) -> bool:
+    @property
+    def _lasts(self) -> bool:
         """Whether an alarm has rung among the latest steps, or they are below the floor as they were then."""
-        return self.last > 0 and (n - self.last < self.memory or self.mean(self.memory) > self.floor.risk)
+        case = self.case()
+        return case is not None and (self.n - case.last < self.memory or self.mean(self.memory) > self.floor.risk)
 
     @property
     def below(self) -> bool:
         """Whether the floor is not kept now."""
-        return self._lasts(self.n) or self.since_start
+        return self._lasts or self.since_start
 
     @property
     def sentence(self) -> str:
@@ -548,14 +620,14 @@ class FloorWatch(Saved):
         size = min(self.n, self.memory)
         span = f"of the last {size}" if self.n > size else f"of all {size}"
         if not self.below:
-            return f"{self.about}; {self._said(self.mean(size))} {span}"
-        parts = []
-        if self._lasts(self.n) and self.change is not None:
-            since = self.n - self.change.step + 1
+            return f"{self.claim}; {self._said(self.mean(size))} {span}"
+        parts, case = [], self.case()
+        if case is not None and self._lasts:
+            since = self.n - case.change.step + 1
             size, span = (since, f"of the {since} since then") if since < size else (size, span)
-            begun = str(self.change) if self.counted == "step" else str(self.change).replace("about", "about question")
+            begun = str(case.change).replace("about", "about question" if self.by_lot else "about")
             parts.append(f"since {begun}: {self._said(self.mean(size))} {span}")
-            parts.append(f"last alarm at {self.last}")
+            parts.append(f"last alarm at {case.last}")
         if self.since_start:
             parts.append(f"since the start {self._said(self.worst_mean)} at best, by a bound for all steps")
         return f"{BELOW}, {self.floor}, {'; '.join(parts)}"
@@ -564,19 +636,17 @@ class FloorWatch(Saved):
         """Return a mean loss in words: an estimate, where labels come by lot."""
         return f"{self.floor.of.said(mean)}{'' if self.floor.chance == 1 else ', by estimate,'}"
 
-    def judged(self, found: Verdict, alone: bool) -> Verdict:
-        """Return the verdict where a monitor's own is `found`; `alone`: it has no other evidence, and judges this."""
-        if self.below:
-            lasts = self._lasts(self.n)
-            since = self.change.step if lasts and self.change is not None and self.counted == "step" else None
-            detector = against("Ville or ShiryaevRoberts" if lasts else "StitchedBound", self.about)
-            told = self.sentence if alone else f"{self.sentence}; {found.details}"
-            return Verdict(BELOW, since, self.change, LOSSES, detector, told, reason=self.sentence, lately=found.lately)
-        if not alone:
-            return replace(found, details=f"{found.details}; {self.sentence}" if self.n else found.details)
-        kept = EARLY if found.state == EARLY else CLAIMED
-        details = f"{kept}: {self.sentence}" if self.n else found.details
-        return Verdict(kept, None, None, LOSSES, "", details, lately=found.lately)
+    def verdict(self) -> Verdict:
+        """Return whether it is below the floor, in one sentence."""
+        if not self.below:
+            state = EARLY if self.n < self._enough else CLAIMED
+            details = self.sentence or f"no step of {self._enough}"
+            return Verdict(state, None, None, LOSSES, "", f"{state}: {details}")
+        case, lasts = self.case(), self._lasts
+        change = None if case is None else case.change
+        since = change.step if lasts and change is not None and not self.by_lot else None
+        detector = against("Ville or ShiryaevRoberts" if lasts else "StitchedBound", self.claim)
+        return Verdict(BELOW, since, change, LOSSES, detector, self.sentence, reason=self.sentence)
 
     def _told(self, detector: str, log_evidence: float) -> Alarm:
         """Return an alarm."""
@@ -591,13 +661,13 @@ class FloorWatch(Saved):
             f"{floor.of.said(self.mean(size))} of the last {size}. Theorem: while the mean loss of each, "
             f"given those before, is at most {floor.risk:.4g}, {seldom}."
         )
-        return Alarm(self.n, detector, log_evidence, sentence, self.about)
+        return Alarm(self.n, detector, log_evidence, sentence, self.claim)
 
     def evidence(self) -> list[dict[str, Any]]:
         """Return one plain mapping for each detector, as of other evidence."""
         logs, counts = (self.bets.log, self.bets.log_sum), (int(self.first > 0), self.rung)
         return [
-            {"name": self.about, "detector": detector, "log10": max(found / PER_DECADE, LOWEST),
+            {"name": self.claim, "detector": detector, "log10": max(found / PER_DECADE, LOWEST),
              "threshold": threshold / PER_DECADE, "alarms": count}
             for detector, found, threshold, count in zip(
                 ("Ville", "ShiryaevRoberts"), logs, self._thresholds, counts, strict=True
@@ -605,9 +675,10 @@ class FloorWatch(Saved):
         ]  # fmt: skip
 
     def snapshot(self) -> dict[str, Any]:
-        """Return how the floor stands as plain data: its words, numbers, and whether the predictor is below it."""
-        return {
+        """Return how it stands; in ``floor`` are its words and numbers, and whether the predictor is below it."""
+        floor = {
             "floor": str(self.floor), "at": self.floor.at, "of": self.floor.name, "risk": self.floor.risk,
             "step": self.n, "below": self.below, "sentence": self.sentence, "worst_mean": self.worst_mean,
-            "recent": self.mean(self.memory) if self.n else None,
+            "recent": self.mean(self.memory) if self.n else None, "predictor": self.predictor,
         }  # fmt: skip
+        return super().snapshot() | {"evidence": self.evidence(), "floor": floor}

@@ -14,15 +14,14 @@ from venn.labels import Classes, LabelSpace, label_space
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint
 from venn.monitors.bounds import StitchedBound
 from venn.monitors.curves import Outcomes, outcome
-from venn.monitors.evidence import AT_ONCE, AllEvidence, Evidence, Exchangeability, PointForecasts, Scored, against
-from venn.monitors.floor import LOSSES, Floor, FloorWatch, floor_of
+from venn.monitors.evidence import AT_ONCE, AllEvidence, Evidence, Exchangeability, PointForecasts, Scored
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.martingales import CompositeJumper, Martingale, pattern
 from venn.monitors.sources import OneClass, Source, level_shares, usual_sources
 from venn.monitors.sums import CalibrationBins, Means
 from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
-from venn.monitors.watching import AGAIN, ANSWERS, FLOOR, LASTED, QUESTIONS, Case, Watching
+from venn.monitors.watching import AGAIN, LASTED, Case, Watching
 from venn.parameters import above_one, ascending, fraction, integer, one_of, optional, with_methods
 from venn.prediction import Floats, Label, Prediction
 from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, state
@@ -86,7 +85,6 @@ def _held_evidence(name: str, values: Any, space: LabelSpace) -> tuple[Evidence,
 
 
 SPACE = own(lambda monitor: label_space(monitor.classes))
-OWN_FLOOR = own(lambda one: None if one.floor is None else FloorWatch(one.floor, min(one.window, MEMORY)))
 
 
 @component
@@ -137,9 +135,6 @@ class Monitor(TakesTurns, Watching):
         one to the next but not across (schedules that are "exact within a period"). Of k periods each has `level` / k:
         the chance that any of them ever rings falsely is at most `level`, and `ShiryaevRoberts` rings falsely at most
         n / `run_length` times in n steps on average, as before; only its first alarm may then come sooner.
-    floor : Floor or float, optional
-        What must hold whatever is claimed, an accuracy if it is a number: see `venn.monitors.Floor`. It has a level of
-        its own. With `sources=()` the verdict is about the floor alone.
 
     Attributes
     ----------
@@ -183,7 +178,6 @@ class Monitor(TakesTurns, Watching):
     martingale: Martingale = param(_bets, default=None, kw_only=True)
     sources: Sequence[Source] | None = param(optional, _sources, SPACE, default=None, kw_only=True)
     restarts: Sequence[int] = param(ascending, default=(), kw_only=True)
-    floor: Floor | None = param(optional, floor_of, default=None, kw_only=True)
 
     def _new_means(self) -> Means:
         kind = FORECAST if self._predictions is None else KINDS[self._predictions]
@@ -203,7 +197,6 @@ class Monitor(TakesTurns, Watching):
     #: Steps after which bets have begun or will begin anew, see `begin_anew`.
     _begins: tuple[int, ...] = state(ascending, start=own(lambda one: one.restarts))
     _anew: int = state(held_int, start=0)  # the step after which everything began anew
-    floor_watch: FloorWatch | None = state(held_like, OWN_FLOOR, start=OWN_FLOOR)
 
     def derive(self) -> None:
         """Make what scores predictions."""
@@ -262,10 +255,6 @@ class Monitor(TakesTurns, Watching):
         """Kind of the predictions; before the first one, that of forecasts."""
         return self._scorer.kind or FORECAST
 
-    def counts(self, part: str = "") -> str:
-        """Return what steps count: answers; of a floor, where labels come by lot, questions."""
-        return QUESTIONS if part == FLOOR and self.floor_watch and self.floor_watch.floor.chance < 1 else ANSWERS
-
     @property
     def ringing(self) -> ChangePoint | None:
         """If an alarm rang at the latest step: when the change began that it belongs to, an estimate."""
@@ -275,7 +264,7 @@ class Monitor(TakesTurns, Watching):
     # ------------------------------------------------------------------ updating
 
     @changes
-    def update(self, prediction: Prediction, y: Label, given: Prediction | None = None) -> tuple[Alarm, ...]:
+    def update(self, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
         """Process a prediction and the label that was then revealed; return the alarms that ring now.
 
         Parameters
@@ -283,8 +272,6 @@ class Monitor(TakesTurns, Watching):
         prediction : Forecast, Multiprobability, ClassIntervals or PredictionSet
             All of one kind, with the monitor's classes and the same guarantee.
         y : one of the classes
-        given : optional
-            What was said of the object when it was asked about, if that is another prediction: the floor judges it.
 
         Raises
         ------
@@ -294,15 +281,6 @@ class Monitor(TakesTurns, Watching):
             An unknown label, other classes, another guarantee, or numbers that are not probabilities. In all
             cases the monitor is unchanged.
         """
-        if given is None or self.floor_watch is None:
-            return self._update(prediction, y, None)
-        truth, numbers = self.space.encode(y), np.empty(WIDTH)
-        row = np.empty(kind_of(given, self._scorer.name).breadth(self.space))
-        predicted = self._scorer.score(given, truth, numbers, row)
-        return self._update(prediction, y, outcome(truth, predicted, numbers, row))
-
-    def _update(self, prediction: Prediction, y: Label, given: Outcomes | None) -> tuple[Alarm, ...]:
-        """Process a prediction and its label; the floor judges the one that was given, where that is another."""
         truth, scorer = self.space.encode(y), self._scorer
         self._last = None
         if scorer.kind is None:
@@ -312,15 +290,13 @@ class Monitor(TakesTurns, Watching):
             if scorer.guaranteed is not None:
                 _check_guarantee(prediction, scorer.guaranteed)
             self._begin(kind_of(prediction), prediction.guaranteed)
-        alarms = self._take(truth, predicted, given)
+        alarms = self._take(truth, predicted)
         self._last = prediction, y, truth, predicted
         return alarms
 
     @changes
     def update_like(self, other: Monitor, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
         """Do what `update` does; scores are taken from another monitor if it has just processed the same two objects.
-
-        If that has just processed another prediction, the one that was given to the user, the floor judges that one.
 
         Parameters
         ----------
@@ -339,7 +315,7 @@ class Monitor(TakesTurns, Watching):
         known, own = other._last, self._scorer
         same = known is not None and known[0] is prediction and known[1] is y and other.space == self.space
         if known is None or not same or prediction.guaranteed != own.guaranteed or own.kind is not other._scorer.kind:
-            return self._update(prediction, y, None if known is None else other._latest_step)
+            return self.update(prediction, y)
         self._numbers[:], self._row[:] = other._numbers, other._row
         alarms = self._take(*known[2:])
         self._last = known
@@ -449,9 +425,8 @@ class Monitor(TakesTurns, Watching):
     @asks
     def quiet(self, scored: Scored) -> int:
         """Return how many of these steps, perhaps the first of them only, ring for certain no alarm; none is made."""
-        n, watch = self.n, self.floor_watch
-        floored = watch is not None and (watch.floor.chance == 1 or self.lasting(FLOOR) is not None)
-        if n in self._begins or self._together.singly or floored:
+        n = self.n
+        if n in self._begins or self._together.singly:
             return 0
         few = min([AT_ONCE, len(scored.truths), *(step - n for step in self._begins if step > n)])
         if (found := self.lasting()) is not None:  # a step at which it may end is made alone
@@ -516,10 +491,10 @@ class Monitor(TakesTurns, Watching):
         self._score(kind)
         self._means = self._new_means()
 
-    def _take(self, truth: Any, predicted: Any, given: Outcomes | None = None) -> tuple[Alarm, ...]:
+    def _take(self, truth: Any, predicted: Any) -> tuple[Alarm, ...]:
         """Process a step of these codes, whose scores are held."""
         self._last = None  # the scores of the step before are gone
-        n, numbers, row, watch = self.n, self._numbers, self._row, self.floor_watch
+        n, numbers, row = self.n, self._numbers, self._row
         if n in self._begins:
             self._together.begin_anew()
         tau = self._smoothing.at(n)
@@ -528,10 +503,6 @@ class Monitor(TakesTurns, Watching):
         for evidence, alarms in self._together.update(truth, predicted, numbers, row, tau):  # first: own ones may fail
             rung += alarms
             witness = witness or evidence
-        low: tuple[Alarm, ...] = ()
-        if watch is not None and watch.floor.chance == 1:  # else labels come by lot, see `settle`
-            step = given or outcome(truth, predicted, numbers, row)
-            low = watch.update(watch.floor.of.loss(step, self._kind, self.space))
         later, place = self._later, self._waiting
         later.truths[place], later.predicted[place], later.numbers[place], later.rows[place] = (
             truth, predicted, numbers, row,
@@ -543,7 +514,7 @@ class Monitor(TakesTurns, Watching):
             self._rang(self._shown(self._kind), rung, witness)
         if self.cases:
             self.pass_by()
-        return self._took((*rung, *self._sunk(low))) if rung or low else ()
+        return self._took(rung) if rung else ()
 
     def _rang(self, latest: Latest, rung: Sequence[Alarm], witness: Evidence) -> None:
         """Take note of alarms: they go on with the change that lasts, unless they can only be about a later one.
@@ -556,58 +527,13 @@ class Monitor(TakesTurns, Watching):
         later = before is not None and n - before.last >= LASTED and found.change.lower > before.last
         self._note(found, bool(anew) or later)
 
-    def _sunk(self, rung: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
-        """Take note of alarms about the floor; return them."""
-        watch, before = self.floor_watch, self.lasting(FLOOR)
-        if rung and watch is not None and watch.change is not None:
-            detector, n = against(rung[0].detector, watch.about), watch.n
-            found = Case(n, n, watch.change, LOSSES, detector, watch.sentence, part=FLOOR, alarms=len(rung))
-            self._note(found, before is not None and before.change != watch.change)
-        return rung
-
     def pass_by(self) -> None:
         """Let a change end: when nothing has rung for the window, and the latest steps keep what is claimed."""
-        found, sunk, watch = self.lasting(), self.lasting(FLOOR), self.floor_watch
+        found = self.lasting()
         late = -1 if found is None else self.n - found.last - self.window
         due = late >= 0 and not late % OFTEN
         if found is not None and due and self._judge.departs(self._shown(self._kind)) is None:
             self._put(replace(found, ended=self.n, how=AGAIN))
-        if sunk is not None and watch is not None and watch.n - sunk.last >= watch.memory and not watch.below:
-            self._put(replace(sunk, ended=watch.n, how=AGAIN))
-
-    def by_lot(self, chance: float, judged: bool = False) -> None:
-        """Let the floor, if there is one, get its losses by `settle`: labels are asked for with this least chance.
-
-        `judged`: whether a judge predicts the losses.
-
-        Raises
-        ------
-        ValueError
-            The floor has seen steps.
-        """
-        watch = self.floor_watch
-        if watch is None or (watch.floor.chance, bool(watch.floor.judged)) == (chance, judged):
-            return
-        if watch.n:
-            raise ValueError(f"labels must be asked for by lot from the first step on, got a floor after {watch.n}")
-        self.floor = Floor(**(watch.floor.parameters | {"chance": chance, "judged": judged or None}))
-        self.floor_watch = FloorWatch(self.floor, watch.memory)
-
-    def loss_like(self, other: Monitor) -> float:
-        """Return the loss, by the floor, of the step that another monitor has just processed."""
-        if self.floor_watch is None or other._last is None:
-            raise ValueError(f"other must have just processed a step, and a floor be there, got {other!r}")
-        return self.floor_watch.floor.of.loss(other._latest_step, other._kind, self.space)
-
-    def loss_of(self, prediction: Prediction, y: Label) -> float:
-        """Return the loss, by the floor, of a prediction if its label were this one; nothing is learned."""
-        twin = Monitor(self.space, sources=(), window=1)
-        twin.update(prediction, y)
-        return self.loss_like(twin)
-
-    def settle(self, loss: float | None, guess: float, chance: float) -> tuple[Alarm, ...]:
-        """Give the floor the loss of a question, None if its label was not asked for; return the alarms that ring."""
-        return () if self.floor_watch is None else self._took(self._sunk(self.floor_watch.update(loss, guess, chance)))
 
     @changes
     def begin_anew(self, restarts: Sequence[int] = ()) -> None:
@@ -656,7 +582,6 @@ class Monitor(TakesTurns, Watching):
           labels) of the latest `window` steps is not below .95 of that of the frequencies of the classes. It is valid
           then, and useless.
         - "as claimed" otherwise.
-        - "below the floor" before all these, if the monitor has a floor and that is not kept, see `FloorWatch`.
 
         What is certified. Only an alarm makes it "changed": while the conditions of the theorems above hold, it is ever
         so within n steps with probability at most level + n / run_length; the second part belongs to
@@ -706,7 +631,7 @@ class Monitor(TakesTurns, Watching):
         found = self._judge.judge(self._shown(kind), self.case(), of_given)
         if self._anew:
             found = replace(found, details=f"{found.details}; began anew after {self._anew}", anew=self._anew)
-        return found if self.floor_watch is None else self.floor_watch.judged(found, self.sources == ())
+        return found
 
     def _shown(self, kind: Kind) -> Latest:
         """Return what the judge needs to know of the latest steps."""
@@ -765,8 +690,6 @@ class Monitor(TakesTurns, Watching):
             **self.figures(),
             "recent": {"size": 0},
         }
-        if self.floor_watch is not None:
-            shown["floor"] = self.floor_watch.snapshot()
         if self.n:
             size = min(self.n, self.window)
             if verdict.state == CHANGED and verdict.since is not None:
@@ -787,8 +710,6 @@ class Monitor(TakesTurns, Watching):
             "window": {"size": 0},
             "evidence": [entry for evidence in self._evidence for entry in evidence.snapshot()],
         }
-        if self.floor_watch is not None:
-            shown["evidence"] += self.floor_watch.evidence()
         if self.n:
             size = min(self.n, self.window)
             shown["curves"] = self._kind.finished(self._means.of_all())

@@ -18,7 +18,6 @@ FAR = 2**62
 LASTED = 150  # steps: a new state that has come so long is no longer compared with what was before
 QUESTIONS, ANSWERS = "questions", "answers"  # what a step of a watcher counts
 AGAIN, ANOTHER = "nothing speaks for it any more", "another change followed"  # how a change ends
-FLOOR = "floor"  # part of a monitor that has one
 
 
 @saved

@@ -17,7 +17,7 @@ from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberStack
 from venn.machines.scale import FIRST, Scale, checked_ranges
 from venn.machines.stack import Stack
-from venn.monitors.floor import Floor, floor_of
+from venn.monitors.floor import FLOOR, Floor, FloorWatch, floor_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import together, trainings
 from venn.monitors.verdict import CHANGED, USELESS, Verdict, worst
@@ -281,8 +281,8 @@ class Forecaster(InBlocks):
     beside : mapping of str to Predictor, optional
         Other predictors on the same stream, for comparison. They do not begin anew.
     floor : Floor or float, optional
-        What must hold of the forecast, an accuracy if it is a number: see `venn.monitors.Floor`. One more monitor,
-        "forecast", judges that alone; an alarm of it does not make the forecaster begin anew. Of numbers it is about
+        What must hold of the forecast, an accuracy if it is a number: see `venn.monitors.Floor`. A `FloorWatch`,
+        "floor", watches it; an alarm of it does not make the forecaster begin anew. Of numbers it is about
         the forecast's own intervals, `outlook["forecast"].interval(0.05)` for an accuracy, of which nothing is proved.
     measure : nonconformity measure on scores, optional
         What makes the sets around a given classifier, as in `InductiveConformal`: by default the one of the smallest
@@ -296,6 +296,8 @@ class Forecaster(InBlocks):
     classes : tuple of labels
     monitors : dict of str to Monitor
         They watch the intervals and the sets; of numbers the distribution.
+    floors : dict of str to FloorWatch
+        What watches the floor, if there is one.
     own : (int, int)
         Places of the given experts among those of the forecast: from the first on, up to the second.
 
@@ -417,7 +419,9 @@ class Forecaster(InBlocks):
         watched = {name: self[name] for name in self.claiming}
         self.monitors = together(watched, self.space, level=self.level, spare=1)
         if self.floor is not None:
-            self.monitors[FORECAST] = Monitor(self.space, sources=(), floor=self.floor)
+            if FLOOR in self:
+                raise ValueError(f"beside must not hold {FLOOR!r}, the name of what watches the floor, got {self!r}")
+            self.floors[FLOOR] = FloorWatch(self.floor, predictor=FORECAST)
 
     def __repr__(self) -> str:
         main: Any = self[self.main]
@@ -468,7 +472,7 @@ class Forecaster(InBlocks):
     @property
     def state(self) -> dict[str, Any]:
         """What watches, and how many examples were learned before it began anew."""
-        return {"monitors": self.monitors, "before": self._before}
+        return {"monitors": self.monitors, "floors": self.floors, "before": self._before}
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
@@ -502,7 +506,10 @@ class Forecaster(InBlocks):
         for name, monitor in monitors.items():
             if not isinstance(monitor, Monitor) or monitor.space != self.space:
                 raise ValueError(f"monitors must be like {self.monitors[name]!r}, got {monitor!r}")
-        self.monitors = monitors
+        floors = state["floors"]
+        if not isinstance(floors, dict) or [type(one) for one in floors.values()] != [FloorWatch] * len(self.floors):
+            raise ValueError(f"floors must be like {self.floors!r}, got {floors!r}")
+        self.monitors, self.floors = monitors, floors
         self._before = held_int("before", state["before"])
 
     # ------------------------------------------------------------------ in use
@@ -611,17 +618,21 @@ class Forecaster(InBlocks):
         if noted is None:
             noted = self.note(x, y)
         self._check_noted(noted)
-        given, question = noted.told or {}, noted.question
+        question, told = noted.question, noted.told or dict[str, Any]()
         if question is not self._asked:  # it has learned since
             question = self._question(x)
         said = {name: self._said(self[name], question) for name in self.monitors}
+        if self.floors and FORECAST not in told:
+            told = {FORECAST: self._said(self[FORECAST], question)}
         try:
             self._teach(x, y, noted)
         finally:
             self._asked = None
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
-                rung = {name: one.update(said[name], y, given.get(name)) for name, one in self.monitors.items()}
-                if self._begins_anew and any(rung[name] for name in self.claiming) and self._changed:
+                rung = [one.update(said[name], y) for name, one in self.monitors.items()]
+                for floor in self.floors.values():
+                    floor.see(floor.among(told), y)
+                if self._begins_anew and any(rung) and self._changed:
                     self._begin_anew()
 
     @property
@@ -670,7 +681,8 @@ class Forecaster(InBlocks):
         told = {} if given is None else given
         if not isinstance(told, Mapping):
             raise TypeError(f"given must be a mapping of names to monitors, got {told!r}")
-        return self.advised(worst({name: one.verdict(told.get(name)) for name, one in self.monitors.items()}))
+        found = {name: one.verdict(told.get(name)) for name, one in self.monitors.items()}
+        return self.advised(worst(found | {name: one.verdict() for name, one in self.floors.items()}))
 
     def advised(self, verdict: Verdict) -> Verdict:
         """Return a verdict with what may be done: what calibrates a given scorer cannot turn it round."""

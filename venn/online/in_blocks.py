@@ -163,7 +163,7 @@ class InBlocks(Panel):
     @property
     def claims_alone(self) -> bool:
         """Whether nothing but claims is watched, so that other things can happen along with a block."""
-        return self.calibrates_alone and self.monitors.keys() == set(self.claiming)
+        return self.calibrates_alone and not self.floors
 
     def say_block(self, rows: ObjectRows) -> Said | None:
         """Return what is said of objects now, each as if it were alone, to the last bit. None: ask one by one."""
@@ -233,9 +233,9 @@ class InBlocks(Panel):
         light = {id(found[key]): block for key, block in whole.items()}
         failure = self._kept(rows, codes, found)
         said = {name: self._found(predictor, found) for name, predictor in self.items()}
-        for name, monitor in self.monitors.items():
-            if name not in self.claiming:
-                list(monitor.in_turn(monitor.scored(said[name], codes)))
+        for floor in self.floors.values():
+            for i, code in enumerate(codes):
+                floor.see(floor.among(said)[i], self.space.decode(code))
         if anew:
             self._begin_anew()
             if along is not None:

@@ -89,7 +89,8 @@ class Online(TakesTurns):
         A monitor for a single predictor, or by name for some in a panel; each has seen nothing yet. A `Forecaster`
         brings its own, whose places those of the same names take. A `Drift`, alone or under a name that no predictor
         has, watches the objects: it gets each as it is asked about, and rings before labels come. A
-        `ClassDrift` watches the examples: it gets each when its label comes.
+        `ClassDrift` watches the examples: it gets each when its label comes. A `FloorWatch` gets the loss of each
+        prediction as it was given.
         `venn.monitors.together` makes them so that they share one level. So does any `Watches` of your own.
     journal : Journal, str or path, optional
         None: nothing is kept, and an id can be used again once its question no longer waits.
@@ -238,7 +239,7 @@ class Online(TakesTurns):
             raise TypeError(f"judge must be a function of an object and its prediction, got {self.judge!r}")
         if self.labels is None or self.labels.chance == 1:
             raise ValueError("judge must be given with labels by lot, such as labels=Lot(0.1)")
-        if not self._run.floored:
+        if not self._run.floors:
             raise ValueError(
                 "judge must be given with a floor, whose losses it predicts, such as Forecaster(floor=0.9)"
             )

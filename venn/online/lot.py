@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from venn.monitors.alarms import shares
+from venn.monitors.floor import FloorWatch
 from venn.monitors.kinds import kind_of
-from venn.monitors.monitor import WINDOW, Monitor
+from venn.monitors.monitor import WINDOW
 from venn.monitors.verdict import Verdict
 from venn.parameters import Parameters, integer, is_number, optional, probability, with_methods
 from venn.prediction import CRPS, LOG_LOSS, NOTHING, Label, Prediction, distributions
@@ -146,12 +147,12 @@ def judged_by(judge: Callable[[Any, Any], Any], x: Any, said: Any, classes: Sequ
     return [float(one) for one in distributions("judge", found, (len(classes),))]
 
 
-def expected_loss(judged: float | list[float], monitor: Monitor, said: Prediction) -> float:
-    """Return the loss, by the floor of a monitor, that a judge predicts for a prediction."""
+def expected_loss(judged: float | list[float], watch: FloorWatch, said: Prediction) -> float:
+    """Return the loss, by a floor, that a judge predicts for a prediction."""
     if not isinstance(judged, list):
         return judged
-    chances = zip(monitor.space.labels, judged, strict=True)
-    return min(sum(chance * monitor.loss_of(said, label) for label, chance in chances if chance), 1.0)
+    chances = zip(said.classes, judged, strict=True)
+    return min(sum(chance * watch.loss_of(said, label) for label, chance in chances if chance), 1.0)
 
 
 class Unsettled(NamedTuple):
@@ -159,7 +160,7 @@ class Unsettled(NamedTuple):
 
     number: int
     chance: float
-    guesses: dict[str, float]  #: predicted losses, by predictor
+    guesses: dict[str, float]  #: predicted losses, by the name of the floor
 
 
 class Settling:

@@ -9,6 +9,7 @@ from venn.labels import HasLabels, space_of
 from venn.machines.frozen import Query, clean_rows
 from venn.machines.window import taught
 from venn.monitors.episodes import Episodes, episodes_of
+from venn.monitors.floor import FloorWatch
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
 from venn.parameters import has_methods
@@ -109,6 +110,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         self._predictors = predictors
         self._learners = elementary(predictors.values())
         self.monitors: dict[str, Monitor] = {}
+        self.floors: dict[str, FloorWatch] = {}
 
     def _turns_with(self) -> Iterable[Any]:
         return self._predictors.values()
@@ -165,7 +167,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
         Questions are numbered as examples were learned; in an `Online`, `online.episodes()` knows their times and ids.
         """
-        return episodes_of(self.monitors)
+        return episodes_of(self.monitors | self.floors)
 
     def advised(self, verdict: Verdict) -> Verdict:
         """Return a verdict with what may be done about it, where the model knows."""

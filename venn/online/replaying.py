@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from venn.monitors.benches import PREDICTIONS, seen
+from venn.monitors.floor import FloorWatch
 from venn.monitors.shared_level import trainings_of
 from venn.monitors.watching import Watches
 from venn.online.forecaster import Forecaster
@@ -196,10 +197,18 @@ def _record(
     try:
         record.update(predictions, y)
         for name, monitor in watched.items():
-            monitor.update(*seen(_sees(monitor), x, predictions.get(name), y))
+            show(monitor, name, x, predictions, y)
     except Exception as error:
         error.add_note(f"at step {n} of the replay")
         raise
+
+
+def show(monitor: Any, name: str, x: Any, predictions: Mapping[str, Prediction], y: Label) -> None:
+    """Let a monitor of this name watch a step."""
+    if isinstance(monitor, FloorWatch):
+        monitor.see(monitor.among(predictions), y)
+    else:
+        monitor.update(*seen(_sees(monitor), x, predictions.get(name), y))
 
 
 def _sees(monitor: Any) -> str:

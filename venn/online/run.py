@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from venn.monitors.alarms import Alarm
 from venn.monitors.episodes import Episode, Episodes, episodes_of
+from venn.monitors.floor import LOSSES, FloorWatch
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.verdict import USELESS, Moment, Verdict
@@ -29,7 +30,7 @@ log = logging.getLogger("venn")
 REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
 
 
-SEES = "objects", "examples", "predictions"  # what may be watched
+SEES = "objects", "examples", "predictions"  # what may be watched; losses by a `FloorWatch`
 REMEMBERED = 1001  # latest questions and answers of which time and id are known, so that changes can be dated
 OFTEN = 20  # events between two looks for what has ended, or begun anew, without an alarm
 
@@ -75,8 +76,8 @@ class Run:
     Attributes
     ----------
     given : dict of str to Watches
-        By name of a predictor, what watches its predictions and the run updates itself; the monitors of its panel see
-        what this learns.
+        What watches predictions, by the name of their predictor, or a floor, and the run updates itself; the monitors
+        of its panel see what this learns.
     drifts : dict of str to Watches
         They see each object at its question.
     examples : dict of str to Watches
@@ -108,8 +109,8 @@ class Run:
         self._watch(panel.watch_by(checked_monitors(monitor, panel)))
         self.labels, self._settling = labels, None if labels is None or labels.chance == 1 else Settling()
         if self._settling is not None and labels is not None:
-            for one in self.floored.values():
-                one.by_lot(labels.chance, judged)
+            for one in self.floors.values():
+                one.ask_by_lot(labels.chance, judged)
         windows = {name: one.window for name, one in self.by_predictor.items() if isinstance(one, Monitor)}
         self.told = {name: Monitor(panel.space, sources=(), window=windows.get(name, WINDOW)) for name in panel}
         self.asked = self.answered = self.expired = 0
@@ -135,13 +136,13 @@ class Run:
 
     @property
     def by_predictor(self) -> dict[str, Any]:
-        """What watches predictors, by their names: monitors of the panel, which it may change, and those given."""
-        return self.panel.monitors | self.given
+        """What watches predictors, or floors: monitors of the panel, which it may change, and those given."""
+        return {**self.panel.monitors, **self.panel.floors, **self.given}
 
     @property
-    def floored(self) -> dict[str, Monitor]:
-        """Those monitors of predictors that have a floor."""
-        return {name: one for name, one in self.by_predictor.items() if getattr(one, "floor_watch", None) is not None}
+    def floors(self) -> dict[str, FloorWatch]:
+        """What watches floors."""
+        return {name: one for name, one in self.by_predictor.items() if isinstance(one, FloorWatch)}
 
     @property
     def monitors(self) -> dict[str, Any]:
@@ -150,8 +151,8 @@ class Run:
 
     def _watch(self, monitors: Mapping[str, Any]) -> None:
         """Hold what was given apart by what it sees: predictions, objects, or examples."""
-        by = {what: {name: one for name, one in monitors.items() if one.sees == what} for what in SEES}
-        self.drifts, self.examples, self.given = by["objects"], by["examples"], by["predictions"]
+        by = {what: {name: one for name, one in monitors.items() if one.sees == what} for what in (*SEES, LOSSES)}
+        self.drifts, self.examples, self.given = by["objects"], by["examples"], by["predictions"] | by[LOSSES]
 
     # ------------------------------------------------------------------- events
 
@@ -189,11 +190,8 @@ class Run:
         if self._settling is not None and self.labels is not None:
             said, draw = self.waiting[id].predictions, self.labels.draw(question.number, question.x)
             guesses = {
-                name: one.floor_watch.guess(said[name], kind_of(said[name]))
-                if judged is None
-                else expected_loss(judged, one, said[name])
-                for name, one in self.floored.items()
-                if one.floor_watch is not None
+                name: one.guess(one.among(said)) if judged is None else expected_loss(judged, one, one.among(said))
+                for name, one in self.floors.items()
             }
             self._settling.ask(question.number, draw, guesses)
             self._settle()
@@ -220,8 +218,7 @@ class Run:
         """Return the run's own number of a step of a watcher, which may have seen more, or less, than the run."""
         done = self.asked if counts == QUESTIONS else self.answered
         one = self.monitors[name]
-        seen = one.floor_watch.n if counts == QUESTIONS and one.sees == "predictions" else one.n
-        return int(done - (seen - self.ahead.get(name, 0) - step))
+        return int(done - (one.n - self.ahead.get(name, 0) - step))
 
     @property
     def eventful(self) -> bool:
@@ -248,7 +245,7 @@ class Run:
         for one, losses in () if self._settling is None else self._settling.settled():
             for name, guess in one.guesses.items():
                 loss = None if losses is None else losses.get(name, 0.0)
-                self._ring(name, self.by_predictor[name].settle(loss, guess, one.chance))
+                self._ring(name, self.by_predictor[name].update(loss, guess, one.chance))
 
     def _ring(self, name: str, alarms: Sequence[Alarm]) -> None:
         """Take note of alarms. They are numbered here, for a panel may put a new monitor in the place of an old one."""
@@ -290,6 +287,7 @@ class Run:
             if name in before and kind_of(before[name], name).whole
             else self.panel[name].predict_one(waiting.x)
             for name in self.given
+            if name in self.panel
         }
 
     def learn(
@@ -303,7 +301,7 @@ class Run:
         self.rung = []
         waiting = self.waiting[id]
         failure: Exception | None = None
-        own = {name: (one, one.count) for name, one in self.panel.monitors.items()}
+        own = {name: (one, one.count) for name, one in self.by_predictor.items() if name not in self.given}
         try:
             self.panel.learn_one(waiting.x, y, noted)
         except REFUSALS as error:
@@ -325,11 +323,18 @@ class Run:
                     self._ring(name, monitor.update(current[name], y))
             except REFUSALS as error:
                 failure = failure or error
+        for name, floor in self.floors.items():
+            try:
+                if name in self.given:
+                    self._ring(name, floor.see(floor.among(waiting.predictions), y))
+            except REFUSALS as error:
+                failure = failure or error
         for name, watch in self.examples.items():
             self._ring(name, watch.update(waiting.x, y))
         if self._settling is not None:
             try:
-                losses = {name: one.loss_like(self.told[name]) for name, one in self.floored.items()}
+                said = waiting.predictions
+                losses = {name: one.loss_of(one.among(said), y) for name, one in self.floors.items()}
             except REFUSALS as error:
                 losses, failure = {}, failure or error
             self._settling.resolve(waiting.number, losses)
@@ -493,8 +498,10 @@ def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Any]:
         raise TypeError(f"monitor must be a Monitor or a mapping of names to monitors, got {monitor!r}{hint}")
     for name, one in monitor.items():
         if one.sees != "predictions":
-            if not isinstance(name, str) or name in panel:
+            if not isinstance(name, str) or name in panel or name in panel.floors:
                 raise ValueError(f"monitor must give a {type(one).__name__} a name that no predictor has, got {name!r}")
+            if isinstance(one, FloorWatch) and one.predictor and one.predictor not in panel:
+                raise ValueError(f"predictor of {name} must be one of {', '.join(panel)}, got {one.predictor!r}")
         elif name not in panel:
             raise ValueError(f"monitor must have names of predictors, {', '.join(panel)}, got {name!r}")
         if getattr(one, "space", panel.space) != panel.space:
@@ -504,4 +511,5 @@ def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Any]:
 
 def _watches(one: Any) -> bool:
     """Whether an object watches: it says what it sees, and has what every `Watches` has."""
-    return getattr(one, "sees", None) in SEES and all(hasattr(one, of) for of in vars(Watches) if of[0] != "_")
+    known = getattr(one, "sees", None) in SEES or isinstance(one, FloorWatch)
+    return known and all(hasattr(one, of) for of in vars(Watches) if of[0] != "_")

@@ -151,7 +151,7 @@ def named(run: FollowedRun, verdict: Verdict) -> dict[str, str]:
 def doubted(run: FollowedRun, one: Episode) -> range:
     """Return which questions came between a change and its end, or until it began anew because of it."""
     came = _anew(run, one)
-    low = any(floor["below"] for floor in floors(run.snapshots).values())  # what began anew is no better for that
+    low = any(floor["below"] for floor in floors(run.drifts).values())  # what began anew is no better for that
     last = run.counts.asked if one.ended is None else one.ended.number - 1
     if came is not None and not (low and one.lasts):
         last = min(last, came.asked)

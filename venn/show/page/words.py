@@ -25,7 +25,7 @@ from venn.prediction import (
 )
 from venn.show.notify import plain
 from venn.show.page.feed import LATEST, FollowedRun
-from venn.show.view import Picture, SeenCounts, floors, pictures, standing
+from venn.show.view import Picture, SeenCounts, Snapshot, floors, pictures, standing
 
 LONGEST = 60  # letters of an id or a label
 PICTURES, NAMED = 6, 4  # pictures of what has changed; bars that all have their names below
@@ -266,18 +266,23 @@ def alarm_count(run: FollowedRun) -> int:
     return max(told, sum(map(len, run.alarms.values())))
 
 
+def _of_predictor(floor: Snapshot, run: FollowedRun) -> str:
+    """Return whose floor it is, of several predictors."""
+    return f"{floor['predictor']}: " if floor["predictor"] and len(run.names) > 1 else ""
+
+
 def changes(run: FollowedRun) -> str:
     """Return a card of what has changed: the floor, the kinds, and the columns, with small pictures; or nothing."""
-    set_floors, found = floors(run.snapshots), pictures(run.drifts)
+    set_floors, found = floors(run.drifts), pictures(run.drifts)
     said = "".join(
-        f"<p{' class=alarm' if one['below'] else ''}>{f'{text(name)}: ' if len(run.names) > 1 else ''}"
-        f"{text(one['sentence'], 600)}</p>"
+        f"<p{' class=alarm' if one['below'] else ''}>{text(_of_predictor(one, run) + one['sentence'], 600)}</p>"
         for name, one in set_floors.items()
         if not one["below"] or run.verdict is None or (run.verdict.state, run.verdict.predictor) != (BELOW, name)
     )
-    if not run.drifts and not said:
+    objects = run.drifts.keys() - set_floors.keys()
+    if not objects and not said:
         return ""
-    head = "Objects and classes: like before in the latest examples" if run.drifts and not found else "What has changed"
+    head = "Objects and classes: like before in the latest examples" if objects and not found else "What has changed"
     items = "".join(
         f"<div><p><b>{text(one.words, 300)}</b>, since {text(one.since)}</p>{picture(one)}</div>"
         for one in found[:PICTURES]
