@@ -1,12 +1,14 @@
 """How sharp the forecaster of series is many steps ahead, and are its intervals right, beside what others would use?
 
-    STREAMS_DATA=folder nice python benchmarks/series.py             # eight series, half an hour
-    STREAMS_DATA=folder nice python benchmarks/series.py gas gold    # some
-    STREAMS_DATA=folder nice python benchmarks/series.py taylor --ways MSTL,trees
+    STREAMS_DATA=folder OMP_NUM_THREADS=1 nice python benchmarks/series.py             # eight series, about an hour
+    STREAMS_DATA=folder OMP_NUM_THREADS=1 nice python benchmarks/series.py gas gold    # some
+    STREAMS_DATA=folder OMP_NUM_THREADS=1 nice python benchmarks/series.py taylor --ways "vennstream;MSTL"  # these anew
 
-It needs the extra `peers`. Prints a table, and one JSON line: for each series and way the interval score at .1 and the
-CRPS over the mean difference of a value from that a season before, and the share of values inside. Smaller scores are
-better.
+It needs the extra `peers`. Each way runs in a process of its own, which is ended after so many processor seconds, 240
+unless --seconds says otherwise. What a way scored on a series is a line of --out, series.jsonl by default: the same
+command goes on where it was, and runs nothing again that has a line. At the end it prints a table, and one JSON line
+for each series: of each way the interval score at .1 and the CRPS over the mean difference of a value from that a
+season before, and the share of values inside. Smaller scores are better.
 
 Each series has five origins in its second half, and from each six paths of H steps begin, half a path apart. At an
 origin a rival is fitted to what came, 2000 values at most; between its paths it takes the new values with the
@@ -27,8 +29,11 @@ import csv
 import gzip
 import json
 import os
+import resource
+import signal
 import sys
 import warnings
+from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 
@@ -41,6 +46,7 @@ from venn.series.levels import MovingLevels
 
 QUANTILES = np.arange(1, 20) / 20  # at which CRPS is taken, of everyone
 LEVEL = 0.1
+OURS, OTHERS = "vennstream", ("trees", "skater")
 ORIGINS, PATHS, MOST, EARLIER, SKATED = 5, 6, 2000, 40, 300
 #: Seasons, steps ahead, values.
 SERIES = {
@@ -255,68 +261,107 @@ def ways_of(seasons):
     return ways
 
 
-def rivals(values, seasons, H, starts, wanted=None):
-    """Yield way, start and path of all rivals, or of those wanted; a way that fails is named on the error's side."""
-    paths = lambda name, found: ((name, *one) for one in found)  # noqa: E731
-    yield from paths("naive, adapted", adapted_naive(values, seasons, H, starts))
-    for name, make in ways_of(seasons).items():
-        if wanted is not None and name not in wanted:
-            continue
-        try:
-            for t, own, conformal in statistical(make, values, H, starts):
-                yield name, t, *own
-                yield f"{name}, conformal", t, *conformal
-        except Exception as error:
-            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
-    for name, way in (("trees", boosted), ("skater", skater)):
-        if wanted is not None and name not in wanted:
-            continue
-        try:
-            given = (values, H, starts) if way is skater else (values, seasons, H, starts)
-            yield from paths(name, way(*given))
-        except Exception as error:
-            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+def paths_of(way, values, seasons, H, starts):
+    """Yield name, start and path of a way; one of statsforecast has two names."""
+    if way in ways_of(seasons):
+        for t, own, conformal in statistical(ways_of(seasons)[way], values, H, starts):
+            yield way, t, *own
+            yield f"{way}, conformal", t, *conformal
+        return
+    given = (values, H, starts) if way == "skater" else (values, seasons, H, starts)
+    makers = {OURS: ours, "naive, adapted": adapted_naive, "trees": boosted, "skater": skater}
+    for one in makers[way](*given):
+        yield way, *one
+
+
+def measure(name, way, out):
+    """Write a line for each name under which a way has scores on a series."""
+    seasons, H, _ = SERIES[name]
+    values = values_of(name)
+    starts, scores = starts_of(len(values), H), {}
+    for called, t, quantiles, ends in paths_of(way, values, seasons, H, starts):
+        scores.setdefault(called, Scores()).add(quantiles, ends, values[t + 1 : t + 1 + H])
+    m = seasons[-1] if len(values) > 2 * seasons[-1] else seasons[0]
+    unit = float(np.abs(values[m:] - values[:-m]).mean())
+    for called, one in scores.items():
+        line = {
+            "series": name, "way": called, "of": way, "interval": round(one.interval / one.n / unit, 4),
+            "crps": round(one.crps / one.n / unit, 4), "inside": round(one.inside / one.n, 3),
+            "seconds": round(process_time(), 1),
+        }  # fmt: skip
+        if way == OURS:
+            covered = [1 - account.errors / account.n for account in ours.accounts if account.horizon]
+            line |= {"covered": [round(min(covered), 4), round(max(covered), 4)], "ms": round(1000 * ours.late, 3)}
+        write(out, line)
+
+
+def write(out, line):
+    """Append a line."""
+    with out.open("a") as lines:
+        lines.write(json.dumps(line) + "\n")
+
+
+def limited(name, way, out, seconds):
+    """Let a process measure a way, and end it after so many processor seconds: a line says so."""
+
+    def work():
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+        sys.stdout = sys.stderr
+        warnings.simplefilter("ignore")
+        measure(name, way, out)
+
+    process = get_context("fork").Process(target=work)
+    process.start()
+    process.join()
+    if process.exitcode:
+        why = f"not ended after {seconds} s" if process.exitcode == -signal.SIGXCPU else "failed"
+        write(out, {"series": name, "way": way, "of": way, "why": why})
+
+
+def found_in(out):
+    """Return the last line of each way, by series and way."""
+    lines = out.read_text().splitlines() if out.exists() else ()
+    return {(one["series"], one["way"]): one for one in map(json.loads, lines)}
+
+
+def told(name, found):
+    """Print how a series went; return what a JSON line has of it, None where ours or all rivals are missing."""
+    row = {way: one for (series, way), one in found.items() if series == name}
+    scored = {way: one for way, one in row.items() if "why" not in one}
+    own = scored.get(OURS)
+    if own is None or len(scored) < 2:
+        return None
+    best = {of: min(one[of] for way, one in scored.items() if way != OURS) for of in ("interval", "crps")}
+    over = {of: round(own[of] / best[of], 3) for of in best}
+    print(f"{name}: {over} of the best rival; inside {own['covered']}; {own['ms']} ms")
+    for way, one in sorted(scored.items(), key=lambda pair: pair[1]["interval"]):
+        print(f"    {way:<24} {one['interval']:7.3f} {one['crps']:7.3f} {one['inside']:6.2f} {one['seconds']:6.0f} s")
+    for way, one in row.items():
+        if "why" in one:
+            print(f"    {way:<24} {one['why']}", flush=True)
+    kept = {way: {key: one[key] for key in one if key not in ("series", "way", "of")} for way, one in row.items()}
+    return {"series": name, "over_best": over, "covered": own["covered"], "ms": own["ms"], "ways": kept}
 
 
 def main():
-    """Print the table, and the JSON line."""
+    """Measure what has no line yet, print the table, and a JSON line for each series."""
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--ways", type=lambda text: text.split(","), help="rivals, besides the adapted naive")
+    parser.add_argument("--ways", type=lambda text: text.split(";"), help="these alone, and anew; ; stands between two")
+    parser.add_argument("--out", type=Path, default=Path("series.jsonl"))
+    parser.add_argument("--seconds", type=int, default=240)
     given = parser.parse_args()
-    rows = []
-    for name in given.names or SERIES:
-        seasons, H, _ = SERIES[name]
-        values = values_of(name)
-        starts, scores = starts_of(len(values), H), {}
-        for t, quantiles, ends in ours(values, seasons, H, starts):
-            scores.setdefault("vennstream", Scores()).add(quantiles, ends, values[t + 1 : t + 1 + H])
-        for way, t, quantiles, ends in rivals(values, seasons, H, starts, given.ways):
-            scores.setdefault(way, Scores()).add(quantiles, ends, values[t + 1 : t + 1 + H])
-        m = seasons[-1] if len(values) > 2 * seasons[-1] else seasons[0]
-        unit = float(np.abs(values[m:] - values[:-m]).mean())
-        row = {
-            way: {
-                "interval": round(one.interval / one.n / unit, 3), "crps": round(one.crps / one.n / unit, 3),
-                "inside": round(one.inside / one.n, 3),
-            }
-            for way, one in scores.items()
-        }  # fmt: skip
-        best = {of: min(r[of] for way, r in row.items() if way != "vennstream") for of in ("interval", "crps")}
-        covered = [1 - one.errors / one.n for one in ours.accounts if one.horizon]
-        rows.append({
-            "series": name, "over_best": {of: round(row["vennstream"][of] / best[of], 3) for of in best},
-            "covered": [round(min(covered), 4), round(max(covered), 4)], "ms": round(1000 * ours.late, 3),
-            "ways": row,
-        })  # fmt: skip
-        print(f"{name}: {rows[-1]['over_best']} of the best rival; inside {rows[-1]['covered']}; {rows[-1]['ms']} ms")
-        for way, one in sorted(row.items(), key=lambda pair: pair[1]["interval"]):
-            print(f"    {way:<24} {one['interval']:7.3f} {one['crps']:7.3f} {one['inside']:6.2f}", flush=True)
-    mean = {
-        of: round(float(np.exp(np.mean([np.log(row["over_best"][of]) for row in rows]))), 3)
-        for of in ("interval", "crps")
-    }
-    print(json.dumps({"series": rows, "mean_over_best": mean}))
+    names = given.names or sorted(SERIES, key=lambda name: (SERIES[name][2], name))
+    for name in names:
+        known = {one["of"] for (series, _), one in found_in(given.out).items() if series == name}
+        usual = [way for way in (OURS, "naive, adapted", *ways_of(SERIES[name][0]), *OTHERS) if way not in known]
+        for way in given.ways or usual:
+            limited(name, way, given.out, given.seconds)
+    rows = [row for row in (told(name, found_in(given.out)) for name in names) if row is not None]
+    for row in rows:
+        print(json.dumps(row))
+    mean = {of: np.exp(np.mean([np.log(row["over_best"][of]) for row in rows])) for of in ("interval", "crps")}
+    print(json.dumps({"mean_over_best": {of: round(float(one), 3) for of, one in mean.items()}}))
 
 
 if __name__ == "__main__":

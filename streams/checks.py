@@ -164,6 +164,8 @@ def sort_labels(labels: set[Label]) -> tuple[Label, ...]:
 
 #: In place of classes: labels are numbers.
 NUMBERS = "numbers"
+#: In place of classes: labels are the values of a series, numbers of which some are missing.
+VALUES = "values"
 
 
 def are_numbers(classes: Any) -> bool:

@@ -9,12 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import isfinite
+from math import isfinite, nan
 from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from streams.checks import (
+    NUMBERS,
+    VALUES,
     Floats,
     Label,
     are_numbers,
@@ -364,8 +366,10 @@ class Form:
         values.
     classes : sequence of labels, or "numbers", optional
         The label set, distinct as text. A label outside it is refused. Where a source holds text only, a label is
-        the class with the same text. "numbers": labels are finite numbers. Without classes any text, number or truth
-        value is a label.
+        the class with the same text. "numbers": labels are finite numbers. "values": they are the values of a series.
+        The object, its covariates, may then be left out, or be a list of those of several steps; a value that is null,
+        or an empty cell, is NaN: it is missing, and time goes on. Without classes any text, number or truth value is a
+        label.
     schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
         As in `from_csv`. A Nominal needs its values and a Numeric a number to fill. Features are Numeric
         otherwise. `null` in JSON is a missing value.
@@ -395,7 +399,7 @@ class Form:
     """
 
     features: Sequence[str] | None = None
-    classes: Sequence[Label] | Literal["numbers"] | None = None
+    classes: Sequence[Label] | Literal["numbers", "values"] | None = None
     schema: Mapping[str, ColumnKind] | None = None
     scaling: Scaling | None = None
     make: Callable[[Any], Any] | None = None
@@ -413,7 +417,7 @@ class Form:
             if not names:
                 raise ValueError("features must name at least one value, got none")
             object.__setattr__(self, "features", names)
-        if self.classes is not None and not are_numbers(self.classes):
+        if self.classes is not None and not are_numbers(self.classes) and not self.of_series:
             classes = label_set(self.classes)
             if same_text(classes):
                 raise ValueError(f"classes must be distinct as text, got {classes!r}")
@@ -426,6 +430,11 @@ class Form:
                 _check_declared(name, kind)
         if self.scaling is not None and not isinstance(self.scaling, Scaling):
             raise TypeError(f"scaling must be a Scaling, got {self.scaling!r}")
+
+    @property
+    def of_series(self) -> bool:
+        """Whether labels are the values of a series."""
+        return isinstance(self.classes, str) and self.classes == VALUES
 
 
 def _check_declared(name: str, kind: ColumnKind) -> None:
@@ -459,8 +468,11 @@ class Decoder:
         self.features: tuple[str, ...] | None = None
         self._form = form
         self._textual, self._written = textual, written
-        self._labels = Labels.of(form.classes, written=written)
+        self.of_series = form.of_series
+        self._labels = Labels.of(NUMBERS if self.of_series else form.classes, written=written)
         self._encoder: Encoder | None = None
+        if self.of_series:
+            self.features = ()  # no covariates, unless they are declared
         if form.features is not None:
             self.name(tuple(form.features))
 
@@ -488,6 +500,8 @@ class Decoder:
         if not isinstance(value, dict):
             raise ValueError(f"must be a JSON object with id, x, y, got {shown(text)}")
         identity, x, y, at = value.get("id"), value.get("x"), value.get("y"), value.get("at")
+        if self.of_series and y is None:
+            x, y = (x, nan) if "y" in value else (() if x is None else x, None)
         identity = None if identity is None else check_id(identity)
         parts = self.parts(
             identity if self._form.key is None else _with_key(self._form.key, value.get(self._form.key), identity),
@@ -500,12 +514,16 @@ class Decoder:
         """Return the three parts, or raise unless they make a question, an answer or an example."""
         if x is None and y is None:
             raise ValueError("must have x, y or both, got neither")
-        if x is None and identity is None:
+        if x is None and identity is None and not self.of_series:
             raise ValueError("must have an id, as it has y and no x, got none")
         return identity, x, y
 
     def point(self, x: Any) -> Any:
         """Return the object of a list of values, or of a mapping from feature to value: (d',) numbers, or as made."""
+        if self.of_series and isinstance(x, list) and x and isinstance(x[0], list | Mapping):
+            return np.concatenate([self.point(one) for one in x])
+        if self.of_series and isinstance(x, tuple) and not x:
+            return np.empty(0)
         if isinstance(x, Mapping):
             if self.features is None:
                 what = f"x has names, and no features are declared, got {shown(dict(x))}"
@@ -541,7 +559,9 @@ class Decoder:
         return encoded
 
     def label(self, y: Any) -> Label:
-        """Return the label for a value read from JSON."""
+        """Return the label for a value read from JSON; of a series NaN for a missing one."""
+        if self.of_series and (y is None or y != y):
+            return nan
         if self._labels.any:
             if not isinstance(y, str | int | float):
                 raise ValueError(f"y must be text, a number or a truth value, got {shown(y)}")
@@ -552,7 +572,9 @@ class Decoder:
 
     def text_label(self, text: str) -> Label | None:
         """Return the class whose text is `text`, or the number; None for a missing label."""
-        return None if self._labels.lacks_text(text) else self._decoded(self._labels.read, text)
+        if self._labels.lacks_text(text):
+            return nan if self.of_series else None
+        return self._decoded(self._labels.read, text)
 
     def _decoded(self, read: Callable[[Any], float], label: Any) -> Label:
         try:
@@ -562,7 +584,7 @@ class Decoder:
         return label if self._labels.any else code if self._labels.classes is None else self._labels.classes[int(code)]
 
     def _where(self, j: int, i: int | None) -> str:
-        return f"x[{j}]" if self.features is None else f"x, feature {self.features[j]!r}"
+        return f"x[{j}]" if not self.features else f"x, feature {self.features[j]!r}"
 
 
 def seconds(at: Any) -> float:

@@ -203,6 +203,7 @@ KNOWN = (*PREDICTORS, *OF_NUMBERS)  # predictors of classes, and of numbers
 READS, SERVE, MONITOR, SERVERS = ("run",), ("serve",), ("monitor",), ("monitor", "metrics")
 RUN = (*READS, *SERVE)  # the loop, over a source or over requests
 LOOKS = ("replay", "compare", "monitor")  # at a stream that ends
+FORECASTS = ("replay", *RUN)  # the next values of a series
 ALL = (*RUN, *LOOKS)
 HTTP = "http"  # kind of the requests of `venn serve`
 # Kinds of sources; there are also file, a CSV file read whole, and data, a name.
@@ -593,13 +594,14 @@ class SeriesTable(OptionTable, frozen=True, kw_only=True):
     """A series, whose next values are forecast."""
 
     value: Annotated[Column | None, Option(
-        "Column of values in order of time: forecasts of the next ones, not of labels.", ("replay",), "series")] = None
+        "Column of values in order of time: forecasts of the next ones, not of labels. Of messages in JSON, what y is.",
+        FORECASTS, "series")] = None
     season: Annotated[Seasons | None, Option(
         "How many values a period has, such as 48 or 48,336; 1 for none.  [default: found from the values]",
-        ("replay",), needs=("series.value",))] = None
-    horizon: Annotated[Ahead, Option("Steps ahead.", ("replay",), needs=("series.value",))] = 24
+        FORECASTS, needs=("series.value",))] = None
+    horizon: Annotated[Ahead, Option("Steps ahead.", FORECASTS, needs=("series.value",))] = 24
     covariates: Annotated[Columns | None, Option(
-        "Column of numbers that are known before their value, repeatable.", ("replay",),
+        "Column of numbers that are known before their value, repeatable.", FORECASTS,
         needs=("series.value",))] = None
 
 

@@ -28,6 +28,7 @@ FORMS = (
     "venn replay"
 )
 READING = ("features", "nominal", "ordinal", "skip", "fill", "merge_alike", "decimal", "thousands", "unit", "scaling")
+OF_SERIES = ("value", "covariates")
 WRITTEN = {
     "redis": "redis://...", "kafka": "kafka://...", "jsonl": "jsonl:FILE or -", "csv": "csv:FILE", "own": "MODULE:NAME",
     "file": "a CSV file", "data": "a named data set",
@@ -82,6 +83,9 @@ def open_place(config: Config, model: GivenModel | None = None) -> SourcePlace:
         kind = OWN
     if not kind and "://" in given.url:
         raise click.UsageError(f"{where} must be {FORMS}, got the scheme {scheme!r}{did_you_mean(scheme, SCHEMES)}")
+    if not kind and config.series.value is not None:
+        hint = f"; write {in_shell(f'csv:{given.url}')} for a file" if Path(given.url).exists() else ""
+        raise click.UsageError(f"{where} must be live for a series, {FORMS}, got {given.url!r}{hint}")
     if not kind:
         return _data(config, given.url, model)
     check_source(
@@ -96,7 +100,8 @@ def open_place(config: Config, model: GivenModel | None = None) -> SourcePlace:
 def _live(config: Config, kind: str, path: str, model: GivenModel | None) -> SourcePlace:
     """Return a source of messages; `path` is what stands after the scheme."""
     given, numbers = config.source, config.where("source", "numbers")
-    if model is None and given.classes is None and not given.numbers:
+    series = config.series
+    if model is None and series.value is None and given.classes is None and not given.numbers:
         holds = Columns(config).declared(path) if kind == "csv" else []
         found = f"\nfor what {path} holds now, try: {' '.join(holds)}" if holds else ""
         raise click.UsageError(
@@ -128,8 +133,8 @@ def _live(config: Config, kind: str, path: str, model: GivenModel | None) -> Sou
         source = streams.JSONLines(path, follow=not given.end, **common)
     else:
         source = streams.CSVRows(
-            path, given.label, id=given.id, follow=not given.end, delimiter=given.delimiter,
-            decimal=given.decimal, thousands=given.thousands, **common,
+            path, given.label if series.value is None else series.value, id=given.id, follow=not given.end,
+            delimiter=given.delimiter, decimal=given.decimal, thousands=given.thousands, **common,
         )  # fmt: skip
     columns = _read_by(config)
     if model is not None:
@@ -176,8 +181,9 @@ def example_of(like: str) -> dict[str, Any]:
 
 def _read_by(config: Config) -> str:
     """Return how columns are read, in words that are compared when a run goes on."""
-    given = config.source
-    return ", ".join(f"{name}={getattr(given, name)!r}" for name in READING if name in config.given("source"))
+    read = (config.source, READING, config.given("source")), (config.series, OF_SERIES, config.given("series"))
+    found = [(name, getattr(table, name)) for table, names, given in read for name in names if name in given]
+    return ", ".join(f"{name}={value!r}" for name, value in found)
 
 
 def check_source(config: Config, kind: str, name: str) -> None:
@@ -223,6 +229,8 @@ def _fingerprint(stream: streams.Stream) -> str:
 
 def _form(config: Config) -> streams.Form:
     given, columns = config.source, Columns(config)
+    if config.series.value is not None:
+        return streams.Form(config.series.covariates, "values")
     for key, lacks, whole, form in (
         ("nominal", None, "the values of", "VALUE,VALUE"), ("fill", "median", "a number for", "NUMBER"),
     ):  # fmt: skip

@@ -37,6 +37,7 @@ from venn.cli.panels import (
 from venn.cli.places import SourcePlace, open_place
 from venn.cli.predictors import INDUCTIVE, WINDOWED, default_predictors, with_adaptive, with_conformal
 from venn.cli.scorer import NEW, given_model
+from venn.cli.series import live_panel, refuse_for_series
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
 from venn.cli.words import Watching, conclude, monitors_on
 from venn.monitors.drift import ABOUT
@@ -100,11 +101,18 @@ class Plan(NamedTuple):
     journal: Journal
     notes: list[str]  #: remarks worth showing
 
+    @property
+    def watching(self) -> dict[str, Any]:
+        """All that watches: the monitors, and what watches predictors from within."""
+        return {**self.monitors, **self.panel.inner}
+
 
 def made(config: Config, opened: Callable[..., SourcePlace] | None = None) -> Plan:
     """Make everything that a configuration names, but open nothing; `opened` finds the source."""
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
+    if config.series.value is not None:
+        refuse_for_series(config)
     if config.source.key is not None:
         refuse_for_fleet(config)
     model = given_model(config)
@@ -119,6 +127,12 @@ def made(config: Config, opened: Callable[..., SourcePlace] | None = None) -> Pl
             f"{config.where('journal', 'patience')} must be more than {config.where('source', 'delay')}, {delay}, "
             f"got {patience}: each question would be given up before its answer comes"
         )
+    keep, notes = config.journal, list[str]()
+    journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
+    if config.run.metrics_port is not None:
+        Door(config.access.host, config.run.metrics_port, **guard(config))  # an error before anything runs
+    if config.series.value is not None:
+        return Plan(place, live_panel(config, notes.append), {}, journal, notes)
     _check_ripe(config)
     _check_answers(config, not place.classes)
     window, watch = config.machine.window, config.monitor
@@ -131,7 +145,6 @@ def made(config: Config, opened: Callable[..., SourcePlace] | None = None) -> Pl
         names = with_adaptive(names) if place.classes else numbers.with_adaptive(names)
     _check_window(config, names)
 
-    notes: list[str] = []
     choices: Choices = {}
     if choose_nothing(names):
         refuse_choices(config, names, place.classes)
@@ -145,10 +158,6 @@ def made(config: Config, opened: Callable[..., SourcePlace] | None = None) -> Pl
         panel = model.panel(notes.append)
         notes += model.said()  # of a file that has been read
         model.tell = lambda column, value: place.handlers.unknown(column, value)
-    if config.run.metrics_port is not None:
-        Door(config.access.host, config.run.metrics_port, **guard(config))  # an error before anything runs
-    keep = config.journal
-    journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
     columns = watched_columns(config, place.live or model is not None, place.features)
     monitors = monitors_on(panel, watch.drift, columns, watch.floor, level=watch.level, run_length=watch.run_length)
     for one in monitors.values() if keep.labels_by_lot is not None else ():
@@ -235,7 +244,7 @@ def compared(plan: Plan, config: Config) -> SeenCounts:
             raise click.ClickException(f"{path} holds a run of {watch.space.told}, not {plan.panel.space.told}")
         for what, there, here in (
             ("predictor", watch.predictors, {name: repr(one) for name, one in plan.panel.items()}),
-            ("monitor of", watch.monitors, {name: repr(one) for name, one in plan.monitors.items()}),
+            ("monitor of", watch.monitors, {name: repr(one) for name, one in plan.watching.items()}),
         ):
             if list(there) != list(here) if what == "predictor" else there.keys() != here.keys():
                 verb = "of the predictors" if what == "predictor" else "that watches"

@@ -1,4 +1,4 @@
-"""``venn replay DATA --series COLUMN``: forecast a series value after value; how good is each horizon?"""
+"""``--series COLUMN``: forecast a series value after value, in a replay with a table by horizon, or live."""
 
 from __future__ import annotations
 
@@ -20,12 +20,41 @@ from venn.cli.words import conclude
 from venn.show.terminal import Progress, aligned
 
 if TYPE_CHECKING:
+    from venn.online.panel import Panel
     from venn.series import SeriesForecaster
     from venn.series.scores import PathScores
 
 FANS = 6  # in the figure
 SHOWN = 12  # horizons in the table
 FIGURE = "fans.png"
+
+
+#: Tables, and keys of others, that say nothing of a series, or have no meaning there.
+NOT_OF_SERIES = ("predictor", "machine")
+NOT_OF_VALUES = {
+    "source": ("classes", "numbers", "like", "label", "features", "key", "nominal", "ordinal", "skip", "fill", "unit",
+               "scaling", "delay", "missing", "shuffle", "steps"),
+    "journal": ("patience", "ripe", "labels_by_lot"),
+    "monitor": ("level", "run_length", "floor", "conformal", "drift", "restart_on_alarm", "keep"),
+}  # fmt: skip
+
+
+def refuse_for_series(config: Config) -> None:
+    """Refuse settings that the run of a series does not heed."""
+    for table, key in config.origin:
+        if table in NOT_OF_SERIES or key in NOT_OF_VALUES.get(table, ()):
+            where = config.where("series", "value")
+            raise click.UsageError(f"{config.where(table, key)} does not go with {where}, a series: leave it out")
+
+
+def live_panel(config: Config, say: Callable[[str], None]) -> Panel:
+    """Return the forecaster of a series that comes live, as the panel of its next value."""
+    from venn.online.panel import Panel
+    from venn.series import NextValue, SeriesForecaster
+
+    chosen = config.series
+    say(f"series: {chosen.horizon} steps ahead, season {_seasons(chosen.season)}")
+    return Panel(series=NextValue(SeriesForecaster(chosen.season, chosen.horizon)))
 
 
 def forecast(data: str, config: Config) -> None:

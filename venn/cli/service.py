@@ -145,6 +145,8 @@ class Service:
         self._features: tuple[str, ...] = ()  # names that have been written
         self._alarms = sum(monitor.count for monitor in online.monitors.values())
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if hasattr(one, "restarts")}
+        # Of a series, what has a path beside the prediction of the next value.
+        self._series: Any = next((one for one in online.panel.values() if hasattr(one, "path")), None)
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
         self._more: dict[int, dict[str, Any]] = {}  # what is said beside predictions, by event of the transaction
         self._many: tuple[Any, Any] = None, {}  # what was said last of many objects, and the same as plain data
@@ -285,6 +287,9 @@ class Service:
             self._listen(taken, news)
         if taken.id is not None and taken.asked:
             predictions, more = _taken_apart(taken.alone)
+            if self._series is not None:  # what is said of the next values, after this one where it came
+                came = message.y is not None
+                more["path"] = self._series.path(() if came else message.x).plain()
             self._labelled += [taken.asked] if taken.answered else []
             if more:
                 self._more[taken.asked] = more

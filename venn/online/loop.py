@@ -15,6 +15,7 @@ from datetime import timedelta
 from itertools import takewhile
 from typing import Any
 
+from venn.machines.tables import is_gap
 from venn.machines.witnesses import AnotherModel
 from venn.monitors.alarms import Alarm
 from venn.monitors.episodes import Episode, Episodes
@@ -370,6 +371,9 @@ class Online(TakesTurns):
         if id in self._run.waiting:
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
         run, journal = self._run, self.journal
+        if run.waiting and self.panel.in_turn:
+            first = next(iter(run.waiting))
+            raise ValueError(f"id must wait, got {id!r}: question {first!r} of the series has no value yet, nor a gap")
         with self._sound.trying:
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)
@@ -475,6 +479,7 @@ class Online(TakesTurns):
         ----------
         id : int or str
         y : one of the classes
+            Of a series None or NaN: the value is missing, and the question is given up.
         at : seconds since 1970, or datetime with a time zone, optional
             When it came, by default now.
 
@@ -496,6 +501,12 @@ class Online(TakesTurns):
         now = self._time(at)
         if self._run.ripening is not None:
             return self._report(self._run.ripening, checked_id(id), y, now)
+        if is_gap(y) and self.panel.in_turn:
+            waiting, self._run.rung = self._find(id), []
+            self._give_up(id, waiting, now)
+            self._keep()
+            self._tell()
+            return ()
         rung, failure = self._learn(id, self._find(id), y, now)
         self._keep()
         self._tell()
@@ -743,6 +754,12 @@ class Online(TakesTurns):
         taken = Happened(id)
         if x is None and y is None:
             return taken._replace(failure=TypeError(f"events must have an x, or a y, got {event!r}"))
+        if x is None and self.panel.in_turn and (id is None or id not in self._run.waiting):
+            if id is None and self._run.waiting:
+                id = next(iter(self._run.waiting))
+                taken = taken._replace(id=id)
+            else:  # a value without a question: it is asked about first
+                x = ()
         if x is not None:
             try:
                 said = self.ask(x, id, **time_of(event))

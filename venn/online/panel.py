@@ -169,6 +169,20 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         """
         return episodes_of(self.monitors | self.floors)
 
+    @property
+    def inner(self) -> dict[str, Any]:
+        """What watches predictors from within, by names that no predictor has."""
+        return {
+            part if len(self) == 1 else f"{part} of {name}": one
+            for name, predictor in self._predictors.items()
+            for part, one in getattr(predictor, "watches", {}).items()
+        }
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether questions and answers come in turn, as those of a series: one that is given up is a gap."""
+        return any(getattr(one, "in_turn", False) for one in self._predictors.values())
+
     def advised(self, verdict: Verdict) -> Verdict:
         """Return a verdict with what may be done about it, where the model knows."""
         return verdict
@@ -376,6 +390,13 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         finally:
             if any([one.settle() for one in self._predictors.values() if isinstance(one, Combined)]):
                 self._learners = elementary(self._predictors.values())
+
+    @changes
+    def skip(self, x: Any) -> None:
+        """Let predictors learn that no answer comes: of a series, that a value is missing; others learn nothing."""
+        for one in self._learners:
+            if getattr(one, "in_turn", False):
+                one.skip(x)
 
 
 def panel_of(predictor: Any) -> Panel:

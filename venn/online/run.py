@@ -147,7 +147,7 @@ class Run:
     @property
     def monitors(self) -> dict[str, Any]:
         """All that watches."""
-        return {**self.by_predictor, **self.drifts, **self.examples}
+        return {**self.by_predictor, **self.drifts, **self.examples, **self.panel.inner}
 
     def _watch(self, monitors: Mapping[str, Any]) -> None:
         """Hold what was given apart by what it sees: predictions, objects, or examples."""
@@ -266,7 +266,9 @@ class Run:
     def give_up(self, id: int | str, time: float) -> None:
         """Remove a question from those that wait; alarms are added to those of the event before."""
         self.mark = time
-        number = self.waiting.pop(id).number
+        x, number = self.waiting[id].x, self.waiting[id].number
+        self.panel.skip(x)
+        del self.waiting[id]
         self.expired += 1
         if self.answering is not None:
             self.answering.give_up(number)
@@ -301,7 +303,7 @@ class Run:
         self.rung = []
         waiting = self.waiting[id]
         failure: Exception | None = None
-        own = {name: (one, one.count) for name, one in self.by_predictor.items() if name not in self.given}
+        own = {name: (one, one.count) for name, one in (self.panel.monitors | self.panel.floors | self.panel.inner).items()}
         try:
             self.panel.learn_one(waiting.x, y, noted)
         except REFUSALS as error:

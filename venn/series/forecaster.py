@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.monitors.alarms import CUSUM, Alarm
-from venn.monitors.martingales import Power
-from venn.monitors.verdict import EARLY, Verdict
-from venn.monitors.watching import Watching
+from venn.monitors.verdict import CLAIMED, EARLY, Verdict
 from venn.parameters import integer, is_number, optional
 from venn.prediction import LEVELS as USUAL
 from venn.prediction import LONG_RUN, Floats
@@ -21,13 +18,12 @@ from venn.series.experts import Experts, Told
 from venn.series.levels import HorizonAccount, MovingLevels
 from venn.series.path import Path, Step
 from venn.series.seasons import seasons_of
+from venn.series.watches import AccountWatch, SeriesWatch
 from venn.turns import TakesTurns, asks, changes
 
 SEARCH = tuple(round(24 * 1.35**k) for k in range(18))  # numbers of values at which seasons are looked for
 FEW = 30  # answers before a verdict
 MOST = 1000  # steps ahead
-RARE = 10_000  # steps from one false alarm to the next, were p-values uniform
-LEAST = 1e-3  # p-value: those of ranks may be 0
 
 
 def _season(name: str, value: Any) -> tuple[int, ...] | None:
@@ -40,40 +36,6 @@ def _season(name: str, value: Any) -> tuple[int, ...] | None:
     if len(found) > 1 and 1 in found:
         raise ValueError(f"{name} must be periods of 2 or more where there are several, got {value!r}")
     return found
-
-
-@component
-class SeriesWatch(Watching):
-    """Bets against the p-values of the next value: do values still come as they came among the last ones?
-
-    The p-values are ranks among the last 500 answers. They are nearly uniform while nothing changes, but that is no
-    theorem: an alarm is a reason to look, not a proof.
-
-    Examples
-    --------
-    >>> watch = SeriesWatch()
-    >>> rung = [watch.update(0.001) for _ in range(40)]
-    >>> watch.verdict().state
-    'doubtful'
-    """
-
-    sees = "p-values"
-    about = "p-values"
-    calm = "the next values come as the last ones did"
-
-    _bets: CUSUM = state(None, start=own(lambda _: CUSUM(Power(0.4), threshold=RARE)))
-
-    @property
-    def n(self) -> int:
-        """Number of p-values."""
-        return int(self._bets.n)
-
-    def update(self, p: float) -> tuple[Alarm, ...]:
-        """Bet on one p-value; return the alarm if it rings now."""
-        alarm = self._bets.update(max(p, LEAST))
-        rung = () if alarm is None else self.rang(alarm)
-        self.pass_by()
-        return rung
 
 
 def _held_found(name: str, value: Any) -> tuple[int, ...]:
@@ -140,6 +102,8 @@ class SeriesForecaster(TakesTurns, Saved):
         Those given, or found so far; (1,) for none.
     watch : SeriesWatch
         It watches the p-values of the next value.
+    account_watch : AccountWatch
+        It watches how much of its bound the account of each horizon has used up.
 
     Raises
     ------
@@ -185,6 +149,7 @@ class SeriesForecaster(TakesTurns, Saved):
     _experts: Experts = state(_held_like_experts, start=own(lambda m: Experts(m.season or (1,), m.horizon, 0, m.last)))
     _levels: MovingLevels = state(None, start=own(lambda m: MovingLevels(m.horizon, m.levels, m.steps)))
     watch: SeriesWatch = state(None, start=own(lambda _: SeriesWatch()))
+    account_watch: AccountWatch = state(None, start=own(lambda _: AccountWatch()))
     _future: Floats | None = state(_held_future, start=None)  # covariates with which the path was asked
 
     def derive(self) -> None:
@@ -195,8 +160,9 @@ class SeriesForecaster(TakesTurns, Saved):
             raise ValueError(f"experts must be those of {self.n} values of {wanted}, got {experts!r}")
         if not isinstance(levels, MovingLevels) or (levels.horizon, levels.n) != (self.horizon, self.n):
             raise ValueError(f"levels must be those of {self.n} values {self.horizon} steps ahead, got {levels!r}")
-        if tuple(levels.levels) != tuple(self.levels) or not isinstance(self.watch, SeriesWatch):
-            raise ValueError(f"levels must be {self.levels}, with a watch, got {levels!r} and {self.watch!r}")
+        watches = self.watch, self.account_watch
+        if tuple(levels.levels) != tuple(self.levels) or tuple(map(type, watches)) != (SeriesWatch, AccountWatch):
+            raise ValueError(f"levels must be {self.levels}, with two watches, got {levels!r} and {watches!r}")
         if future is not None and future.shape != (self.horizon, len(self.names)):
             raise ValueError(f"future must be {self.horizon} rows of {len(self.names)} covariates, got {future.shape}")
         self._said: tuple[bytes | None, Told, Floats, Floats] | None = None
@@ -231,6 +197,7 @@ class SeriesForecaster(TakesTurns, Saved):
         self._future, self._said = None, None
         if not math.isnan(p_values[0]) and self.watch.update(float(p_values[0])):
             self._levels.start_clock()
+        self.account_watch.update(self._levels.used(), tuple(self.levels))
         if self.season is None and self.n in SEARCH:
             self._search()
 
@@ -342,15 +309,20 @@ class SeriesForecaster(TakesTurns, Saved):
 
     @asks
     def intervals_with(self, x: Floats) -> Step:
-        """Return what is said of the next value where its covariates are x, a row; leaves no trace."""
+        """Return what is said of the next value where `x` are the covariates of the next steps; leaves no trace."""
+        return self.path_with(x)[1]
+
+    @asks
+    def path_with(self, x: Floats) -> Path:
+        """Return the path where `x` (j, k) are the covariates of the next steps, if any; leaves no trace."""
         if not self.n:
-            return self.forecast(1)[1]
+            return self.forecast()
         future = self._future
-        if len(x):
+        if x.size:
             future = self._experts.usual()
-            future[0] = x
+            future[: len(x)] = x[: self.horizon]
         said = self._say(future)
-        return self._path(said[1].quantiles, said[2], said[3], 1)[1]
+        return self._path(said[1].quantiles, said[2], said[3], self.horizon)
 
     def _path(self, quantiles: Floats, ends: Floats, bands: Floats, asked: int) -> Path:
         return Path(quantiles[:asked], ends[:asked], bands[:, :asked], tuple(self.levels))
@@ -398,6 +370,8 @@ class SeriesForecaster(TakesTurns, Saved):
             details = f"{EARLY}: {answered} of {FEW} answers"
             return Verdict(EARLY, None, None, "none", "", details)
         found = self.watch.verdict()
+        if found.state == CLAIMED:
+            found = self.account_watch.verdict() if self.account_watch.verdict().state != CLAIMED else found
         accounts = [one for one in self.accounts() if one.n]
         worst = max(accounts, key=lambda one: abs(one.errors - one.level * one.n) / one.bound)
         where = "bands" if worst.horizon is None else f"horizon {worst.horizon}"

@@ -167,26 +167,32 @@ class MovingLevels(Saved):
 
     def accounts(self) -> tuple[HorizonAccount, ...]:
         """Return the account of each horizon at each level, those of bands last."""
-        found = []
+        found, bounds = [], self._bounds().tolist()
         for row in range(self.horizon + 1):
-            late = min(row + 1, self.horizon)
             for k, level in enumerate(self.levels):
                 errors, widths, finite, empty, n = self._books[row, k].tolist()
                 found.append(HorizonAccount(
-                    None if row == self.horizon else row + 1, level, int(n), int(errors), self._bound(k, late),
+                    None if row == self.horizon else row + 1, level, int(n), int(errors), bounds[row][k],
                     widths / finite if finite else math.nan, int(empty),
                 ))  # fmt: skip
         return tuple(found)
 
-    def _bound(self, k: int, late: int) -> float:
+    def used(self) -> Floats:
+        """Return the (H + 1, l) shares of the bounds that the accounts have used up: > 0 by misses, < 0 by hits."""
+        return (self._books[:, :, 0] - self._epsilons * self._books[:, :, 4]) / self._bounds()
+
+    def _bounds(self) -> Floats:
         first, last = self.steps.at(1), self.steps.at(max(self._clock, 1))
         one_over_sizes = self._spent + (1.0 / last if self._clock else 0.0)
-        below, above = self._begin[k] - self.line, self.empty - self._begin[k]
+        below: Any = self._begin - self.line
+        above: Any = self.empty - self._begin
         if self._spent or last < first:  # steps of other sizes: a threshold may have gone from one end to the other
             below = above = self.empty - self.line
         # Answers on their way move a threshold beyond the line. Beyond `empty`, a level waits for larger ones, too.
-        beyond = first * (1 + late)
-        return float(max(below + beyond, above + (len(self.levels) - k) * beyond) * one_over_sizes)
+        rows = np.arange(1, self.horizon + 2)
+        beyond = first * (1.0 + np.minimum(rows, self.horizon))[:, None]
+        waits = len(self.levels) - np.arange(len(self.levels))
+        return np.maximum(below + beyond, above + waits * beyond) * one_over_sizes
 
 
 def begins(levels: Sequence[float]) -> Floats:

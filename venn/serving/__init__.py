@@ -80,9 +80,10 @@ def serve(
                 "Online of your own for labels by lot, or that ripen"
             )
     from venn.serving.app import ServedModel  # what serves is imported for whoever serves
-    from venn.serving.messages import PlainReaders
+    from venn.serving.messages import PlainReaders, ValueReaders
     from venn.serving.owner import RunOwner
 
     path = journal.path if isinstance(journal, Journal) else Path(journal)
     owner = RunOwner(lambda: Online(model, journal=journal, **options))
-    return ServedModel(owner, path, PlainReaders(), name)
+    readers = ValueReaders() if getattr(model, "in_turn", False) else PlainReaders()
+    return ServedModel(owner, path, readers, name)

@@ -16,8 +16,8 @@ from venn.online.watch import Watch
 from venn.serving import inference
 from venn.serving.addresses import JSON, LINES, OF_LINES, Address, RequestRefused, body_of, kind_of
 from venn.serving.describe import docs, openapi
-from venn.serving.messages import Readers, Wrong, read_event, read_json, refused, within
-from venn.serving.owner import ANSWER, ASK, LOOK, MOST, Busy, EventReply, ModelEvent, RunOwner
+from venn.serving.messages import Readers, Wrong, has_values, read_event, read_json, refused, within
+from venn.serving.owner import ANSWER, ASK, LOOK, MOST, PATH, Busy, EventReply, ModelEvent, RunOwner
 from venn.show.door import HTML, Reply
 from venn.show.metrics import of_metrics
 from venn.show.page.feed import NUMBER, Feed
@@ -55,7 +55,8 @@ class ServedModel:
         example: Mapping[str, Any] | None = None,
     ) -> None:
         self.owner, self.path, self.readers, self.name = owner, path, readers, name
-        self.example = dict(example or {"x": [1.0, 2.0], "y": "yes"})
+        self.series = has_values(readers)
+        self.example = dict(example or {"x": [1.0, 2.0], "y": 5.2 if self.series else "yes"})
         self._pool = ThreadPoolExecutor(1, "venn page")  # what is shown waits for nobody, and nobody for it
         self._feed = Feed(lambda: Watch(path), path)
         shown = {**Page(self._feed).routes(), **of_metrics(lambda: Watch(path))}
@@ -65,6 +66,7 @@ class ServedModel:
                 Route("/ask", Address({"POST": partial(self._many, ASK)})),
                 Route("/answer", Address({"POST": partial(self._many, ANSWER)})),
                 Route(MOUNTED, Address({"GET": self._question})),
+                *([Route("/path", Address({"GET": self._path}))] if self.series else ()),
                 Route("/readyz", Address({"GET": self._ready})),
                 Route("/openapi.json", Address({"GET": self._openapi})),
                 Route("/docs", Address({"GET": self._docs})),
@@ -168,6 +170,10 @@ class ServedModel:
             replies = await self.happen([ModelEvent(LOOK, int(said))])
         return _replied(replies[0])
 
+    async def _path(self, scope: Scope, receive: Receive) -> Reply:
+        """Return what is said of the next values of a series."""
+        return _replied((await self.happen([ModelEvent(PATH, None)]))[0])
+
     async def _ready(self, scope: Scope, receive: Receive) -> Reply:
         """Return whether the journal is read."""
         self.owner.start()
@@ -177,10 +183,10 @@ class ServedModel:
     # ------------------------------------------------------------------ what there is
 
     async def _openapi(self, scope: Scope, receive: Receive) -> Reply:
-        return Reply(JSON, msgspec.json.encode(openapi(self.name, self.example, _root(scope))))
+        return Reply(JSON, msgspec.json.encode(openapi(self.name, self.example, _root(scope), self.series)))
 
     async def _docs(self, scope: Scope, receive: Receive) -> Reply:
-        page = docs(openapi(self.name, self.example, _root(scope)))
+        page = docs(openapi(self.name, self.example, _root(scope), self.series))
         return Reply(HTML, page.encode(), {"Content-Security-Policy": POLICY})
 
 

@@ -19,7 +19,7 @@ CODES = {
 }  # fmt: skip
 
 
-def openapi(name: str, example: Mapping[str, Any], root: str) -> dict[str, Any]:
+def openapi(name: str, example: Mapping[str, Any], root: str, series: bool = False) -> dict[str, Any]:
     """Return the description of all addresses, by hand: it stands beside the routes of `ServedModel`.
 
     Parameters
@@ -30,6 +30,8 @@ def openapi(name: str, example: Mapping[str, Any], root: str) -> dict[str, Any]:
         With an object x and a label y.
     root : str
         Path at which it is shown.
+    series : bool
+        Whether labels are the values of a series.
     """
     x, y = example["x"], example["y"]
     question, learned = {"id": "a7", "x": x}, {"id": "a7", "y": y}
@@ -52,6 +54,10 @@ def openapi(name: str, example: Mapping[str, Any], root: str) -> dict[str, Any]:
             "alarms": {"type": "array", "items": alarm},
         },
     }  # fmt: skip
+    if series:
+        asked["required"], answered["required"] = [], ["y"]
+        answered["properties"] = {"id": id, "y": {"type": ["number", "null"]}}
+    path = {"/path": {"get": _read("What is said of the next values of the series", "200 503")}} if series else {}
     tensor = {"name": "x", "shape": [1, len(x)], "datatype": "FP64", "data": list(x) if isinstance(x, list) else []}
     infer = {"inputs": [tensor], "parameters": {"ids": ["a8"]}}
     if isinstance(x, Mapping):
@@ -64,6 +70,7 @@ def openapi(name: str, example: Mapping[str, Any], root: str) -> dict[str, Any]:
         "/answer": {"post": _posted("Say which label came, and learn it", answered, learned, verdict,
                                     "Also a list, or lines. The alarms are those that this label rings.",
                                     "200 207 404 409 410 413 422 429 503")},
+        **path,
         "/questions/{id}": {"get": _read("What was said of a question, and what came", "200 404 503", [of_id])},
         "/": {"get": _read("The page of the run, for a browser", "200")},
         "/metrics": {"get": _read("Its figures, for Prometheus", "200")},

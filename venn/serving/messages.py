@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from math import nan
 from typing import Any, NamedTuple, Protocol
 
 from venn.online.journal import checked_id
@@ -29,6 +30,11 @@ class Readers(Protocol):
         """Return the label."""
 
 
+def has_values(readers: Readers) -> bool:
+    """Whether labels are the values of a series, which may be missing, and come without a question."""
+    return bool(getattr(readers, "of_series", False))
+
+
 class PlainReaders:
     """Take objects and labels as JSON holds them: the model says what it takes."""
 
@@ -48,6 +54,27 @@ class PlainReaders:
         """Return the label."""
         if not isinstance(y, str | int | float):
             raise ValueError(f"y must be text, a number or a truth value, got {_short(y)}")
+        return y
+
+
+class ValueReaders(PlainReaders):
+    """Take the values of a series, and covariates: numbers, or a list of those of several steps."""
+
+    of_series = True
+
+    def point(self, x: Any) -> Any:
+        """Return the covariates of all steps, one after another."""
+        if isinstance(x, list) and x and isinstance(x[0], list):
+            return [one for row in x for one in self.point(row)]
+        for place, one in enumerate(super().point(x)):
+            if not isinstance(one, int | float):
+                raise ValueError(f"x[{place}] must be a number, got {_short(one)}: covariates are lists of numbers")
+        return x
+
+    def label(self, y: Any) -> Any:
+        """Return the value."""
+        if isinstance(y, bool) or not isinstance(y, int | float):
+            raise ValueError(f"y must be a number, or null for a gap, got {_short(y)}")
         return y
 
 
@@ -90,9 +117,11 @@ def read_event(what: str, message: Any, readers: Readers) -> ModelEvent | Wrong:
             id = checked_id(id)
             if id == "" or (isinstance(id, str) and len(id) > LONGEST_ID):
                 raise ValueError(f"id must have from 1 to {LONGEST_ID} characters, got {len(id)}")
-        elif what == ANSWER:
+        elif what == ANSWER and not has_values(readers):
             raise ValueError("id must say which question is answered, got none")
         key = keys[1]
+        if has_values(readers) and message.get(key) is None and (what == ASK or key in message):
+            return ModelEvent(what, id, x=() if what == ASK else None, y=None if what == ASK else nan)
         if message.get(key) is None:
             raise ValueError(f"{key} must be given, got none")
         if what == ASK:

@@ -16,13 +16,14 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from venn.machines.machine import NotConverged
+from venn.machines.tables import is_gap
 from venn.monitors.watching import Watches
 from venn.online.chain import copy_object, decode, encode_object
 from venn.online.loop import Online
 from venn.online.stretch import Happened
 from venn.prediction import plain
 
-ASK, ANSWER, LOOK = "ask", "answer", "look"
+ASK, ANSWER, LOOK, PATH = "ask", "answer", "look", "path"
 VERDICTS = "venn served verdicts"  # beside the positions of sources in a journal: from which event on each state held
 BATCH, LINGER = 512, 0.2  # events in a transaction at most, and seconds that it takes, about
 MOST = 10_000  # events that wait, at most
@@ -33,7 +34,7 @@ CALM = 0.5  # share of an older measurement of the speed that a new one leaves
 class ModelEvent(NamedTuple):
     """A question, its answer, or a look at both."""
 
-    what: str  #: `ASK`, `ANSWER` or `LOOK`
+    what: str  #: `ASK`, `ANSWER`, `LOOK`, or `PATH`: a look at what is said of the next values
     id: int | str | None
     x: Any = None
     y: Any = None
@@ -274,13 +275,15 @@ class RunOwner:
     def _happen(self, online: Online, events: Sequence[ModelEvent]) -> list[tuple[EventReply, int | None]]:
         """Let the first event happen, and those that go with it; return the replies, and whose verdict each tells."""
         first = events[0]
-        if first.what == LOOK:
-            return [self._look(online, first)]
-        if first.what == ASK and first.id is None:
+        if first.what in (LOOK, PATH):
+            return [(self._look if first.what == LOOK else self._path)(online, first)]
+        if first.id is None:
             id = online.asked + 1
             named = f"q-{secrets.token_hex(8)}" if self._asked(online, id) is not None else id
-            events = [first._replace(id=named)]
-        together = list(takewhile(lambda one: one.what != LOOK and one.id is not None, events))
+            # A value without an id is that of the question that waits, if one does.
+            waits = online.pending[:1] if first.what == ANSWER else ()
+            events = [first._replace(id=waits[0] if waits else named)]
+        together = list(takewhile(lambda one: one.what in (ASK, ANSWER) and one.id is not None, events))
         taken = zip(together, online.take(together), strict=False)
         return [(self._ask if event.what == ASK else self._answer)(online, event, came) for event, came in taken]
 
@@ -326,7 +329,10 @@ class RunOwner:
             return EventReply(404, {"error": str(error)}), None
         found = self._came(online, known)
         if found is None:
-            status = 410 if self._given_up(online, known) else 0
+            given_up = self._given_up(online, known)
+            if event.id is not None and given_up is not None and is_gap(event.y) and online.panel.in_turn:
+                return EventReply(200, _learned(event.id, given_up, [])), given_up
+            status = 410 if given_up is not None else 0
             return (EventReply(status, {"error": str(error)}) if status else _refused(error)), None
         step, at, truth = found
         space = online.panel.space
@@ -340,6 +346,13 @@ class RunOwner:
             return EventReply(409, {"error": text}), None
         assert event.id is not None
         return EventReply(200, _learned(event.id, at, self._rung(online, step))), at
+
+    def _path(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
+        """Return what is said of the next values of a series."""
+        found: Any = next((one for one in online.panel.values() if hasattr(one, "path")), None)
+        if found is None:
+            return EventReply(404, {"error": "the model must be that of a series, which has a path"}), None
+        return EventReply(200, {"n": found.n, "path": found.path().plain()}), None
 
     def _look(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
         """Return what was said of a question, and what came."""
@@ -359,7 +372,7 @@ class RunOwner:
             del learned["id"]
             content |= {"status": "answered", "y": online.panel.space.decode(truth), "answer": learned}
         else:
-            content["status"] = "given up" if self._given_up(online, at) else "waits"
+            content["status"] = "waits" if self._given_up(online, at) is None else "given up"
         return EventReply(200, content), None
 
     # ------------------------------------------------------------------ what the journal holds
@@ -378,8 +391,10 @@ class RunOwner:
         """Return step, event and code of the label that came; None if none did."""
         return self._row(online, "SELECT step, event, truth FROM answers WHERE question = ?", question)
 
-    def _given_up(self, online: Online, question: int) -> bool:
-        return self._row(online, "SELECT 1 FROM expired WHERE question = ?", question) is not None
+    def _given_up(self, online: Online, question: int) -> int | None:
+        """Return the event at which a question was given up; None if it was not."""
+        row = self._row(online, "SELECT event FROM expired WHERE question = ?", question)
+        return None if row is None else int(row[0])
 
     def _rung(self, online: Online, step: int) -> list[dict[str, Any]]:
         """Return the alarms that an answer has rung: not those of the objects, which ring when a question is asked."""
