@@ -358,14 +358,18 @@ class Fleet:
         TypeError, ValueError
             The key or the object is not as described.
         """
+        return self._predicted(key, [x])[0]
+
+    def _predicted(self, key: Any, objects: Sequence[Any]) -> list[Any]:
         self._check_open()
-        content = self._cleaned(x)
-        place = self._numbers.get(key) if isinstance(key, str) else None
-        if place is None:  # a key begins with its first event
-            return self._told(run := self._fresh(checked_key(key)), run.predict(*content, self._foretell).predictions)
+        if not isinstance(key, str) or key not in self._numbers:  # a key begins with its first event
+            return self._told_of(self._fresh(checked_key(key)), objects)
         place, run = self._run(key)
         with self._trying(place):
-            return self._told(run, run.predict(*content, self._foretell).predictions)
+            return self._told_of(run, objects)
+
+    def _told_of(self, run: KeyRun, objects: Sequence[Any]) -> list[Any]:
+        return [self._told(run, run.predict(*self._cleaned(x), self._foretell).predictions) for x in objects]
 
     @staticmethod
     def _told(run: KeyRun, predictions: Any) -> Any:
@@ -545,8 +549,8 @@ class Fleet:
         objects, found = self._grouped(keys, X)
         said: list[Any] = [None] * len(objects)
         for key, places in found.items():
-            for i in places:
-                said[i] = self.predict_one(key, objects[i])
+            for i, one in zip(places, self._predicted(key, [objects[i] for i in places]), strict=True):
+                said[i] = one
         return said
 
     @in_turn

@@ -27,8 +27,9 @@ CREATE TABLE keys (
 CREATE TABLE states (number INTEGER PRIMARY KEY, event INTEGER NOT NULL, state BLOB NOT NULL);
 CREATE TABLE log (
     number INTEGER NOT NULL, event INTEGER NOT NULL, what INTEGER NOT NULL, id, x BLOB, y, said BLOB, prior BLOB,
-    time REAL NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (number, event)
-) WITHOUT ROWID;
+    time REAL NOT NULL, checksum INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX events ON log (number, event);
 CREATE TABLE ids (number INTEGER NOT NULL, id NOT NULL, what INTEGER NOT NULL, PRIMARY KEY (number, id)) WITHOUT ROWID;
 CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL) WITHOUT ROWID;
 """
@@ -162,6 +163,7 @@ class Folder(Memory):
         self._file = folder / FILE
         self._pid = os.getpid()
         self._depth = 0
+        self._forget()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = files.take(files.beside(self._file))
@@ -210,23 +212,41 @@ class Folder(Memory):
 
     def write(self, row: KeyRow, event: FleetEvent | None) -> None:
         """Keep an event of a key, and how the key stands after it."""
-        with self.transaction(), self._trying("written"):
+        with self.transaction():
             if event is not None:
                 self.log(row.number, event)
-            self._db.execute(
-                'UPDATE keys SET asked=?, answered=?, expired=?, "right"=?, log_e=?, log_p=?, since=?, kind=?, '
-                "named=?, time=? WHERE number=?",
-                (*row[2:], row.number),
-            )
+            self._new_rows[row.number] = row
 
     def log(self, number: int, event: FleetEvent) -> None:
         """Keep an event."""
-        self._db.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (number, *event, event.checksum))
-        if event.what in (ANSWER, EXPIRE):  # the log is cleared, and a sender may repeat a message long after
-            self._db.execute("INSERT INTO ids VALUES (?, ?, ?)", (number, event.id, event.what))
+        with self.transaction():
+            self._new_events.append((number, *event, event.checksum))
+            if event.what in (ANSWER, EXPIRE):  # the log is cleared, and a sender may repeat a message long after
+                self._new_ends[number, event.id] = event.what
+
+    def _forget(self) -> None:
+        """Begin a transaction with nothing to write."""
+        self._new_rows: dict[int, KeyRow] = {}
+        self._new_events: list[tuple[Any, ...]] = []
+        self._new_ends: dict[tuple[int, Any], int] = {}
+
+    def _flush(self) -> None:
+        """Write what has happened since the last time, all at once: of a key that is how it stands now."""
+        with self._trying("written"):
+            self._db.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new_events)
+            ends = ((*which, what) for which, what in self._new_ends.items())
+            self._db.executemany("INSERT INTO ids VALUES (?, ?, ?)", ends)
+            self._db.executemany(
+                'UPDATE keys SET asked=?, answered=?, expired=?, "right"=?, log_e=?, log_p=?, since=?, kind=?, '
+                "named=?, time=? WHERE number=?",
+                ((*row[2:], row.number) for row in self._new_rows.values()),
+            )
+        self._forget()
 
     def ended(self, number: int, id: int | str) -> int | None:
         """Return how a question of a key has ended, ANSWER or EXPIRE; None if it has not."""
+        if (number, id) in self._new_ends:
+            return self._new_ends[number, id]
         with self._trying("read"):
             found = self._db.execute("SELECT what FROM ids WHERE number = ? AND id = ?", (number, id)).fetchone()
         return None if found is None else int(found[0])
@@ -234,6 +254,7 @@ class Folder(Memory):
     def keep(self, number: int, event: int, state: bytes) -> None:
         """Keep the state of a key after an event, instead of what happened until then."""
         with self.transaction(), self._trying("written"):
+            self._flush()
             self._db.execute(
                 "INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (number, event, zlib.compress(state, LEVEL))
             )
@@ -250,6 +271,7 @@ class Folder(Memory):
 
     def since(self, number: int) -> list[FleetEvent]:
         """Return what has happened to a key since its state."""
+        self._flush()
         with self._trying("read"):
             found = self._db.execute(
                 "SELECT event, what, id, x, y, said, prior, time, checksum FROM log WHERE number = ? ORDER BY event",
@@ -283,9 +305,11 @@ class Folder(Memory):
         self._depth = 1
         try:
             yield
+            self._flush()
             with self._trying("written"):
                 self._db.execute("COMMIT")
         except BaseException:
+            self._forget()
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
             raise
