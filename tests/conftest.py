@@ -63,7 +63,7 @@ def without_programs(config) -> bool:
 def pytest_report_header(config):
     """Say what is left out."""
     if without_programs(config):
-        return "left out: tests of examples, studies and attacks; -m program runs them"
+        return "left out: tests of examples, studies and attacks, and cases of long tests; -m program runs them"
     return None
 
 
@@ -105,11 +105,14 @@ def pytest_collection(session):
 def pytest_collection_modifyitems(config, items):
     """Mark slow tests, and put the longest files first: a worker takes a whole file, and the last should be short."""
     programs = [item for item in items if item.get_closest_marker("program")]
-    if programs and without_programs(config):
-        items[:] = [item for item in items if not item.get_closest_marker("program")]
-        config.hook.pytest_deselected(items=programs)
-    for item in [*lanes.slow(items), *programs]:
+    for item in [*lanes.beyond(lanes.quick, items), *programs]:
         item.add_marker(pytest.mark.slow)
+    if whole(config):
+        for item in lanes.beyond(lanes.usual, items):
+            item.add_marker(pytest.mark.program)
+    if without_programs(config):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("program")])
+        items[:] = [item for item in items if not item.get_closest_marker("program")]
     items.sort(key=lambda item: -lanes.seconds(item.path.name))
 
 
@@ -122,13 +125,16 @@ def undrawn():
         yield patch
 
 
-@pytest.fixture(scope="module")
-def few_trees():
+@pytest.fixture(scope="module", autouse=True)
+def few_trees(request):
     """Let forests have 20 trees, not 100: enough that each example is left out by some, and a fifth of the time.
 
-    Boosting has a fifth of its rounds.
+    Boosting has a fifth of its rounds. A module that needs all says so: ALL_TREES = True.
     """
     with pytest.MonkeyPatch.context() as patch:
+        if getattr(request.module, "ALL_TREES", False):
+            yield
+            return
         for room, name, few in (("stack", "TREES", 20), ("stack", "LEAVES", 20), ("number_stack", "TREES", 20),
                                 ("number_stack", "ROUNDS", 20), ("number_experts", "TREES", 20)):  # fmt: skip
             patch.setattr(f"venn.machines.{room}.{name}", few)

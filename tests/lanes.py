@@ -1,4 +1,4 @@
-"""In which order tests run, and which are slow: both follow from how long they took, which durations.json keeps.
+"""In which order tests run, and in which lane: both follow from how long they took, which durations.json keeps.
 
 `python -m tools.durations` writes that file anew. A test that is not in it is short, or new.
 """
@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 QUICK = 0.05  # seconds that one test with all its cases may take in the quick lane
 CASES = 5  # of one test in the quick lane: to set one up costs as much as most of them take
-WHOLE = ("test_contract.py", "test_monitor_contract.py")  # every public class: all cases are in the quick lane
+USUAL = 1.0  # seconds that the cases of one test may take where all tests are asked for; the others are programs
+WHOLE = ("test_contract.py", "test_monitor_contract.py")  # every public class: all cases are in both lanes
 
 
 class Took(NamedTuple):
@@ -38,21 +39,34 @@ def seconds(file: str) -> float:
 
 
 def quick(file: str, test: str, cases: int) -> set[int]:
-    """Return which cases of a test are in the quick lane: as many as there is time for, evenly spread."""
+    """Return which cases of a test are in the quick lane: as many as there is time for, perhaps none."""
     took = durations().get(file, {}).get(test)
     if file in WHOLE:
         return set(range(cases))
-    affordable = min(cases, CASES if took is None else min(CASES, int(QUICK * took.cases / took.seconds)))
-    return {(2 * i + 1) * cases // (2 * affordable) for i in range(affordable)}
+    return spread(cases, CASES if took is None else min(CASES, int(QUICK * took.cases / took.seconds)))
 
 
-def slow(items: Iterable) -> list:
-    """Return those of the collected tests that are not in the quick lane."""
+def usual(file: str, test: str, cases: int) -> set[int]:
+    """Return which cases of a test run where all tests are asked for: one at least, and all that test validity."""
+    took = durations().get(file, {}).get(test)
+    if file in WHOLE or "validity" in file or took is None:
+        return set(range(cases))
+    return spread(cases, max(1, int(USUAL * took.cases / took.seconds)))
+
+
+def spread(cases: int, most: int) -> set[int]:
+    """Return at most so many numbers of cases, evenly spread."""
+    few = min(cases, most)
+    return {(2 * i + 1) * cases // (2 * few) for i in range(few)}
+
+
+def beyond(lane: Callable[[str, str, int], set[int]], items: Iterable) -> list:
+    """Return those of the collected tests that are not in a lane."""
     cases = defaultdict(list)
     for item in items:
         cases[item.path.name, item.name.partition("[")[0]].append(item)
     found = []
     for (file, test), group in cases.items():
-        kept = quick(file, test, len(group))
+        kept = lane(file, test, len(group))
         found += [item for i, item in enumerate(group) if i not in kept]
     return found

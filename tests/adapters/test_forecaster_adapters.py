@@ -25,7 +25,6 @@ import venn
 from venn.adapters import ForecasterClassifier
 
 frozen = pytest.importorskip("sklearn.frozen")
-pytestmark = pytest.mark.usefixtures("few_trees")
 NAMES = np.array(["ant", "bee", "cow"])
 
 

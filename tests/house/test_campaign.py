@@ -145,6 +145,7 @@ def planted(monkeypatch):
 
 
 @unix
+@pytest.mark.program
 def test_everything_is_counted_and_nothing_ends_the_campaign(planted, tmp_path):
     report = tmp_path / "deep" / "report.json"
     campaign = driver.Campaign(planted, 5, report, turn=3.0, most=2)

@@ -40,6 +40,7 @@ def named(path: Path) -> str:
 
 # The lines of other libraries stand in blocks that are called py, which nothing here runs. Those of the first steps run
 # in test_examples.py, which reads what they print.
+@pytest.mark.program
 @pytest.mark.parametrize(
     "page", [path.name for path in PAGES if blocks(path.read_text(), "python") and path.name != "first_steps.md"]
 )

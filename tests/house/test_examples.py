@@ -108,6 +108,7 @@ def test_the_example_of_alarms_finds_each_change_with_some_predictor(run):
     assert found["label shift"]["labels", "Ville"][0] == 1
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("page", ["README.md", "docs/first_steps.md"])
 def test_a_page_prints_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")

@@ -21,6 +21,7 @@ from venn.predictors.refits import LateExperts, NumberRefits, Refits
 from venn.schedules import Prefix
 
 N = 70
+ALL_TREES = True  # another process has all
 
 
 def table(seed=0, n=N):
@@ -33,12 +34,12 @@ def by_stack():
     return venn.InductiveVennAbers(Stack([0, 1]), schedule=Prefix(0.7, first=60))
 
 
-def by_numbers():
-    return venn.predictors.InductiveDistribution(NumberStack(), schedule=Prefix(0.7, first=60))
-
-
 def by_refits():
     return Refits([0, 1], first=60)
+
+
+def by_numbers():
+    return venn.predictors.InductiveDistribution(NumberStack(), schedule=Prefix(0.7, first=60))
 
 
 def by_stacked():
@@ -72,9 +73,11 @@ def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
     assert said(make(), X, y) == expected
     of_classes = [57, 68] if isinstance(make(), Refits) else [57]  # again after a fifth more, 72
     assert began == (of_classes if isinstance(make(), LateExperts) else [42]), "the first 19 of 20, or seven tenths"
+    if make not in (by_stack, by_refits):  # the others have what these two have
+        return
     # In blocks, and saved in the middle of a fit.
     model = make()
-    if make in (by_stack, by_numbers):
+    if make is by_stack:
         model.learn_many(X[:58], y[:58].tolist())
     else:
         said(model, X[:58], y[:58])

@@ -263,6 +263,8 @@ import os, sys
 import numpy as np
 from threadpoolctl import threadpool_limits
 import venn
+from venn.machines import stack
+stack.TREES = stack.LEAVES = 10
 kind = sys.argv[1]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(90, 2))

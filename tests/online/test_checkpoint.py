@@ -24,8 +24,6 @@ from venn.predictors.restarting import Restarting
 from venn.saved import KINDS
 from venn.smoothing import Smoothing
 
-pytestmark = pytest.mark.usefixtures("few_trees")
-
 #: When to save, around room for 64 and 128; whether nothing waits for its label then, the next object, or another.
 MOMENTS = {0: 0, 1: 1, 6: 0, 63: 1, 64: 0, 65: 2, 128: 1}
 AFTER = 3

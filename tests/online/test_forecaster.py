@@ -20,7 +20,6 @@ from venn.online import Forecaster, checkpoint
 from venn.predictors import ExpertMixture, HandOver, Refits, ScorerForecast
 from venn.schedules import Prefix, PrefixRestart
 
-pytestmark = pytest.mark.usefixtures("few_trees")
 CLASSES = ("no", "yes")
 
 

@@ -28,6 +28,7 @@ def test_deaths_change_nothing(tmp_path):
     assert found["differences"] == 0
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
 def test_a_run_that_forgets_is_noticed(tmp_path):
     """The comparison can fail: a predictor whose state is not all in its checkpoint."""

@@ -17,8 +17,6 @@ from venn.online import Forecaster, Outlooks
 from venn.predictors import DeletedScores, ExpertMixture
 from venn.schedules import Prefix
 
-pytestmark = pytest.mark.usefixtures("few_trees")
-
 CLASSES = ("a", "b", "c")
 NAMES = ["p", "q"]
 

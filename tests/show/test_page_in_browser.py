@@ -159,6 +159,7 @@ with Online(panel, {"conformal": venn.Monitor(stream.classes)}, sys.argv[1]) as 
 """
 
 
+@pytest.mark.program
 def test_two_viewers_follow_a_run_over_its_death(browser, served):
     program = [sys.executable, "-c", RUN, str(served.path)]
     process = subprocess.Popen(program)  # slower to come than the viewers
