@@ -1,6 +1,6 @@
 """How soon does a changed stream ring: each predictor alone, all that share a level, and the objects before the labels?
 
-    python benchmarks/how_soon.py                # the first two tables of docs/how_soon.md; two minutes
+    python benchmarks/how_soon.py                # the last table of docs/detectors.md; two minutes
     python benchmarks/how_soon.py --data elec2   # one of the two: alarms or elec2
 
 The streams of examples/alarms.py, three of each, 1000 examples before the change and 1000 after it; and electricity

@@ -70,7 +70,7 @@ def main(given=None):
 if __name__ == "__main__":
     main()
 # %%
-# It takes 38 minutes on two cores, so it does not run here. :doc:`Its results </benitez_pena>`:
+# It takes 38 minutes on two cores, so it does not run here. :doc:`Its results </studies>`:
 #
 # .. image:: /benitez_pena.png
 #    :alt: Error of every method on every set, here and in the paper; curves under both controls

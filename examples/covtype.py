@@ -116,7 +116,7 @@ def main(given=None):
 if __name__ == "__main__":
     main()
 # %%
-# It takes four minutes on two cores, so it does not run here. :doc:`Its results </covtype>`:
+# It takes four minutes on two cores, so it does not run here. :doc:`Its results </studies>`:
 #
 # .. image:: /covtype.png
 #    :alt: What was claimed of the predicted class and how often it was right, with weights by class and without

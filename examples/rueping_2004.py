@@ -63,7 +63,7 @@ def main(given=None):
 if __name__ == "__main__":
     main()
 # %%
-# It takes 20 minutes on two cores, so it does not run here. :doc:`Its results </rueping>`:
+# It takes 20 minutes on two cores, so it does not run here. :doc:`Its results </studies>`:
 #
 # .. image:: /rueping.png
 #    :alt: Mean ranks here and in the paper; cross-entropy of every method on every set

@@ -436,7 +436,7 @@ def main(given=None):
 if __name__ == "__main__":
     main()
 # %%
-# It takes six minutes, so it does not run here. :doc:`Its results </scalers_online>`:
+# It takes six minutes, so it does not run here. :doc:`Its results </studies>`:
 #
 # .. image:: /scalers_online.png
 #    :alt: Claimed probability against accuracy along a stream, and at the end of nine streams

@@ -171,8 +171,12 @@ def saved(kind: Kind) -> Kind:
     A class that learns is a `Saved` as well. Any other class keeps only its constructor's arguments, read from
     the attributes of the same names.
     """
-    if kind.__name__ in KINDS:
-        raise ValueError(f"two classes must not have one name, got {kind.__name__}")
+    known = KINDS.get(kind.__name__, kind)
+    # The same class once more, as a notebook defines it whose cell is run again, takes the place of the first.
+    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise ValueError(
+            f"a class that files hold must have a name of its own, got {kind.__name__}, as in {known.__module__}"
+        )
     KINDS[kind.__name__] = kind
     return kind
 

@@ -16,7 +16,8 @@ from test_numbers_contract import SUBJECTS as OF_NUMBERS
 import venn
 import venn.smoothing
 from venn import parameters
-from venn.saved import own
+from venn.saved import component, own
+from venn.taxonomies import ByScores
 
 NO_NUMBERS = ("x", None, True, [0.5])
 HUGE = 10**400
@@ -142,3 +143,23 @@ def test_enough_is_declared_for_that():
         "InductiveDistribution",
         "PriorShift",
     } <= DECLARED.keys()
+
+
+def test_a_class_of_ones_own_has_a_name_of_its_own_and_may_be_defined_again(tmp_path):
+    with pytest.raises(ValueError, match=r"name of its own, got Argmax, as in venn\.taxonomies\.scores"):
+        component(type("Argmax", (ByScores,), {}))
+
+    def sign():  # as in a notebook, where a cell is run again
+        class SignOfTheFirst(ByScores):
+            def categories(self, scores):
+                return (scores[:, 0] > 0).astype(int)
+
+        return SignOfTheFirst
+
+    component(sign())
+    machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
+    venn.save(tmp_path / "model.venn", venn.TransductiveVenn(machine, component(sign())()))
+    with pytest.raises(TypeError, match=r"with the decorator venn\.saved\.component"):
+        venn.save(tmp_path / "model.venn", venn.TransductiveVenn(machine, sign()()))
+    with pytest.raises(NotImplementedError, match=r"Bare must have a method categories\(scores\)"):
+        venn.TransductiveVenn(machine, type("Bare", (ByScores,), {})()).predict_one([0.0])

@@ -532,6 +532,57 @@ def test_a_watch_that_would_never_be_asked_is_refused(scorer):
         begun(scorer, monitor={"other": Mine()})
 
 
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_watch_of_ones_own_sees_what_is_said_in_a_run_with_a_journal(blocks, scorer, tmp_path):
+    X, y = events(60, ())
+    for stop in (25, 60):
+        online = begun(scorer, tmp_path / "run.db", monitor={"forecast": Unlikely()})
+        if blocks:
+            served(online, X[:stop], y, online.asked)
+        else:
+            for i in range(online.asked, stop):
+                online.ask(X[i], f"order-{i + 1}")
+                online.answer(f"order-{i + 1}", y[i])
+        online.close()
+    online = begun(scorer, tmp_path / "run.db", monitor={"forecast": Unlikely()})
+    assert online.monitors["forecast"].n == 60
+    online.close()
+    with Watch(tmp_path / "run.db") as watch:
+        assert "forecast" in render(FollowedRun(watch), "title", "data")
+
+
+@component
+class Unlikely(Watching):
+    """Rings at a label that was hardly probable."""
+
+    sees = "predictions"
+    steps: int = state(held_int, start=0)
+
+    @property
+    def n(self):
+        return self.steps
+
+    def update(self, prediction, y):
+        self.steps += 1
+        said = prediction.proba[prediction.classes.index(y)]
+        return self.rang(Alarm(self.n, "Unlikely", 5.0, "It was improbable.", "labels")) if said < 0.1 else ()
+
+
+def test_a_watch_that_says_nothing_useful_is_told_so(scorer):
+    class Blind(Gaps):
+        sees = "everything"
+
+    with pytest.raises(TypeError, match=r"whose sees must be one of 'objects', .*, got 'everything'"):
+        begun(scorer, monitor=Blind())
+
+    class Silent(Gaps):
+        def update(self, x):
+            return None
+
+    with pytest.raises(TypeError, match=r"update of the monitor 'gaps' must return .* or \(\), got None"):
+        begun(scorer, monitor=Silent()).ask([1.0, 1.0])
+
+
 def test_what_was_told_is_not_told_again():
     herald = Herald()
     one = Episode.of(json.loads(json.dumps(Episode(

@@ -99,6 +99,20 @@ def test_the_bound_holds_for_it_and_nothing_else_changes(scorer):
     assert one.p_values.tolist() == other.p_values.tolist()
 
 
+def test_probabilities_in_another_order_are_refused():
+    class Backwards(LikeTheLast):
+        said = CLASSES
+
+        def predict_one(self, x):
+            return venn.Forecast([0.2, 0.8], self.said)
+
+    model = taught(runs(3), experts=[Backwards(CLASSES)])
+    model.given_experts[0].said = CLASSES[::-1]
+    for ask in (lambda: model.predict_one([0.0, 0.0]).proba, lambda: model.predict_many(np.zeros((2, 2))).proba):
+        with pytest.raises(ValueError, match=r"classes \('no', 'yes'\), in this order, got \('yes', 'no'\)"):
+            ask()
+
+
 def test_it_has_no_part_in_the_pool_at_first():
     assert venn.Forecaster(CLASSES, experts=[LikeTheLast(CLASSES)])["forecast"].exponents[-1] == 0
     assert venn.Forecaster(scorer=fitted(), experts=[LikeTheLast(CLASSES)])["forecast"].exponents[-1] == 0

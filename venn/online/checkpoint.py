@@ -342,8 +342,8 @@ class Packer:
         if not is_saved(thing):
             what = "a function" if callable(thing) and hasattr(thing, "__code__") else f"a {type(thing).__name__}"
             raise TypeError(
-                f"{where} must be of a class of this package, or plain data, for a checkpoint holds no code; "
-                f"got {what}: {thing!r}"
+                f"{where} must be plain data, or of a class of this package or one of yours with the decorator "
+                f"venn.saved.component, for a checkpoint holds no code; got {what}: {thing!r}"
             )
         parameters, state = taken_apart(thing)
         foreign = getattr(thing, "foreign", ())

@@ -139,6 +139,15 @@ class Run:
         """What watches predictors, or floors: monitors of the panel, which it may change, and those given."""
         return {**self.panel.monitors, **self.panel.floors, **self.given}
 
+    def figures(self) -> dict[str, Any]:
+        """Return of what watches predictors what a point of the curves needs: its evidence."""
+        seen = self.by_predictor.items()
+        return {
+            name: one.figures() if isinstance(one, Monitor) else one.snapshot()
+            for name, one in seen
+            if name in self.told
+        }
+
     @property
     def floors(self) -> dict[str, FloorWatch]:
         """What watches floors."""
@@ -249,6 +258,8 @@ class Run:
 
     def _ring(self, name: str, alarms: Sequence[Alarm]) -> None:
         """Take note of alarms. They are numbered here, for a panel may put a new monitor in the place of an old one."""
+        if alarms is None:
+            raise TypeError(f"update of the monitor {name!r} must return the alarms that ring, or (), got None")
         before = self.rings[name]
         self.rung += [Rung(name, number, alarm) for number, alarm in enumerate(alarms, before + 1)]
         self.rings[name] = before + len(alarms)
@@ -303,7 +314,8 @@ class Run:
         self.rung = []
         waiting = self.waiting[id]
         failure: Exception | None = None
-        own = {name: (one, one.count) for name, one in (self.panel.monitors | self.panel.floors | self.panel.inner).items()}
+        inside = {**self.panel.monitors, **self.panel.floors, **self.panel.inner}
+        own = {name: (one, one.count) for name, one in inside.items()}
         try:
             self.panel.learn_one(waiting.x, y, noted)
         except REFUSALS as error:
@@ -497,6 +509,8 @@ def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Any]:
         monitor = {getattr(monitor, "about", "") or type(monitor).__name__.lower(): monitor}
     if not isinstance(monitor, Mapping) or not all(map(_watches, monitor.values())):
         hint = ": a journal is given as journal=..." if isinstance(monitor, str | os.PathLike) else ""
+        if hasattr(monitor, "sees") and monitor.sees not in SEES:
+            hint = f", whose sees must be one of {', '.join(map(repr, SEES))}, got {monitor.sees!r}"
         raise TypeError(f"monitor must be a Monitor or a mapping of names to monitors, got {monitor!r}{hint}")
     for name, one in monitor.items():
         if one.sees != "predictions":

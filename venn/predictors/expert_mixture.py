@@ -277,13 +277,13 @@ class ExpertMixture(OfExperts):
 
     def heard(self, predictions: Sequence[Any]) -> Floats:
         """Return the (M, c) probabilities of the experts, of the predictions of one object."""
-        self._heard = np.concatenate([said_by(one) for one in predictions])
+        self._heard = np.concatenate([said_by(one, self.classes) for one in predictions])
         return self._heard
 
     def heard_many(self, blocks: Sequence[Any]) -> Floats:
         """Return the (n, M, c) probabilities of the experts, of predictions for many objects."""
-        c = len(self.classes)
-        rows = [said_by_many(block, experts_in(one), c) for block, one in zip(blocks, self.experts, strict=True)]
+        each = zip(blocks, self.experts, strict=True)
+        rows = [said_by_many(block, experts_in(one), self.classes) for block, one in each]
         return np.ascontiguousarray(np.concatenate(rows).swapaxes(0, 1))
 
     def combined_many(self, blocks: Sequence[Any]) -> ManyMixedForecasts:
@@ -418,19 +418,28 @@ def experts_in(predictor: Any) -> int:
     return int(getattr(predictor, "experts_inside", 1))
 
 
-def said_by(prediction: Any) -> Floats:
-    """Return the (k, c) probabilities of a prediction, or say that it has none."""
+def said_by(prediction: Any, classes: Sequence[Label] | None = None) -> Floats:
+    """Return the (k, c) probabilities of a prediction, or say that it has none, or has them in another order."""
     if isinstance(prediction, np.ndarray):
         return prediction
     if not hasattr(prediction, "proba"):
         raise TypeError(f"predictors must give probabilities, got {prediction!r}")
+    check_order(prediction, classes)
     return prediction.proba[None]
 
 
-def said_by_many(block: Any, k: int, c: int) -> Floats:
+def check_order(said: Any, classes: Sequence[Label] | None) -> None:
+    """Refuse a prediction, or a block, that says probabilities of other classes, or in another order."""
+    found: Any = getattr(said, "classes", classes)
+    if classes is not None and found is not classes and tuple(found) != classes:
+        raise ValueError(f"predictors must have the classes {classes}, in this order, got {tuple(found)}")
+
+
+def said_by_many(block: Any, k: int, classes: tuple[Label, ...]) -> Floats:
     """Return the (k, n, c) probabilities of a block, or of a list of predictions; or say what has none."""
     if isinstance(block, np.ndarray):
         return block
     if hasattr(block, "proba"):
+        check_order(block, classes)
         return block.proba[None]
-    return np.array([said_by(one) for one in block]).reshape(-1, k, c).swapaxes(0, 1)
+    return np.array([said_by(one, classes) for one in block]).reshape(-1, k, len(classes)).swapaxes(0, 1)

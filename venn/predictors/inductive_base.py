@@ -234,7 +234,8 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
     def said_of(self, rows: frozen.ObjectRows, scores: Floats) -> Any:
         """Return the prediction for one object that has been checked, of what the reader receives of it."""
         block = self._reader.nothing(1) if self.scorer is None else self._reader.predict(scores)
-        return self.finished(block, rows, self.n, False)[0]
+        many: Any = self.finished(block, rows, self.n, False)
+        return many[0]
 
     @property
     def nothing(self) -> Any:

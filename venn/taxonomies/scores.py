@@ -103,7 +103,7 @@ class ByScores(ByTable):
 
     def categories(self, scores: Floats) -> Integers:
         """Return the (n,) categories, integers, of the (n, c) scores."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must have a method categories(scores)")
 
     def count_table(self, table: ScoreTable) -> Counts:
         """Return the labels in the new example's category, under every hypothesis, from a table of scores."""
