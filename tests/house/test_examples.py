@@ -16,6 +16,7 @@ import streams
 from tools import outputs
 from venn import cli
 
+ALL_TREES = True  # pages show what the product says
 ROOT = pathlib.Path(__file__).parents[2]
 
 
