@@ -448,21 +448,30 @@ class Monitor(TakesTurns, Watching):
         return self._together.calm(scored.part(slice(few)), self._smoothing.block(n, few))
 
     @changes
-    def go_on(self, scored: Scored) -> None:
-        """Make steps, none more than were `quiet` just now."""
-        if not len(scored.truths):
-            return
+    def go_on(self, scored: Scored, looked: Sequence[int] = ()) -> list[dict[str, Any]]:
+        """Make steps, none more than were `quiet` just now; return the figures after each of these numbers of them."""
+        size, done, shown = len(scored.truths), 0, list[dict[str, Any]]()
+        if not size:
+            return shown
         self._last = None
         kind, means = self._kind, self._means
-        self._together.go_on(scored, self._smoothing.block(self.n, len(scored.truths)))
-        table = np.empty((len(scored.truths), len(kind.columns)))
-        hits = kind.add_many(scored, self.clip, means.sums, table)
-        means.extend(table)
+        taus, hits = self._smoothing.block(self.n, size), np.empty(size, np.bool_)
+        table = np.empty((size, len(kind.columns)))
+        for stop in (*looked, size):
+            part = slice(done, stop)
+            if stop > done:
+                self._together.go_on(scored.part(part), taus[part])
+                hits[part] = kind.add_many(scored.part(part), self.clip, means.sums, table[part])
+                means.extend(table[part])
+            if len(shown) < len(looked):
+                shown.append(self.figures())
+            done = stop
         if kind.calibrated:
             self._calibration.update_many(np.minimum(scored.numbers[:, CONFIDENCE], 1.0), hits)
         self._accuracy.update_many(hits.astype(np.float64))
         if self._truths is not None:
             self._truths.extend(scored.truths.astype(np.int64).tolist())
+        return shown
 
     @changes
     def take(self, scored: Scored, i: int) -> tuple[Alarm, ...]:

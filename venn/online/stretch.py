@@ -208,22 +208,24 @@ class Stretch:
             self._write(blocks)
         return self._taken()
 
-    def room(self, done: int) -> int:
-        """Return how many examples there are up to the next point of the curves, at which monitors are looked at."""
+    def looked(self, count: int) -> list[int]:
+        """Return after how many of the next examples the curves have a point."""
         if self._journal is None:
-            return len(self.steps)
-        step = self._run.answered + 1
-        return spacing(step) - (step - 1) % spacing(step)
+            return []
+        first = self._run.answered
+        return [step - first for step in range(first + 1, first + count + 1) if step % spacing(step) == 0]
 
     def asked(self, i: int) -> None:
         """Ask the question of an example."""
         if self.kind == EXAMPLES:
             self._ask(i)
 
-    def calm(self, done: int, count: int) -> None:
+    def calm(self, done: int, count: int, shown: dict[str, list[Any]]) -> None:
         """Let questions and answers happen at which no monitor rings."""
+        for place, number in enumerate(self.looked(count)):
+            i = done + number - 1
+            self._points.append((i, self.steps[i].times[1], {name: each[place] for name, each in shown.items()}))
         self._through(done, done + count)
-        self._look(done + count - 1)
 
     def answered(self, i: int) -> None:
         """Let the answer come to the question of an example, after which monitors may have rung."""
@@ -337,16 +339,13 @@ class Stretch:
 
     def _tell(self, blocks: Any, codes: Any) -> None:
         """Let the monitors of what was said take note of it, and draw the points of the curves."""
-        run, done = self._run, 0
-        scored = {name: told.scored(blocks[name], codes) for name, told in run.told.items()}
-        first = run.answered - len(codes)
-        for i, at, seen in (*self._points, (len(codes) - 1, 0.0, None)):
-            for name, told in run.told.items():
-                told.go_on(scored[name].part(slice(done, i + 1)))  # they have no evidence
-            done = i + 1
-            if seen is not None:
-                figures = {name: figures_of(told.figures(), seen.get(name)) for name, told in run.told.items()}
-                self._bulletin.draw(first + i + 1, at, figures)
+        run, first = self._run, self._run.answered - len(codes)
+        looked, told = [i + 1 for i, _, _ in self._points], {}
+        for name, one in run.told.items():  # they have no evidence, and never ring
+            told[name] = one.go_on(one.scored(blocks[name], codes), looked)
+        for place, (i, at, seen) in enumerate(self._points):
+            figures = {name: figures_of(each[place], seen.get(name)) for name, each in told.items()}
+            self._bulletin.draw(first + i + 1, at, figures)
 
     # ------------------------------------------------------------------ what is left
 
