@@ -22,7 +22,7 @@ from venn.predictors.learning import names_among
 from venn.predictors.refits import NumberRefits, Refits, ScorerForecast
 from venn.turns import changes
 
-AT_A_TIME = 500  # examples: as many as monitors look at in one call, and few are taken back where a block ends early
+AT_A_TIME = 512  # examples: as a transaction of `venn run` has; few are taken back where a block ends early
 FEW = 4  # examples of which a block costs as much as they do one by one
 AT_ONCE = 64  # of numbers: a distribution is all its points
 BY_SCORES = InductiveVennAbers, InductiveConformal, InductiveDistribution
