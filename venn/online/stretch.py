@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,25 @@ EXAMPLES, QUESTIONS, ANSWERS = "examples", "questions", "answers"
 Rings = tuple[tuple[str, Alarm], ...]
 
 
+class SaidTogether:
+    """What was said of questions that were asked together; in words it is made once for all of them."""
+
+    def __init__(self, outlooks: Any) -> None:
+        self._outlooks = outlooks
+
+    def one(self, i: int) -> Any:
+        """Return what `ask` returns of question i."""
+        return self._outlooks.one(i)
+
+    @cached_property
+    def _plain(self) -> dict[str, list[dict[str, Any]]]:
+        return {name: block.plain() for name, block in self._outlooks.items()}
+
+    def plain(self, i: int) -> dict[str, dict[str, Any]]:
+        """Return the same as plain data."""
+        return {name: each[i] for name, each in self._plain.items()}
+
+
 class Happened(NamedTuple):
     """What came of an event: of a question, an answer, or a question with its answer."""
 
@@ -34,7 +53,7 @@ class Happened(NamedTuple):
     rung: Rings = ()  #: the alarms, each with the name of what rang
     failure: Exception | None = None  #: why it was refused, or what failed after the answer was learned
     alone: Any = None  #: what `ask` has returned, where it was asked alone
-    many: Any = None  #: what was said of all questions that were asked with it; None: it was alone
+    many: SaidTogether | None = None  #: what was said of all questions that were asked with it; None: it was alone
     place: int = 0  #: of its question among these
 
     @property
@@ -78,6 +97,7 @@ class Stretch:
         self.kind = ""
         self.steps: list[EventStep] = []
         self._gather(events)
+        self._many: Any = None
         self._asked: list[int] = []  # events of the questions
         self._answered: list[int] = []  # events of the answers
         self._rung: dict[tuple[int, str], Rings] = {}  # by step, at its question or at its answer
@@ -193,14 +213,14 @@ class Stretch:
             blocks = panel.say_block(rows)
             if blocks is None:
                 return None
-            self._many = panel.outlooks(blocks)
+            self._many = SaidTogether(panel.outlooks(blocks))
             self._through(0, len(rows))
         else:
             found = panel.learn_block(rows, self._codes, self)
             if found is None:
                 return None
             count, blocks = found
-            self._many = panel.outlooks(blocks) if self.kind == EXAMPLES else None
+            self._many = SaidTogether(panel.outlooks(blocks)) if self.kind == EXAMPLES else None
             told = {name: [one.predictions[name] for one in before[:count]] for name in panel} if before else blocks
             self._tell(told, self._codes[:count])
         run.ahead = {}
