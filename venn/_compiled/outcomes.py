@@ -212,3 +212,16 @@ def add_each_set(predicted, truths, numbers, rows, levels, sums, table):  # type
     """Write what a monitor averages of n prediction sets into `table` (n, 3 + 2 * levels), and add it to `sums`."""
     for i in range(numbers.shape[0]):
         add_set(numbers[i], rows[i], predicted[i] == truths[i], levels, sums, table[i])
+
+
+@compiled
+def mean_of_latest(ring, n, size, window, means):  # type: ignore[no-untyped-def]
+    """Set `means` to those of the latest rows of n, whose row i stands at place i modulo the window."""
+    for j in range(len(means)):
+        means[j] = 0.0
+    for i in range(n - size, n):
+        row = ring[i % window]
+        for j in range(len(means)):
+            means[j] += row[j]
+    for j in range(len(means)):
+        means[j] /= size

@@ -149,7 +149,6 @@ class Service:
         self._series: Any = next((one for one in online.panel.values() if hasattr(one, "path")), None)
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
         self._more: dict[int, dict[str, Any]] = {}  # what is said beside predictions, by event of the transaction
-        self._many: tuple[Any, Any] = None, {}  # what was said last of many objects, and the same as plain data
         self._untimed = False  # whether the latest message had no time of its own
         self._judged = online.asked + online.answered
         self._states = {name: verdict.state for name, verdict in online.verdicts().items()}
@@ -297,15 +296,7 @@ class Service:
             if taken.many is None:
                 lines.append(prediction_line(taken.asked, taken.id, predictions, y, more))
             else:
-                said = {name: block[taken.place] for name, block in self._in_words(taken.many).items()}
-                lines.append(plain_line(taken.asked, taken.id, said, y, more))
-
-    def _in_words(self, many: Any) -> dict[str, list[dict[str, Any]]]:
-        """Return what was said of many objects as plain data, which is made once for all of them."""
-        if self._many[0] is not many:
-            self._many = many, {name: block.plain() for name, block in many.items()}
-        found: dict[str, list[dict[str, Any]]] = self._many[1]
-        return found
+                lines.append(plain_line(taken.asked, taken.id, taken.many.plain(taken.place), y, more))
 
     def _which(self, message: Message) -> str:
         return f"{self.source.name} at {message.position}"

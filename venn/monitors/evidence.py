@@ -21,7 +21,7 @@ from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
 from venn.saved import Saved, component, held_bool, held_float, held_like, own, param, state
 
-WAITING = 512  # steps that wait until a trace is asked for
+WAITING = 1024  # steps that wait until a trace is asked for
 AT_ONCE = WAITING - 1  # steps that a loop makes in one call, at most
 JUMPERS = compiled.jumpers_step, compiled.jumpers_steps
 FORECASTS = compiled.forecasts_step, compiled.forecasts_steps

@@ -437,14 +437,23 @@ class Monitor(TakesTurns, Watching):
         return self._together.calm(scored.part(slice(few)), self._smoothing.block(n, few))
 
     @changes
-    def go_on(self, scored: Scored) -> None:
-        """Make steps, none more than were `quiet` just now."""
-        if not len(scored.truths):
-            return
+    def go_on(self, scored: Scored, looked: Sequence[int] = ()) -> list[dict[str, Any]]:
+        """Make steps, none more than were `quiet` just now; return the figures after each of these numbers of them."""
+        size, done, shown = len(scored.truths), 0, list[dict[str, Any]]()
+        if not size:
+            return shown
         self._last = None
-        self._together.go_on(scored, self._smoothing.block(self.n, len(scored.truths)))
+        taus = self._smoothing.block(self.n, size)
         self._draw()
-        self._add(scored)
+        for stop in (*looked, size):
+            if stop > done:
+                part = scored.part(slice(done, stop))
+                self._together.go_on(part, taus[done:stop])
+                self._add(part)
+            if len(shown) < len(looked):
+                shown.append(self.figures())
+            done = stop
+        return shown
 
     def _add(self, scored: Scored) -> None:
         """Let all curves take in steps, after those that waited."""

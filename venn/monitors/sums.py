@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from venn._compiled.outcomes import mean_of_latest
 from venn.machines.machine import grown
 from venn.parameters import LARGEST, TRUTH, Parameters, array_of, integer, is_number, several_names, with_methods
 from venn.prediction import SUM, Floats, Integers, sum_may_miss
@@ -447,9 +448,9 @@ class Means(Saved):
 
     def of_latest(self, size: int) -> dict[str, float]:
         """Return the means over the latest steps, as many as the window has at most."""
-        n, held = self.n, min(self.n, self.window)
-        rows = self._ring[:held] if size == held else self._ring[np.arange(n - size, n) % self.window]
-        return self._named(rows.mean(axis=0))
+        means = np.empty(len(self.names))
+        mean_of_latest(self._ring, self.n, min(size, self.window), self.window, means)
+        return self._named(means)
 
     def _named(self, means: Floats) -> dict[str, float]:
         return dict(zip(self.names, means.tolist(), strict=True))

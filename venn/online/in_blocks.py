@@ -21,7 +21,7 @@ from venn.predictors.learning import names_among
 from venn.predictors.refits import ScorerForecast
 from venn.turns import changes
 
-AT_A_TIME = 500  # examples: as many as monitors look at in one call, and few are taken back where a block ends early
+AT_A_TIME = 512  # examples: as a transaction of `venn run` has; few are taken back where a block ends early
 FEW = 4  # examples of which a block costs as much as they do one by one
 AT_ONCE = 64  # of numbers: a distribution is all its points
 
@@ -31,14 +31,17 @@ Said = dict[str, Any]  # a block by name
 class Alongside(Protocol):
     """What else happens at each example of a block, in its place: questions, answers, and what watches these."""
 
-    def room(self, done: int) -> int:
-        """Return how many examples, after the first ones, may be made before somebody looks at the monitors."""
+    def looked(self, count: int) -> list[int]:
+        """Return after how many of the next examples somebody looks at the monitors."""
 
     def asked(self, i: int) -> None:
         """Let the question of an example be asked: its monitors have not seen it yet."""
 
-    def calm(self, done: int, count: int) -> None:
-        """Let examples be asked and answered at which no monitor has rung: they have seen all of them."""
+    def calm(self, done: int, count: int, shown: dict[str, list[Any]]) -> None:
+        """Let examples be asked and answered at which no monitor has rung: they have seen all of them.
+
+        `shown` are the figures of each monitor whenever somebody `looked`.
+        """
 
     def answered(self, i: int) -> None:
         """Let the label of an example come: its monitors have seen it."""
@@ -265,13 +268,12 @@ class InBlocks(Panel):
         steps = [one.scored(said[name], codes) for name, one in zip(self.claiming, monitors, strict=True)]
         done = 0
         while done < len(codes):
-            end = None if along is None else done + along.room(done)
-            rest = [one.part(slice(done, end)) for one in steps]
+            rest = [one.part(slice(done, None)) for one in steps]
             calm = min(one.quiet(each) for one, each in zip(monitors, rest, strict=True))
-            for one, each in zip(monitors, rest, strict=True):
-                one.go_on(each.part(slice(calm)))
+            looked = [] if along is None else along.looked(calm)
+            shown = [one.go_on(each.part(slice(calm)), looked) for one, each in zip(monitors, rest, strict=True)]
             if calm and along is not None:
-                along.calm(done, calm)
+                along.calm(done, calm, dict(zip(self.claiming, shown, strict=True)))
             done += calm
             if not calm:
                 if along is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,25 @@ EXAMPLES, QUESTIONS, ANSWERS = "examples", "questions", "answers"
 Rings = tuple[tuple[str, Alarm], ...]
 
 
+class SaidTogether:
+    """What was said of questions that were asked together; in words it is made once for all of them."""
+
+    def __init__(self, outlooks: Any) -> None:
+        self._outlooks = outlooks
+
+    def one(self, i: int) -> Any:
+        """Return what `ask` returns of question i."""
+        return self._outlooks.one(i)
+
+    @cached_property
+    def _plain(self) -> dict[str, list[dict[str, Any]]]:
+        return {name: block.plain() for name, block in self._outlooks.items()}
+
+    def plain(self, i: int) -> dict[str, dict[str, Any]]:
+        """Return the same as plain data."""
+        return {name: each[i] for name, each in self._plain.items()}
+
+
 class Happened(NamedTuple):
     """What came of an event: of a question, an answer, or a question with its answer."""
 
@@ -34,7 +53,7 @@ class Happened(NamedTuple):
     rung: Rings = ()  #: the alarms, each with the name of what rang
     failure: Exception | None = None  #: why it was refused, or what failed after the answer was learned
     alone: Any = None  #: what `ask` has returned, where it was asked alone
-    many: Any = None  #: what was said of all questions that were asked with it; None: it was alone
+    many: SaidTogether | None = None  #: what was said of all questions that were asked with it; None: it was alone
     place: int = 0  #: of its question among these
 
     @property
@@ -78,6 +97,7 @@ class Stretch:
         self.kind = ""
         self.steps: list[EventStep] = []
         self._gather(events)
+        self._many: Any = None
         self._asked: list[int] = []  # events of the questions
         self._answered: list[int] = []  # events of the answers
         self._rung: dict[tuple[int, str], Rings] = {}  # by step, at its question or at its answer
@@ -193,14 +213,14 @@ class Stretch:
             blocks = panel.say_block(rows)
             if blocks is None:
                 return None
-            self._many = panel.outlooks(blocks)
+            self._many = SaidTogether(panel.outlooks(blocks))
             self._through(0, len(rows))
         else:
             found = panel.learn_block(rows, self._codes, self)
             if found is None:
                 return None
             count, blocks = found
-            self._many = panel.outlooks(blocks) if self.kind == EXAMPLES else None
+            self._many = SaidTogether(panel.outlooks(blocks)) if self.kind == EXAMPLES else None
             told = {name: [one.predictions[name] for one in before[:count]] for name in panel} if before else blocks
             self._tell(told, self._codes[:count])
         run.ahead = {}
@@ -208,22 +228,24 @@ class Stretch:
             self._write(blocks)
         return self._taken()
 
-    def room(self, done: int) -> int:
-        """Return how many examples there are up to the next point of the curves, at which monitors are looked at."""
+    def looked(self, count: int) -> list[int]:
+        """Return after how many of the next examples the curves have a point."""
         if self._journal is None:
-            return len(self.steps)
-        step = self._run.answered + 1
-        return spacing(step) - (step - 1) % spacing(step)
+            return []
+        first = self._run.answered
+        return [step - first for step in range(first + 1, first + count + 1) if step % spacing(step) == 0]
 
     def asked(self, i: int) -> None:
         """Ask the question of an example."""
         if self.kind == EXAMPLES:
             self._ask(i)
 
-    def calm(self, done: int, count: int) -> None:
+    def calm(self, done: int, count: int, shown: dict[str, list[Any]]) -> None:
         """Let questions and answers happen at which no monitor rings."""
+        for place, number in enumerate(self.looked(count)):
+            i = done + number - 1
+            self._points.append((i, self.steps[i].times[1], {name: each[place] for name, each in shown.items()}))
         self._through(done, done + count)
-        self._look(done + count - 1)
 
     def answered(self, i: int) -> None:
         """Let the answer come to the question of an example, after which monitors may have rung."""
@@ -337,16 +359,13 @@ class Stretch:
 
     def _tell(self, blocks: Any, codes: Any) -> None:
         """Let the monitors of what was said take note of it, and draw the points of the curves."""
-        run, done = self._run, 0
-        scored = {name: told.scored(blocks[name], codes) for name, told in run.told.items()}
-        first = run.answered - len(codes)
-        for i, at, seen in (*self._points, (len(codes) - 1, 0.0, None)):
-            for name, told in run.told.items():
-                told.go_on(scored[name].part(slice(done, i + 1)))  # they have no evidence
-            done = i + 1
-            if seen is not None:
-                figures = {name: figures_of(told.figures(), seen.get(name)) for name, told in run.told.items()}
-                self._bulletin.draw(first + i + 1, at, figures)
+        run, first = self._run, self._run.answered - len(codes)
+        looked, told = [i + 1 for i, _, _ in self._points], {}
+        for name, one in run.told.items():  # they have no evidence, and never ring
+            told[name] = one.go_on(one.scored(blocks[name], codes), looked)
+        for place, (i, at, seen) in enumerate(self._points):
+            figures = {name: figures_of(each[place], seen.get(name)) for name, each in told.items()}
+            self._bulletin.draw(first + i + 1, at, figures)
 
     # ------------------------------------------------------------------ what is left
 

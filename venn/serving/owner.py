@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice, takewhile
 from math import isfinite
 from threading import Condition, Thread
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from venn.machines.machine import NotConverged
@@ -27,6 +27,7 @@ ASK, ANSWER, LOOK, PATH = "ask", "answer", "look", "path"
 VERDICTS = "venn served verdicts"  # beside the positions of sources in a journal: from which event on each state held
 BATCH, LINGER = 512, 0.2  # events in a transaction at most, and seconds that it takes, about
 MOST = 10_000  # events that wait, at most
+GATHERING = 0.004  # seconds for which it waits for as many events as were in the latest block, if there were several
 OFTEN = 0.25  # seconds from one look at the verdict to the next, while nothing rings
 CALM = 0.5  # share of an older measurement of the speed that a new one leaves
 
@@ -76,7 +77,7 @@ class Job:
 class RunOwner:
     """Owns a run in a thread of its own; coroutines of any event loop hand it their events.
 
-    What waits is taken as one block: one call of a given scorer, one transaction of the journal. A reply is sent when
+    What waits is taken as one block, answers before questions, in one transaction of the journal. A reply is sent when
     its transaction is written, so that a kill takes back nothing that anybody has been told. The same event again gets
     the same reply: of a question with the same object, and of an answer with the same label.
 
@@ -116,6 +117,7 @@ class RunOwner:
         self._states: list[tuple[int, str]] = []  # from which event on the verdict had which state
         self._look_at = 0.0  # when to look at the verdict again
         self._speed = 1000.0  # events a second
+        self._latest = 0  # events of the latest block
         self.failure: BaseException | None = None
 
     # ------------------------------------------------------------------ from outside
@@ -201,15 +203,22 @@ class RunOwner:
                 self._settle(job, Busy(503, self.trouble, 5))
 
     def _await(self) -> bool:
-        """Wait for events; return False when there will be none."""
+        """Wait for events; return False when there will be none.
+
+        Those who have been answered together ask again nearly together: for them it waits a little.
+        """
         with self._news:
             self._news.wait_for(lambda: self._waiting or self._ending)
-            return bool(self._waiting)
+        until = monotonic() + GATHERING
+        while self._count < self._latest and not self._ending and monotonic() < until:
+            sleep(GATHERING / 8)
+        return bool(self._waiting)
 
     def _block(self, online: Online) -> None:
         """Let what waits happen in one transaction, and answer."""
         with self._news:
-            jobs = list(islice(self._waiting, self._batch))
+            taken = list(islice(self._waiting, self._batch))
+        jobs = _answers_first(taken)
         events = [(job, event) for job in jobs for event in job.events[len(job.replies) :]][: self._batch]
         begin, first = monotonic(), self._events(online) + 1
         replies: list[tuple[EventReply, int | None]] = []
@@ -233,10 +242,12 @@ class RunOwner:
                 done.append(job)
         with self._news:
             self._count -= len(replies)
-            for _ in done:
-                self._waiting.popleft()  # in this order
+            for _ in taken:
+                self._waiting.popleft()
+            self._waiting.extendleft(job for job in reversed(taken) if len(job.replies) < len(job.events))
         for loop in {job.loop for job in done}:
             _soon(loop, partial(_resolve, [job for job in done if job.loop is loop], None))
+        self._latest = len(replies)
         self._speed = CALM * self._speed + (1 - CALM) * len(replies) / max(monotonic() - begin, 1e-6)
         if self._after is not None:
             self._after(online)
@@ -291,7 +302,10 @@ class RunOwner:
         if taken.failure is not None:
             return self._asked_before(online, event, taken.failure)
         assert taken.id is not None
-        predictions = {next(iter(online.panel)): taken.said} if online.alone else taken.said
+        if taken.many is not None:
+            said = {"id": taken.id, "event": taken.asked, "predictions": taken.many.plain(taken.place)}
+            return EventReply(200, said), taken.asked
+        predictions = {next(iter(online.panel)): taken.alone} if online.alone else taken.alone
         return EventReply(200, _outlook(taken.id, taken.asked, predictions)), taken.asked
 
     def _asked_before(self, online: Online, event: ModelEvent, error: Exception) -> tuple[EventReply, int | None]:
@@ -406,6 +420,19 @@ class RunOwner:
             for name, alarm in online.journal.connection.execute(statement, (step,))
             if name not in watches or watches[name].sees != "objects"
         ]
+
+
+def _answers_first(jobs: Sequence[Job]) -> list[Job]:
+    """Return requests that wait side by side in an order in which more of them go in one block: answers first.
+
+    What concerns the same question stays in its order, and so do the events of a request.
+    """
+    first, others, ids = list[Job](), list[Job](), set[int | str | None]()
+    for job in jobs:
+        alone = len(job.events) == 1 and job.events[0].what == ANSWER and job.events[0].id not in ids
+        (first if alone else others).append(job)
+        ids.update(() if alone else (event.id for event in job.events))
+    return first + others
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
