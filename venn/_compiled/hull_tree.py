@@ -34,6 +34,7 @@ from venn._compiled.hulls import (
     turn,
 )  # fmt: skip
 from venn._compiled.jit import compiled
+from venn._compiled.ranks import mirror, on_grid_within, plainly
 
 ROOT, FREE_NODE, FREE_LEAF, TOTAL = LEFT, RIGHT, PARENT, BEFORE
 DONE, FULL, ABSENT = 0, 1, 2
@@ -326,7 +327,7 @@ def build(nodes, leaves, scores, blocks, used):  # type: ignore[no-untyped-def]
 
 @compiled
 def release_rest(nodes, leaves, used):  # type: ignore[no-untyped-def]
-    """Chain the rows from `used` on into the lists of free ones; the lists were empty."""
+    """Chain the rows from `used` on into the lists of free ones, before those that are there."""
     for row in range(nodes.shape[0] - 1, used - 1, -1):
         leaves[row, ABOVE] = nodes[0, FREE_LEAF]
         nodes[0, FREE_LEAF] = row
@@ -511,3 +512,57 @@ def replay_all(nodes, leaves, scores, labels, taken, first, out):  # type: ignor
         if taken[i] and insert(nodes, leaves, scores[i], labels[i]) != DONE:
             return i
     return scores.shape[0]
+
+
+# ------------------------------------------------------------------------------------------------------ several classes
+# One object and the trees of all classes, which are rows of one array, in one call.
+
+
+@plainly
+def pairs_of_one(nodes, leaves, scores, largest, grid, offset, steps, pairs, proba):  # type: ignore[no-untyped-def]
+    """Read the fits of all classes at one object; return the class of the largest probability.
+
+    Parameters
+    ----------
+    nodes, leaves : (c, n, 8) and (c, n, LEAF) int64
+        The tree of each class.
+    scores : (1, c) float64
+    largest, grid, offset : float
+        See `on_grid_within`.
+    steps : (1, c) float64
+        Set to the scores in whole steps; of two classes they mirror each other, if the scores do.
+    pairs : (c, 2) float64
+        Set to p0 and p1 of each class.
+    proba : (c,) float64
+        Set to the means of the pairs over their sum, to the bit as numpy computes them for fewer than 8 classes.
+    """
+    on_grid_within(scores[0], largest, grid, offset, steps[0])
+    if scores.shape[1] == 2:
+        mirror(scores, grid, steps)
+    c, total, best = scores.shape[1], 0.0, 0
+    for k in range(c):
+        pairs[k, 0], pairs[k, 1] = query(nodes[k], leaves[k], steps[0, k])
+        proba[k] = (pairs[k, 0] + pairs[k, 1]) / 2
+        total += proba[k]
+    for k in range(c):
+        proba[k] = proba[k] / total if total > 0 else 1 / c
+        if proba[k] > proba[best]:
+            best = k
+    return best
+
+
+@compiled
+def insert_one(nodes, leaves, steps, code, first):  # type: ignore[no-untyped-def]
+    """Insert an example of a class into the trees of all classes from `first` on; return the first without room, or c.
+
+    Parameters
+    ----------
+    nodes, leaves
+        As above.
+    steps : (1, c) float64
+    code : int
+    """
+    for k in range(first, steps.shape[1]):
+        if insert(nodes[k], leaves[k], steps[0, k], np.int64(k == code)) != DONE:
+            return k
+    return steps.shape[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from math import isfinite
 from typing import Any, Protocol, Self
@@ -239,14 +239,24 @@ class VennAbers(Saved):
 
     def _grow(self) -> None:
         """Double the room; called when there is none left."""
-        self._check_room(1)
-        used = len(self._nodes)
-        nodes, leaves = np.zeros((2 * used, 8), np.int64), np.zeros((2 * used, LEAF), np.int64)
-        nodes[:used], leaves[:used] = self._nodes, self._leaves
-        tree.release_rest(nodes, leaves, used)
-        self._nodes, self._leaves = nodes, leaves
+        self.check_room(1)
+        room = 2 * len(self._nodes)
+        self.move(np.zeros((room, 8), np.int64), np.zeros((room, LEAF), np.int64))
 
-    def _check_room(self, more: int) -> None:
+    @property
+    def nodes(self) -> Integers:
+        """(n, 8) nodes of the tree, see `venn._compiled.hulls`."""
+        return self._nodes
+
+    def move(self, nodes: Integers, leaves: Integers) -> None:
+        """Keep the tree in these arrays from now on, which have room for it and hold zeros."""
+        used = len(self._nodes)
+        nodes[:used], leaves[:used] = self._nodes, self._leaves
+        self._nodes, self._leaves = nodes, leaves
+        tree.release_rest(nodes, leaves, used)
+
+    def check_room(self, more: int) -> None:
+        """Refuse more examples than a tree can hold."""
         if len(self) + more > LIMIT:
             raise OverflowError(f"a calibration set must have at most {LIMIT} examples, got {len(self) + more}")
 
@@ -310,7 +320,7 @@ class VennAbers(Saved):
         """
         new = finite_array("scores", scores)
         codes = binary_labels("labels", labels, len(new))
-        self._check_room(len(new))
+        self.check_room(len(new))
         done = 0
         if len(new) * _REBUILD > len(self):
             old, blocks = tree.contents(self._nodes, self._leaves)
@@ -349,7 +359,7 @@ class VennAbers(Saved):
         """
         if not isinstance(other, VennAbers):
             raise TypeError(f"other must be a VennAbers, to be merged with one, got {other!r}")
-        self._check_room(len(other))
+        self.check_room(len(other))
         both = VennAbers()
         parts = self.state, other.state
         scores, blocks = _pooled(*(np.concatenate([part[name] for part in parts]) for name in ("scores", "blocks")))
@@ -394,11 +404,43 @@ class VennAbers(Saved):
         clean = finite_array("scores", scores)
         codes, done = binary_labels("labels", labels, len(clean)), 0
         wanted = np.ones(len(clean), np.bool_) if taken is None else taken
-        self._check_room(int(wanted.sum()))
+        self.check_room(int(wanted.sum()))
         out = np.empty((len(clean), 2))
         while (done := tree.replay_all(self._nodes, self._leaves, clean, codes, wanted, done, out)) < len(clean):
             self._grow()
         return out
+
+
+class ClassTrees(list[VennAbers]):
+    """The calibrators of all classes, whose trees are read and changed together where one object is all there is."""
+
+    def __init__(self, calibrators: Iterable[VennAbers]) -> None:
+        super().__init__(calibrators)
+        self._arrays: tuple[Integers, Integers] | None = None
+
+    @property
+    def arrays(self) -> tuple[Integers, Integers]:
+        """The nodes (c, n, 8) and leaves (c, n, LEAF) of all trees."""
+        found = self._arrays
+        if found is None or any([one.nodes.base is not found[0] for one in self]):
+            found = self._joined(max(len(one.nodes) for one in self))
+        return found
+
+    def _joined(self, room: int) -> tuple[Integers, Integers]:
+        """Move all trees into two arrays with room for so many nodes each."""
+        nodes, leaves = np.zeros((len(self), room, 8), np.int64), np.zeros((len(self), room, LEAF), np.int64)
+        for one, *its in zip(self, nodes, leaves, strict=True):
+            one.move(*its)
+        self._arrays = nodes, leaves
+        return nodes, leaves
+
+    def insert_one(self, steps: Floats, code: int) -> None:
+        """Insert an example of this class: its (1, c) scores, finite."""
+        nodes, leaves = self.arrays
+        done = 0
+        while (done := tree.insert_one(nodes, leaves, steps, code, done)) < len(self):
+            self[done].check_room(1)
+            nodes, leaves = self._joined(2 * nodes.shape[1])
 
 
 class Table:

@@ -132,7 +132,8 @@ class ManyDistributions(_Block):
             middle = self.ruler.back(scores, self.ruler.middle(scores)[:, None])
             return PredictiveDistribution([], tau, origin=float(middle[0, 0]))
         if self.ruler.bends:
-            return bent_back(points[0], tau, float(grids[0]), lambda places: self.ruler.back(scores, places[None])[0])
+            three = np.broadcast_to(scores, (3, scores.shape[1]))
+            return bent_back(points[0], tau, float(grids[0]), lambda places: self.ruler.back(three, places))
         return _unchecked(points[0], tau, grid=float(grids[0]))
 
     def interval(self, epsilon: float) -> Floats:
@@ -175,8 +176,8 @@ class ManyDistributions(_Block):
 
 
 def bent_back(points: Floats, tau: float, grid: float, back: Callable[[Floats], Floats]) -> PredictiveDistribution:
-    """Return the distribution of points that lie on a grid on a bent scale, which `back` makes labels of."""
-    points, lows, highs = (back(one) for one in (points, points - grid, points + grid))
+    """Return the distribution of points that lie on a grid on a bent scale, which `back` makes labels of, (3, m)."""
+    points, lows, highs = back(np.array([points, points - grid, points + grid]))
     return _unchecked(points, tau, lows=lows, highs=highs)
 
 

@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from venn._compiled.counting import GRID, OFFSET
+from venn._compiled.hull_tree import pairs_of_one
 from venn._compiled.hulls import weighed_rate
 from venn._compiled.ranks import mirror, on_grid_within
 from venn.machines.frozen import ObjectRows
 from venn.maps import VennAbers
+from venn.maps.abers import ClassTrees
 from venn.parameters import has_methods
-from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
+from venn.prediction import FEW, Bools, ClassIntervals, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
 from venn.predictors.learning import Mergeable, MergingReader, sorted_rows
@@ -54,14 +56,7 @@ class ClasswiseAbers(Mergeable):
 
     def clear(self) -> None:
         """Forget all calibration examples."""
-        self._calibrators: list[VennAbers] = [VennAbers() for _ in self.classes]
-        self._last: tuple[Any, list[float]] = None, []  # the scores of one object, and those in whole steps
-
-    def _steps_of_one(self, scores: Floats) -> list[float]:
-        """Return the scores of one object, (1, c), in whole steps; those of the last one are kept."""
-        if self._last[0] is not scores:
-            self._last = scores, steps_by_class(scores)[0].tolist()
-        return self._last[1]
+        self._calibrators = ClassTrees([VennAbers() for _ in self.classes])
 
     @property
     def state(self) -> dict[str, Any]:
@@ -75,14 +70,12 @@ class ClasswiseAbers(Mergeable):
             further = VennAbers()
             further.restore(held)
             merged.append(own.merge(further))
-        self._calibrators = merged
+        self._calibrators = ClassTrees(merged)
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
         if len(scores) == 1:
-            code = codes.item(0)
-            for k, (calibrator, score) in enumerate(zip(self._calibrators, self._steps_of_one(scores), strict=True)):
-                calibrator.insert(score, 1 if code == k else 0)
+            self._calibrators.insert_one(steps_by_class(scores), codes.item(0))
             return
         grid = steps_by_class(scores)
         for k, calibrator in enumerate(self._calibrators):
@@ -90,9 +83,14 @@ class ClasswiseAbers(Mergeable):
 
     def predict_one(self, scores: Floats) -> ClassIntervals:
         """Return the prediction for one object of (1, c) scores; leaves no trace."""
-        grid = self._steps_of_one(scores)
-        pairs = [calibrator.query(score) for calibrator, score in zip(self._calibrators, grid, strict=True)]
-        return ClassIntervals.unchecked(np.array(pairs), self.classes)
+        c = len(self.classes)
+        pairs, proba = np.empty((c, 2)), np.empty(c)
+        nodes, leaves = self._calibrators.arrays
+        index = pairs_of_one(nodes, leaves, scores, LARGEST, GRID, OFFSET, np.empty((1, c)), pairs, proba)
+        if c >= FEW:
+            return ClassIntervals.unchecked(pairs, self.classes)
+        proba.setflags(write=False)
+        return ClassIntervals.unchecked(pairs, self.classes, proba=proba, index=index)
 
     def predict(self, scores: Floats) -> ManyClassIntervals:
         """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""

@@ -233,9 +233,9 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
 
     def said_of(self, rows: frozen.ObjectRows, scores: Floats) -> Any:
         """Return the prediction for one object that has been checked, of what the reader receives of it."""
-        block = self._reader.nothing(1) if self.scorer is None else self._reader.predict(scores)
-        many: Any = self.finished(block, rows, self.n, False)
-        return many[0]
+        read = self._reader.nothing(1) if self.scorer is None else self._reader.predict(scores)
+        block: Any = self.finished(read, rows, self.n, False)
+        return block[0]
 
     @property
     def nothing(self) -> Any:
