@@ -54,7 +54,7 @@ class Bulletin:
         run, step = self._run, self._run.answered
         self.ring(step, now, rung)
         if step % spacing(step) == 0:
-            seen = {name: one.figures() for name, one in run.by_predictor.items() if name in run.told}
+            seen = run.figures()
             figures = {name: figures_of(told.figures(), seen.get(name)) for name, told in run.told.items()}
             self.draw(step, now, figures)
 

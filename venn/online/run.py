@@ -389,6 +389,10 @@ class Run:
         """Return what a predictor claims for the latest questions that wait, 1000 at most; None if nothing."""
         return unlabelled(one.predictions[name] for one in reversed(self.waiting.values()))
 
+    def figures(self) -> dict[str, Any]:
+        """Return what a point of the curves needs, by the names of predictors with a monitor."""
+        return {name: one.figures() for name, one in self.by_predictor.items() if isinstance(one, Monitor)}
+
     def seen(self, name: str) -> dict[str, Any]:
         """Return everything to show of the predictions as they were made, and what is claimed where no label came."""
         waiting = self.unlabelled(name)
