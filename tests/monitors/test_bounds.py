@@ -18,7 +18,6 @@ from venn.monitors.bounds import (
     BETS,
     BettingBound,
     DeviationBand,
-    EmpiricalBernstein,
     ForwardEProcess,
     StitchedBound,
     binomial_limits,
@@ -30,13 +29,11 @@ LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused a
 SEQUENCES = {
     "stitched": StitchedBound(),
     "stitched, empirical": StitchedBound(0.01, empirical=True),
-    "bernstein": EmpiricalBernstein(0.1),
     "betting": BettingBound(0.05, cells=40),
 }
 DEFINITIONS = {
     "stitched": lambda xs: naive.stitched(xs, 0.05, False),
     "stitched, empirical": lambda xs: naive.stitched(xs, 0.01, True),
-    "bernstein": lambda xs: naive.bernstein(xs, 0.1),
     "betting": lambda xs: naive.betting_on_grid(xs, 0.05, 40),
 }
 DATA = {
@@ -266,9 +263,7 @@ def misses(path_of, kind):
 
 
 @pytest.mark.parametrize("kind", MEANS)
-@pytest.mark.parametrize(
-    "bound", [StitchedBound(), StitchedBound(empirical=True), EmpiricalBernstein(), BettingBound(cells=300)], ids=repr
-)
+@pytest.mark.parametrize("bound", [StitchedBound(), StitchedBound(empirical=True), BettingBound(cells=300)], ids=repr)
 def test_mean_is_inside_at_all_times_at_once(bound, kind):
     count = misses(lambda xs: bound.fresh().update_many(xs), kind)
     assert too_many(count, STREAMS, bound.level) > LEVEL
@@ -294,7 +289,7 @@ def test_stitched_bound_follows_conditional_means_that_change(empirical):
 def test_variance_that_is_learned_pays_where_it_is_small():
     xs = (np.random.default_rng(9).random(20000) < 0.97).astype(float)
     widths = {}
-    for bound in (StitchedBound(), StitchedBound(empirical=True), EmpiricalBernstein(), BettingBound()):
+    for bound in (StitchedBound(), StitchedBound(empirical=True), BettingBound()):
         bound.update_many(xs)
         widths[repr(bound)] = bound.upper - bound.lower
     plain, *adaptive = widths.values()

@@ -10,14 +10,13 @@ import pickle
 import numpy as np
 import pytest
 from naive import calibration as naive
-from scipy.stats import binom, binomtest, chi2, kstest
+from scipy.stats import binom, binomtest
 from sklearn import metrics
 
 from venn.monitors.calibration import (
     brier,
     classwise_ece,
     ece,
-    hosmer_lemeshow,
     log_loss,
     number_of_events,
     reliability,
@@ -128,7 +127,6 @@ def test_distributions_are_measured_by_their_predicted_class_or_by_all():
         column, came = rows[:, k].tolist(), (truth == k).astype(int).tolist()
         assert each[k] == pytest.approx(naive.ece(naive.in_mass_bins(column, came, 7)), abs=1e-12)
     assert reliability(rows, truth).ece == ece(rows, truth)
-    assert hosmer_lemeshow(rows, truth) == hosmer_lemeshow(*naive.top_label(rows.tolist(), truth.tolist()))
 
 
 def test_equal_mass_means_equal_counts_without_ties():
@@ -207,53 +205,6 @@ def test_calibrated_forecasts_stay_inside_the_bars_and_bold_ones_do_not():
         total += 10
     assert binomtest(inside["calibrated"], total, 0.9, "less").pvalue > 1e-3
     assert binomtest(inside["bold"], total, 0.9, "less").pvalue < 1e-6
-
-
-# Hosmer-Lemeshow --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("edges", BINS)
-@pytest.mark.parametrize("kind", ["uniform", "ties", "sharp", "one"])
-def test_hosmer_lemeshow_by_definition(kind, edges):
-    ours, oracle = BINS[edges]
-    for n in (40, 100, 400):
-        p, y = events(kind, n, n)
-        statistic, groups = naive.hosmer_lemeshow(oracle(p.tolist(), y.tolist(), 10))
-        test = hosmer_lemeshow(p, y, ours(10))
-        assert test.statistic == pytest.approx(statistic, abs=1e-9)
-        assert test.groups == test.freedom == groups
-        if groups >= 3:
-            inside = hosmer_lemeshow(p, y, ours(10), in_sample=True)
-            assert (inside.statistic, inside.freedom) == (test.statistic, groups - 2)
-            assert inside.p_value <= test.p_value
-
-
-def test_hosmer_lemeshow_holds_its_level_and_has_power():
-    """Out of sample at most 5 % rejections at 5 %, near uniform p-values; exaggerated forecasts are rejected."""
-    p_values, bold = [], 0
-    for seed in range(300):
-        p, y = events("uniform", 1000 + seed, 500)
-        p_values.append(hosmer_lemeshow(p, y).p_value)
-        odds = (p / (1 - p)) ** 2
-        bold += hosmer_lemeshow(odds / (1 + odds), y).p_value < 0.05
-    rejected = sum(p < 0.05 for p in p_values)
-    assert binomtest(rejected, 300, 0.05, "greater").pvalue > 1e-3
-    assert kstest(p_values, "uniform").pvalue > 1e-3
-    assert bold == 300
-    # Two degrees of freedom fewer are wrong out of sample, and the test of uniformity sees it.
-    wrong = [chi2.sf(chi2.isf(p, 10), 8) for p in p_values]
-    assert kstest(wrong, "uniform").pvalue < 1e-6
-
-
-def test_hosmer_lemeshow_where_nothing_is_expected():
-    sure = hosmer_lemeshow([0.0, 0.0, 1.0], [0, 0, 1])
-    assert (sure.statistic, sure.p_value, sure.groups) == pytest.approx((0.0, 1.0, 1), abs=0)
-    impossible = hosmer_lemeshow([0.0] * 5, [0, 0, 1, 0, 0])
-    assert (impossible.statistic, impossible.p_value) == (math.inf, 0.0)
-    rare = hosmer_lemeshow([1e-6] * 50 + [0.5] * 50, [0] * 50 + [1, 0] * 25)
-    assert rare.groups == 1
-    with pytest.raises(ValueError, match="in_sample must be False for fewer than 3 groups, got 1"):
-        hosmer_lemeshow([0.5] * 9, [1] * 9, in_sample=True)
 
 
 # Sharpness --------------------------------------------------------------------------------------------------------
@@ -364,7 +315,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("measure", [brier, log_loss, ece, reliability, hosmer_lemeshow])
+@pytest.mark.parametrize("measure", [brier, log_loss, ece, reliability])
 @pytest.mark.parametrize("what", BAD)
 def test_bad_arrays_are_refused(what, measure):
     proba, truth, says = BAD[what]
@@ -372,7 +323,7 @@ def test_bad_arrays_are_refused(what, measure):
         measure(proba, truth)
 
 
-@pytest.mark.parametrize("measure", [brier, log_loss, ece, reliability, hosmer_lemeshow])
+@pytest.mark.parametrize("measure", [brier, log_loss, ece, reliability])
 def test_rows_in_short_numbers_are_divided_by_their_sums(measure):
     rng = np.random.default_rng(0)
     weights = rng.random((300, 3)).astype(np.float32)
@@ -402,15 +353,13 @@ def test_bad_parameters_are_refused():
             with pytest.raises((ValueError, TypeError), match="bins must be an integer >= 1, got"):
                 kind(bins)
     for bins in (10, "width", WidthBins):
-        for measure in (ece, reliability, hosmer_lemeshow):
+        for measure in (ece, reliability):
             with pytest.raises(TypeError, match="bins must be an object with a method 'cuts'"):
                 measure(*GOOD, bins)
     for cuts in ([0.5, 0.2], [-0.1], [1.2], [math.nan], [[0.5]]):
         own = type("Own", (), {"cuts": lambda self, p, cuts=cuts: np.array(cuts)})()
         with pytest.raises(ValueError, match="bins must give nondecreasing cuts"):
             ece(*GOOD, own)
-    with pytest.raises(TypeError, match="in_sample must be True or False"):
-        hosmer_lemeshow(*GOOD, in_sample="no")
     with pytest.raises(ValueError, match="proba must lie in"):
         sharpness([0.5, 1.5])
 

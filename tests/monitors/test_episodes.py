@@ -411,13 +411,39 @@ def test_a_watch_of_ones_own_works_in_a_run_its_journal_and_its_page(scorer, tmp
     assert "gaps" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@component
+class Wrong(Gaps):
+    """Rings where a predicted label is wrong."""
+
+    sees, about = "predictions", "wrong"
+
+    def update(self, prediction, y):
+        self.steps += 1
+        return self.rang(Alarm(self.n, "Wrong", 7.0, "Wrong.", "wrong")) if prediction.label != y else ()
+
+
+def test_a_watch_of_ones_own_of_predictions_works_in_a_journal_and_on_its_page(scorer, tmp_path):
+    X, y = events(60, ())
+    model = venn.InductiveVennAbers(venn.FrozenScorer(scorer))
+    with venn.Online(model, {"InductiveVennAbers": Wrong()}, tmp_path / "run.db") as online:
+        served(online, X, y, 0)
+        alarms = online.monitors["InductiveVennAbers"].count
+    assert alarms > 0
+    with Watch(tmp_path / "run.db") as watch:
+        assert watch.verdict().predictor == "InductiveVennAbers"
+        assert "wrong" in render(FollowedRun(watch), "title", "data")
+    said = exposition(lambda: Watch(tmp_path / "run.db")).decode()
+    assert f'venn_alarms_total{{predictor="InductiveVennAbers"}} {alarms:.1f}' in said
+
+
 def test_whatever_watches_works_in_a_replay_and_on_the_bench(scorer):
     X, y = events(60, ())
     X[40:] = 0.0
     watchers = {"gaps": Gaps(), "classes": ClassDrift(CLASSES), "intervals": venn.Monitor(CLASSES)}
+    watchers["low"] = venn.monitors.FloorWatch(0.5)
     model = venn.InductiveVennAbers(venn.FrozenScorer(scorer))
     venn.replay(zip(X, y, strict=True), venn.Panel(intervals=model), monitors=watchers)
-    assert [one.n for one in watchers.values()] == [60, 60, 60]
+    assert [one.n for one in watchers.values()] == [60] * 4
     assert [one.first for one in watchers["gaps"].cases] == [43]
     with pytest.raises(ValueError, match="monitors must have names of predictors, intervals, got 'other'"):
         venn.replay(zip(X, y, strict=True), venn.Panel(intervals=model), monitors={"other": venn.Monitor(CLASSES)})

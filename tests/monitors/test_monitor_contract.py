@@ -59,7 +59,7 @@ RUNNING = {
             lambda rng: (float(rng.random()),),
             [("x",), (None,), (math.nan,), (1.2,), (-1,)],
         )
-        for name in ("StitchedBound", "EmpiricalBernstein", "BettingBound")
+        for name in ("StitchedBound", "BettingBound")
     },
     "FloorWatch": (
         lambda: venn.monitors.FloorWatch(0.4, memory=50),

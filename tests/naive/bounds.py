@@ -55,18 +55,6 @@ def bets(xs, level):
     return answer
 
 
-def bernstein(xs, level):
-    """Return the bounds of the predictable plug-in empirical Bernstein confidence sequence."""
-    lambdas = [min(0.5, bet) for bet in bets(xs, level)]
-    before = [(0.5 + sum(xs[:i])) / (i + 1) for i in range(len(xs))]
-    lost = sum(
-        4 * (x - mean) ** 2 * (-math.log(1 - bet) - bet) / 4 for x, mean, bet in zip(xs, before, lambdas, strict=True)
-    )
-    centre = sum(bet * x for bet, x in zip(lambdas, xs, strict=True)) / sum(lambdas)
-    radius = (math.log(2 / level) + lost) / sum(lambdas)
-    return max(0.0, centre - radius), min(1.0, centre + radius)
-
-
 def hedged(xs, lambdas, mean):
     """Return ln of the capital of the two gamblers, half each, against one candidate in (0, 1)."""
     up = down = math.log(0.5)

@@ -102,23 +102,5 @@ def quantile(law, level):
     return len(law) - 1
 
 
-def hosmer_lemeshow(groups, least=1):
-    """Return the statistic and the number of groups, merged upwards until both kinds are expected often enough."""
-    merged, current = [], []
-    for group in groups:
-        current = current + group
-        expected = sum(p for p, _ in current)
-        if expected >= least and len(current) - expected >= least:
-            merged.append(current)
-            current = []
-    if current:
-        merged = [*merged[:-1], merged[-1] + current] if merged else [current]
-    statistic = 0.0
-    for group in merged:
-        n, expected, observed = len(group), sum(p for p, _ in group), sum(y for _, y in group)
-        statistic += (observed - expected) ** 2 / (expected * (1 - expected / n))
-    return statistic, len(merged)
-
-
 def entropy(row):
     return -sum(p * math.log(p) for p in row if p > 0)

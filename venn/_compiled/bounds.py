@@ -18,7 +18,7 @@ ZETA = 3.1055472779775815  # Riemann's zeta at STITCH
 FIXED = log(ZETA) - STITCH * log(log(2.0))  # constant term of the stitched bound
 K1 = (2**0.25 + 2**-0.25) / 2**0.5
 K2 = (2**0.5 + 1) / 2
-CAP = 0.5  # largest bet of empirical Bernstein, and largest share of the capital that betting can lose in a step
+CAP = 0.5  # largest share of the capital that betting can lose in a step
 SETTLE = 32  # steps after which products of capital become logarithms, well before they could overflow
 
 
@@ -108,34 +108,6 @@ def stitched_steps(constants: Floats, memory: Floats, xs: Floats, out: Floats) -
         out[i, 0] = lower
         out[i, 1] = upper
     memory[0], memory[1], memory[2], memory[3], memory[4] = steps, lower, upper, total, squares
-
-
-@compiled
-def bernstein_steps(constants: Floats, memory: Floats, xs: Floats, out: Floats) -> None:
-    """Memory: steps, lower, upper, total, squares, bets, won, lost. Constants: ln(2 / level)."""
-    log_level = constants[0]
-    steps, lower, upper, total, squares, bets, won, lost = memory
-    for i in range(len(xs)):
-        mean, variance = (0.5 + total) / (steps + 1.0), (0.25 + squares) / (steps + 1.0)
-        steps += 1.0
-        bet = min(CAP, sqrt(2.0 * log_level / (variance * steps * log(1.0 + steps))))
-        bets += bet
-        won += bet * xs[i]
-        lost += (-log1p(-bet) - bet) * (xs[i] - mean) ** 2
-        total += xs[i]
-        squares += (xs[i] - (0.5 + total) / (steps + 1.0)) ** 2
-        lower, upper = bernstein_bounds(bets, won, lost, log_level)
-        out[i, 0] = lower
-        out[i, 1] = upper
-    memory[0], memory[1], memory[2], memory[3], memory[4] = steps, lower, upper, total, squares
-    memory[5], memory[6], memory[7] = bets, won, lost
-
-
-@compiled
-def bernstein_bounds(bets: float, won: float, lost: float, log_level: float) -> tuple[float, float]:
-    """Return the empirical Bernstein bounds."""
-    radius = (log_level + lost) / bets
-    return max(0.0, won / bets - radius), min(1.0, won / bets + radius)
 
 
 @compiled

@@ -532,6 +532,7 @@ class Mixture(BankView):
     deletes_exactly = False  # the new example's scores depend on its supposed label
 
     rate: float = param(positive, default=1.0)
+    questioned = True
 
     def derive(self) -> None:
         """Remember nothing."""

@@ -113,8 +113,8 @@ class Query:
         What the user gave, for those who are not ours.
     key : object
         What tells it from other objects; None if nothing does.
-    said : dict of int to prediction
-        What was said of it since the last example, by the predictor's identity.
+    said : dict
+        What was said of it since the last example, by the predictor's identity; its clean form by what a machine is.
     answered : object
         What is known of who said all of it together.
     """
@@ -123,7 +123,7 @@ class Query:
 
     def __init__(self, x: Any, key: Any = None) -> None:
         self.x, self.key = x, key
-        self.said: dict[int, Any] = {}
+        self.said: dict[Any, Any] = {}
         self.answered: Any = None
         self._row: ObjectRows
         self._taken: tuple[Any, ...] | None = None  # how the row was made: names, and whether NaN may stand in it
@@ -138,6 +138,11 @@ class Query:
             self._row = clean_row(self.x, features, names, missing)
             self._taken = names, missing
         return self._row
+
+
+def object_of(x: Any) -> Any:
+    """Return the object that a question is about, or the object itself."""
+    return x.x if type(x) is Query else x
 
 
 def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None, missing: bool = False) -> ObjectRows:

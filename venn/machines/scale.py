@@ -13,6 +13,7 @@ import numpy as np
 from venn._compiled.rows import Rows
 from venn.labels import LabelSpace, space_of
 from venn.machines.base import KeptMachine
+from venn.machines.frozen import Query, object_of
 from venn.machines.machine import checked_place, code_of, in_form
 from venn.machines.sparse import SparseRows, is_sparse, rows_of
 from venn.parameters import TRUTH, Parameters, flag, integer, number, optional
@@ -430,19 +431,34 @@ class OnScale(KeptMachine):
 
     # ------------------------------------------------------------------ objects
 
+    @property
+    @abstractmethod
+    def _features(self) -> int | None:
+        """Number of features; None before the first object."""
+
     @abstractmethod
     def _kept(self, x: Any) -> Any:
         """Return an object as it is kept here, or say what is wrong with it."""
 
+    @property
+    def questioned(self) -> bool:
+        """Whether a `Query` may come in place of an object. What users write in subclasses of ours gets the object."""
+        return type(self).__module__.startswith("venn.")
+
     def _clean(self, x: Any) -> Any:
-        """Return an object, on the scale, as it is kept here, or say what is wrong with it."""
+        """Return an object, on the scale, as it is kept here, or say what is wrong with it; of a question once."""
+        if type(x) is Query:
+            now = id(self), self.n, self._features, id(self.placing and self.placing.now)  # else it might be another
+            if now not in x.said:
+                x.said[now] = self._clean(x.x)
+            return x.said[now]
         return self._kept(x if self.placing is None else self.placing.place(x))
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
         self._clean(x)
         if self.placing is not None:
-            self.placing.check(x)
+            self.placing.check(object_of(x))
         self._check_label(y)
 
     def _check_label(self, y: Label) -> None:
@@ -452,6 +468,7 @@ class OnScale(KeptMachine):
     def answer(self, x: Any, weight: float = 1.0) -> Any:
         """Return the answer about an object in which all examples stand, those that only teach too."""
         if self.placing is not None and self.placing.changes:
+            x = object_of(x)
             return self._made_for(self.placing, self.placing.in_form(x)).answer(x, weight)
         return self._answered(self._clean(x), weight)
 
@@ -464,7 +481,7 @@ class OnScale(KeptMachine):
             return False
         if placing.learns and weight != 1:
             raise TypeError(f"weight must be 1 while examples that are learned fix the scale, got {weight!r}")
-        row, twin = placing.in_form(x), None
+        row, twin = placing.in_form(object_of(x)), None
         rows, labels = [*placing.rows, row], [*placing.labels, y] if placing.learns else []
         last = len(rows) == placing.scale.first
         now = fixed_by(rows) if last or placing.changes else None

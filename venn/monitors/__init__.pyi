@@ -10,14 +10,12 @@ from .benches import Scenario as Scenario
 from .benches import bench as bench
 from .bounds import BettingBound as BettingBound
 from .bounds import DeviationBand as DeviationBand
-from .bounds import EmpiricalBernstein as EmpiricalBernstein
 from .bounds import ForwardEProcess as ForwardEProcess
 from .bounds import StitchedBound as StitchedBound
 from .calibration import brier as brier
 from .calibration import classwise_ece as classwise_ece
 from .calibration import compare as compare
 from .calibration import ece as ece
-from .calibration import hosmer_lemeshow as hosmer_lemeshow
 from .calibration import log_loss as log_loss
 from .calibration import reliability as reliability
 from .calibration import sharpness as sharpness

@@ -348,61 +348,8 @@ class StitchedBound(_ConfidenceSequence):
         )
 
 
-class _OfConstantMean(_ConfidenceSequence):
-    """Bounds for a mean that does not change."""
-
-    @property
-    def statement(self) -> str:
-        """One sentence: the theorem and its condition."""
-        return (
-            "Theorem: a conditional mean that is the same at every step lies between the bounds at all steps at once "
-            f"with probability at least {1 - self.level:g}."
-        )
-
-
 @component
-class EmpiricalBernstein(_OfConstantMean):
-    """Bounds for the constant mean of [0, 1] variables, as narrow as their variance allows, at all times at once.
-
-    Theorem. If E[x_n | past] is the same number at every step, it lies in [lower, upper] at all steps at once
-    with probability at least 1 - level. (If it changes, the bounds are for an average of the conditional means,
-    weighted by the bets.) They are not intersected over time; intersecting them keeps the theorem.
-
-    Parameters
-    ----------
-    level : float in (0, 1), default 0.05
-        Probability that the mean is ever outside, both sides together.
-
-    Raises
-    ------
-    TypeError, ValueError
-        `level` is not as described, or a number is not in [0, 1]; the bounds are unchanged.
-
-    References
-    ----------
-    Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", theorem 2: the
-    predictable plug-in with bets of at most 1/2.
-
-    Examples
-    --------
-    >>> bound = EmpiricalBernstein()
-    >>> _ = bound.update_many(np.tile([1, 1, 1, 0, 1, 1, 1, 1], 500))
-    >>> 0.84 < bound.lower < 0.875 < bound.upper < 0.91
-    True
-    """
-
-    _run = staticmethod(compiled.bernstein_steps)
-
-    level: float = param(fraction, default=0.05)
-
-    @property
-    def size(self) -> int:
-        """Those five, bets, won and lost."""
-        return 8
-
-
-@component
-class BettingBound(_OfConstantMean):
+class BettingBound(_ConfidenceSequence):
     """Bounds for the constant mean of [0, 1] variables: the candidates that betting has not refuted.
 
     Theorem. If E[x_n | past] is the same number at every step, it lies in [lower, upper] at all steps at once
@@ -453,6 +400,14 @@ class BettingBound(_OfConstantMean):
         """ln(2 / level), and of each candidate itself and the caps of the bets against it."""
         means = np.sin(np.pi * np.arange(1, self.cells) / (2 * self.cells)) ** 2
         return np.concatenate([super().constants, means, compiled.CAP / means, compiled.CAP / (1 - means)])
+
+    @property
+    def statement(self) -> str:
+        """One sentence: the theorem and its condition."""
+        return (
+            "Theorem: a conditional mean that is the same at every step lies between the bounds at all steps at once "
+            f"with probability at least {1 - self.level:g}."
+        )
 
     @property
     def size(self) -> int:

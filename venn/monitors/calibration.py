@@ -6,25 +6,22 @@ The functions take arrays; a prefix or a window is a slice of them. Forecasts co
 - proba (n, c): distributions over classes, and truth (n,): class codes 0..c-1. Measures of a single event then mean
   "the label is the predicted class", the first of largest probability.
 
-All describe the given forecasts only, except for the bars of `reliability` and the p-values of `hosmer_lemeshow`.
+All describe the given forecasts only, except for the bars of `reliability`.
 Losses of forecasts are in `venn.monitors.calibration`.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from math import log
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import fft
-from scipy.special import chdtrc
 
 from venn.monitors.bounds import StitchedBound
 from venn.monitors.sums import (
     Bins,
-    MassBins,
     calibration_error,
     count_bins,
     cuts_of,
@@ -33,12 +30,10 @@ from venn.monitors.sums import (
     place,
     probabilities,
 )
-from venn.parameters import flag, fraction, is_number
+from venn.parameters import fraction, is_number
 from venn.prediction import Floats, Integers
 
 # ---------------------------------------------------------------------------------------------------------- calibration
-
-LEAST_EXPECTED = 1.0
 
 
 def ece(proba: Any, truth: Any, bins: Bins | None = None) -> float:
@@ -234,92 +229,10 @@ def number_of_events(proba: Any) -> Floats:
     return np.clip(laws[0, : len(p) + 1], 0.0, 1.0)
 
 
-@dataclass(frozen=True)
-class HosmerLemeshow:
-    """A Hosmer-Lemeshow test."""
-
-    #: Sum over the groups of (O - E)^2 / (E (1 - E / n)).
-    statistic: float
-    #: Probability of at least that much, by the chi-squared distribution.
-    p_value: float
-    #: Its degrees of freedom.
-    freedom: int
-    #: Number of groups after merging.
-    groups: int
-
-
-def hosmer_lemeshow(proba: Any, truth: Any, bins: Bins | None = None, in_sample: bool = False) -> HosmerLemeshow:
-    """Test calibration in groups of forecasts: is the number of events in each group as expected?
-
-    The statistic is the sum over the groups of (O - E)^2 / (E (1 - E / n)): O events were observed and E expected
-    among n forecasts. Under perfect calibration and with B groups it is taken as chi-squared with B degrees of
-    freedom, or B - 2 if the forecaster was fitted to these examples.
-
-    That is an approximation for large groups, not a theorem. Groups are therefore merged with the next one
-    until at least one event and one non-event are expected; a last group short of that joins the previous one.
-    Out of sample it gives p-values that are rather too large: E (1 - E / n) is at least the variance of O.
-
-    Parameters
-    ----------
-    proba : (n,) or (n, c) float64 in [0, 1]
-        For distributions the predicted class is used.
-    truth : (n,) of 0 and 1, or class codes
-    bins : Bins, default MassBins(10)
-        The groups before merging; by default deciles, as published.
-    in_sample : bool, default False
-        The forecaster was fitted to these examples, labels included.
-
-    Raises
-    ------
-    ValueError, TypeError
-        The arrays are not as described, or fewer than 3 groups are left for the test in sample.
-
-    References
-    ----------
-    Hosmer & Lemeshow (1980), "Goodness of fit tests for the multiple logistic regression model".
-
-    Examples
-    --------
-    >>> test = hosmer_lemeshow([0.5] * 8 + [0.75] * 8, [1, 0] * 4 + [1] * 8)
-    >>> test.groups, round(test.statistic, 3), round(test.p_value, 3)
-    (2, 2.667, 0.264)
-    """
-    in_sample = flag("in_sample", in_sample)
-    p, y = _events(proba, truth)
-    bins = MassBins() if bins is None else bins
-    groups = _merged(*count_bins(place(p, cuts_of(bins, p)), p, y))
-    freedom = len(groups) - 2 if in_sample else len(groups)
-    if freedom < 1:
-        raise ValueError(f"in_sample must be False for fewer than 3 groups, got {len(groups)} after merging")
-    statistic = 0.0
-    for count, expected, observed in groups:
-        variance = expected * (1.0 - expected / count)
-        if variance > 0.0:
-            statistic += (observed - expected) ** 2 / variance
-        elif observed != expected:  # an event of probability 0 happened
-            statistic = math.inf
-    return HosmerLemeshow(statistic, float(chdtrc(freedom, statistic)), freedom, len(groups))
-
-
 def _events(proba: Any, truth: Any) -> tuple[Floats, Integers]:
     """Return (n,) probabilities of an event and whether it happened; for distributions: the top label is right."""
     p, y = forecasts(proba, truth)
     return (p, y) if p.ndim == 1 else (p.max(axis=1), (p.argmax(axis=1) == y).astype(np.int64))
-
-
-def _merged(counts: Integers, sums: Floats, events: Integers) -> list[tuple[int, float, int]]:
-    """Return (count, expected, observed) of groups, each with enough expected events and non-events."""
-    groups: list[tuple[int, float, int]] = []
-    count, expected, observed = 0, 0.0, 0
-    for one in zip(counts.tolist(), sums.tolist(), events.tolist(), strict=True):
-        count, expected, observed = count + one[0], expected + one[1], observed + one[2]
-        if min(expected, count - expected) >= LEAST_EXPECTED:
-            groups.append((count, expected, observed))
-            count, expected, observed = 0, 0.0, 0
-    if count:
-        last = groups.pop() if groups else (0, 0.0, 0)
-        groups.append((count + last[0], expected + last[1], observed + last[2]))
-    return groups
 
 
 # --------------------------------------------------------------------------------------------------------------- losses

@@ -336,14 +336,14 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
                     place = next(i for i, one in enumerate(self._learners) if one is predictor)
                     noted[place] = predictor.note_late(noted[place], told[name], late)
         for machine in machines:
-            machine.hypotheses(x)
+            machine.hypotheses(put(machine, noted.question))
         return noted
 
     def _noted(self, x: Any, y: Label, machines: Sequence[Any]) -> Noted:
         self.space.check(y)
-        for machine in machines:
-            machine.check(x, y)
         question = self._question(x)
+        for machine in machines:
+            machine.check(put(machine, question), y)
         noted = Noted([
             predictor.compared([self._said(one, question) for one in predictor.owner.experts])
             if isinstance(predictor, Weighing) else predictor.note(put(predictor, question), y)
@@ -384,7 +384,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
             noted = self.note(x, y) if len(machines) > 1 else self._noted(x, y, machines)
         self._check_noted(noted)
         for machine in machines:
-            machine.learn_one(x, y)
+            machine.learn_one(put(machine, noted.question), y)
         try:
             teach_all(self._learners, noted.question, y, noted)
         finally:

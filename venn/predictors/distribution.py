@@ -10,6 +10,7 @@ import numpy as np
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
 from venn.labels import Real
 from venn.machines.digests import digest_of
+from venn.machines.frozen import object_of
 from venn.machines.kernel_ridge import Lines
 from venn.machines.machine import checked_machine
 from venn.machines.window import inside
@@ -75,8 +76,8 @@ class _OfGroup(_OnLines):
 
     def _asked(self, x: Any) -> tuple[Lines, Any, float]:
         """Return the machine's answer, which examples count, and the random number of this step and object."""
-        lines = self.machine.hypotheses(x)
-        tau = self._smoothing.at(self.machine.learned, digest_of(x))
+        lines = self.hypotheses(x)
+        tau = self._smoothing.at(self.machine.learned, digest_of(object_of(x)))
         return lines, self._counted(lines), tau
 
     def _counted(self, lines: Lines) -> Any:
@@ -239,7 +240,7 @@ class GaussianProcess(_OnLines):
         ----------
         x : (d,) finite numbers, or a sparse row
         """
-        lines = self.machine.hypotheses(x)
+        lines = self.hypotheses(x)
         forecast = float(lines.test_scores[0])
         if lines.n < FEWEST:
             return NormalDistribution(forecast, WIDE)

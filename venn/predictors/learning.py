@@ -78,7 +78,8 @@ class Predictor(TakesTurns, Saved):
     def __init_subclass__(cls, **named: Any) -> None:
         for name in ("predict_one", "note", "after_learning"):
             given_by = next(kind for kind in cls.__mro__ if name in vars(kind))
-            cls.questioned = cls.questioned and given_by.__module__.startswith("venn.")
+            if not given_by.__module__.startswith("venn."):
+                cls.questioned = False
         super().__init_subclass__(**named)
 
     def _turns_with(self) -> Iterable[Any]:
@@ -136,9 +137,9 @@ class Predictor(TakesTurns, Saved):
         self.after_learning(x, y, noted)
 
 
-def put(predictor: Any, question: frozen.Query) -> Any:
-    """Return what a predictor is asked about: the question, or the object that the user gave."""
-    return question if getattr(predictor, "questioned", False) else question.x
+def put(asked: Any, question: frozen.Query) -> Any:
+    """Return what a predictor, or a machine, is asked about: the question, or the object that the user gave."""
+    return question if getattr(asked, "questioned", False) else question.x
 
 
 def checked_predictor(name: str, predictor: Any) -> Any:
@@ -320,10 +321,16 @@ class WeighsClasses(Predictor):
 class OnMachine(Predictor):
     """Base of transductive predictors: everything learned is in the machine, which others may read too."""
 
+    questioned = True
+
     @property
     def classes(self) -> tuple[Label, ...]:
         """Labels in class order."""
         return self.machine.classes
+
+    def hypotheses(self, x: Any) -> Any:
+        """Return what the machine answers about an object, or about that of a question."""
+        return self.machine.hypotheses(put(self.machine, x) if type(x) is frozen.Query else x)
 
 
 def of_classes(machine: Any, instead: str = "ConformalDistribution") -> Any:

@@ -21,7 +21,7 @@ from venn.machines.threads import asked, one_thread
 from venn.parameters import above_one, integer, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import AtSetTimes, History, Predictor, elementary, held_features, held_history
+from venn.predictors.learning import AtSetTimes, History, Predictor, elementary, held_features, held_history, put
 from venn.saved import (
     array,
     component,
@@ -545,7 +545,7 @@ class ScorerForecast(HasLabels, Predictor):
         asked = self.read
         if isinstance(asked, Inductive):
             return shares_of(asked.scores_of_one(x), asked.scorer is not None, asked.given)[:, 0]
-        given = x.x if isinstance(x, Query) else x
+        given = put(asked.machine, x) if isinstance(x, Query) else x
         return shares_of(asked.machine.scores(given)[None], self.n > 0, asked.machine)[:, 0]
 
     def of_scores(self, scores: Floats, read: Any = None) -> Floats:

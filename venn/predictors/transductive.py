@@ -9,6 +9,7 @@ import numpy as np
 from venn._compiled.hulls import classwise_pairs
 from venn._compiled.nonconformity import shares as shares_of_ranks
 from venn.machines.digests import digest_of
+from venn.machines.frozen import object_of
 from venn.machines.machine import Machine, ScoreTable, only_table, under_each
 from venn.machines.window import inside
 from venn.nonconformity import Margin
@@ -118,7 +119,7 @@ class TransductiveVenn(WeighsClasses, OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        answer = self.machine.hypotheses(x)
+        answer = self.hypotheses(x)
         labels: Any
         if isinstance(self.shift, CovariateShift):
             shift, tables = self.shift, answer.tables(self.taxonomy.deleted)
@@ -292,8 +293,8 @@ class Conformal(WeighsClasses, OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        answer = self.machine.hypotheses(x)
-        tau = self._smoothing.at(self.machine.learned, digest_of(x)) if self.smoothed else 1.0
+        answer = self.hypotheses(x)
+        tau = self._smoothing.at(self.machine.learned, digest_of(object_of(x))) if self.smoothed else 1.0
         if isinstance(self.shift, CovariateShift) and isinstance(self.measure, ScoreMeasure):
             greater, equal, total = self.measure.weighed_ranks(answer, self.shift, self.label_conditional)
             above = greater + tau * equal
@@ -397,7 +398,7 @@ class TransductiveVennAbers(OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        table = only_table(self.machine.hypotheses(x).tables(self.deleted))
+        table = only_table(self.hypotheses(x).tables(self.deleted))
         if self.shift is not None:
             return ClassIntervals(weighed_pairs(table, self.shift), self.classes)
         # Scores move little in one step: the last order nearly sorts them.
