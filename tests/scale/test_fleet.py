@@ -281,7 +281,7 @@ def test_refusals_change_nothing(kept, tmp_path):
     fleet.ask("a", [0.0, 1.0], "q")
     fleet.learn_one("a", [1.0, 1.0], "yes")
     before = state_of(fleet)
-    for call, error, words in (
+    refused = (
         (lambda: fleet.ask("a", [0.0]), ValueError, "2"),
         (lambda: fleet.ask("new", ["x"]), TypeError, "x must be"),
         (lambda: fleet.ask("a", [0.0, np.nan]), ValueError, "finite"),
@@ -290,6 +290,8 @@ def test_refusals_change_nothing(kept, tmp_path):
         (lambda: fleet.ask(7, [0.0, 1.0]), TypeError, "key must be text"),
         (lambda: fleet.ask("", [0.0, 1.0]), ValueError, "key must have"),
         (lambda: fleet.ask("\ud800", [0.0, 1.0]), ValueError, "UTF-8"),
+        (lambda: fleet.ask("a\x1b[2J", [0.0, 1.0]), ValueError, "key must have no control characters"),
+        (lambda: fleet.ask("a" * 201, [0.0, 1.0]), ValueError, "key must have 1 to 200 letters, got 201"),
         (lambda: fleet.answer("a", "p", "no"), ValueError, "id must be that of a question"),
         (lambda: fleet.answer("b", "q", "no"), ValueError, "key must be one that was asked about"),
         (lambda: fleet.answer("a", "q", "maybe"), ValueError, "y must be one of"),
@@ -301,9 +303,14 @@ def test_refusals_change_nothing(kept, tmp_path):
         (lambda: fleet.verdict(rate=0.1, ever=0.1), TypeError, "must not both be given"),
         (lambda: fleet.frame("excel"), ValueError, "backend must be one of"),
         (lambda: fleet.model("z"), KeyError, "no 'z'"),
-    ):
+    )
+    for call, error, words in refused:
         with pytest.raises(error, match=words):
             call()
+    with fleet.transaction():  # in one, too, where others count
+        for call, error, words in refused:
+            with pytest.raises(error, match=words):
+                call()
     assert state_of(fleet) == before
     assert list(fleet) == ["a"]
     assert fleet.pending("a") == ("q",)
@@ -380,6 +387,8 @@ def test_a_message_that_is_repeated_is_refused_and_not_learned_again(tmp_path):
                 fleet.ask("A", [0.1, 0.2], id)
             with pytest.raises(ValueError, match=f"that waits, got {how}"):
                 fleet.answer("A", id, "no")
+            assert fleet.ended("A", id) == ("given up" if id == "b" else "answered")
+            assert fleet.ended("Z", id) is None
         assert state_of(fleet) == before
         assert fleet.ask("B", [0.1, 0.2], 7 + again)  # of another key it is another question
         if again == 1:

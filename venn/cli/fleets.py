@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic, time
@@ -61,20 +61,32 @@ def checked_folder(config: Config) -> Path:
     return folder
 
 
-def serve_fleet(config: Config, voice: Any, plan: Any, notifier: Notifier) -> int:
-    """Run a fleet until the source ends or an end is requested; return the exit code."""
+def fleet_of(config: Config, plan: Any, notifier: Notifier) -> Fleet:
+    """Return the fleet, which goes on if its folder holds one."""
     models, start = checkpoint.models(plan.panel), checkpoint.pack(plan.panel)
-    folder, keep = checked_folder(config), config.journal
 
     def make(key: str) -> Any:
         return checkpoint.unpack(start, models, copied=False)
 
+    folder, keep = checked_folder(config), config.journal
+    return Fleet(make, folder, on_alarm=notifier if notifier else None, durable=keep.durable, every=keep.every)
+
+
+def fleet_plan(config: Config, say: Callable[[str], object]) -> None:
+    """Say what would run."""
+    folder = checked_folder(config)
+    say(f"a model of its own for each {config.source.key}")
+    keys = len(read_rows(folder)) if is_fleet(str(folder)) else 0
+    say(f"journal: the folder {folder}, {f'goes on with {keys:,} keys' if keys else 'a new one'}")
+
+
+def serve_fleet(config: Config, voice: Any, plan: Any, notifier: Notifier) -> int:
+    """Run a fleet until the source ends or an end is requested; return the exit code."""
+    folder = checked_folder(config)
     with ExitStack() as stack:
         ending = stack.enter_context(Ending())
         source: Reader = stack.enter_context(plan.place.source)
-        fleet = stack.enter_context(
-            Fleet(make, folder, on_alarm=notifier if notifier else None, durable=keep.durable, every=keep.every)
-        )
+        fleet = stack.enter_context(fleet_of(config, plan, notifier))
         if config.run.metrics_port is not None:
             at = stack.enter_context(_metrics(str(folder), config.access.host, config.run.metrics_port, config))
             voice.say(f"metrics: {at}")

@@ -417,7 +417,7 @@ class SourceTable(OptionTable, frozen=True, kw_only=True):
     features: Annotated[Texts | None, Option("Names of an object's values, in order.", RUN, of=LIVE)] = None
     key: Annotated[Column | None, Option(
         "Name of the value, beside id, x and y, that says to which of many streams a message belongs: each has a model "
-        "of its own, and --journal is the folder of all.", RUN, of="jsonl redis kafka")] = None
+        "of its own, and --journal is the folder of all.", RUN, of=f"jsonl redis kafka {HTTP}")] = None
     label: Annotated[Column | None, Option("Column of the label in CSV.", of="csv file")] = None
     id: Annotated[Column | None, Option("Column of the id in CSV.", RUN, of="csv")] = None
     nominal: Annotated[Values | None, Option(

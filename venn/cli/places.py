@@ -155,7 +155,7 @@ def open_requests(config: Config, model: GivenModel | None = None) -> SourcePlac
     if given.like is None:
         return _live(config, HTTP, "", model)
     for place in config.origin:
-        if place[0] == "source" and place != ("source", "like"):
+        if place[0] == "source" and place not in (("source", "like"), ("source", "key")):
             raise click.UsageError(f"{config.where(*place)} does not go with {like}, which says it")
     if model is not None:
         raise click.UsageError(f"{like} does not go with a model of your own, which says what it takes")

@@ -21,7 +21,7 @@ from venn.cli.access import guard
 from venn.cli.commands import INTERRUPTED, Ending, close_stdout
 from venn.cli.config import configured
 from venn.cli.errors import one_line, one_line_errors, spared
-from venn.cli.fleets import checked_folder, is_fleet, refuse_for_fleet, serve_fleet
+from venn.cli.fleets import fleet_plan, refuse_for_fleet, serve_fleet
 from venn.cli.journals import holds_journal
 from venn.cli.options import UNITS, Config
 from venn.cli.output import COLUMNS, only_predictions
@@ -49,7 +49,6 @@ from venn.online.lot import Lot
 from venn.online.panel import Panel
 from venn.online.selective import Selective
 from venn.online.watch import Watch
-from venn.scale.fleet_store import read_rows
 from venn.show.door import Door
 from venn.show.notify import AlarmCommand as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
@@ -215,9 +214,7 @@ def plan(config: Config, say: Callable[[str], None]) -> None:
     say(f"predictions: {'stdout' if config.run.out == '-' else config.run.out}")
     path = plan.journal.path
     if config.source.key is not None:
-        say(f"a model of its own for each {config.source.key}")
-        keys = len(read_rows(path)) if is_fleet(str(checked_folder(config))) else 0
-        say(f"journal: the folder {path}, {f'goes on with {keys:,} keys' if keys else 'a new one'}")
+        fleet_plan(config, say)
         return
     if not path.exists() or is_blank(path):
         say(f"journal: {path}, a new one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import ExitStack
+from functools import partial
 from time import sleep
 from typing import Any
 
@@ -14,6 +15,7 @@ from venn.cli.access import address, guard
 from venn.cli.commands import INTERRUPTED, NAP, Ending
 from venn.cli.config import configured
 from venn.cli.errors import listening, one_line_errors
+from venn.cli.fleets import checked_folder, fleet_of, fleet_plan, shown
 from venn.cli.journals import holds_journal
 from venn.cli.options import HTTP, Config
 from venn.cli.places import example_of, open_requests
@@ -21,6 +23,8 @@ from venn.cli.run import Plan, check_columns, compared, is_blank, made, notifyin
 from venn.cli.service import STAGES, Voice
 from venn.cli.words import conclude
 from venn.online.loop import Online
+from venn.scale.fleet import Fleet
+from venn.scale.fleet_store import read_log
 from venn.show.notify import KNOWN, Notifier
 
 PORT = 8000
@@ -36,7 +40,8 @@ def serve(config: Config, check: bool) -> None:
     POST /ask {"id": "a7", "x": [1, 2.5]} returns the predictions as `venn run` writes them, POST /answer {"id": "a7",
     "y": "no"} the alarms that ring. Both may be repeated. What is answered is in the journal; after a kill the same
     command goes on. The page of the run is at /, all addresses are at /docs. To try it out: venn serve --like car
-    --journal run.db
+    --journal run.db. With --key shop requests are of many streams, {"shop": "Oslo", "id": "a7", ...}: each shop has a
+    model of its own, in the folder --journal, and the page says which of them have changed.
 
     SIGTERM and Ctrl-C end it after the requests at work, with a last checkpoint. Beyond the loopback address a token is
     needed, or --no-token.
@@ -55,6 +60,9 @@ def _say(plan: Plan, config: Config) -> None:
         click.echo(note)
     click.echo(f"classes: {', '.join(map(repr, plan.place.classes))}" if plan.place.classes else "labels: numbers")
     path = plan.journal.path
+    if config.source.key is not None:
+        fleet_plan(config, click.echo)
+        return
     if not path.exists() or is_blank(path):
         click.echo(f"journal: {path}, a new one")
         return
@@ -65,11 +73,14 @@ def _say(plan: Plan, config: Config) -> None:
 def _served(config: Config, voice: Voice) -> int:
     """Serve until an end is requested, or the run breaks; return the exit code."""
     from venn.serving.app import ServedModel
+    from venn.serving.keyed import FleetOwner, ServedFleet
     from venn.serving.owner import RunOwner
     from venn.show.server import serving
 
-    plan, access = made(config, open_requests), config.access
-    if holds_journal(str(plan.journal.path)) and not is_blank(plan.journal.path):
+    plan, access, key = made(config, open_requests), config.access, config.source.key
+    if key is not None:
+        checked_folder(config)
+    elif holds_journal(str(plan.journal.path)) and not is_blank(plan.journal.path):
         compared(plan, config)
     if access.root_path is not None and not (access.root_path.startswith("/") and access.root_path.strip("/")):
         raise click.UsageError(f"{config.where('access', 'root_path')} must be a path, /NAME, got {access.root_path!r}")
@@ -77,15 +88,26 @@ def _served(config: Config, voice: Voice) -> int:
     with ExitStack() as stack:
         ending = stack.enter_context(Ending())
         notifier = stack.enter_context(notifying(config, voice))
-        owner = RunOwner(
-            lambda: _begun(config, plan, notifier), batch=config.run.batch, linger=config.run.linger,
-            most=config.run.waiting, after=News(voice), warn=lambda text: voice.complain("an answer", text),
-        )  # fmt: skip
+        options: dict[str, Any] = {
+            "batch": config.run.batch, "linger": config.run.linger, "most": config.run.waiting,
+            "warn": lambda text: voice.complain("an answer", text),
+        }  # fmt: skip
+        owner: RunOwner
+        if key is None:
+            owner = RunOwner(lambda: _begun(config, plan, notifier), after=News(voice), **options)
+        else:
+            begun = partial(_begun_fleet, config, plan, notifier, voice)
+            owner = FleetOwner(begun, key, after=lambda _: _news(owner, voice), **options)
         plan.place.handlers.unknown = lambda column, value: voice.complain(
             "met an unknown category", f"{value!r} in column {column}, which the model does not know"
         )
         example = None if config.source.like is None else example_of(config.source.like)
-        model = ServedModel(owner, plan.journal.path, Decoder(plan.place.source), example=example)
+        readers, folder = Decoder(plan.place.source), str(plan.journal.path)
+        model = (
+            ServedFleet(owner, readers, lambda: shown(folder), lambda one: read_log(folder, one), example=example)
+            if isinstance(owner, FleetOwner)
+            else ServedModel(owner, plan.journal.path, readers, example=example)
+        )
         stack.callback(model.close)
         stack.enter_context(listening(host, at))
         tls = None if access.certfile is None else (access.certfile, access.keyfile)
@@ -114,6 +136,20 @@ def _begun(config: Config, plan: Plan, notifier: Notifier) -> Online:
         online.close()
         raise
     return online
+
+
+def _begun_fleet(config: Config, plan: Plan, notifier: Notifier, voice: Voice) -> Fleet:
+    """Return the fleet, which goes on if its folder holds one."""
+    fleet = fleet_of(config, plan, notifier)
+    if len(fleet):
+        voice.say(f"goes on with {len(fleet):,} keys")
+    return fleet
+
+
+def _news(owner: Any, voice: Voice) -> None:
+    """Say which keys are named."""
+    while owner.named:
+        voice.say(f"named: {owner.named.popleft()}")
 
 
 class News:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,8 +40,10 @@ from venn.show.notify import BEGAN, teller
 TOLD = "venn told of names"  # beside the positions of sources
 PRIOR = 0  # the number under which the shared model is kept
 ENDED = {ANSWER: "is answered", EXPIRE: "was given up"}
+ANSWERED, GIVEN_UP = "answered", "given up"
 EVERY = 500  # events of a key after which its state is kept
 LONGEST = 200  # letters of a key
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]")  # they would break lines and pages that name a key
 log_of = logging.getLogger("venn")
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -61,11 +64,13 @@ def checked_key(key: Any) -> str:
     if not isinstance(key, str):
         raise TypeError(f"key must be text, got {key!r}")
     if not 1 <= len(key) <= LONGEST:
-        raise ValueError(f"key must have 1 to {LONGEST} letters, got {key!r}")
+        raise ValueError(f"key must have 1 to {LONGEST} letters, got {len(key):,}")
     try:
         key.encode()
     except UnicodeEncodeError:
         raise ValueError(f"key must be text that UTF-8 can write, got {key!r}") from None
+    if CONTROL.search(key):
+        raise ValueError(f"key must have no control characters, got {key!r}")
     return str(key)
 
 
@@ -192,6 +197,11 @@ class Fleet:
         """Where it is kept."""
         return self._store.path
 
+    @property
+    def connection(self) -> Any:
+        """The open database of its folder, for tables beside its own; None without one."""
+        return self._store.connection
+
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
         answered = sum(row.answered for row in self._rows)
@@ -226,13 +236,11 @@ class Fleet:
         return KeyRun(key, model, shared)
 
     def _run(self, key: Any) -> tuple[int, KeyRun]:
-        """Return the place of a key and its run, opened or begun where necessary."""
+        """Return the place of a key and its run, opened where necessary; a new one begins with its first event."""
         self._check_open()
         place = self._numbers.get(key) if isinstance(key, str) else None
         if place is None:
-            key = checked_key(key)
-            run = self._fresh(key)
-            return self._added(key, run), run
+            return len(self._rows), self._fresh(checked_key(key))
         run_found = self._open.get(place)
         if run_found is not None:
             self._open.move_to_end(place)
@@ -261,15 +269,13 @@ class Fleet:
             del self._open[old]
         self._open[place] = run
 
-    def _added(self, key: str, run: KeyRun) -> int:
-        """Take a new key in; it counts from its first event on."""
-        place = len(self._rows)
-        row = KeyRow(place + 1, key, right=run.right, time=time.time())
+    def _add(self, place: int, run: KeyRun) -> None:
+        """Take a new key in."""
+        row = KeyRow(place + 1, run.key, right=run.right, time=time.time())
         self._store.add(row)
         self._put(place, run)
         self._rows.append(row)
-        self._numbers[key] = place
-        return place
+        self._numbers[run.key] = place
 
     def _keep(self, place: int) -> None:
         """Keep the state of an open key, if something has happened since."""
@@ -293,7 +299,7 @@ class Fleet:
 
     def _drop(self, place: int) -> None:
         self._open.pop(place, None)
-        if self.folder is None:
+        if self.folder is None and place < len(self._rows):
             self._broken.add(place)
 
     # -------------------------------------------------------------------- prior
@@ -401,7 +407,7 @@ class Fleet:
                 id = run.asked + 1 if id is None else checked_id(id)
                 if id in run.waiting:
                     raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
-                if (ended := self._store.ended(self._rows[place].number, id)) is not None:
+                if place < len(self._rows) and (ended := self._store.ended(self._rows[place].number, id)) is not None:
                     raise ValueError(f"id must be a new one, got {id!r}, which {ENDED[ended]}")
                 found = run.predict(kept, content, self._foretell)
                 said = encode(found.predictions)
@@ -510,6 +516,8 @@ class Fleet:
     ) -> float:
         """Keep an event that has happened; return when that was."""
         now = time.time()
+        if place == len(self._rows):
+            self._add(place, run)
         before = self._rows[place]
         self._touched.setdefault(place, before)
         row = self._rows[place] = run.row(before, now)
@@ -713,6 +721,16 @@ class Fleet:
     def pending(self, key: str) -> tuple[int | str, ...]:
         """Return the ids of a key's questions that wait, oldest first; none of an unknown key."""
         return tuple(self._run(key)[1].waiting) if key in self._numbers else ()
+
+    @in_turn
+    def ended(self, key: str, id: int | str) -> str | None:
+        """Return how a question of a key has ended, "answered" or "given up"; None if it has not.
+
+        Also None if there was none, and without a folder, where nothing is kept of that.
+        """
+        place = self._numbers.get(key)
+        found = None if place is None else self._store.ended(self._rows[place].number, checked_id(id))
+        return None if found is None else ANSWERED if found == ANSWER else GIVEN_UP
 
     # ------------------------------------------------------------- transactions
 

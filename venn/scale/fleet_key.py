@@ -55,7 +55,7 @@ class KeyRun:
     """
 
     def __init__(self, key: str, model: Any, shared: SharedForecast | None) -> None:
-        self.panel, self.alone = panel_of(model), not isinstance(model, Panel)
+        self.key, self.panel, self.alone = key, panel_of(model), not isinstance(model, Panel)
         self._trains = any(trainings(one) for one in self.panel.values())
         self.evidence = KeyEvidence(self.panel.space, seed=zlib.crc32(key.encode()), trains=self._trains)
         self.waiting: dict[int | str, KeyQuestion] = {}

@@ -88,6 +88,7 @@ class Memory:
     """Keeps the states of closed keys in memory; what happened since the last one is not kept."""
 
     path: Path | None = None
+    connection: Any = None
 
     def __init__(self) -> None:
         self._states: dict[int, bytes] = {}
@@ -173,6 +174,7 @@ class Folder(Memory):
             raise JournalError(f"{folder} cannot be opened as a fleet: {error.strerror or error}") from error
         try:
             self._db = sqlite3.connect(self._file, isolation_level=None, check_same_thread=False, timeout=30)
+            self.connection = self._db
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")

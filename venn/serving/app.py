@@ -18,7 +18,7 @@ from venn.serving.addresses import JSON, LINES, OF_LINES, Address, RequestRefuse
 from venn.serving.describe import docs, openapi
 from venn.serving.messages import Readers, Wrong, has_values, read_event, read_json, refused, within
 from venn.serving.owner import ANSWER, ASK, LOOK, MOST, PATH, Busy, EventReply, ModelEvent, RunOwner
-from venn.show.door import HTML, Reply
+from venn.show.door import HTML, Reply, Routes
 from venn.show.metrics import of_metrics
 from venn.show.page.feed import NUMBER, Feed
 from venn.show.page.page import POLICY, Page
@@ -36,7 +36,7 @@ class ServedModel:
     Parameters
     ----------
     owner : RunOwner
-    path : Path
+    path : Path, optional
         Of the journal.
     readers : Readers
         How JSON becomes objects and labels.
@@ -49,7 +49,7 @@ class ServedModel:
     def __init__(
         self,
         owner: RunOwner,
-        path: Path,
+        path: Path | None,
         readers: Readers,
         name: str = "model",
         example: Mapping[str, Any] | None = None,
@@ -58,24 +58,34 @@ class ServedModel:
         self.series = has_values(readers)
         self.example = dict(example or {"x": [1.0, 2.0], "y": 5.2 if self.series else "yes"})
         self._pool = ThreadPoolExecutor(1, "venn page")  # what is shown waits for nobody, and nobody for it
-        self._feed = Feed(lambda: Watch(path), path)
-        shown = {**Page(self._feed).routes(), **of_metrics(lambda: Watch(path))}
-        protocol = inference.addresses(name, owner, readers, self.happen)
+        self._feed: Feed | None = None
         self.routes: ASGI = routed(
             [
                 Route("/ask", Address({"POST": partial(self._many, ASK)})),
                 Route("/answer", Address({"POST": partial(self._many, ANSWER)})),
-                Route(MOUNTED, Address({"GET": self._question})),
                 *([Route("/path", Address({"GET": self._path}))] if self.series else ()),
                 Route("/readyz", Address({"GET": self._ready})),
                 Route("/openapi.json", Address({"GET": self._openapi})),
                 Route("/docs", Address({"GET": self._docs})),
-                *(Route(at, Address(methods)) for at, methods in protocol.items()),
-                *readable(shown, self._pool),
+                *self._beside(),
+                *readable(self._shown(), self._pool),
             ],
             "/docs",
         )
         self._guarded = Guard(self.routes, None)
+
+    def _beside(self) -> list[Any]:
+        """Return the routes of what else can be asked."""
+        protocol = inference.addresses(self.name, self.owner, self.readers, self.happen)
+        looked = Route(MOUNTED, Address({"GET": self._question}))
+        return [looked, *(Route(at, Address(methods)) for at, methods in protocol.items())]
+
+    def _shown(self) -> Routes:
+        """Return the addresses that are only read."""
+        path = self.path
+        assert path is not None
+        self._feed = Feed(lambda: Watch(path), path)
+        return {**Page(self._feed).routes(), **of_metrics(lambda: Watch(path))}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or begin and end with the server."""
@@ -112,7 +122,8 @@ class ServedModel:
         """Take no more, finish what waits, and write the last checkpoint."""
         self.owner.close()
         self._pool.shutdown()
-        self._feed.close()
+        if self._feed is not None:
+            self._feed.close()
 
     # ------------------------------------------------------------------ asking and answering
 
@@ -134,14 +145,14 @@ class ServedModel:
             except ValueError as error:
                 raise RequestRefused(Wrong(422, str(error))) from None
             if not isinstance(value, list):
-                event = read_event(what, value, self.readers)
-                return _replied(event) if isinstance(event, Wrong) else _replied(*await self.happen([event]))
+                event = self._event(what, value)
+                return replied(event) if isinstance(event, Wrong) else replied(*await self.happen([event]))
             messages = value
         if not messages or len(messages) > MOST:
             text = f"must have from 1 to {MOST} messages, got {len(messages)}"
             raise RequestRefused(Wrong(413 if messages else 422, text))
-        events = [one if isinstance(one, Wrong) else read_event(what, one, self.readers) for one in messages]
-        replies = iter(await self.happen([one for one in events if isinstance(one, ModelEvent)]))
+        events = [one if isinstance(one, Wrong) else self._event(what, one) for one in messages]
+        replies = iter(await self.happen([one for one in events if not isinstance(one, Wrong)]))
         found = [one if isinstance(one, Wrong) else next(replies) for one in events]
         contents = [_content(one, place) for place, one in enumerate(found)]
         statuses = {one.status for one in found}
@@ -150,7 +161,11 @@ class ServedModel:
             return Reply(LINES, b"".join(msgspec.json.encode(one) + b"\n" for one in contents), {}, status)
         return Reply(JSON, msgspec.json.encode(contents), {}, status)
 
-    async def happen(self, events: Sequence[ModelEvent]) -> list[EventReply]:
+    def _event(self, what: str, message: Any) -> Any:
+        """Return the event of a message, or what is wrong with it."""
+        return read_event(what, message, self.readers)
+
+    async def happen(self, events: Sequence[Any]) -> list[EventReply]:
         """Let events happen, or say when to try again."""
         if not events:
             return []
@@ -165,14 +180,14 @@ class ServedModel:
         said: str = scope["path_params"]["id"]
         if raw is not None and b"%2" in raw:  # a slash in an id
             said = unquote(raw.decode("latin1").rpartition("/questions/")[2], errors="replace")
-        replies = await self.happen([ModelEvent(LOOK, _storable(said))])
+        replies = await self.happen([ModelEvent(LOOK, storable(said))])
         if replies[0].status == 404 and NUMBER.fullmatch(said):
             replies = await self.happen([ModelEvent(LOOK, int(said))])
-        return _replied(replies[0])
+        return replied(replies[0])
 
     async def _path(self, scope: Scope, receive: Receive) -> Reply:
         """Return what is said of the next values of a series."""
-        return _replied((await self.happen([ModelEvent(PATH, None)]))[0])
+        return replied((await self.happen([ModelEvent(PATH, None)]))[0])
 
     async def _ready(self, scope: Scope, receive: Receive) -> Reply:
         """Return whether the journal is read."""
@@ -182,11 +197,14 @@ class ServedModel:
 
     # ------------------------------------------------------------------ what there is
 
+    def _described(self, root: str) -> dict[str, Any]:
+        return openapi(self.name, self.example, root, self.series)
+
     async def _openapi(self, scope: Scope, receive: Receive) -> Reply:
-        return Reply(JSON, msgspec.json.encode(openapi(self.name, self.example, _root(scope), self.series)))
+        return Reply(JSON, msgspec.json.encode(self._described(_root(scope))))
 
     async def _docs(self, scope: Scope, receive: Receive) -> Reply:
-        page = docs(openapi(self.name, self.example, _root(scope), self.series))
+        page = docs(self._described(_root(scope)))
         return Reply(HTML, page.encode(), {"Content-Security-Policy": POLICY})
 
 
@@ -198,14 +216,15 @@ def _content(one: EventReply | Wrong, place: int) -> dict[str, Any]:
     return {"status": wrong.status, **within(f"[{place}]", wrong).content}
 
 
-def _replied(one: EventReply | Wrong) -> Reply:
+def replied(one: EventReply | Wrong) -> Reply:
+    """Return the reply to a request of one message."""
     if one.status == 200:
         return Reply(JSON, msgspec.json.encode(one.content))
     wrong = one if isinstance(one, Wrong) else refused(one.content["error"], one.status)
     return Reply(JSON, msgspec.json.encode(wrong.content), {}, wrong.status)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Return a text that a database can be asked for."""
     return text.encode("utf-8", "replace").decode()
 

@@ -168,8 +168,12 @@ def _short(value: Any) -> str:
     """Return a value as an error shows it; what is nested only by its kind."""
     if isinstance(value, list | Mapping):
         return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value)}"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shortened(repr(value), 60)
+
+
+def shortened(text: str, most: int = 120) -> str:
+    """Return a text of so many letters at most."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 DECODER = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=_distinct)

@@ -181,9 +181,7 @@ class RunOwner:
     def _work(self) -> None:
         try:
             with self._make() as online:
-                if online.journal is None or online.labels is not None:
-                    raise ValueError("a served run must have a journal, and no labels by lot")
-                self._states = [(int(at), str(state)) for at, state in online.position(VERDICTS) or ()]
+                self._begin(online)
                 if self._after is not None:
                     self._after(online)
                 with self._news:
@@ -201,6 +199,15 @@ class RunOwner:
                 self._news.notify_all()
             for job in left:
                 self._settle(job, Busy(503, self.trouble, 5))
+
+    def _begin(self, online: Online) -> None:
+        """Read what the run keeps beside."""
+        if online.journal is None or online.labels is not None:
+            raise ValueError("a served run must have a journal, and no labels by lot")
+        self._states = [(int(at), str(state)) for at, state in online.position(VERDICTS) or ()]
+
+    def _abandon(self, online: Online) -> None:
+        online.abandon()
 
     def _await(self) -> bool:
         """Wait for events; return False when there will be none.
@@ -231,7 +238,7 @@ class RunOwner:
                 if self._events(online) >= first:
                     self._judge(online, first, any(reply.content.get("alarms") for reply, _ in replies))
             except BaseException:
-                online.abandon()
+                self._abandon(online)
                 raise
         done = []
         for (job, _), (reply, at) in zip(events, replies, strict=False):  # zip: those that there was time for
@@ -312,13 +319,13 @@ class RunOwner:
         """Return what was said of a question that is known, or why it is refused."""
         at = None if event.id is None else self._asked(online, event.id)
         if at is None:
-            return _refused(error), None
+            return refusal(error), None
         assert online.journal is not None
         question = online.journal.question(at)
         try:
             same = encode_object(copy_object(event.x)) == question.x
         except (TypeError, ValueError):
-            return _refused(error), None
+            return refusal(error), None
         if not same:
             text = f"x must be the object that was asked about before, got another for id {event.id!r}"
             return EventReply(409, {"error": text}), None
@@ -347,13 +354,13 @@ class RunOwner:
             if event.id is not None and given_up is not None and is_gap(event.y) and online.panel.in_turn:
                 return EventReply(200, _learned(event.id, given_up, [])), given_up
             status = 410 if given_up is not None else 0
-            return (EventReply(status, {"error": str(error)}) if status else _refused(error)), None
+            return (EventReply(status, {"error": str(error)}) if status else refusal(error)), None
         step, at, truth = found
         space = online.panel.space
         try:
             same = space.encode(event.y) == truth
         except (TypeError, ValueError) as wrong:
-            return _refused(wrong), None
+            return refusal(wrong), None
         if not same:
             came = space.decode(truth)
             text = f"y must be the label that came before, {came!r}, got {event.y!r} for id {event.id!r}"
@@ -463,6 +470,6 @@ def _learned(id: int | str, event: int, alarms: list[dict[str, Any]]) -> dict[st
     return {"id": id, "event": event, "alarms": alarms}
 
 
-def _refused(error: Exception) -> EventReply:
+def refusal(error: Exception) -> EventReply:
     """Return the reply to what the library refuses; what a machine cannot solve is nobody's mistake."""
     return EventReply(500 if isinstance(error, NotConverged) else 422, {"error": str(error)})
