@@ -343,7 +343,8 @@ def covariate_shift(stream: Stream, after: int, column: int = 0, strength: float
     True
     """
     after, column, strength = _step(stream, after), _column(stream, column), real_number("strength", strength)
-    keep = 1 / (1 + np.exp(-np.clip(strength * stream.X[:, column], -500, 500)))
+    with np.errstate(over="ignore"):
+        keep = 1 / (1 + np.exp(-np.clip(strength * stream.X[:, column], -500, 500)))
     kept = np.random.default_rng([whole_number("seed", seed, 0), SELECT]).random(len(stream)) < keep
     kept[:after] = True
     known = _known(stream)

@@ -3,7 +3,7 @@
     python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --junitxml times.xml
     python -m tools.durations times.xml
 
-The first command runs the whole suite, on a machine with nothing else to do. Only tests that take some time in all
+The first command runs the usual tests, on a machine with nothing else to do. Only tests that take some time in all
 their cases are kept, under their names without parameters; one that was skipped keeps what it had.
 """
 

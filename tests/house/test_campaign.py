@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 from centroids import NearestCentroid
 
 import venn
-from tools.campaign import driver, fuzzing, hostile, shuffling, subjects
+from tools.campaign import driver, fuzzing, hostile, shuffling
 
 unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
 
@@ -44,8 +45,9 @@ def test_seeds_are_fixed_and_all_different():
 
 def failed(attack, most=60):
     """Return what fails first."""
+    trial = driver.load(attack) if isinstance(attack, str) else attack
     for number in range(most):
-        tally = driver.attempt(attack, driver.trial_seed(3, attack, number))
+        tally = driver.made(trial, number)
         if tally.failures:
             return tally.failures[0][0]
     return None
@@ -86,9 +88,7 @@ def test_a_refusal_that_changes_something_is_found(monkeypatch):
             raise
 
     monkeypatch.setattr(venn.monitors.Power, "update", forgetful)
-    monkeypatch.setattr(subjects, "INSTANCES", {"Power": subjects.INSTANCES["Power"]})
-    monkeypatch.setattr(fuzzing, "call_function", fuzzing.call_method)
-    assert "refused, and something has changed" in failed("fuzz")
+    assert "refused, and something has changed" in failed(partial(fuzzing.call_method, owner="Power"))
 
 
 def test_another_exception_and_a_warning_are_found(monkeypatch):
@@ -96,10 +96,10 @@ def test_another_exception_and_a_warning_are_found(monkeypatch):
         return 1 / np.float64(gamma) if isinstance(gamma, int | float) else gamma.nothing
 
     monkeypatch.setattr(fuzzing, "FUNCTIONS", {"crude": crude})
-    monkeypatch.setattr(fuzzing, "call_method", fuzzing.call_function)
     found = set()
     for number in range(40):
-        found.update(what for what, _ in driver.attempt("fuzz", driver.trial_seed(4, "fuzz", number)).failures)
+        tally = driver.made(partial(fuzzing.call_function, name="crude"), number)
+        found.update(what for what, _ in tally.failures)
     assert any("AttributeError" in what for what in found)
     assert any("a warning, RuntimeWarning" in what for what in found)
 

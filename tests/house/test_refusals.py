@@ -10,7 +10,10 @@ import pytest
 
 import streams
 import venn
+from tools.campaign import driver, fuzzing, subjects
 
+#: What no user calls: its argument comes from our own parts.
+OURS = ("SetScorecard.add(", "Scorecard.add(")
 ZERO_D = np.array(0.5)
 TWO = np.zeros((2, 2))
 RAGGED = [[1.0], [1.0, 2.0]]
@@ -80,6 +83,19 @@ def test_the_message_names_the_parameter(error, case):
         warnings.simplefilter("error")
         with pytest.raises(error, match=f"^{message}"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        *((fuzzing.call_function, name) for name in fuzzing.FUNCTIONS),
+        *((fuzzing.call_method, name) for name in subjects.INSTANCES),
+    ],
+)
+def test_hostile_arguments_of_all_that_is_public_are_taken_or_refused_and_nothing_changes(call, name):
+    """Eight calls of each function and of the methods of each class; `python -m tools.campaign` makes more."""
+    tally = driver.made(lambda rng, tally: call(rng, tally, name), seed=1)
+    assert [failure for failure in tally.failures if not failure[0].startswith(OURS)] == []
 
 
 @pytest.mark.parametrize("name", [slice(3), TWO, 5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
 
 import numpy as np
@@ -188,6 +189,14 @@ def test_forged_files_are_refused(tmp_path, path, value, message):
     venn.save(file, held)
     with pytest.raises(ValueError, match=r"r\.npz is not a readable record: .*" + message):
         Record.load(file)
+
+
+@pytest.mark.parametrize("path", [1, True, None])
+def test_a_number_is_no_path(path):
+    """Else the descriptor of that number would be read and closed."""
+    with pytest.raises(TypeError, match=f"path must be a str or path, got {path}"):
+        Record.load(path)
+    os.fstat(1)
 
 
 def test_files_that_are_no_records_are_refused(tmp_path):

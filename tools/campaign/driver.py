@@ -54,9 +54,13 @@ def trial_seed(seed: int, attack: str, number: int) -> int:
 
 
 def attempt(attack: str, seed: int) -> Tally:
+    """Make one trial of an attack here."""
+    return made(load(attack), seed)
+
+
+def made(trial: Callable[[np.random.Generator, Tally], None], seed: int) -> Tally:
     """Make one trial here; what leaves it is a failure."""
     tally = Tally()
-    trial = load(attack)
     folder = os.getcwd()
     # An odd value that reaches an option of numpy or a warning filter must not reach the next trial.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch, warnings.catch_warnings():

@@ -198,8 +198,7 @@ def used(name: str, made: Any, chosen: dict[str, str], tally: Tally) -> None:
                    f"{chosen}\n{sub.failures[0][1]}")  # fmt: skip
 
 
-def call_function(rng: np.random.Generator, tally: Tally) -> None:
-    name = str(rng.choice(list(FUNCTIONS)))
+def call_function(rng: np.random.Generator, tally: Tally, name: str) -> None:
     function = FUNCTIONS[name]
     makers = subjects.arguments(name.removeprefix("streams."), function)
     if makers is None:
@@ -217,8 +216,7 @@ def call_function(rng: np.random.Generator, tally: Tally) -> None:
                                f"{chosen}: {one.message} {one.filename}:{one.lineno}")  # fmt: skip
 
 
-def call_method(rng: np.random.Generator, tally: Tally) -> None:
-    owner = str(rng.choice(list(subjects.INSTANCES)))
+def call_method(rng: np.random.Generator, tally: Tally, owner: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         subject = subjects.INSTANCES[owner]()
@@ -254,5 +252,6 @@ def call_method(rng: np.random.Generator, tally: Tally) -> None:
 def trial(rng: np.random.Generator, tally: Tally) -> None:
     """Some calls of one function, or of some methods of one object."""
     state = np.geterr(), sys.getrecursionlimit()
-    (call_function if rng.random() < 0.5 else call_method)(rng, tally)
+    call, names = (call_function, FUNCTIONS) if rng.random() < 0.5 else (call_method, subjects.INSTANCES)
+    call(rng, tally, str(rng.choice(list(names))))
     tally.same((np.geterr(), sys.getrecursionlimit()) == state, "settings of numpy or Python have changed")

@@ -22,7 +22,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.notebook import table
 from venn.monitors.sources import usual_sources
 from venn.online import checkpoint, figures
-from venn.parameters import ascending, by_name, integer, is_number, several_names
+from venn.parameters import ascending, by_name, integer, is_number, path_of, several_names
 from venn.prediction import NOTHING, Floats, Label, Prediction
 from venn.saved import checked_keys, held_array, held_float, held_rows, held_text
 from venn.show import terminal
@@ -566,8 +566,9 @@ class Record(HasLabels):
             The file is not a record, is damaged, holds pickled objects, claims more than it holds,
             or was written by another version of the format. The message names the file.
         """
-        # Whatever zipfile, numpy or json raises on a damaged or hostile archive is one error here.
-        with open(path, "rb") as file:
+        # Whatever zipfile, numpy or json raises on a damaged or hostile archive is one error here. Of a number `open`
+        # would take the descriptor, and close it.
+        with path_of("path", path).open("rb") as file:
             try:
                 held = checkpoint.contents(file)
                 checked_keys("its contents", held, ("record", "classes", "seconds", "truth", "predictors"))
