@@ -397,7 +397,7 @@ class EmpiricalBernstein(_OfConstantMean):
 
     @property
     def size(self) -> int:
-        """Those five, bets, won and lost."""
+        """Number of floats: the five of the base, and three of the bets."""
         return 8
 
 
@@ -456,7 +456,7 @@ class BettingBound(_OfConstantMean):
 
     @property
     def size(self) -> int:
-        """Those five, and four numbers for each candidate."""
+        """Number of floats: the five of the base, and four for each candidate."""
         return 5 + 4 * (self.cells - 1)
 
     def begin(self) -> Floats:

@@ -135,7 +135,7 @@ class Run:
 
     @property
     def floored(self) -> dict[str, Monitor]:
-        """Those monitors of predictors that have a floor."""
+        """The monitors of predictors that have a floor."""
         return {name: one for name, one in self.by_predictor.items() if getattr(one, "floor_watch", None) is not None}
 
     @property
