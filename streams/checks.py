@@ -283,7 +283,7 @@ GROUPS = 3  # groups of alike texts that a warning names
 
 
 class Doubtful(UserWarning):
-    """What data hold and hardly mean: `what` it is, and the `remedy` in a program.
+    """A fault of data that may be meant so: `what` it is, and the `remedy` in a program.
 
     Attributes
     ----------

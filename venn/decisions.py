@@ -94,7 +94,7 @@ class CostTable:
 
 
 class DecisionRule(Protocol):
-    """How an action is chosen: the one of the smallest value."""
+    """A rule that chooses an action: it gives each a value, and the smallest wins."""
 
     def values(self, costs: Floats, highest: Highest, forecast: Floats | None) -> Floats:
         """Return a value for each of the actions.

@@ -264,7 +264,7 @@ class Says(Generic[Value]):
 
 
 class SaysProbabilities(Says[Value]):
-    """Those with a lower and an upper probability of each class, and one point forecast, `proba`."""
+    """Base of what says a lower and an upper probability of each class, and one point forecast, `proba`."""
 
     says = ("label", "best", "lower", "upper", "proba", "intervals", "guaranteed")
 
@@ -300,7 +300,7 @@ class SaysProbabilities(Says[Value]):
 
 
 class SaysPairs(SaysProbabilities[Value]):
-    """Those with two probabilities of each class, in (..., c, 2) `pairs`."""
+    """Base of what says two probabilities of each class, in (..., c, 2) `pairs`."""
 
     pairs: Floats
 
@@ -318,7 +318,7 @@ class SaysPairs(SaysProbabilities[Value]):
 
 
 class SaysRows(SaysProbabilities[Value]):
-    """Those with a distribution for each hypothesis, in (..., c, c) `probabilities`."""
+    """Base of what says a distribution for each hypothesis, in (..., c, c) `probabilities`."""
 
     probabilities: Floats
 
@@ -334,7 +334,7 @@ class SaysRows(SaysProbabilities[Value]):
 
 
 class SaysSets(Says[Value]):
-    """Those with a p-value of each class, in (..., c) `p_values`."""
+    """Base of what says a p-value of each class, in (..., c) `p_values`."""
 
     p_values: Floats
     numbers = largest = "p_values"

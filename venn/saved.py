@@ -399,13 +399,13 @@ def param(
     kw_only : bool
         It is given by name: for those of a base class, after which a subclass has its own.
     foreign : bool
-        A user's own estimator, of which a file only says which it is.
+        The value is a user's own estimator: a file only describes it, and `load(path, models=...)` is given it.
     sized : bool
         The object allocates room for so many: a file with fewer bytes is damaged.
     kept_as : str, optional
         The attribute that keeps it, where its own name says something else of the object, as `machine` of a predictor.
     unsaid : function, optional
-        Of a value: whether `repr` leaves it out, besides None.
+        Takes the value, and returns whether `repr` leaves it out; None is left out in any case.
     """
     about = Field(kept_as, "", check, arguments, None, False, foreign, sized, unsaid=unsaid)
     return dataclasses.field(default=default, kw_only=kw_only, metadata={"declared": about})
@@ -428,8 +428,8 @@ def state(
     foreign : bool
         As in `param`.
     within : bool
-        It is something that learns and is in no file by itself, or a list of such: their `state` is a part of the
-        object's, and `restore` of each takes it back. The check is of that state. Where that is None, it is gone.
+        The value learns, or is a list of what learns, and no file holds it by itself: its own `state` is part of the
+        object's, and its `restore` takes it back. The check is of that state; a state of None drops the value.
     """
     if check in (held_like, held_twin) and not arguments:
         arguments = (start,)
@@ -502,7 +502,7 @@ class Saved:
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return an object that has learned nothing; an error of the constructor means that it cannot exist."""
+        """Return one with these parameters that has learned nothing; the constructor says what is wrong with them."""
         checked_keys("parameters", parameters, arguments_of(cls))
         return cls(**parameters)
 
@@ -513,8 +513,8 @@ class Saved:
         Raises
         ------
         ValueError
-            No object with these parameters can be in that state: nothing changes. By a class that restores by hand the
-            object may be in between: do not use it then.
+            No object with these parameters can be in that state: nothing changes. Where a class restores by hand,
+            parts of it may have changed: do not use the object any more.
         """
         checked_keys("state", state, self.state)
         if not self.learned_as:
@@ -551,7 +551,7 @@ class Saved:
 
 @dataclass_transform(eq_default=False, field_specifiers=(param, state))
 def component(kind: type[Made]) -> type[Made]:
-    """Class decorator: make of the fields all that the head of this module names, and allow the class in files."""
+    """Class decorator: let files hold a class, and make its constructor, repr, equality and copies of its fields."""
     return saved(base(kind))
 
 

@@ -127,7 +127,7 @@ def unread() -> Iterator[None]:
 
 
 class Ending(Interrupt):
-    """The same, but a second Ctrl-C ends the process immediately, like a kill, and a second SIGTERM does nothing.
+    """An `Interrupt` whose second Ctrl-C ends the process at once, like a kill, and whose second SIGTERM does nothing.
 
     For programs that can be killed at any moment without harm.
 

@@ -84,7 +84,7 @@ def read_toml(path: str) -> dict[str, Any]:
 
 
 class ConfiguredCommand(click.Command):
-    """A command that says how what it does not know is given."""
+    """A command that names, for an option that it does not know, the way to give it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options."""

@@ -84,7 +84,7 @@ class ExampleTable:
 
 
 class PlacedTable(ExampleTable):
-    """The same where examples of equal objects share a place.
+    """Table of the examples of a machine in which those of equal objects share a place.
 
     Places are numbered from 0 on, without a gap: where the last example has left a place, the contents of the last
     place move there. What a machine keeps by place, in arrays of its own, it moves itself.

@@ -23,7 +23,7 @@ SAVED = ("kernel", "beta", "score", "state", "bias", "drift", "size", "members",
 
 
 class HingeBuffers:
-    """The arrays of k machines over the same objects. To grow is to replace arrays: take none along.
+    """The arrays of k machines over the same objects. Growing replaces them: hold none.
 
     Parameters
     ----------

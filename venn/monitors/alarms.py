@@ -36,7 +36,7 @@ class Alarm:
     Attributes
     ----------
     step : int
-        Number of the p-value at which it rang, counted from 1 since the detector was made.
+        At which it rang, counted from 1 since the detector was made.
     detector : str
         Class of the detector.
     log_evidence : float

@@ -411,7 +411,7 @@ class BettingBound(_ConfidenceSequence):
 
     @property
     def size(self) -> int:
-        """Those five, and four numbers for each candidate."""
+        """Number of floats: the five of the base, and four for each candidate."""
         return 5 + 4 * (self.cells - 1)
 
     def begin(self) -> Floats:

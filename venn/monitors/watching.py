@@ -68,7 +68,7 @@ class Case:
 
 
 class Watches(Protocol):
-    """What may stand among the monitors of an `Online`: any object with these will do; `Watching` has all but two.
+    """The least that a monitor of your own has; the base `Watching` gives all of it but `n` and `update`.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class Watching(Saved):
         return self._took(alarms)
 
     def pass_by(self) -> None:
-        """Let a change end that has not rung for 1000 steps; a step calls it that may do so."""
+        """End a change that has not rung for 1000 steps: `update` calls it first."""
         for name in {one.part for one in self.cases[-4:]}:
             found = self.lasting(name)
             if found is not None and self.n - found.last >= MEMORY:

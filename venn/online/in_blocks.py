@@ -187,7 +187,7 @@ class InBlocks(Panel):
 
     @property
     def _scoring(self) -> list[Any]:
-        """Those that read scores."""
+        """The predictors that read scores."""
         return [one for one in self._learners if type(one) in BY_SCORES]
 
     def _scores(self, rows: ObjectRows) -> dict[int, Any] | None:

@@ -85,7 +85,8 @@ class Online(TakesTurns):
     Parameters
     ----------
     predictor : Predictor, Panel or Selective
-        As a new process makes it. If the journal holds a run of it, that run continues: see `panel`.
+        With what it had learned when the journal began, and no more: each process makes it so. If the journal holds a
+        run, that run continues: see `panel`.
     monitor : Monitor, another Watches, or mapping of str to these, optional
         A monitor for a single predictor, or by name for some in a panel; each has seen nothing yet. A `Forecaster`
         brings its own, whose places those of the same names take. A `Drift`, alone or under a name that no predictor

@@ -407,7 +407,7 @@ class Adaptive(LongRun):
 
     @property
     def group_certificates(self) -> tuple[Certificate, ...]:
-        """The same for each group: first of all objects, then of the groups in order."""
+        """What happened in each group: first among all objects, then in the groups in order."""
         return tuple(self._certificate(0, i) for i in range(len(self._counts)))
 
     @property

@@ -124,7 +124,7 @@ def weighed_pair(examples: Floats, at: float, own: float) -> tuple[float, float]
 
 
 class WeighedAbers(ClasswiseAbers):
-    """The same for examples weighed by their objects: the last column of what is read is the weight.
+    """Reader like `ClasswiseAbers`, of examples weighed by their objects: the last column that it reads is the weight.
 
     A prediction costs O(c m).
     """

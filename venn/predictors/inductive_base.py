@@ -109,7 +109,7 @@ def _held_trained(name: str, machine: Any, given: Any, trains: bool) -> Any:
 
 
 class OnGiven(HasLabels, Predictor):
-    """What is made with a scorer, or a machine that it does not teach itself but copies of it."""
+    """Base of predictors that are given a scorer, or a machine of which they teach copies."""
 
     given: Any
     shift: Any = None
@@ -121,7 +121,7 @@ class OnGiven(HasLabels, Predictor):
 
 
 class OnScores(OnGiven):
-    """What inductive predictors have besides what they learn."""
+    """Base of inductive predictors without what they learn: a scorer and a schedule."""
 
     schedule: Schedule
 

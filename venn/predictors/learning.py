@@ -103,7 +103,7 @@ class Predictor(TakesTurns, Saved):
         return None
 
     def note_late(self, noted: Any, told: Any, late: int) -> Any:
-        """Return what to note of an example whose label came late; by default what was noted.
+        """Return what `after_learning` needs of an example whose label came late; by default what `note` returned.
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ class Refusal(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What is sent to whom the door lets in."""
+    """The answer to a request that the door lets in."""
 
     kind: str  #: media type
     body: bytes

@@ -33,7 +33,7 @@ EXPENDABLE = ("ECE", "detector", "last", "log loss", "set", "claimed", "error", 
 
 
 class Piped(Console):
-    """A console that raises what ends it: whoever prints knows best what then."""
+    """A console that raises the error of a closed pipe: whoever prints decides what to do."""
 
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError: nobody reads any more."""

@@ -1,4 +1,4 @@
-"""Taxonomies: equivariant maps from the scores of a bag to categories."""
+"""Taxonomies: rules that put examples into categories by their scores, and that treat all examples alike."""
 
 import lazy_loader
 
