@@ -76,7 +76,7 @@ class _OfGroup(_OnLines):
 
     def _asked(self, x: Any) -> tuple[Lines, Any, float]:
         """Return the machine's answer, which examples count, and the random number of this step and object."""
-        lines = self.hypotheses(x)
+        lines = self.of_machine(x)
         tau = self._smoothing.at(self.machine.learned, digest_of(object_of(x)))
         return lines, self._counted(lines), tau
 
@@ -240,7 +240,7 @@ class GaussianProcess(_OnLines):
         ----------
         x : (d,) finite numbers, or a sparse row
         """
-        lines = self.hypotheses(x)
+        lines = self.of_machine(x)
         forecast = float(lines.test_scores[0])
         if lines.n < FEWEST:
             return NormalDistribution(forecast, WIDE)

@@ -328,7 +328,7 @@ class OnMachine(Predictor):
         """Labels in class order."""
         return self.machine.classes
 
-    def hypotheses(self, x: Any) -> Any:
+    def of_machine(self, x: Any) -> Any:
         """Return what the machine answers about an object, or about that of a question."""
         return self.machine.hypotheses(put(self.machine, x) if type(x) is frozen.Query else x)
 

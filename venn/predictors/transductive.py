@@ -119,7 +119,7 @@ class TransductiveVenn(WeighsClasses, OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        answer = self.hypotheses(x)
+        answer = self.of_machine(x)
         labels: Any
         if isinstance(self.shift, CovariateShift):
             shift, tables = self.shift, answer.tables(self.taxonomy.deleted)
@@ -293,7 +293,7 @@ class Conformal(WeighsClasses, OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        answer = self.hypotheses(x)
+        answer = self.of_machine(x)
         tau = self._smoothing.at(self.machine.learned, digest_of(object_of(x))) if self.smoothed else 1.0
         if isinstance(self.shift, CovariateShift) and isinstance(self.measure, ScoreMeasure):
             greater, equal, total = self.measure.weighed_ranks(answer, self.shift, self.label_conditional)
@@ -398,7 +398,7 @@ class TransductiveVennAbers(OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        table = only_table(self.hypotheses(x).tables(self.deleted))
+        table = only_table(self.of_machine(x).tables(self.deleted))
         if self.shift is not None:
             return ClassIntervals(weighed_pairs(table, self.shift), self.classes)
         # Scores move little in one step: the last order nearly sorts them.
