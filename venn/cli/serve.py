@@ -35,8 +35,8 @@ def serve(config: Config, check: bool) -> None:
 
     POST /ask {"id": "a7", "x": [1, 2.5]} returns the predictions as `venn run` writes them, POST /answer {"id": "a7",
     "y": "no"} the alarms that ring. Both may be repeated. What is answered is in the journal; after a kill the same
-    command goes on. The page of the run is at /, all addresses are at /docs. To try it out: venn serve --like car
-    --journal run.db
+    command goes on. With --series y is a value, and GET /path returns that of the next ones. The page of the run is at
+    /, all addresses are at /docs. To try it out: venn serve --like car --journal run.db
 
     SIGTERM and Ctrl-C end it after the requests at work, with a last checkpoint. Beyond the loopback address a token is
     needed, or --no-token.
