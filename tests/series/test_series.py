@@ -552,3 +552,36 @@ def test_what_cannot_be_is_refused_and_nothing_is_lost(call, kind, words):
 def test_parameters_are_checked(given, kind, words):
     with pytest.raises(kind, match=words):
         venn.SeriesForecaster(**given)
+
+
+def test_one_scale_follows_the_errors_of_the_next_value_as_soon_as_there_are_any():
+    P, H, m = 2, 3, 4
+    rng = np.random.default_rng(0)
+    points, spread, latest = (rng.uniform(1, 2, size=(P, H)) for _ in range(3))
+    counts, phases = rng.integers(1, 9, size=(P, H)), rng.uniform(1, 2, size=(P, H, m))
+    counts[1, 0] = 0  # all values at horizon 1 were missing
+    scales = np.empty((P, loops.FORMS, H))
+    loops.scale(points, 7, m, True, 1e-9, counts, spread, latest, phases, scales)
+    np.testing.assert_array_equal(scales[0, 2], [latest[0, 0]] * H)
+    np.testing.assert_array_equal(scales[1, 2, 1:], latest[1, 1:])
+    assert np.isnan(scales[1, 2, 0])
+
+
+def test_a_mixture_is_as_if_all_weights_were_computed():
+    P, H, q = 4, 2, len(LEVELS)
+    rng = np.random.default_rng(1)
+    points, quantiles = rng.normal(size=(P, H)), np.sort(rng.normal(size=(P, loops.FORMS, H, q)), axis=-1)
+    scales, counts = rng.uniform(1, 2, size=(P, loops.FORMS, H)), rng.integers(1, 90, size=(P, H))
+    losses = rng.uniform(1, 3, size=(P, loops.FORMS, H, loops.PARTS))
+    powers, found, weights = np.array([30.0, 24.0, 30.0]), np.empty((H, q)), np.empty((P, loops.FORMS, H))
+    loops.mix(points, scales, quantiles, losses, counts, LEVELS, powers, -np.inf, found, weights)
+    for h in range(H):
+        expected = np.zeros(q)
+        for k, level in enumerate(LEVELS):
+            part = 0 if level < 0.11 else 2 if level > 0.89 else 1
+            of = losses[:, :, h, part]
+            each = (of.min() / of) ** (powers[part] * np.minimum(1, counts[:, h] / 40))[:, None]
+            each[each < 1e-5] = 0
+            said = points[:, None, h] + scales[:, :, h] * quantiles[:, :, h, k]
+            expected[k] = (each * said).sum() / each.sum()
+        np.testing.assert_allclose(found[h], np.maximum.accumulate(expected), rtol=1e-12)

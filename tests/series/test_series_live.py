@@ -271,6 +271,7 @@ def test_values_are_served_and_what_is_repeated_gets_the_same_reply(tmp_path):
         assert "has no value yet" in refused.json()["error"]
         assert "/path" in client.get("/openapi.json").json()["paths"]
         assert client.get("/").status_code == 200
+        assert "accounts" in client.get("/metrics").text
         for content, words in (
             ({"y": "high"}, "y must be a number, or null for a gap"), ({"y": True}, "y must be a number"),
             ({"id": "c"}, "y must be given"),

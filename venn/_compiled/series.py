@@ -11,13 +11,15 @@ import numpy as np
 from venn._compiled.jit import compiled
 
 FAR = 50.0  # scaled residuals are cut there
-FORMS = 6  # of the residuals of one expert: as they are, relative, by the last ones, by phase; a few of the last two
+FORMS = 6  # of the residuals of one expert: as they are, relative, by the last of horizon 1, by phase; a few of two
 FEW = 100  # residuals of those
 SOON, LATER = 40, 4  # quantiles are read anew at each answer, and after so many at each fourth
 PARTS = 3  # of a distribution, which are weighed by themselves: its lower tail, its middle, its upper tail
 SEEN = 5.0  # answers by which the scale of all phases counts beside that of one
 NOW = 0.06  # share of the latest residual in a scale that follows
 LARGE = 700.0  # exp of more is infinite
+LIGHTEST = 1e-5  # weight in a mixture
+NOTHING = 11.6  # exp(-NOTHING) is less than that
 
 
 # ------------------------------------------------------------------------------------------------------------ smoothing
@@ -332,15 +334,22 @@ def few(f, window):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def score_parts(quantiles, levels, shares, z, s, known, share):  # type: ignore[no-untyped-def]
+def ends_of_parts(levels):  # type: ignore[no-untyped-def]
+    """Return the places in levels at which each part begins, and the end of the last one."""
+    ends = np.zeros(PARTS + 1, np.int64)
+    for q in range(levels.shape[0]):
+        ends[part_of(levels[q]) + 1] = q + 1
+    return ends
+
+
+@compiled
+def score_parts(quantiles, levels, shares, ends, z, s, known, share):  # type: ignore[no-untyped-def]
     """Bring the discounted losses of the parts up to date with z, whose unit is s: known (3,)."""
-    q = 0
     for k in range(PARTS):
         found = 0.0
-        while q < levels.shape[0] and part_of(levels[q]) == k:
+        for q in range(ends[k], ends[k + 1]):
             away = z - quantiles[q]
-            found += shares[q] * (levels[q] * away if away > 0.0 else (levels[q] - 1.0) * away)
-            q += 1
+            found += shares[q] * max(levels[q] * away, (levels[q] - 1.0) * away)
         loss = 2.0 * s * found
         known[k] = loss if known[k] != known[k] else known[k] + share * (loss - known[k])
 
@@ -386,7 +395,7 @@ def answer(  # type: ignore[no-untyped-def]
     losses : (p, f, H, 3) float64
         Discounted CRPS, by part.
     """
-    h_max = points.shape[0]
+    h_max, ends = points.shape[0], ends_of_parts(levels)
     for h in range(1, h_max + 1):
         slot = (t - h) % h_max
         for p in range(points.shape[1]):
@@ -403,7 +412,7 @@ def answer(  # type: ignore[no-untyped-def]
                 window = few(f, windows[p, f, h - 1])
                 if n > 0:
                     share = max(1.0 / n, 1.0 - discount)
-                    score_parts(quantiles[p, f, h - 1], levels, shares, r / s, s, losses[p, f, h - 1], share)
+                    score_parts(quantiles[p, f, h - 1], levels, shares, ends, r / s, s, losses[p, f, h - 1], share)
                 insert(window, few(f, orders[p, f, h - 1]), n, z)
                 if n < SOON or (n + h) % LATER == 0:
                     read_quantiles(window, min(n + 1, window.shape[0]), levels, quantiles[p, f, h - 1])
@@ -452,7 +461,8 @@ def scale(points, t, season, relative, least, counts, spread, latest, phases, sc
             if relative:
                 scales[p, 1, h] = scales[p, 4, h] = max(abs(m), floor)
             if n > 0:
-                scales[p, 2, h] = max(latest[p, h], floor)
+                # Errors of the next value are known at once, those of h steps only after h.
+                scales[p, 2, h] = max(latest[p, 0 if counts[p, 0] > 0 else h], floor)
                 times = n / season
                 of_phase = phases[p, h, (t + h + 1) % season]
                 mean = (SEEN * spread[p, h] + times * of_phase) / (SEEN + times)
@@ -478,6 +488,7 @@ def mix(points, scales, quantiles, losses, counts, levels, powers, floor, out, w
                 for f in range(FORMS):
                     if scales[p, f, h] == scales[p, f, h] and losses[p, f, h, k] < least:
                         least = losses[p, f, h, k]
+            beyond = least * np.exp(NOTHING / powers[k])
             for p in range(points.shape[0]):
                 for f in range(FORMS):
                     weight = 0.0
@@ -485,11 +496,13 @@ def mix(points, scales, quantiles, losses, counts, levels, powers, floor, out, w
                         weight = 1.0
                         if least < np.inf:
                             loss = losses[p, f, h, k]
-                            if loss > least:
+                            if loss > beyond and counts[p, h] >= 40:
+                                weight = 0.0
+                            elif loss > least:
                                 weight = (least / loss) ** (powers[k] * min(1.0, counts[p, h] / 40.0))
                             elif loss != loss:
                                 weight = 0.0
-                    shares[k, p, f] = weight if weight >= 1e-5 else 0.0
+                    shares[k, p, f] = weight if weight >= LIGHTEST else 0.0
                     mass += shares[k, p, f]
             for p in range(points.shape[0]):
                 for f in range(FORMS):

@@ -66,6 +66,7 @@ def run(config: Config, check: bool) -> None:
     `venn replay`, with --delay and --missing for its answers. A message is a question {"id": 7, "x": [1, 2.5]}, its
     answer {"id": 7, "y": "no"}, or both in one; with --numbers y is a number. With --key shop messages are of many
     streams, {"shop": "Oslo", "id": 7, ...}: each shop has a model of its own, in the folder --journal.
+    With --series y is a value, null where it is missing, and each line has the path of the next values.
 
     Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
     By default the predictor is the forecaster, of which a prediction holds three: forecast (probabilities to decide
