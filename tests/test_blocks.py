@@ -262,6 +262,21 @@ def test_a_replay_of_what_is_at_hand_goes_in_blocks_and_records_the_same():
     assert (other.kind("sets"), other.guaranteed) == (one.kind("sets"), one.guaranteed)
 
 
+def test_a_replay_without_a_record_has_the_means_of_one():
+    scorer, examples = fitted(LogisticRegression()), list(zip(*rows(2, 700, 2), strict=True))
+    record = venn.replay(examples, venn.Forecaster(scorer=scorer))
+    blocks = venn.replay(examples, venn.Forecaster(scorer=scorer), record=False)
+    alone = venn.replay(iter(examples), venn.Forecaster(scorer=scorer), record=False)
+    for name, one in blocks.items():
+        shown, means = one.snapshot(), record.means()[name]
+        assert shown == alone[name].snapshot()
+        assert len(means.keys() & shown["curves"].keys()) > 2
+        for key in means.keys() & shown["curves"].keys():
+            assert shown["curves"][key] == pytest.approx(means[key]), key
+    with pytest.raises(TypeError, match="record must be"):
+        venn.replay(examples, venn.Forecaster(scorer=scorer), record="no")
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
