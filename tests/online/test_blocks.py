@@ -262,6 +262,21 @@ def test_a_replay_of_what_is_at_hand_goes_in_blocks_and_records_the_same():
     assert (other.kind("sets"), other.guaranteed) == (one.kind("sets"), one.guaranteed)
 
 
+def test_a_replay_without_a_record_has_the_means_of_one():
+    scorer, examples = fitted(LogisticRegression()), list(zip(*rows(2, 700, 2), strict=True))
+    record = venn.replay(examples, venn.Forecaster(scorer=scorer))
+    blocks = venn.replay(examples, venn.Forecaster(scorer=scorer), record=False)
+    alone = venn.replay(iter(examples), venn.Forecaster(scorer=scorer), record=False)
+    for name, one in blocks.items():
+        shown, means = one.snapshot(), record.means()[name]
+        assert shown == alone[name].snapshot()
+        assert len(means.keys() & shown["curves"].keys()) > 2
+        for key in means.keys() & shown["curves"].keys():
+            assert shown["curves"][key] == pytest.approx(means[key]), key
+    with pytest.raises(TypeError, match="record must be"):
+        venn.replay(examples, venn.Forecaster(scorer=scorer), record="no")
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -317,9 +332,9 @@ def test_whoever_looks_at_a_monitor_in_a_block_changes_nothing(monkeypatch):
     alone, model = (venn.Forecaster(scorer=scorer) for _ in range(2))
     said, go_on = one_by_one(alone, X, y), venn.Monitor.go_on
 
-    def seen(self, steps):
+    def seen(self, steps, looked=()):
         self.snapshot()
-        go_on(self, steps)
+        return go_on(self, steps, looked)
 
     monkeypatch.setattr(venn.Monitor, "go_on", seen)
     assert same(in_blocks_of(70, model, X, y), said)

@@ -6,19 +6,21 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
 from time import perf_counter
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard, overload
 
 import numpy as np
 
 from venn.monitors.benches import PREDICTIONS, seen
 from venn.monitors.floor import FloorWatch
+from venn.monitors.kinds import KINDS
+from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import trainings_of
 from venn.monitors.watching import Watches
 from venn.online.forecaster import Forecaster
 from venn.online.in_blocks import InBlocks
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
-from venn.parameters import by_name, integer
+from venn.parameters import by_name, flag, integer
 from venn.prediction import Label, Prediction
 from venn.predictors.inductive_base import check_stream
 from venn.predictors.learning import Predictor, names_among
@@ -84,6 +86,51 @@ def parts_of(events: Iterable[Any]) -> Iterator[list[Any]]:
 AT_MOST = 5  # examples at the start that are compared with those a machine was tuned on
 
 
+class MeansAlone:
+    """What a replay keeps where it keeps no single step: of each predictor the means of all steps and of the latest."""
+
+    seconds = 0.0
+
+    def __init__(self, panel: Panel) -> None:
+        self.space = panel.space
+        self.told = {name: Monitor(panel.space, sources=()) for name in panel}
+
+    def __len__(self) -> int:
+        return next(iter(self.told.values())).n
+
+    def update(self, predictions: Mapping[str, Prediction], y: Label) -> None:
+        """Take note of one step."""
+        for name, one in self.told.items():
+            one.update(predictions[name], y)
+
+    def update_many(self, blocks: Mapping[str, Any], labels: Sequence[Label]) -> None:
+        """Take note of many steps, as one by one."""
+        codes = self.space.encode_many(labels)
+        for name, one in self.told.items():
+            one.go_on(one.scored(blocks[name], codes))
+
+    def running(self, name: str) -> str:
+        """Return a predictor's results so far as text."""
+        shown = self.told[name].snapshot()
+        return f"{name}: {KINDS[shown['predictions']].running(shown['curves'])}"
+
+
+@overload
+def replay(
+    stream: Iterable[tuple[Any, Label]], predictor: Predictor | Panel | None = None, *,
+    progress: bool | None = None, steps: int | None = None, monitors: Mapping[str, Watches] | None = None,
+    record: Literal[True] = True,
+) -> Record: ...  # fmt: skip
+
+
+@overload
+def replay(
+    stream: Iterable[tuple[Any, Label]], predictor: Predictor | Panel | None = None, *,
+    progress: bool | None = None, steps: int | None = None, monitors: Mapping[str, Watches] | None = None,
+    record: Literal[False],
+) -> dict[str, Monitor]: ...  # fmt: skip
+
+
 def replay(
     stream: Iterable[tuple[Any, Label]],
     predictor: Predictor | Panel | None = None,
@@ -91,7 +138,8 @@ def replay(
     progress: bool | None = None,
     steps: int | None = None,
     monitors: Mapping[str, Watches] | None = None,
-) -> Record:
+    record: bool = True,
+) -> Record | dict[str, Monitor]:
     """Predict every example, then reveal its label, score it and learn it.
 
     Parameters
@@ -111,10 +159,15 @@ def replay(
     monitors : mapping of str to Monitor, or another Watches, optional
         By name of a predictor: each receives every prediction and its label. What sees objects or examples has any
         other name.
+    record : bool, default True
+        Whether to keep what was said at every step, some 300 bytes for each. Without it memory does not grow, however
+        many steps there are.
 
     Returns
     -------
-    Record
+    Record, or dict of str to Monitor
+        Without a record a monitor for each predictor that bets on nothing: its snapshot has the means of all steps and
+        of the latest, and how well the probabilities are calibrated.
 
     Raises
     ------
@@ -143,29 +196,29 @@ def replay(
     watched = by_name("monitors", monitors, "monitors")
     by_name("monitors", {name: one for name, one in watched.items() if _sees(one) == PREDICTIONS}, "monitors", panel)
     data = getattr(stream, "name", None)
-    record = Record(
+    kept = MeansAlone(panel) if not flag("record", record) else Record(
         panel.space,
         tuple(panel),
         data=data if isinstance(data, str) else None,
         parameters={name: repr(predictor) for name, predictor in panel.items()},
         before=learned_before(panel),
         restarts=trainings_of(panel),
-    )
+    )  # fmt: skip
     first = next(iter(panel))
     start = perf_counter()
     with Progress(length(stream, steps), progress) as bar:
-        for n in _recorded(stream, panel, record, watched, steps):
+        for n in _recorded(stream, panel, kept, watched, steps):
             if bar.due():
-                bar.update(n, record.running(first))
-        if not len(record):
+                bar.update(n, kept.running(first))
+        if not len(kept):
             raise ValueError("the stream is empty: there is nothing to replay")
-        bar.update(len(record), record.running(first))
-    record.seconds = perf_counter() - start
-    return record
+        bar.update(len(kept), kept.running(first))
+    kept.seconds = perf_counter() - start
+    return kept.told if isinstance(kept, MeansAlone) else kept
 
 
 def _recorded(
-    stream: Iterable[Any], panel: Panel, record: Record, watched: Mapping[str, Any], steps: int | None
+    stream: Iterable[Any], panel: Panel, record: Record | MeansAlone, watched: Mapping[str, Any], steps: int | None
 ) -> Iterator[int]:
     """Replay and record; yield how many steps there are so far, in blocks where all is at hand and nobody looks on."""
     if not (at_hand(stream) and not watched and isinstance(panel, InBlocks)):
@@ -191,8 +244,9 @@ def _recorded(
 
 
 def _record(
-    n: int, x: Any, predictions: Mapping[str, Prediction], y: Label, record: Record, watched: Mapping[str, Any]
-) -> None:
+    n: int, x: Any, predictions: Mapping[str, Prediction], y: Label, record: Record | MeansAlone,
+    watched: Mapping[str, Any],
+) -> None:  # fmt: skip
     """Record a step, and let monitors watch it."""
     try:
         record.update(predictions, y)
