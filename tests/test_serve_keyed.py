@@ -304,6 +304,7 @@ def test_check_and_what_it_refuses(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     for options, words in (
         (["--journal", "file"], "must be a folder"), (["--patience", "5"], "--patience does not go with --key"),
+        (["--key", "id"], "key must be another name"),
     ):  # fmt: skip
         refused = CliRunner().invoke(main, [*COMMAND, *options])
         assert refused.exit_code
