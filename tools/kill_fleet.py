@@ -1,9 +1,11 @@
 """Kill two processes that share the partitions of a fleet, at random moments, and compare what is left with one life.
 
     python -m tools.kill_fleet [kills]
+    python -m tools.kill_fleet served [kills]
 
 Both serve the same partitions; each is taken by one of them, and when that is killed the other one goes on. By default
-50 kills. Prints how often, and whether every key is equal to the bit; exits with 1 if not.
+50 kills. Prints how often, and whether every key is equal to the bit; exits with 1 if not. With `served` it kills
+``venn serve --key`` while clients ask, answer and repeat.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.scale.test_fleet_partitions import Told, before_bar, messages_of, opened, states
+from tests.serving.test_serve_keyed import killed
 from venn.scale import follow_partitions
 
 MESSAGES = 3000  # of each of two partitions
@@ -64,5 +67,14 @@ def main(kills: int = 50) -> int:
     return 0 if same and not failed else 1
 
 
+def served(kills: int = 50) -> int:
+    """Return the exit code of the same for one server."""
+    with tempfile.TemporaryDirectory() as scratch:
+        killed(Path(scratch), kills, many=60 * kills, seed=0)  # raises where anything differs
+    print(f"{kills} kills of a server, every reply and every key equal to the bit: True")
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    given = sys.argv[1:]
+    sys.exit(served(*map(int, given[1:])) if given[:1] == ["served"] else main(*map(int, given)))

@@ -193,6 +193,28 @@ def test_of_many_names_few_are_wrong_and_a_name_stays():
     assert np.mean(shares) <= RATE
 
 
+@pytest.mark.parametrize(("turn", "rows", "enough"), [(15, 40, False), (100, 200, True)])
+def test_how_many_rows_a_change_must_have_to_be_named(turn, rows, enough):
+    """Where 10 of 200 keys turn, who knows when and how wins too little within 25 rows; 100 are enough."""
+    needed = next(t for t in np.arange(5, 20, 0.01) if log_adjusted([t])[0] - np.log(2) >= np.log(200 / 10 / RATE))
+    assert 10.7 < needed < 10.9
+    rng, best, kappa = np.random.default_rng(0), [], 0.4
+    for _ in range(5):
+        model, ps, evidence = (
+            venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), 1, (False, True))),
+            [],
+            KeyEvidence((False, True)),
+        )
+        for step, x in enumerate(rng.normal(size=(rows, 2))):
+            said, y = model.predict_one(x), bool((x[0] > 0) != (step >= turn))
+            ps.append(said.p_values[int(y)])
+            evidence.update(said, y)
+            model.learn_one(x, y)
+        knowing = np.cumsum(np.log(kappa) + (kappa - 1) * np.log(ps[turn:])).max()
+        best.append((knowing, evidence.memory[0, 2]))
+    assert (np.min(best, axis=0) > needed).all() if enough else (np.max(best, axis=0) < needed).all()
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

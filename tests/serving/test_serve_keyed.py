@@ -258,41 +258,43 @@ class Shopkeeper(threading.Thread):
             time.sleep(0.02)
 
 
-def test_killed_at_random_it_keeps_all_that_it_has_said(tmp_path):
-    dice = random.Random(0)
-    with process(tmp_path, 0) as begun:
-        port = begun.port
-        keepers = [Shopkeeper(port, shop, 40) for shop in SHOPS]
-        for one in keepers:
-            one.start()
-        time.sleep(dice.uniform(0.2, 1))
-        begun.send_signal(signal.SIGKILL)
-    with process(tmp_path, port) as begun:
-        time.sleep(dice.uniform(0.2, 1))
-        begun.send_signal(signal.SIGKILL)
-    with process(tmp_path, port) as begun:
+def killed(folder, kills, many, seed):
+    """Kill a server again and again while each shop asks and answers; compare all with a life without a kill."""
+    dice, keepers, port = random.Random(seed), [], 0
+    for kill in range(kills):
+        with process(folder, port) as begun:
+            port = begun.port
+            if not kill:
+                keepers = [Shopkeeper(port, shop, many) for shop in SHOPS]
+                for one in keepers:
+                    one.start()
+            time.sleep(dice.uniform(0.1, 1))
+            begun.send_signal(signal.SIGKILL)
+    with process(folder, port) as begun:
         for one in keepers:
             one.join()
         assert not [wrong for one in keepers for wrong in one.wrong]
         for one in keepers:
-            for path, message, text in dice.sample(one.told, 20):
+            for path, message, text in dice.sample(one.told, many // 2):
                 assert httpx.post(f"{one.address}{path}", json=message, timeout=60).text == text
         begun.send_signal(signal.SIGTERM)
         assert begun.wait(60) == 0
         assert "Traceback" not in begun.stderr.read()
-    assert {row.key: (row.asked, row.answered) for row in read_rows(tmp_path / "shops")} == dict.fromkeys(
-        SHOPS, (40, 34)
-    )
-    (tmp_path / "alone").mkdir()
-    with process(tmp_path / "alone", 0) as begun:  # a life without a kill
+    (folder / "alone").mkdir()
+    with process(folder / "alone", 0) as begun:
         for one in keepers:
-            whole = Shopkeeper(begun.port, one.shop, 40)
+            whole = Shopkeeper(begun.port, one.shop, many)
             whole.run()
             assert whole.told == one.told
         begun.send_signal(signal.SIGTERM)
         assert begun.wait(60) == 0
-    whole, parts = (sorted(row[1:] for row in known(tmp_path / name)) for name in ("alone/shops", "shops"))
+    whole, parts = (sorted(row[1:] for row in known(folder / name)) for name in ("alone/shops", "shops"))
     assert whole == parts
+    assert [row[1] for row in whole] == [many] * len(SHOPS)
+
+
+def test_killed_at_random_it_keeps_all_that_it_has_said(tmp_path):
+    killed(tmp_path, kills=2, many=24, seed=0)
 
 
 def test_check_and_what_it_refuses(tmp_path, monkeypatch):
@@ -302,6 +304,7 @@ def test_check_and_what_it_refuses(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     for options, words in (
         (["--journal", "file"], "must be a folder"), (["--patience", "5"], "--patience does not go with --key"),
+        (["--key", "id"], "key must be another name"),
     ):  # fmt: skip
         refused = CliRunner().invoke(main, [*COMMAND, *options])
         assert refused.exit_code

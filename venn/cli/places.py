@@ -165,7 +165,10 @@ def open_requests(config: Config, model: GivenModel | None = None) -> SourcePlac
     stream = streams.load(given.like, scale=False)
     features = tuple(stream.features)
     schema = {name: streams.Ordinal(CAR[name]) for name in features} if features == tuple(CAR) else None
-    form = streams.Form(features, stream.classes or "numbers", schema)
+    try:
+        form = streams.Form(features, stream.classes or "numbers", schema, key=given.key)
+    except ValueError as error:
+        raise click.ClickException(f"the source's form: {error}") from None
     return SourcePlace(form, True, stream.classes, len(features), features, "", Handlers(), f"like {given.like}")
 
 
