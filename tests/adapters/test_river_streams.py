@@ -250,9 +250,3 @@ def test_a_data_set_for_regression_has_labels_that_are_numbers():
     assert stream.y.tolist() == [y for _, y in datasets.TrumpApproval()]
     rows = [({"a": 1.0}, 2.5), ({"a": 2.0}, None), ({"a": 3.0}, 1.5)]
     assert from_river(rows, classes="numbers", drop_unlabelled=True).y.tolist() == [2.5, 1.5]
-
-
-@pytest.mark.parametrize("schema", [["a"], 3.0, "a"], ids=repr)
-def test_a_schema_that_is_no_mapping_is_refused(schema):
-    with pytest.raises(TypeError, match="schema must be a mapping from name to kind, got"):
-        streams.from_river([({"a": 1.0}, 0), ({"a": 2.0}, 1)], schema=schema)

@@ -506,6 +506,7 @@ cli.main(prog_name="venn")
 """
 
 
+@pytest.mark.program
 def test_sigterm_keeps_what_was_done_in_a_process_of_its_own(tmp_path):
     """What else is written then is tested in this process, and for `venn monitor` too."""
     words = ["replay", "car", "--predictors", "deleted,conformal", "--out", "here", "--json"]

@@ -56,6 +56,7 @@ def losses(typed, file, y, *arguments):
     }
 
 
+@pytest.mark.program
 def test_a_raw_table_is_predicted_as_well_as_the_scaled_one(typed, tmp_path):
     """Over all steps by the usual predictors; by Venn-Abers, which the first 30 are lost to, from step 100 on."""
     found = []

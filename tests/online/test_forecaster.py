@@ -276,6 +276,7 @@ def raw_table(seed, n):
     return X, (X - X.mean(axis=0)) / X.std(axis=0), np.array(CLASSES)[y.astype(int)].tolist()
 
 
+@pytest.mark.program
 def test_a_raw_table_loses_little_beside_the_same_table_scaled_beforehand():
     lost = np.zeros(2)
     for seed in range(2):

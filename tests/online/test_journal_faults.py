@@ -61,6 +61,7 @@ def test_a_full_disk_within_a_transaction_ends_the_object_not_the_run(tmp_path):
     assert state(opened(tmp_path / "run.db")) == before
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs a Unix")
 def test_a_disk_that_is_really_full(tmp_path):
     disk = tmp_path / "disk"

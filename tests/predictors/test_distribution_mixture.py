@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 import venn
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
 from venn.labels import Real
+from venn.machines import number_experts
 from venn.machines.number_experts import Process, QuantileForest, cost
 from venn.machines.scale import held_scale
 from venn.machines.shapes import PLAIN, STRETCHED, Shape
@@ -155,7 +156,7 @@ def test_a_forest_says_the_labels_of_the_leaves_that_an_object_comes_to():
     forest = QuantileForest.fitted(X, y)
     order = np.argsort(y, kind="stable")
     placed, labels = held_scale(forest.scale).place(X[order], 10.0), y[order]
-    woods = RandomForestRegressor(100, min_samples_leaf=5, max_features=0.5, random_state=0)
+    woods = RandomForestRegressor(number_experts.TREES, min_samples_leaf=5, max_features=0.5, random_state=0)
     leaves = woods.fit(placed, (labels - np.median(y)) / y.max()).apply(placed)
     asked = np.vstack([X[7], rng.uniform(size=(5, 2))])
     for row, at in zip(asked, woods.apply(held_scale(forest.scale).place(asked, 10.0)), strict=True):

@@ -103,12 +103,6 @@ def test_equal_counts_are_ties_whatever_their_last_bits(c):
         assert Multiprobability(rows, range(c)).index == int(counts.argmax())
 
 
-@pytest.mark.parametrize("rule", [RowMean, "mean", 3])
-def test_what_is_no_rule(rule):
-    with pytest.raises(TypeError, match="rule must be a rule object"):
-        Multiprobability(matrix(), "abc", rule)
-
-
 def test_what_is_no_guarantee():
     with pytest.raises(ValueError, match="guaranteed must be one of"):
         Multiprobability(matrix(), "abc", guaranteed="everything")

@@ -305,6 +305,7 @@ def lines(first, last, turned):
         yield json.dumps({"id": i, "x": [x], "y": ["no", "yes"][(x > 0) != turned]}) + "\n"
 
 
+@pytest.mark.program
 def test_a_run_tells_of_an_alarm_once_over_kill_and_restart(tmp_path, server):
     kept, source = tmp_path / "kept", tmp_path / "in.jsonl"
     source.write_text("".join(lines(0, 120, False)) + "".join(lines(120, 260, True)))

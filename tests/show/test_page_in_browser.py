@@ -292,6 +292,7 @@ def test_hostile_names_are_text_in_figures(tmp_path):
 # ---------------------------------------------------------------------------------- what it remembers
 
 
+@pytest.mark.program
 def test_the_strip_the_zone_of_the_viewer_and_a_question_on_a_telephone(browser, served):
     write_run(served.path, "doubtful twice", 1000)
     options = {"viewport": {"width": 390, "height": 844}, "timezone_id": "Asia/Tokyo"}
@@ -340,6 +341,7 @@ def test_the_strip_the_zone_of_the_viewer_and_a_question_on_a_telephone(browser,
     viewer.page.close()
 
 
+@pytest.mark.program
 def test_the_predictor_of_the_verdict_is_shown_until_the_viewer_picks_one(browser, served):
     viewer = Viewer(browser, served.url)
     chooser = viewer.page.locator("#chooser")

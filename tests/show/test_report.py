@@ -36,14 +36,15 @@ def recorded(n, flip=None, names="venn abers conformal platt"):
     return record
 
 
-def test_a_record_is_a_run_that_has_ended():
-    record = recorded(2100)
+def test_a_record_is_a_run_that_has_ended(monkeypatch):
+    monkeypatch.setattr("venn.show.page.feed.MOST_POINTS", 1000)
+    record = recorded(1100)
     run = FollowedRun(Recorded(record))
     run.finish()
-    assert (run.counts.asked, run.counts.answered, run.counts.pending) == (2100, 2100, 0)
+    assert (run.counts.asked, run.counts.answered, run.counts.pending) == (1100, 1100, 0)
     steps = [point.step for point in run.points]
-    assert steps[-1] == 2100
-    assert len(steps) <= 2001
+    assert steps[-1] == 1100
+    assert len(steps) <= 1001
     means = record.means()
     for name in run.names:
         last = run.points[-1].figures[name]["curves"]

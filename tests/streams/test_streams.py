@@ -157,11 +157,6 @@ def test_scaling_refuses(make, message):
         make()
 
 
-def test_scale_must_be_a_scaling():
-    with pytest.raises(TypeError, match="scale must be True, False or a Scaling, got 'standard'"):
-        streams.from_arrays([[1.0]], [0], scale="standard")
-
-
 # Arrays ---------------------------------------------------------------------------------------------
 
 
@@ -331,14 +326,6 @@ def test_from_arrays_refuses(call, kind, message):
     with pytest.raises(kind) as caught:
         call()
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "bad", [[10**400], ["x"], [None], [[1.0], [1.0, 2.0]], [1j]], ids=["huge", "text", "none", "ragged", "complex"]
-)
-def test_a_scaling_of_what_is_no_number_is_refused(bad):
-    with pytest.raises((TypeError, ValueError), match="mean must be a 1-D array of finite numbers, got"):
-        streams.Scaling(bad, [1.0])
 
 
 def test_labels_that_are_rather_numbers_are_refused_and_may_be_declared():

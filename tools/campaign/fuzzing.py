@@ -101,6 +101,11 @@ def helpful(error: BaseException, function: Any) -> bool:
     return named and says
 
 
+def requirement(error: BaseException) -> str:
+    """Return how a message begins: what is required, without what was given."""
+    return str(error).partition(", got")[0].partition("\n")[0][:60]
+
+
 def snapshot(subject: Any) -> Any:
     """Return what a subject has learned, as bytes or plain data, or None if there is no way to tell."""
     if isinstance(subject, venn.Online):
@@ -125,7 +130,7 @@ def judge(
         try:
             with timed(), contextlib.redirect_stdout(io.StringIO()):
                 result = drained(bound(function, given))
-            taken = True
+            taken, met = True, "taken"
         except Hangs:
             if "wait" in chosen:
                 tally.note("waits as it was told")
@@ -138,7 +143,7 @@ def judge(
             tally.note("out of memory")
             return False, None
         except REFUSALS as error:
-            taken, result = False, None
+            taken, result, met = False, None, f"{type(error).__name__}: {requirement(error)}"
             if words and not helpful(error, function):
                 crude = f"{what}: a message that does not help, {type(error).__name__} at {place(error)}"
                 tally.remark(crude, f"{chosen}: {error}")
@@ -157,6 +162,7 @@ def judge(
             )
     tally.compared += 1
     tally.note("taken" if taken else "refused")
+    tally.outcomes.append(f"{name}({', '.join(f'{one}: {value}' for one, value in chosen.items())}) {met}")
     return taken, result
 
 

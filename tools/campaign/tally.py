@@ -22,6 +22,8 @@ class Tally:
         `what` is short and the same for all failures of one cause, as far as can be told.
     remarks : list of (what, detail)
         What is no failure, yet should be seen: a refusal in words that do not help.
+    outcomes : list of str
+        What hostile calls met, one after the other.
     """
 
     def __init__(self) -> None:
@@ -29,6 +31,7 @@ class Tally:
         self.notes: Counter[str] = Counter()
         self.failures: list[tuple[str, str]] = []
         self.remarks: list[tuple[str, str]] = []
+        self.outcomes: list[str] = []
 
     def same(self, holds: object, what: str, detail: object = "") -> None:
         """Count a comparison, and a failure unless it holds."""
