@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy import stats
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -113,9 +113,13 @@ def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples
     Z = fit.learners.place(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some examples are in no tree's rest
-        forest = RandomForestClassifier(60, oob_score=True, random_state=0).fit(Z, y)
-    said = np.concatenate([forest.oob_decision_function_[None, part],
+        forest = RandomForestClassifier(30, oob_score=True, random_state=0).fit(Z, y)
+    place = all_heard(Learners.fitted(X[others], y[others], 3)).place
+    extra = ExtraTreesClassifier(30, random_state=0).fit(place(X[others]), y[others]).predict_proba(place(X[part]))
+    said = np.concatenate([(forest.oob_decision_function_[None, part] + extra) / 2,
                            all_heard(Learners.fitted(X[others], y[others], 3)).answers(X[part])[1:]])  # fmt: skip
+    both = (forest, ExtraTreesClassifier(30, random_state=0).fit(Z, y))
+    np.testing.assert_allclose(all_heard(fit.learners).answers(X)[0], np.mean([m.predict_proba(Z) for m in both], 0))
     heard = fit.learners.powers > 0
     assert heard[0]
     assert not heard[2]  # a product of columns is nothing for a regression
@@ -155,6 +159,7 @@ def test_a_class_of_few_examples_is_not_boosted_and_has_what_the_forest_says(mon
 def test_where_trees_cannot_be_read_scikit_learn_is_asked_and_one_warning_says_so(monkeypatch):
     """Learners say the same, in blocks, alone, and from files; also of classes before the first that came."""
     monkeypatch.setattr(stack, "LEAVES", 20)
+    monkeypatch.setattr(stack, "MANY", 40)
     monkeypatch.setattr(trees, "_warned", False)
     X, y = examples(60)
     read = all_heard(Learners.fitted(X, y + 1, 4))
@@ -197,6 +202,25 @@ def test_a_part_that_says_less_than_frequencies_is_left_out_and_the_log_names_it
     assert (boosted.score_rows(X).argmax(axis=1) == y).mean() > 0.8
     for back in BACK.values():
         np.testing.assert_array_equal(back(refits).predict_one(X[0]), refits.predict_one(X[0]))
+
+
+@pytest.mark.parametrize(("least", "seen"), [(stack.RARE, {0, 1}), (0, {0, 1, 2})])
+def test_no_power_of_a_stack_is_fitted_to_a_class_that_hardly_ever_comes(monkeypatch, least, seen):
+    told = []
+    best, pooled = stack.best_power, stack.fitted_pool
+    monkeypatch.setattr(stack, "best_power", lambda *given: told.append(given[1]) or best(*given))
+    monkeypatch.setattr(stack, "fitted_pool", lambda *given: told.append(given[1]) or pooled(*given))
+    monkeypatch.setattr(stack, "TREES", 20)
+    monkeypatch.setattr(stack, "LEAVES", 20)
+    monkeypatch.setattr(stack, "RARE", least)
+    X, y = examples(330, c=2)
+    y[[3, 100]] = 2
+    Fit.of(X, y, 3, 400)
+    assert [set(codes.tolist()) for codes in told] == [seen] * 4
+    y[:4] = 2  # there are enough of them
+    told.clear()
+    Fit.of(X, y, 3, 400)
+    assert [set(codes.tolist()) for codes in told] == [{0, 1, 2}] * 4
 
 
 @pytest.mark.parametrize("how", BACK)

@@ -9,6 +9,7 @@ import pytest
 from naive import experts as naive
 
 import venn
+from venn.machines import stack
 from venn.machines.stack import fitted_pool
 from venn.predictors import ExpertMixture, Predictor
 from venn.predictors.expert_mixture import FLOOR
@@ -125,6 +126,24 @@ def test_the_pool_is_the_product_of_powers_and_they_are_the_best_ones():
             moved[place] += step
             if values is factors or moved[place] >= 0:
                 assert naive.pool_loss(logs, codes, *other, (1.0, 0.5, 0.0), 2.0) >= best - 1e-6
+
+
+def test_no_power_of_the_pool_is_fitted_to_a_class_that_hardly_ever_comes(monkeypatch):
+    X, codes = stream(240, 2)
+    codes %= 2
+    codes[100] = 2  # one in more than a hundred
+    found = []
+    for least in (stack.RARE, 0):
+        monkeypatch.setattr(stack, "RARE", least)
+        model = ExpertMixture([Told(0), Told(1)], exponents=(1.0, 0.5))
+        said, _ = follow(model, X, codes)
+        model.fit_pool()
+        found.append(np.append(model.state["powers"], model.state["biases"]))
+    others = np.arange(240) != 100
+    logs = np.log([each[:2] for each in said])[others]
+    expected = np.append(*fitted_pool(logs, codes[others], np.array([1.0, 0.5]), 2.0))
+    np.testing.assert_allclose(found[0], expected, atol=2e-3)
+    assert np.abs(found[1] - expected).max() > 0.02  # so it would be otherwise
 
 
 def test_an_expert_that_says_nothing_yet_counts_as_the_others_do():

@@ -43,6 +43,7 @@ FARTHEST = 10.0  # deviations from the centre, for the logistic regression
 PARTS = ("random forest", "boosted trees", "logistic regression")
 KINDS = len(PARTS)
 OFTEN = 5  # examples of a class, or it is not boosted: one example may spoil what is said of all others
+RARE = 10  # and no power is fitted to fewer, where these are hardly any of all
 TRIED = 3  # every third example is left out once, to try the parts
 RIDGE = 1.0  # to how many examples what is preferred without any counts as much
 POWERS = np.geomspace(0.1, 3.0, 35)  # of what a part says: one is found when it is tried
@@ -97,7 +98,8 @@ class Learners(RowByRow):
     """A random forest, boosted trees and a logistic regression, fitted to the same examples with nothing to choose.
 
     They are scikit-learn's; what is kept are plain arrays, so that one object takes microseconds, and files need no
-    pickle. `Learners.fitted` makes them.
+    pickle. `Learners.fitted` makes them. From 1400 examples on half of the forest are extremely randomised trees, which
+    learn all examples: of few columns they are sharper.
 
     Classes of fewer than 5 examples are not boosted: what boosted trees say of them is what the forest says.
     Each part is tried on examples that such a part has not seen. One that says less than the frequencies of the
@@ -113,8 +115,8 @@ class Learners(RowByRow):
         Codes of those among the examples, ascending; the others have probability 0.
     often : (j,) int64
         Places in `present` of the classes that are boosted, ascending.
-    forest, boosted : FlatTrees or AskedTrees, or None
-        None where there is one class.
+    forest, extra, boosted : FlatTrees or AskedTrees, or None
+        None where there is one class, and the second one of few examples: it is half of the forest.
     scale : (3, d) float64
         See `ColumnScale.state`.
     coefficients : (1 or k, d + 1) float64
@@ -135,6 +137,7 @@ class Learners(RowByRow):
     present: Integers = param(array(None, of=np.int64, below="c"))
     often: Integers = param(array(None, of=np.int64, below="present"))
     forest: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees))
+    extra: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees))
     boosted: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees))
     scale: Floats = param()
     coefficients: Floats = param(held_finite, own(lambda m: (1 if K.of(m) == 2 else K.of(m), m.scale.shape[-1] + 1)))
@@ -182,10 +185,15 @@ class Learners(RowByRow):
         said[0] = learners.of_all(unseen[tried])
         if (counts > 0).sum() > 1:
             fewer = cls._fitted(X[others], codes[others], c, counts, many, forest=False)[0]
-            said[1:] = fewer.probas_of(fewer.place(X[tried]), said[0])[1:]
-        worst = -np.log((counts[codes[tried]] + 1 / c) / (counts.sum() + 1)).sum()
-        for i, logs in enumerate(logarithms(said)):
-            power, loss = best_power(logs, codes[tried])
+            placed = fewer.place(X[tried])
+            if fewer.extra is not None:
+                said[0] = (said[0] + fewer.of_all(fewer.extra.proba(placed))) / 2
+            said[1:] = fewer.probas_of(placed, said[0])[1:]
+        kept = common(codes[tried], c)
+        often = codes[tried][kept]
+        worst = -np.log((counts[often] + 1 / c) / (counts.sum() + 1)).sum()
+        for i, logs in enumerate(logarithms(said)[:, kept]):
+            power, loss = best_power(logs, often)
             if loss > worst or np.isnan(said[i]).all():
                 learners.powers[i] = 0.0
             elif many:
@@ -196,25 +204,32 @@ class Learners(RowByRow):
     def _fitted(
         cls, X: Any, codes: Integers, c: int, counts: Integers, many: bool, forest: bool = True
     ) -> tuple[Self, Floats]:
-        """Return learners by which classes are boosted that come often in `counts`, and what the forest says unseen."""
-        from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+        """Return learners by which classes are boosted that come often in `counts`, and what the forest says unseen.
+
+        That is of trees which leave a part of the examples out, if they are wanted.
+        """
+        from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
         from sklearn.linear_model import LogisticRegression
 
         present = np.unique(codes)
         k, scale, powers = len(present), middle(X), np.ones(KINDS)
         if k == 1:
             nothing = np.zeros((1, X.shape[1] + 1))
-            return cls(c, present, np.arange(1), None, None, scale.state, nothing, powers), np.ones((len(X), 1))
+            return cls(c, present, np.arange(1), None, None, None, scale.state, nothing, powers), np.ones((len(X), 1))
         often = np.flatnonzero(counts[present] >= OFTEN)
         j, kept = len(often), np.isin(codes, present[often])
         rounds = int(np.clip(LEAVES // (j if j > 2 else 1), 20, 100))
-        woods = RandomForestClassifier(3 * TREES if many else TREES, oob_score=True, random_state=0)
+        size = 3 * TREES // 2 if many else TREES
+        woods = RandomForestClassifier(size, oob_score=True, random_state=0)
+        extra = ExtraTreesClassifier(size, random_state=0)
         how = {"max_iter": 2 * rounds, "learning_rate": 0.05} if many else {"max_iter": rounds}
         boosting = HistGradientBoostingClassifier(**how, random_state=0)
         linear = LogisticRegression(max_iter=300)
         placed = scale.place(X, FARTHEST)  # to trees the same, but for numbers that 32 bits do not hold
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few examples: some in no tree's rest, a search that has not ended
+            if many:
+                extra.fit(placed, codes)
             if forest:
                 woods.fit(placed, codes)
             if j > 1:
@@ -222,10 +237,11 @@ class Learners(RowByRow):
             linear.fit(placed, codes)
         weights = np.column_stack([linear.coef_, linear.intercept_])
         boosted = trees_of(boosting, placed[kept], codes[kept]) if j > 1 else None
-        trees, unseen = (
-            (trees_of(woods, placed, codes), woods.oob_decision_function_) if forest else (None, np.empty(0))
+        trees, extras = (
+            trees_of(one, placed, codes) if fitted else None for one, fitted in ((woods, forest), (extra, many))
         )
-        return cls(c, present, often, trees, boosted, scale.state, weights, powers), unseen
+        unseen = woods.oob_decision_function_ if forest else np.empty(0)
+        return cls(c, present, often, trees, extras, boosted, scale.state, weights, powers), unseen
 
     def tell(self, whose: str, n: int) -> None:
         """Write into the log which parts are left out of what is fitted to n examples."""
@@ -263,6 +279,8 @@ class Learners(RowByRow):
             said[0] = by_forest
         elif self.forest is not None:
             said[0] = self.of_all(self.forest.proba(placed))
+            if self.extra is not None:
+                said[0] = (said[0] + self.of_all(self.extra.proba(placed))) / 2
         if self.boosted is not None:
             said[1] = self._with_rare(self.boosted.proba(placed), said[0])
         found, scores = np.empty((n, len(self._constants))), np.zeros((n, k))
@@ -306,6 +324,17 @@ def best_power(logs: Floats, codes: Integers) -> tuple[float, float]:
     lost = (np.logaddexp.reduce(each, axis=2) - each[:, np.arange(len(codes)), codes]).sum(axis=1)
     best = int((lost + RIDGE * np.log(POWERS) ** 2).argmin())
     return float(POWERS[best]), float(lost.min())
+
+
+def common(codes: Integers, c: int) -> Any:
+    """Return which of n examples powers are fitted to: a mask, or all.
+
+    Not those of a class that comes fewer than ten times, and fewer than once in a hundred: nobody can tell when, and by
+    small powers all other classes would pay for it.
+    """
+    counts = np.bincount(codes, minlength=c)
+    often = (counts >= RARE) | (100 * counts >= len(codes))
+    return often[codes] if (often & (counts > 0)).sum() > 1 and not often[codes].all() else slice(None)
 
 
 def dense(rows: Any) -> Floats:
@@ -472,7 +501,9 @@ class Fit(RowByRow):
         with one_thread():
             coefficients, bases, left_out = zip(*[ridge(gram, targets, 1 / C) for C in PENALTIES], strict=True)
             logs = np.concatenate([logarithms(said), np.array(left_out)[:, part]]).swapaxes(0, 1)
-            powers, biases = fitted_pool(np.ascontiguousarray(logs), codes[part], np.array(START), RIDGE)
+            kept = common(codes[part], c)
+            logs, often = np.ascontiguousarray(logs[kept]), codes[part][kept]
+            powers, biases = fitted_pool(logs, often, np.array(START), RIDGE)
         powers[:KINDS][learners.powers == 0] = 0.0
         arrays = np.array(coefficients).swapaxes(1, 2), np.array(bases)
         return cls(learners, columns, np.ascontiguousarray(arrays[0]), arrays[1], powers, biases)

@@ -433,7 +433,8 @@ class FlatTrees(Saved):
 
 #: Forests and boosted trees that are fitted here.
 KINDS = (
-    "RandomForestClassifier", "HistGradientBoostingClassifier", "RandomForestRegressor", "HistGradientBoostingRegressor"
+    "RandomForestClassifier", "ExtraTreesClassifier", "HistGradientBoostingClassifier", "RandomForestRegressor",
+    "HistGradientBoostingRegressor",
 )  # fmt: skip
 
 

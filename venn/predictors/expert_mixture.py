@@ -10,7 +10,7 @@ import numpy as np
 
 from venn._compiled.mixture import mix_experts
 from venn.labels import HasLabels, label_space
-from venn.machines.stack import fitted_pool
+from venn.machines.stack import common, fitted_pool
 from venn.parameters import fraction, integer, optional, real_array
 from venn.prediction import Floats, Integers, Label, MixedForecast
 from venn.predictors.blocks import ManyMixedForecasts
@@ -377,8 +377,10 @@ class ExpertMixture(OfExperts):
     def fit_pool(self) -> None:
         """Fit the pool to the latest forecasts, from its last solution."""
         self._due, kept = next_fit(self._seen), min(self._seen, KEPT)
+        logs, codes = self._logs[:kept], self._codes[:kept]
+        often = common(codes, len(self.classes))
         self._powers, self._biases = fitted_pool(
-            self._logs[:kept], self._codes[:kept], self._first, RIDGE * self.m, (self._powers, self._biases)
+            logs[often], codes[often], self._first, RIDGE * self.m, (self._powers, self._biases)
         )
 
 
