@@ -243,9 +243,9 @@ def test_its_forecast_loses_little_beside_the_best_of_its_experts_on_any_sequenc
 def test_a_floor_is_about_the_intervals_of_its_forecast():
     X, y = stream(60)
     model = learned(Forecaster(float, floor=0.5, on_change="keep"), X, y)
-    assert model.monitors["forecast"].verdict().state != "below the floor"
+    assert model.floors["floor"].verdict().state != "below the floor"
     learned(model, X[:40], 10.0 * 3.0 ** np.arange(40))
-    assert "below the floor, accuracy of at least .50" in model.monitors["forecast"].verdict().details
+    assert "below the floor, accuracy of at least .50" in model.floors["floor"].verdict().details
 
 
 def test_it_stands_by_default_on_streams_of_numbers():

@@ -219,7 +219,7 @@ class Seen(InductiveConformal):
             self.scorer.learn_one(x, code)
         calibrates = np.setdiff1d(np.arange(len(X)), self._trained_on)
         self._reader.clear()
-        self._reader.add(self._read(X[calibrates]), codes[calibrates])
+        self._reader.add(self.read(X[calibrates]), codes[calibrates])
 
 
 def errors(make, streams=40, c=3):
