@@ -26,7 +26,7 @@ from venn.nonconformity import Margin
 from venn.predictors.transductive import Conformal
 
 READERS = {
-    "conformal": lambda machine: Conformal(machine, Margin(deleted=False)),
+    "conformal": lambda machine: Conformal(machine, Margin(leave_one_out=False)),
     "platt": lambda machine: venn.Scaler(machine, venn.maps.Platt()),
     "binning": lambda machine: venn.Scaler(machine, venn.maps.Binning()),
     "isotonic": lambda machine: venn.Scaler(machine, venn.maps.Isotonic()),

@@ -62,7 +62,7 @@ class MovingScores:
 
     learned = n
 
-    def expect_deleted(self):
+    def expect_leave_one_out(self):
         """Do nothing: scores are given."""
 
     @property

@@ -53,7 +53,7 @@ SUBJECTS = {
     "first": lambda: venn.machines.Bank(venn.RBF(0.5), CLASSES, (1.0,), scale=venn.Scale(30, teach=True)),
     "window": lambda: SlidingWindow(squares(), 10),
     "hinge window": lambda: SlidingWindow(hinge(), 10),
-    "venn": lambda: venn.TransductiveVenn(hinge(), venn.Deleted(venn.Argmax())),
+    "venn": lambda: venn.TransductiveVenn(hinge(), venn.LeaveOneOut(venn.Argmax())),
     "abers": lambda: venn.TransductiveVennAbers(squares()),
     "scaler": lambda: venn.Scaler(
         squares(), venn.maps.Isotonic(), venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=4))
@@ -128,7 +128,7 @@ def ask(subject, x):
         subject.predict_one(x)
     else:
         answer = subject.hypotheses(x)
-        answer.scores(0), answer.deleted(1), subject.deleted_bag
+        answer.scores(0), answer.leave_one_out(1), subject.leave_one_out_bag
 
 
 def packed(header, arrays):

@@ -59,6 +59,6 @@ from .scale import Fleet as Fleet
 from .series import SeriesForecaster as SeriesForecaster
 from .serving import serve as serve
 from .taxonomies import Argmax as Argmax
-from .taxonomies import Deleted as Deleted
+from .taxonomies import LeaveOneOut as LeaveOneOut
 
 __version__: str

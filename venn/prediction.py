@@ -166,7 +166,7 @@ class CategoryClass(Parameters):
         if category_class is None:
             raise ValueError(
                 "CategoryClass() needs a category of the same class under every hypothesis, got one that may "
-                "depend on it: use RowMean() or Maximin(), or a deleted taxonomy of a machine that deletes exactly"
+                "depend on it: use RowMean() or Maximin(), or LeaveOneOut(taxonomy) on a LeastSquaresSVM"
             )
         return category_class
 

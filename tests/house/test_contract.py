@@ -45,7 +45,7 @@ PARAMETERS = {
     "RowMean": lambda: [venn.prediction.RowMean()],
     "Maximin": lambda: [venn.prediction.Maximin()],
     "CategoryClass": lambda: [venn.prediction.CategoryClass()],
-    "Deleted": lambda: [venn.Deleted(venn.Argmax())],
+    "LeaveOneOut": lambda: [venn.LeaveOneOut(venn.Argmax())],
     "TopTwo": lambda: [venn.taxonomies.TopTwo()],
     "Threshold": lambda: [venn.taxonomies.Threshold(), venn.taxonomies.Threshold(0.5)],
     "RunnerUp": lambda: [venn.taxonomies.RunnerUp(), venn.taxonomies.RunnerUp(0.5)],
@@ -65,18 +65,18 @@ PARAMETERS = {
     "RandomAssignment": lambda: [venn.schedules.RandomAssignment(), venn.schedules.RandomAssignment(0.5, 1)],
     "FixedCalibration": lambda: [venn.schedules.FixedCalibration(20), venn.schedules.FixedCalibration(20, 10)],
     "NoTraining": lambda: [venn.schedules.NoTraining()],
-    "Margin": lambda: [venn.nonconformity.Margin(), venn.nonconformity.Margin(deleted=False)],
+    "Margin": lambda: [venn.nonconformity.Margin(), venn.nonconformity.Margin(leave_one_out=False)],
     "Multiplier": lambda: [venn.nonconformity.Multiplier()],
-    "OwnScore": lambda: [venn.nonconformity.OwnScore(), venn.nonconformity.OwnScore(deleted=False)],
-    "Share": lambda: [venn.nonconformity.Share(), venn.nonconformity.Share(deleted=False)],
-    "LAC": lambda: [venn.nonconformity.LAC(), venn.nonconformity.LAC(deleted=False, temperature=0.5)],
+    "OwnScore": lambda: [venn.nonconformity.OwnScore(), venn.nonconformity.OwnScore(leave_one_out=False)],
+    "Share": lambda: [venn.nonconformity.Share(), venn.nonconformity.Share(leave_one_out=False)],
+    "LAC": lambda: [venn.nonconformity.LAC(), venn.nonconformity.LAC(leave_one_out=False, temperature=0.5)],
     "APS": lambda: [
         venn.nonconformity.APS(),
         venn.nonconformity.APS(randomised=False, seed=3),
     ],
-    "RAPS": lambda: [venn.nonconformity.RAPS(), venn.nonconformity.RAPS(0.0, 2, deleted=False, seed=3)],
-    "SAPS": lambda: [venn.nonconformity.SAPS(), venn.nonconformity.SAPS(0.2, deleted=False, seed=3)],
-    "TopK": lambda: [venn.nonconformity.TopK(), venn.nonconformity.TopK(deleted=False, temperature=0.5)],
+    "RAPS": lambda: [venn.nonconformity.RAPS(), venn.nonconformity.RAPS(0.0, 2, leave_one_out=False, seed=3)],
+    "SAPS": lambda: [venn.nonconformity.SAPS(), venn.nonconformity.SAPS(0.2, leave_one_out=False, seed=3)],
+    "TopK": lambda: [venn.nonconformity.TopK(), venn.nonconformity.TopK(leave_one_out=False, temperature=0.5)],
     "EqualWidth": lambda: [venn.maps.EqualWidth()],
     "EqualFrequency": lambda: [venn.maps.EqualFrequency()],
     "Platt": lambda: [venn.maps.Platt()],
@@ -108,7 +108,7 @@ PARAMETERS = {
     "LeastRegret": lambda: [venn.decisions.LeastRegret()],
     "MeanCost": lambda: [venn.decisions.MeanCost()],
     "TrainingScores": lambda: [venn.predictors.TrainingScores()],
-    "DeletedScores": lambda: [venn.predictors.DeletedScores()],
+    "LeaveOneOutScores": lambda: [venn.predictors.LeaveOneOutScores()],
     "HeldOutScores": lambda: [
         venn.predictors.HeldOutScores(),
         venn.predictors.HeldOutScores(venn.schedules.RandomAssignment(0.5)),
@@ -484,7 +484,7 @@ def test_asking_a_machine_is_pure(name):
             if i % 5 == 0:
                 curious.hypotheses(other).tables(True)
         if i % 9 == 0:
-            curious.bag, curious.deleted_bag  # noqa: B018
+            curious.bag, curious.leave_one_out_bag  # noqa: B018
             assert same_answer(curious.hypotheses(x), silent.hypotheses(x))
         curious.learn_one(x, label)
         silent.learn_one(x, label)

@@ -20,11 +20,11 @@ from venn.predictors import (
     ConformalIntervals,
     CrossFittedScores,
     CrossVenn,
-    DeletedScores,
     GaussianProcess,
     HeldOutScores,
     InductiveDistribution,
     InductiveIntervals,
+    LeaveOneOutScores,
     by_group,
 )
 
@@ -194,7 +194,7 @@ OF_CLASSES = {
     "transductive abers": venn.TransductiveVennAbers,
     "transductive conformal": venn.Conformal,
     "training scores": lambda machine: venn.Scaler(machine, Platt()),
-    "deleted scores": lambda machine: venn.Scaler(machine, Platt(), DeletedScores()),
+    "leave-one-out scores": lambda machine: venn.Scaler(machine, Platt(), LeaveOneOutScores()),
     "venn": venn.InductiveVenn,
     "abers": venn.InductiveVennAbers,
     "conformal": venn.InductiveConformal,

@@ -357,7 +357,7 @@ SHARED = (
 
 
 PUBLIC = (
-    "ask", "bag", "close", "coefficients", "deleted_bag", "duals", "expire", "hypotheses", "learn_many",
+    "ask", "bag", "close", "coefficients", "leave_one_out_bag", "duals", "expire", "hypotheses", "learn_many",
     "learn_one", "predict_many", "predict_one", "record", "replay_many", "residual", "restart", "restore", "score_many",
     "scores", "snapshot", "state", "under", "unlearn_one", "update", "update_many", "verdict",
 )  # fmt: skip

@@ -238,7 +238,7 @@ def test_of_two_classes_one_machine_is_the_mirror_of_the_other_to_the_last_bit(k
         assert np.array_equal(first.test_scores, second.test_scores[:2])
         for j in range(2):
             assert np.array_equal(first.scores(j), second.scores(j)[:, :2])
-            assert np.array_equal(first.deleted(j), second.deleted(j)[:, :2])
+            assert np.array_equal(first.leave_one_out(j), second.leave_one_out(j)[:, :2])
         one.learn_one(x, int(label))
         both.learn_one(x, int(label))
     one.unlearn_one(5)
@@ -259,7 +259,7 @@ def test_any_number_of_threads_gives_the_same_bits(kind):
         for j in range(4):
             for answer in answers[1:]:
                 assert np.array_equal(answer.scores(j), answers[0].scores(j))
-                assert np.array_equal(answer.deleted(j), answers[0].deleted(j))
+                assert np.array_equal(answer.leave_one_out(j), answers[0].leave_one_out(j))
         for machine in machines:
             machine.learn_one(x, int(label))
             if i % 5 == 4:

@@ -71,9 +71,9 @@ KEPT = [
 WINDOWS = {f"{name} in a window": window(name) for name in KEPT}
 MORE = {
     "Restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 40)), venn.Monitor(CLASSES), keep=9),
-    "weighted": lambda: venn.TransductiveVenn(weighted(), venn.Deleted(venn.Argmax())),
+    "weighted": lambda: venn.TransductiveVenn(weighted(), venn.LeaveOneOut(venn.Argmax())),
     "windowed scaler": lambda: venn.Scaler(
-        SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.maps.Isotonic(), venn.predictors.DeletedScores()
+        SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
     ),
     "held-out scaler": lambda: venn.Scaler(squares(), venn.maps.BetaCalibration(), venn.predictors.HeldOutScores()),
     "cross-fitted scaler": lambda: venn.Scaler(centroid(), venn.maps.Binning(), venn.predictors.CrossFittedScores()),
@@ -93,8 +93,8 @@ def said(subject, x):
     if hasattr(subject, "predict_one"):
         return numbers(subject.predict_one(x)).tobytes()
     answer = subject.hypotheses(x)
-    bags = (subject.bag.scores, subject.deleted_bag.scores)
-    every = (answer.scores(0), answer.deleted(2), subject.scores(x), *bags)
+    bags = (subject.bag.scores, subject.leave_one_out_bag.scores)
+    every = (answer.scores(0), answer.leave_one_out(2), subject.scores(x), *bags)
     return b"".join(np.ascontiguousarray(part).tobytes() for part in every)
 
 

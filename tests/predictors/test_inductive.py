@@ -339,7 +339,7 @@ def test_beside_others_in_a_panel():
     y = labels("signal", rng, X, 2).tolist()
     machine = lssvm(2)
     panel = venn.Panel(
-        transductive=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
+        transductive=venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())),
         inductive=InductiveVenn(machine.fresh(), schedule=PrefixRestart(8)),
         cross=CrossVenn(machine.fresh(), first=8),
         frozen=InductiveVenn(frozen()),

@@ -13,7 +13,7 @@ from naive import scaling as naive
 import venn
 from venn.machines.machine import Bag
 from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, EqualWidth, Isotonic, OneVsAll, Platt, Temperature
-from venn.predictors.scaling import DeletedScores, Scaler
+from venn.predictors.scaling import LeaveOneOutScores, Scaler
 
 
 class Known:
@@ -290,13 +290,13 @@ def test_maps_may_be_fitted_to_deleted_scores():
         machine.learn_one(x, label)
 
     class TrainedOnThem:
-        """A machine whose training scores are the other one's deleted scores."""
+        """A machine whose training scores are the other one's leave-one-out scores."""
 
-        classes, n, learned, bag = machine.classes, machine.n, machine.n, machine.deleted_bag
+        classes, n, learned, bag = machine.classes, machine.n, machine.n, machine.leave_one_out_bag
         hypotheses = machine.hypotheses
 
     for make in (platt, binning, isotonic):
-        predictor = make(machine, source=DeletedScores())
+        predictor = make(machine, source=LeaveOneOutScores())
         for x in rng.normal(size=(10, 2)):
             assert np.array_equal(predictor.predict_one(x).proba, make(TrainedOnThem()).predict_one(x).proba)
         assert not np.allclose(predictor.predict_one(X[0]).proba, make(machine).predict_one(X[0]).proba)

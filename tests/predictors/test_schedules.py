@@ -191,7 +191,7 @@ def test_parts_that_do_not_fit():
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             InductiveVenn(machine, schedule=schedule)
-    for taxonomy in ("argmax", venn.Argmax, venn.Deleted(venn.Argmax()), Grouped(0, venn.Argmax())):
+    for taxonomy in ("argmax", venn.Argmax, venn.LeaveOneOut(venn.Argmax()), Grouped(0, venn.Argmax())):
         with pytest.raises(TypeError, match="taxonomy must be a function of the scores alone"):
             InductiveVenn(frozen(), taxonomy)
     for taxonomy, classes, message in (

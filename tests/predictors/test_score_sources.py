@@ -12,7 +12,7 @@ import venn
 CLASSES = ("a", "b", "c")
 SOURCES = {
     "training": venn.predictors.TrainingScores(),
-    "deleted": venn.predictors.DeletedScores(),
+    "leave_one_out": venn.predictors.LeaveOneOutScores(),
     "restart": venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=5, growth=1.5)),
     "assigned": venn.predictors.HeldOutScores(venn.schedules.RandomAssignment(0.4, seed=3, first=4)),
     "fresh": venn.predictors.HeldOutScores(venn.schedules.FreshSplit(0.4, seed=1)),

@@ -497,7 +497,7 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
     if m == 0:
         centre(beta, score, new[0], new[0] + new[1], C, count, near)
         bias = score[0] - dot(K[0], beta, count)
-    # Rounding adds up in an inverse that is updated often: rebuild it then, as deleted scores use it.
+    # Rounding adds up in an inverse that is updated often: rebuild it then, as leave-one-out scores use it.
     spoilt = m > 0 and inverse_error(K, members, m, B) > SPOILT
     if spoilt and build_again(members, m, K, scale, B) > 0:
         return FAILED, events, bias, members, B

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from venn._compiled.buffers import Branches, Objects, Scratch, Solved
 from venn._compiled.path import EVENTS
-from venn._compiled.span import delete_standing, delete_step
+from venn._compiled.span import leave_out_standing, leave_out_step
 from venn.machines.base import BaseHypotheses, PlacedTable
 from venn.machines.machine import ScoreTable, Tables, check_code, doubled, grown
 from venn.machines.store import ObjectStore
@@ -182,7 +182,7 @@ class HingeBuffers:
 
 
 class Entries(NamedTuple):
-    """Examples whose deleted scores are wanted: objects, class codes, and weights times those of the classes."""
+    """Examples whose leave-one-out scores are wanted: objects, class codes, and weights times those of the classes."""
 
     objects: Integers
     codes: Integers
@@ -239,10 +239,10 @@ class Spans:
         entries: Entries,
         test: int = -1,
     ) -> Floats:
-        """Return the (machines, entries) deleted scores by the current machines; `test` is not their example."""
+        """Return the (machines, entries) leave-one-out scores by the current machines; `test` is not their example."""
         self.make_room(objects.positive.shape[1])
         scores = np.empty((len(self.signs), entries.objects.size))
-        delete_standing(
+        leave_out_standing(
             count, scale, C, self.signs, objects, solved, self.known, *entries, test, scores,
         )  # fmt: skip
         return scores
@@ -260,14 +260,14 @@ class Spans:
         entries: Entries,
         test: int,
     ) -> Floats:
-        """Return the (sides, machines, entries) deleted scores under suppositions about object p.
+        """Return the (sides, machines, entries) leave-one-out scores under suppositions about object p.
 
         `supposed` are the weights of the new example, 0 where nothing is supposed. The new example is entry `test`.
         """
         self.make_room(objects.positive.shape[1])
         # Zeros where a machine has no such supposition: readers compare such scores before they ignore them.
         scores = np.zeros((*supposed.shape, entries.objects.size))
-        delete_step(
+        leave_out_step(
             p, count, scale, C, self.signs, supposed, objects, solved, branches, self.known, self._supposed, *entries,
             test, scores,
         )  # fmt: skip
@@ -471,9 +471,9 @@ class OneVsAllHypotheses(BaseHypotheses):
 
     There is one table of scores for all hypotheses unless classes differ in weight: then one for each weight.
 
-    Deleted scores are first-order approximations: see `OneVsAllSVM.deleted_bag`. The new example is treated like the
-    others. Its deleted scores may depend on the hypothesis, because its coefficient does; at an object learned before
-    it has its own column.
+    Leave-one-out scores are first-order approximations: see `OneVsAllSVM.leave_one_out_bag`. The new example is treated
+    like the others. Its leave-one-out scores may depend on the hypothesis, because its coefficient does; at an object
+    learned before it has its own column.
 
     Attributes
     ----------
@@ -483,18 +483,18 @@ class OneVsAllHypotheses(BaseHypotheses):
     def __init__(self, key: bytes, test_scores: Floats, asked: HingeQuestion) -> None:
         super().__init__(key, test_scores, asked.weight)
         self.asked = asked
-        self._deleted: Floats | None = None
+        self._leave_one_out: Floats | None = None
 
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the scores of all examples, with the class codes of the hypotheses that a table is for."""
         self.check_current()
         asked = self.asked
         columns, labels, numbers = asked.distinct.examples()
         test = asked.test
-        if deleted:
-            if self._deleted is None:
-                self._deleted = self._supposing(asked.supposed, *self._entries())
-            scores = self._deleted
+        if leave_one_out:
+            if self._leave_one_out is None:
+                self._leave_one_out = self._supposing(asked.supposed, *self._entries())
+            scores = self._leave_one_out
             if scores.shape[2] > columns.size:
                 # The new example has a column of its own.
                 test = columns.size
@@ -529,7 +529,7 @@ class OneVsAllHypotheses(BaseHypotheses):
 
     def measure(self, sides: Integers) -> None:
         """Measure the spans by the branches `sides`, unless already done."""
-        if self._deleted is None:
+        if self._leave_one_out is None:
             chosen = np.arange(len(self.asked.supposed))[:, None] == sides
             alone = Entries(np.array([self.asked.test]), np.zeros(1, np.int64), np.zeros(1))  # no other is read
             self._supposing(np.where(chosen, self.asked.supposed, 0.0), alone, 0)

@@ -84,11 +84,11 @@ class KernelRidge(Remembering):
     ...     machine.learn_one(x, y)
     >>> machine.scores([0.0]).round(3)
     array([1.115])
-    >>> machine.deleted_bag.scores.round(2)
+    >>> machine.leave_one_out_bag.scores.round(2)
     array([[1.25, 2.77, 1.25, 2.99]])
     """
 
-    deletes_exactly = teaches = True
+    exact_leave_one_out = teaches = True
     classes = ()
     space = Real()
 
@@ -132,9 +132,9 @@ class KernelRidge(Remembering):
         return self._bag_of(self._system.training_scores())
 
     @property
-    def deleted_bag(self) -> Bag:
+    def leave_one_out_bag(self) -> Bag:
         """Forecast (1, n) of each example by the machine without it; where there is only one, its label."""
-        return self._bag_of(self._system.deleted_scores())
+        return self._bag_of(self._system.leave_one_out_scores())
 
     @property
     def labels(self) -> Floats:
@@ -322,7 +322,7 @@ class Lines:
         if not self.current:
             raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
 
-    def tables(self, deleted: bool) -> NoReturn:
+    def tables(self, leave_one_out: bool) -> NoReturn:
         """Raise: there are no tables of scores where labels are numbers."""
         raise TypeError(
             "machine must have classes for this predictor, got one of numbers: use ConformalDistribution, or "
@@ -345,7 +345,7 @@ class Lines:
         coefficients, _ = self._coefficients(y)
         return self._ridge * coefficients * self.unit
 
-    def deleted(self, y: float) -> Floats:
+    def leave_one_out(self, y: float) -> Floats:
         """Return (n + 1,) leave-one-out residuals under label y: each example by the machine of all others."""
         coefficients, diagonal = self._coefficients(y)
         return coefficients / diagonal * self.unit if self.n else coefficients

@@ -179,11 +179,11 @@ class RidgeSystem:
     It knows objects and numbers, but no classes: a classifier sets the targets to +1 and -1, a regressor to the labels.
 
     After every step all equations are checked: the new example's own, a randomly weighted sum of all others', and each
-    of these where the sum is not small. So is what rounding of kernel values may cost, and how many digits deleted
-    scores lose. For one old example, in turn, and at 64 examples and whenever they have doubled for all, the entries of
-    the inverse's diagonal are checked too. Where a check fails, everything is computed afresh; if a check fails again,
-    `NotConverged` is raised and nothing has changed. What was computed afresh for a question is dropped unless the
-    example is learned: asking changes nothing.
+    of these where the sum is not small. So is what rounding of kernel values may cost, and how many digits
+    leave-one-out scores lose. For one old example, in turn, and at 64 examples and whenever they have doubled for all,
+    the entries of the inverse's diagonal are checked too. Where a check fails, everything is computed afresh; if a
+    check fails again, `NotConverged` is raised and nothing has changed. What was computed afresh for a question is
+    dropped unless the example is learned: asking changes nothing.
 
     Because of the bias a kernel of differences, such as the linear one, may be computed of objects less any one
     reference. Where an object is far from the reference and near to most others, one of those becomes the reference:
@@ -263,7 +263,7 @@ class RidgeSystem:
         return max((self._violation(i, solution, ridge, loss) for i in range(self.n)), default=0.0)
 
     def _violation(self, i: int, solution: RidgeSolution, ridge: Floats, loss: float = 1.0) -> float:
-        """Return the error of an example's equations; what only deleted scores depend on counts `loss` times."""
+        """Return the error of an example's equations; what only leave-one-out scores depend on counts `loss` times."""
         n, row, s = self.n, self._probe_row, solution
         self.store.row_of(i, n, row, s.reference)
         missed, digits = compiled.row_violation(
@@ -305,10 +305,10 @@ class RidgeSystem:
         s = self.solution
         return compiled.training_scores(self.n, self.targets, self.ridge, s.sums, s.solutions, s.bases, s.total)
 
-    def deleted_scores(self) -> Floats:
+    def leave_one_out_scores(self) -> Floats:
         """Return the (t, n) score of each example by the system without it; 0 where there is only one."""
         s = self.solution
-        return compiled.deleted_scores(self.n, self.targets, s.sums, s.diagonal, s.solutions, s.bases, s.total)
+        return compiled.leave_one_out_scores(self.n, self.targets, s.sums, s.diagonal, s.solutions, s.bases, s.total)
 
     def scores_of(self, x: Content) -> Floats:
         """Return the (t,) scores of an object; 0 before the first example."""
@@ -414,16 +414,16 @@ class RidgeSystem:
         return self._score(self._row, self._asked)
 
     def fill(
-        self, deleted: bool, new: Bordered, test_scores: Floats, step: float, negative: Floats, positive: Floats
+        self, leave_one_out: bool, new: Bordered, test_scores: Floats, step: float, negative: Floats, positive: Floats
     ) -> None:
         """Set `negative` and `positive` (t, > n) to the scores of all examples, the new one last.
 
-        Training or deleted scores, where a target of the new example is `low`, and where it is `low + step`.
+        Training or leave-one-out scores, where a target of the new example is `low`, and where it is `low + step`.
         `test_scores` are those of the new object.
         """
         n, s = self.n, self._asked
-        if deleted:
-            compiled.deleted_table(
+        if leave_one_out:
+            compiled.leave_one_out_table(
                 n, self._u, self.targets, s.diagonal, s.solutions, new.total, new.pivot, new.entries, new.biases,
                 test_scores, new.work, step, negative, positive,
             )  # fmt: skip

@@ -164,7 +164,7 @@ def tune(
     >>> import streams, venn
     >>> stream = streams.load("car", shuffle=0)
     >>> tuning = venn.tune(stream.take(100))
-    >>> model = venn.TransductiveVenn(tuning.machine(), venn.Deleted(venn.Argmax()))
+    >>> model = venn.TransductiveVenn(tuning.machine(), venn.LeaveOneOut(venn.Argmax()))
     >>> for x, y in stream.drop(100).take(20):
     ...     prediction = model.predict_one(x)
     ...     model.learn_one(x, y)

@@ -38,8 +38,8 @@ from .refits import ScorerForecast as ScorerForecast
 from .restarting import HandOver as HandOver
 from .restarting import Restarting as Restarting
 from .scaling import CrossFittedScores as CrossFittedScores
-from .scaling import DeletedScores as DeletedScores
 from .scaling import HeldOutScores as HeldOutScores
+from .scaling import LeaveOneOutScores as LeaveOneOutScores
 from .scaling import Scaler as Scaler
 from .scaling import TrainingScores as TrainingScores
 from .shared import SharedForecast as SharedForecast

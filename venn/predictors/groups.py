@@ -173,9 +173,9 @@ class WithinHypotheses(Reread):
         self._groups = groups
         self._beside: Bools | None = None
 
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the tables of the machine; the weight of examples of other groups is 0."""
-        tables = self.answer.tables(deleted)
+        tables = self.answer.tables(leave_one_out)
         if self._beside is None:  # the columns are the same in all tables
             self._beside = self._groups.beside(tables[0][0])
         beside = self._beside

@@ -58,8 +58,8 @@ class InductiveVenn(WeighsClasses, Inductive[ManyMultiprobabilities]):
     With a `shift` every single prediction is valid for other class frequencies, if all examples that calibrate come
     with the frequencies of training: see `PriorShift`.
 
-    Categories are functions of the scores alone: `by_group(model, by)` makes them within groups of objects; `Deleted`,
-    which needs a machine that learns and unlearns, is for `TransductiveVenn` only.
+    Categories are functions of the scores alone: `by_group(model, by)` makes them within groups of objects;
+    `LeaveOneOut`, which needs a machine that learns and unlearns, is for `TransductiveVenn` only.
 
     With a given scorer and categories by an example's own scores there is a second theorem, for any sequence of labels:
     see `on_any_sequence`.

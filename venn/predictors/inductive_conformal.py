@@ -280,11 +280,12 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
     machine : Machine or FrozenScorer
         A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
     measure : nonconformity measure on scores, optional
-        One that is `pointwise`: it depends on an example's own scores and label alone. Its `deleted` does not matter
-        here, as no score is by a machine that has learned the example. By default the one of the smallest sets: of more
-        than two classes `Share()` of probabilities, `OwnScore()` of log odds, as of a `Stack`; else `Margin()`. By
-        default the probabilities of a `FrozenScorer` are read, where it has `predict_proba` and was given no `method`:
-        `given` is then the scorer by probabilities. A measure of yours gets the scores as the scorer gives them.
+        One that is `pointwise`: it depends on an example's own scores and label alone. Its `leave_one_out` does not
+        matter here, as no score is by a machine that has learned the example. By default the one of the smallest sets:
+        of more than two classes `Share()` of probabilities, `OwnScore()` of log odds, as of a `Stack`; else `Margin()`.
+        By default the probabilities of a `FrozenScorer` are read, where it has `predict_proba` and was given no
+        `method`: `given` is then the scorer by probabilities. A measure of yours gets the scores as the scorer gives
+        them.
     schedule : Schedule, optional
         By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on all
         examples each time: set its `last` where the machine's memory grows as the square of their number.

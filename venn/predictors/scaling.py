@@ -142,19 +142,19 @@ class _Read(NamedTuple):
     readers: set[int]
 
 
-#: By machine, for training and for deleted scores.
+#: By machine, for training and for leave-one-out scores.
 _last_read: WeakKeyDictionary[Any, dict[bool, _Read]] = WeakKeyDictionary()
 
 
 class MachineFeed(ScoreFeed):
     """The scores of the examples that a machine has learned, by that machine."""
 
-    def __init__(self, machine: Machine, deleted: bool, schedules: Sequence[Any] = ()) -> None:
+    def __init__(self, machine: Machine, leave_one_out: bool, schedules: Sequence[Any] = ()) -> None:
         super().__init__(machine, schedules)
         self.machine = machine
-        self._deleted = deleted
-        if deleted:
-            machine.expect_deleted()
+        self._leave_one_out = leave_one_out
+        if leave_one_out:
+            machine.expect_leave_one_out()
 
     def stand_on(self, machine: Any) -> None:
         """Read this machine instead of the one it was made with; it may have learned any examples."""
@@ -176,7 +176,7 @@ class MachineFeed(ScoreFeed):
         return np.ascontiguousarray(self.machine.hypotheses(x).test_scores, np.float64)
 
     def _read(self) -> Examples:
-        bag = self.machine.deleted_bag if self._deleted else self.machine.bag
+        bag = self.machine.leave_one_out_bag if self._leave_one_out else self.machine.bag
         return checked_examples(np.ascontiguousarray(bag.scores), np.ascontiguousarray(bag.counts.T))
 
     def examples(self, reader: object) -> Examples | None:
@@ -190,10 +190,10 @@ class MachineFeed(ScoreFeed):
             reads = _last_read.setdefault(self.machine, {})
         except TypeError:  # the machine has no hash, or cannot be referred to weakly
             return self._read()
-        last = reads.get(self._deleted)
+        last = reads.get(self._leave_one_out)
         # A reader asks twice only after the bag has changed.
         if last is None or last.machine() is not self.machine or last.at != at or id(reader) in last.readers:
-            last = reads[self._deleted] = _Read(ref(self.machine), at, self._read(), set())
+            last = reads[self._leave_one_out] = _Read(ref(self.machine), at, self._read(), set())
         last.readers.add(id(reader))
         return last.examples
 
@@ -215,12 +215,12 @@ class TrainingScores(Parameters):
     >>> machine = venn.LeastSquaresSVM(venn.RBF(100.0), 10.0, (0, 1))
     >>> both = venn.Panel(
     ...     training=venn.Scaler(machine, venn.maps.Platt(), TrainingScores()),
-    ...     deleted=venn.Scaler(machine, venn.maps.Platt(), DeletedScores()),
+    ...     leave_one_out=venn.Scaler(machine, venn.maps.Platt(), LeaveOneOutScores()),
     ... )
     >>> for i in range(20):  # labels have nothing to do with objects
     ...     both.learn_one([i / 20], (0, 1, 1, 0, 0, 1)[i % 6])
     >>> said = both.predict_one([0.05])
-    >>> bool(said["training"].proba.max() > said["deleted"].proba.max())  # bolder
+    >>> bool(said["training"].proba.max() > said["leave_one_out"].proba.max())  # bolder
     True
     """
 
@@ -230,18 +230,18 @@ class TrainingScores(Parameters):
 
 
 @component
-class DeletedScores(Parameters):
+class LeaveOneOutScores(Parameters):
     """The score of each example by the machine as it would be without it: leave-one-out, for the cost of one training.
 
-    Exact where the machine's `deletes_exactly` says so. Each score is then distributed like that of a new object, by a
-    machine of one example fewer; but scores of different examples depend on one another, so a map fitted to them
+    Exact where the machine's `exact_leave_one_out` says so. Each score is then distributed like that of a new object,
+    by a machine of one example fewer; but scores of different examples depend on one another, so a map fitted to them
     carries no guarantee either.
 
     Examples
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.Linear(), 1.0, ("no", "yes"))
-    >>> model = venn.Scaler(machine, venn.maps.BetaCalibration(), DeletedScores())
+    >>> model = venn.Scaler(machine, venn.maps.BetaCalibration(), LeaveOneOutScores())
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
     ...     model.learn_one(x, y)
     >>> model.predict_one([1.1]).label
@@ -384,7 +384,7 @@ class CrossFittedScores(Parameters):
         if has_methods(machine, "restart"):
             raise TypeError(
                 f"machine must hold all that it learns, as the folds do, for {self!r}, got {machine!r}: "
-                "DeletedScores() works with a window"
+                "LeaveOneOutScores() works with a window"
             )
         return CrossFittedFeed(checked_machine("machine", machine), False, folds)
 
@@ -416,7 +416,7 @@ class Scaler(Predictor):
         `Platt()`, `Binning()`, `Isotonic()`, `BetaCalibration()`, `Temperature()`, or an object with the same method,
         such as a `venn.maps.BinaryMap` of your own.
     source : ScoreSource, default TrainingScores()
-        Which scores the map is fitted to: `TrainingScores()`, `DeletedScores()`, `HeldOutScores()`,
+        Which scores the map is fitted to: `TrainingScores()`, `LeaveOneOutScores()`, `HeldOutScores()`,
         `CrossFittedScores()`, or an object with the same method.
 
     Attributes
