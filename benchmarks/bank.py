@@ -88,7 +88,7 @@ def losses(name, seed):
     stream = streams.load(name, shuffle=seed)
     d = len(np.asarray(stream.X[0]))
     bank = Bank(MultiscaleRBF(), stream.classes)
-    beta = venn.Scaler(bank.members[1], venn.maps.BetaCalibration(), LeaveOneOutScores())
+    beta = venn.ScoreCalibrator(bank.members[1], venn.maps.BetaCalibration(), LeaveOneOutScores())
     vmix = venn.TransductiveVennAbers(Mixture(bank))
     panel = venn.Panel(
         base=venn.TransductiveVennAbers(venn.LeastSquaresSVM(venn.RBF(1 / d), 1.0, stream.classes)),

@@ -120,8 +120,8 @@ def hinge(stream):
     panel = venn.Panel(
         venn=venn.TransductiveVenn(five, venn.Argmax()),
         conformal=venn.Conformal(five, venn.nonconformity.Margin(leave_one_out=False)),
-        platt=venn.Scaler(five, venn.maps.Platt()), binning=venn.Scaler(five, venn.maps.Binning()),
-        isotonic=venn.Scaler(five, venn.maps.Isotonic()),
+        platt=venn.ScoreCalibrator(five, venn.maps.Platt()), binning=venn.ScoreCalibrator(five, venn.maps.Binning()),
+        isotonic=venn.ScoreCalibrator(five, venn.maps.Isotonic()),
     )  # fmt: skip
     together = timed(lambda: steps_of(panel, stream)) / n
     return {"hinge": (ours, floor), "panel": (together, ours)}

@@ -48,7 +48,7 @@ def losses(data: str, seed: int, steps: int, first: int) -> dict[str, float]:
     n = min(len(stream), steps)
     machine = venn.LeastSquaresSVM(venn.RBF("auto"), 1.0, stream.classes)
     leave_one_out = venn.predictors.LeaveOneOutScores()
-    beside = {name: venn.Scaler(machine, make(), leave_one_out) for name, make in SCALINGS.items()}
+    beside = {name: venn.ScoreCalibrator(machine, make(), leave_one_out) for name, make in SCALINGS.items()}
     model = venn.Forecaster(
         stream.classes, first=first, beside={"abers": venn.TransductiveVennAbers(machine), **beside}
     )

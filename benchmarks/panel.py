@@ -27,9 +27,9 @@ from venn.predictors.transductive import Conformal
 
 READERS = {
     "conformal": lambda machine: Conformal(machine, Margin(leave_one_out=False)),
-    "platt": lambda machine: venn.Scaler(machine, venn.maps.Platt()),
-    "binning": lambda machine: venn.Scaler(machine, venn.maps.Binning()),
-    "isotonic": lambda machine: venn.Scaler(machine, venn.maps.Isotonic()),
+    "platt": lambda machine: venn.ScoreCalibrator(machine, venn.maps.Platt()),
+    "binning": lambda machine: venn.ScoreCalibrator(machine, venn.maps.Binning()),
+    "isotonic": lambda machine: venn.ScoreCalibrator(machine, venn.maps.Isotonic()),
 }
 
 

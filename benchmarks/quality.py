@@ -51,7 +51,7 @@ PREDICTORS = {
     "published: hinge, training, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
     "hinge, span-leave_one_out, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()))),
     "hinge, span-leave_one_out, Venn-Abers": ("hinge", venn.TransductiveVennAbers),
-    "hinge, training, Platt": ("hinge", lambda m: venn.Scaler(m, venn.maps.Platt())),
+    "hinge, training, Platt": ("hinge", lambda m: venn.ScoreCalibrator(m, venn.maps.Platt())),
     "squares, training, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
     "squares, leave-one-out, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()))),
     "squares, leave-one-out, argmax, row mean": (
@@ -68,19 +68,22 @@ PREDICTORS = {
     ),
     "squares, training, Venn-Abers": ("squares", lambda m: venn.TransductiveVennAbers(m, leave_one_out=False)),
     "squares, leave-one-out, Venn-Abers": ("squares", venn.TransductiveVennAbers),
-    "squares, training, Platt": ("squares", lambda m: venn.Scaler(m, venn.maps.Platt())),
-    "squares, leave-one-out, Platt": ("squares", lambda m: venn.Scaler(m, venn.maps.Platt(), LeaveOneOutScores())),
+    "squares, training, Platt": ("squares", lambda m: venn.ScoreCalibrator(m, venn.maps.Platt())),
+    "squares, leave-one-out, Platt": (
+        "squares",
+        lambda m: venn.ScoreCalibrator(m, venn.maps.Platt(), LeaveOneOutScores()),
+    ),
     "squares, leave-one-out, beta calibration": (
         "squares",
-        lambda m: venn.Scaler(m, venn.maps.BetaCalibration(), LeaveOneOutScores()),
+        lambda m: venn.ScoreCalibrator(m, venn.maps.BetaCalibration(), LeaveOneOutScores()),
     ),
     "squares, leave-one-out, isotonic": (
         "squares",
-        lambda m: venn.Scaler(m, venn.maps.Isotonic("linear"), LeaveOneOutScores()),
+        lambda m: venn.ScoreCalibrator(m, venn.maps.Isotonic("linear"), LeaveOneOutScores()),
     ),
     "squares, leave-one-out, binning": (
         "squares",
-        lambda m: venn.Scaler(m, venn.maps.Binning(laplace=True), LeaveOneOutScores()),
+        lambda m: venn.ScoreCalibrator(m, venn.maps.Binning(laplace=True), LeaveOneOutScores()),
     ),
     "squares, cross, argmax": ("squares", lambda m: venn.predictors.CrossVenn(m.fresh(), taxonomy=venn.Argmax())),
     "squares, inductive, argmax": ("squares", lambda m: venn.InductiveVenn(m.fresh(), venn.Argmax())),

@@ -63,11 +63,11 @@ def transductive(squares, hinge):
         ),
         "`TransductiveVenn`, `Argmax()`, hinge loss": lambda: venn.TransductiveVenn(hinge(), venn.Argmax()),
         "`Conformal`": lambda: venn.Conformal(squares()),
-        "`Scaler`, Platt, leave-one-out scores": lambda: venn.Scaler(
+        "`ScoreCalibrator`, Platt, leave-one-out scores": lambda: venn.ScoreCalibrator(
             squares(), venn.maps.Platt(), venn.predictors.LeaveOneOutScores()
         ),
-        "`Scaler`, Platt, training scores": lambda: venn.Scaler(squares(), venn.maps.Platt()),
-        "`Scaler`, isotonic, leave-one-out scores": lambda: venn.Scaler(
+        "`ScoreCalibrator`, Platt, training scores": lambda: venn.ScoreCalibrator(squares(), venn.maps.Platt()),
+        "`ScoreCalibrator`, isotonic, leave-one-out scores": lambda: venn.ScoreCalibrator(
             squares(), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
         ),
     }

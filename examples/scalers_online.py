@@ -84,7 +84,7 @@ def panel(hinge, squares):
     }
     for name, map_ in MAPS.items():
         for machine, source in (*WAYS.values(), *(MORE if name in BOTH else ())):
-            predictors[key(name, machine, source)] = venn.Scaler(machines[machine], map_, SOURCES[source])
+            predictors[key(name, machine, source)] = venn.ScoreCalibrator(machines[machine], map_, SOURCES[source])
     return venn.Panel(**predictors)
 
 

@@ -55,11 +55,11 @@ SUBJECTS = {
     "hinge window": lambda: SlidingWindow(hinge(), 10),
     "venn": lambda: venn.TransductiveVenn(hinge(), venn.LeaveOneOut(venn.Argmax())),
     "abers": lambda: venn.TransductiveVennAbers(squares()),
-    "scaler": lambda: venn.Scaler(
+    "scaler": lambda: venn.ScoreCalibrator(
         squares(), venn.maps.Isotonic(), venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=4))
     ),
-    "bins": lambda: venn.Scaler(squares(), venn.maps.Binning(), venn.predictors.CrossFittedScores(first=4)),
-    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.BetaCalibration()),
+    "bins": lambda: venn.ScoreCalibrator(squares(), venn.maps.Binning(), venn.predictors.CrossFittedScores(first=4)),
+    "sigmoid": lambda: venn.ScoreCalibrator(hinge(), venn.maps.BetaCalibration()),
     "inductive": lambda: venn.InductiveVenn(
         squares(), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=6)
     ),
@@ -77,7 +77,7 @@ SUBJECTS = {
     ),
     "cross": lambda: venn.predictors.CrossVenn(squares(), folds=3, first=6),
     "balanced": lambda: venn.predictors.Balanced(venn.InductiveVenn(squares()), (1, 0.5, 1)),
-    "mixture of one": lambda: venn.predictors.ExpertMixture([venn.Scaler(hinge(), venn.maps.Platt())]),
+    "mixture of one": lambda: venn.predictors.ExpertMixture([venn.ScoreCalibrator(hinge(), venn.maps.Platt())]),
     "mixture of numbers": lambda: venn.predictors.DistributionMixture(
         [venn.predictors.StackedDistribution(venn.schedules.Prefix(0.5, first=12)), venn.predictors.NumberRefits(8)]
     ),

@@ -76,9 +76,9 @@ def on_hinge() -> Made:
     return several(
         venn=venn.TransductiveVenn(machine, venn.Argmax()),
         span=venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())),
-        platt=venn.Scaler(machine, venn.maps.Platt()),
-        isotonic=venn.Scaler(machine, venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()),
-        mixed=venn.predictors.ExpertMixture([venn.Scaler(machine, venn.maps.Binning())]),
+        platt=venn.ScoreCalibrator(machine, venn.maps.Platt()),
+        isotonic=venn.ScoreCalibrator(machine, venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()),
+        mixed=venn.predictors.ExpertMixture([venn.ScoreCalibrator(machine, venn.maps.Binning())]),
     )
 
 
@@ -88,8 +88,8 @@ def on_squares() -> Made:
         abers=venn.TransductiveVennAbers(machine),
         leave_one_out=venn.TransductiveVenn(machine),
         conformal=venn.Conformal(machine, label_conditional=True),
-        held_out=venn.Scaler(machine, venn.maps.Platt(), venn.predictors.HeldOutScores()),
-        crossed=venn.Scaler(machine, venn.maps.Temperature(), venn.predictors.CrossFittedScores(3)),
+        held_out=venn.ScoreCalibrator(machine, venn.maps.Platt(), venn.predictors.HeldOutScores()),
+        crossed=venn.ScoreCalibrator(machine, venn.maps.Temperature(), venn.predictors.CrossFittedScores(3)),
     )
 
 

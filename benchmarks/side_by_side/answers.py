@@ -496,7 +496,7 @@ def apart():
 
 def ours_sure():
     X, y, x = apart()
-    model = venn.Scaler(
+    model = venn.ScoreCalibrator(
         venn.LeastSquaresSVM(venn.RBF(0.05), 1.0, [0, 1]), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
     )
     for one, label in zip(X, y.tolist(), strict=True):

@@ -65,7 +65,7 @@ def window(task):
 
 
 def leave_one_out(map_, machine=squares):
-    return ours(lambda task: venn.Scaler(machine(task), map_, venn.predictors.LeaveOneOutScores()))
+    return ours(lambda task: venn.ScoreCalibrator(machine(task), map_, venn.predictors.LeaveOneOutScores()))
 
 
 def measured(title, measure, there, options, at_mapie=None, **ours_too):
@@ -317,8 +317,8 @@ JOBS = [
             Contender(SK, "`LogisticRegression`, refitted", logistic()),
             Contender(SK, "`CalibratedClassifierCV(SVC())`, sigmoid", calibrated("sigmoid")),
             Contender(SK, "`CalibratedClassifierCV(SVC())`, isotonic", calibrated("isotonic")),
-            Contender(A, "`Scaler`, Platt", leave_one_out(venn.maps.Platt())),
-            Contender(A, "`Scaler`, isotonic", leave_one_out(venn.maps.Isotonic())),
+            Contender(A, "`ScoreCalibrator`, Platt", leave_one_out(venn.maps.Platt())),
+            Contender(A, "`ScoreCalibrator`, isotonic", leave_one_out(venn.maps.Isotonic())),
             Contender(A, "`TransductiveVennAbers`", ours(lambda t: venn.TransductiveVennAbers(squares(t)))),
             Contender(A, "`InductiveVennAbers`", ours(lambda t: venn.InductiveVennAbers(squares(t)))),
         ],
@@ -336,7 +336,7 @@ JOBS = [
             Contender(RI, "`ARFClassifier`", river_model("forest")),
             Contender(SK, "`LogisticRegression`, refitted", logistic(2048)),
             Contender(SK, "`CalibratedClassifierCV(SVC())`, sigmoid", calibrated("sigmoid", 2048)),
-            Contender(A, "`Scaler`, Platt, window", leave_one_out(venn.maps.Platt(), window)),
+            Contender(A, "`ScoreCalibrator`, Platt, window", leave_one_out(venn.maps.Platt(), window)),
             Contender(A, "`TransductiveVennAbers`, window", ours(lambda t: venn.TransductiveVennAbers(window(t)))),
             Contender(
                 A,

@@ -28,7 +28,9 @@ def squares():
 
 def panel():
     shared = machine()
-    return venn.Panel(venn=venn.TransductiveVenn(shared, venn.Argmax()), platt=venn.Scaler(shared, venn.maps.Platt()))
+    return venn.Panel(
+        venn=venn.TransductiveVenn(shared, venn.Argmax()), platt=venn.ScoreCalibrator(shared, venn.maps.Platt())
+    )
 
 
 # How to make one of each; names that a version does not have are passed over.
@@ -133,15 +135,15 @@ PREDICTORS = {
     "TransductiveVenn": lambda: venn.TransductiveVenn(machine(), venn.Argmax(), venn.prediction.Maximin()),
     "TransductiveVennAbers": lambda: venn.TransductiveVennAbers(squares()),
     "Conformal": lambda: venn.Conformal(machine(), venn.nonconformity.Multiplier(), label_conditional=True, seed=1),
-    "Scaler": lambda: venn.Scaler(machine(), venn.maps.Platt()),
+    "ScoreCalibrator": lambda: venn.ScoreCalibrator(machine(), venn.maps.Platt()),
     "Restarting": lambda: venn.predictors.Restarting(
         venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5
     ),
     "Adaptive": lambda: venn.predictors.Adaptive(venn.Conformal(machine()), monitor=venn.Monitor(CLASSES)),
     "Panel": panel,
     "Forecaster": lambda: venn.Forecaster(CLASSES, ranges=[(-1.0, 4.0)] * 2),
-    "ExpertMixture": lambda: venn.predictors.ExpertMixture([venn.Scaler(machine(), venn.maps.Platt())]),
-    "HandOver": lambda: venn.predictors.HandOver(
+    "ExpertMixture": lambda: venn.predictors.ExpertMixture([venn.ScoreCalibrator(machine(), venn.maps.Platt())]),
+    "Switch": lambda: venn.predictors.Switch(
         venn.Conformal(squares()),
         venn.InductiveConformal(squares(), schedule=venn.schedules.Prefix(first=100)),  # later than the streams here
     ),
@@ -501,9 +503,9 @@ def test_learning_is_the_machine_then_the_predictor(name):
     whole, parts = made(name), made(name)
     for x, label in zip(X, y, strict=True):
         whole.learn_one(x, label)
-        noted = parts.note(x, label)
+        prepared = parts.prepare(x, label)
         parts.machine.learn_one(x, label)
-        parts.after_learning(x, label, noted)
+        parts.commit(x, label, prepared)
     for x in X:
         assert np.array_equal(numbers(whole.predict_one(x)), numbers(parts.predict_one(x)))
 
@@ -578,7 +580,7 @@ def refused(subject, bad_x=None, bad_y=None):
     """Offer an example that must be refused; `subject` is then compared with a twin that never saw it."""
     x, y = ([0.1, 0.2] if bad_x is None else BAD_OBJECTS[bad_x]), ("a" if bad_y is None else BAD_LABELS[bad_y])
     asks_no_machine = getattr(subject, "machine", subject) is None
-    for learn in (subject.learn_one, subject.note) if asks_no_machine else (subject.learn_one,):
+    for learn in (subject.learn_one, subject.prepare) if asks_no_machine else (subject.learn_one,):
         with pytest.raises((ValueError, TypeError), match="x must" if bad_x else "y must"):
             learn(x, y)
     if bad_x:

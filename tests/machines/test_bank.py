@@ -172,7 +172,8 @@ def test_banks_views_and_panels_are_saved(n, tmp_path):
         venn.Panel(
             vmix=venn.TransductiveVennAbers(Mixture(whole, 0.25)),
             sets=venn.Conformal(whole.members[1]),
-            beta=venn.Scaler(whole.members[1], venn.maps.BetaCalibration(), venn.predictors.LeaveOneOutScores()),
+            beta=venn.ScoreCalibrator(whole.members[1], venn.maps.BetaCalibration(),
+            venn.predictors.LeaveOneOutScores()),
         ),
         X[:n], y[:n],
     )  # fmt: skip
@@ -197,7 +198,7 @@ def test_a_panel_teaches_a_bank_once():
     panel = venn.Panel(
         vmix=venn.TransductiveVennAbers(Mixture(whole)),
         sets=venn.Conformal(middle),
-        beta=venn.Scaler(middle, venn.maps.BetaCalibration(), venn.predictors.LeaveOneOutScores()),
+        beta=venn.ScoreCalibrator(middle, venn.maps.BetaCalibration(), venn.predictors.LeaveOneOutScores()),
         mean=venn.TransductiveVennAbers(whole),
     )
     assert panel.machines == (whole,)

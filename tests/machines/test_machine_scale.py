@@ -39,7 +39,7 @@ MACHINES = {
 READERS = {
     "leave_one_out": lambda m: venn.TransductiveVenn(m),
     "conformal": lambda m: venn.Conformal(m),
-    "platt": lambda m: venn.Scaler(m, venn.maps.Platt()),
+    "platt": lambda m: venn.ScoreCalibrator(m, venn.maps.Platt()),
 }
 
 

@@ -14,7 +14,7 @@ from venn.machines import (
 )
 from venn.maps import Platt
 from venn.nonconformity import Margin
-from venn.predictors import Conformal, LeaveOneOutScores, Scaler, TransductiveVennAbers
+from venn.predictors import Conformal, LeaveOneOutScores, ScoreCalibrator, TransductiveVennAbers
 from venn.taxonomies import Argmax, LeaveOneOut
 
 KERNEL = venn.RBF(0.5)
@@ -119,7 +119,7 @@ def test_predictors_that_read_deleted_scores_say_so():
         lambda one: venn.TransductiveVenn(one, LeaveOneOut(Argmax())),
         lambda one: Conformal(one, Margin()),
         TransductiveVennAbers,
-        lambda one: Scaler(one, Platt(), LeaveOneOutScores()),
+        lambda one: ScoreCalibrator(one, Platt(), LeaveOneOutScores()),
     ):
         window = SlidingWindow(MACHINES["one against all"](3), 5)
         make(window)

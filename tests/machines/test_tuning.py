@@ -97,7 +97,7 @@ def left_out(machine):
         left_out,
         lambda machine: left_out(machine.fresh()),
         lambda machine: venn.Panel(
-            abers=venn.TransductiveVennAbers(machine), platt=venn.Scaler(machine, venn.maps.Platt())
+            abers=venn.TransductiveVennAbers(machine), platt=venn.ScoreCalibrator(machine, venn.maps.Platt())
         ),
         venn.InductiveVenn,
         venn.predictors.CrossVenn,

@@ -202,7 +202,7 @@ def test_a_failed_path_is_replaced_by_a_batch_solve(name, monkeypatch):
         _, *rest = follow_masses(*arguments)
         return SOLVED + 1, *rest
 
-    monkeypatch.setattr("venn.machines.exchange.follow_masses", failing)
+    monkeypatch.setattr("venn.machines.block_pivoting.follow_masses", failing)
     while len(stream.held) > 10:
         stream.machine.unlearn_one(3)
         del stream.held[3]
@@ -257,8 +257,10 @@ READERS = {
     "leave_one_out": lambda machine: venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())),
     "abers": lambda machine: venn.TransductiveVennAbers(machine),
     "conformal": lambda machine: venn.Conformal(machine, venn.nonconformity.Margin(), smoothed=False),
-    "platt": lambda machine: venn.Scaler(machine, venn.maps.Platt(), venn.predictors.TrainingScores()),
-    "isotonic": lambda machine: venn.Scaler(machine, venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()),
+    "platt": lambda machine: venn.ScoreCalibrator(machine, venn.maps.Platt(), venn.predictors.TrainingScores()),
+    "isotonic": lambda machine: venn.ScoreCalibrator(
+        machine, venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
+    ),
 }
 
 

@@ -51,7 +51,7 @@ class Sets(venn.predictors.Predictor):
         ps[usual] = (self.misses + (self.seen - self.misses + 1) * tau) / (self.seen + 1)
         return PredictionSet(ps, CLASSES)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.misses += CLASSES.index(y) != int(x[0] > 0)
         self.seen += 1
 
@@ -61,7 +61,7 @@ def forgetting(monitor, steps, rng):
     model = Sets(rng)
     for x, y in steps:
         rung = monitor.update(model.predict_one(x), y)
-        model.after_learning(x, y)
+        model.commit(x, y)
         if rung:
             model = Sets(rng)
             monitor.begin_anew()

@@ -457,7 +457,7 @@ class Always(venn.predictors.Predictor):
     def predict_one(self, x):
         return Forecast([0.5, 0.5], CLASSES)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         """Learn nothing."""
 
 

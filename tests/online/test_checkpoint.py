@@ -72,12 +72,16 @@ WINDOWS = {f"{name} in a window": window(name) for name in KEPT}
 MORE = {
     "Restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 40)), venn.Monitor(CLASSES), keep=9),
     "weighted": lambda: venn.TransductiveVenn(weighted(), venn.LeaveOneOut(venn.Argmax())),
-    "windowed scaler": lambda: venn.Scaler(
+    "windowed scaler": lambda: venn.ScoreCalibrator(
         SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
     ),
-    "held-out scaler": lambda: venn.Scaler(squares(), venn.maps.BetaCalibration(), venn.predictors.HeldOutScores()),
-    "cross-fitted scaler": lambda: venn.Scaler(centroid(), venn.maps.Binning(), venn.predictors.CrossFittedScores()),
-    "scaler of all classes": lambda: venn.Scaler(NearestCentroid(CLASSES), venn.maps.Temperature()),
+    "held-out scaler": lambda: venn.ScoreCalibrator(
+        squares(), venn.maps.BetaCalibration(), venn.predictors.HeldOutScores()
+    ),
+    "cross-fitted scaler": lambda: venn.ScoreCalibrator(
+        centroid(), venn.maps.Binning(), venn.predictors.CrossFittedScores()
+    ),
+    "scaler of all classes": lambda: venn.ScoreCalibrator(NearestCentroid(CLASSES), venn.maps.Temperature()),
     "bag of scores": lambda: venn.InductiveVenn(
         NearestCentroid(CLASSES), venn.taxonomies.AdaptiveMarginBins(), schedule=venn.schedules.Prefix()
     ),

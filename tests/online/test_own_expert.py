@@ -27,7 +27,7 @@ class LikeTheLast(Predictor):
         proba[0, self.last] = 0.8
         return proba if self.n else np.full_like(proba, np.nan)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.n, self.last = self.n + 1, self.classes.index(y)
 
     def merge(self, other):
@@ -46,7 +46,7 @@ class Near(Predictor):
     def predict_one(self, x):
         return PredictiveDistribution(self.last + np.linspace(-0.1, 0.1, 21))
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.last = float(y)
 
 

@@ -28,7 +28,7 @@ class Told(Predictor):
     def predict_one(self, x):
         return np.asarray(x)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.n += 1
 
 

@@ -264,7 +264,7 @@ def test_sparse_rows_have_groups_too():
 @pytest.mark.parametrize(
     ("predictor", "by", "error", "match"),
     [
-        (venn.Scaler(squares(), venn.maps.Platt()), 0, TypeError, "predictor must be"),
+        (venn.ScoreCalibrator(squares(), venn.maps.Platt()), 0, TypeError, "predictor must be"),
         (squares(), 0, TypeError, "predictor must be"),
         (venn.Conformal(squares()), "region", TypeError, "by must be"),
         (venn.Conformal(squares()), [], TypeError, "by must be"),

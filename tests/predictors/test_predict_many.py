@@ -68,7 +68,7 @@ def on_a_scorer(kind, table=False):
 def panel():
     machine, bank = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES), Bank(MultiscaleRBF(), CLASSES)
     abers = venn.TransductiveVennAbers(machine)
-    platt = venn.Scaler(machine, venn.maps.Platt(), LeaveOneOutScores())
+    platt = venn.ScoreCalibrator(machine, venn.maps.Platt(), LeaveOneOutScores())
     late = venn.InductiveVenn(machine.fresh(), schedule=Prefix(0.5, first=10))
     later = venn.InductiveVennAbers(machine.fresh(), schedule=Prefix(0.5, first=10))
     return learned(

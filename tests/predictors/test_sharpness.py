@@ -38,8 +38,10 @@ def test_reported_losses_are_reached_within_their_noise(name):
         machine = venn.LeastSquaresSVM(venn.RBF(gamma), C, stream.classes)
         readers = {"abers": venn.TransductiveVennAbers(machine)}
         if seed < 2:
-            readers["platt"] = venn.Scaler(machine, venn.maps.Platt())
-            readers["leave_one_out"] = venn.Scaler(machine, venn.maps.Platt(), venn.predictors.LeaveOneOutScores())
+            readers["platt"] = venn.ScoreCalibrator(machine, venn.maps.Platt())
+            readers["leave_one_out"] = venn.ScoreCalibrator(
+                machine, venn.maps.Platt(), venn.predictors.LeaveOneOutScores()
+            )
         means = venn.replay(stream, venn.Panel(**readers), progress=False).means()
         losses.append([means["abers"]["log_loss"], means["abers"]["brier"]])
         if seed < 2:

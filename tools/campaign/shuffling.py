@@ -259,7 +259,7 @@ def check_scaler(case: Case, machine: Any, rng: np.random.Generator, tally: Tall
             lambda f, t: naive_scaling.binning(f, t, bins, frequency, laplace),
         ),
     }[which]
-    found = venn.Scaler(machine, own, venn.predictors.TrainingScores()).predict_one(case.x).proba
+    found = venn.ScoreCalibrator(machine, own, venn.predictors.TrainingScores()).predict_one(case.x).proba
     tally.same(np.isfinite(found).all() and abs(found.sum() - 1) < 1e-9, f"scaler {own!r} says probabilities", case)
     # A score in rounding's reach of another or of an edge is on either side of it: only what is clear is compared.
     gaps = np.array([np.diff(np.sort([*row, s])) for row, s in zip(scores, asked, strict=True)])

@@ -23,11 +23,11 @@ import numpy as np
 from venn._compiled.buffers import MarginBuffers
 from venn._compiled.counting import smallest
 from venn._compiled.jit import compiled
+from venn._compiled.leave_one_out_span import distance_from
 from venn._compiled.margin import ENOUGH, build, join, settle, total_of
 from venn._compiled.path import ABOVE, BELOW, FAILED, MIDDLE, MINUS, PLUS, SOLVED, nearest, segment, set_levels
 from venn._compiled.rows import add_rows, copy_row, copy_square, dot, largest, magnitude
 from venn._compiled.solvers import resolution, scores_from
-from venn._compiled.span import distance_from
 from venn._compiled.step import centre
 
 PORTION = 100  # events of a leg

@@ -13,7 +13,7 @@ from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor
-from venn.predictors.scaling import Scaler
+from venn.predictors.scaling import ScoreCalibrator
 from venn.predictors.transductive import Conformal, TransductiveVenn, TransductiveVennAbers
 from venn.schedules import PrefixRestart
 from venn.taxonomies import AdaptiveMarginBins, Argmax, LeaveOneOut
@@ -29,7 +29,7 @@ TRAINED: dict[str, Callable[..., Predictor]] = {
 
 
 def _scaled(map: Callable[[], ScoreMap], machine: Machine) -> Predictor:
-    return Scaler(machine, map())
+    return ScoreCalibrator(machine, map())
 
 
 def _inductive(kind: Callable[..., Predictor], machine: Machine) -> Predictor:

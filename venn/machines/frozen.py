@@ -452,14 +452,14 @@ class FrozenScorer(Saved):
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores of rows that `clean_rows` has checked."""
         if len(rows) != 1 or not isinstance(rows, np.ndarray):
-            return self._noted(rows, self._score(rows))
+            return self._prepared(rows, self._score(rows))
         key, latest = rows.tobytes(), self._latest  # several predictors ask about an object, perhaps several threads
         if latest is None or latest[0] != key:
             known = self._ahead.get(key)
-            latest = self._latest = key, self._noted(rows, self._score(rows) if known is None else known)
+            latest = self._latest = key, self._prepared(rows, self._score(rows) if known is None else known)
         return latest[1].copy()
 
-    def _noted(self, rows: ObjectRows, scores: Floats) -> Floats:
+    def _prepared(self, rows: ObjectRows, scores: Floats) -> Floats:
         if self._linear is None and not self._witnesses.full:
             self._witnesses.note(rows, scores)
         return scores

@@ -16,7 +16,7 @@ from venn._compiled.rows import add_rows
 from venn._compiled.solvers import judge, tolerance_of
 from venn._compiled.step import PART, solve_step
 from venn.machines.base import PlacedTable
-from venn.machines.exchange import (
+from venn.machines.block_pivoting import (
     FEW,
     SMALL,
     SURE,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.buffers import Branches, Objects, Scratch, Solved
+from venn._compiled.leave_one_out_span import leave_out_standing, leave_out_step
 from venn._compiled.path import EVENTS
-from venn._compiled.span import leave_out_standing, leave_out_step
 from venn.machines.base import BaseHypotheses, PlacedTable
 from venn.machines.machine import ScoreTable, Tables, check_code, doubled, grown
 from venn.machines.store import ObjectStore

@@ -13,7 +13,7 @@ from venn._compiled.mixture import pool_loss
 from venn._compiled.rows import landmark_scores
 from venn._compiled.scorecard import linear_scores
 from venn.labels import checked_labels, label_space
-from venn.machines.ahead import Fits
+from venn.machines.fit_ahead import Fits
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged

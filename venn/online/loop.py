@@ -37,9 +37,9 @@ from venn.online.restart import (
     CLOSED,
     INTERRUPTED,
     UNWRITTEN,
-    Bulletin,
     OtherPredictions,
-    Soundness,
+    RunGuard,
+    RunSnapshot,
     begin_anew,
     go_on,
 )
@@ -220,11 +220,11 @@ class Online(TakesTurns):
         self._wary = 0  # events that are taken one by one before a block is tried again
         self._expected = 0  # of those to come, how many predictors have taken notice of
         self._owner = os.getpid()
-        self._bulletin = Bulletin(self._run)
+        self._snapshot = RunSnapshot(self._run)
         if not isinstance(journal, Journal | str | os.PathLike | None):
             raise TypeError(f"journal must be a Journal, a path or None, got {journal!r}")
         self.journal = Journal(journal) if isinstance(journal, str | os.PathLike) else journal
-        self._sound = Soundness(self.journal)
+        self._guard = RunGuard(self.journal)
         if self.journal is not None:
             self._begin(self.journal, new_scorer)
         self.stages: deque[tuple[str, Episode]] = deque(maxlen=LATEST)
@@ -375,7 +375,7 @@ class Online(TakesTurns):
         if run.waiting and self.panel.in_turn:
             first = next(iter(run.waiting))
             raise ValueError(f"id must wait, got {id!r}: question {first!r} of the series has no value yet, nor a gap")
-        with self._sound.trying:
+        with self._guard.trying:
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)
             run.check(kept)
@@ -384,7 +384,7 @@ class Online(TakesTurns):
         judged = None if self.judge is None else self._judged(id, kept, said)
         asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions, now)
         late = run.overdue(self.patience) + ([] if wanted else [(id, asked)])
-        with self._sound:
+        with self._guard:
             if journal is not None:
                 question = QuestionRow(asked.event, id, asked.step, encode_object(kept), encode(predictions), now)
                 if late or judged is not None:
@@ -402,7 +402,7 @@ class Online(TakesTurns):
         if run.ripening is not None:
             run.ripening.tell(now)
         if journal is not None and (run.drifts or self.labels is not None):
-            self._bulletin.ring(run.answered + 1, now, rung)
+            self._snapshot.ring(run.answered + 1, now, rung)
             self._publish(journal, now)
         self._keep(PATIENT)
         self._tell()
@@ -423,7 +423,7 @@ class Online(TakesTurns):
                 "follow(events, again=True) passes over what the journal holds"
             )
         assert self.judge is not None
-        with self._sound.trying:
+        with self._guard.trying:
             return judged_by(self.judge, x, said, self.panel.space.labels)
 
     def _drawn(self, x: Any, predictions: Mapping[str, Any]) -> bool:
@@ -460,7 +460,7 @@ class Online(TakesTurns):
 
     def _give_up(self, id: int | str, waiting: Waiting, now: float) -> None:
         run = self._run
-        with self._sound:
+        with self._guard:
             if self.journal is not None:
                 self.journal.expire(run.expired + 1, run.events + 1, waiting.event, now)
             before = len(run.rung)
@@ -468,7 +468,7 @@ class Online(TakesTurns):
             if run.ripening is not None:
                 run.ripening.end(id)
             if self.journal is not None:
-                self._bulletin.ring(run.answered + 1, now, run.rung[before:])
+                self._snapshot.ring(run.answered + 1, now, run.rung[before:])
 
     # ---------------------------------------------------------------- answering
 
@@ -518,17 +518,17 @@ class Online(TakesTurns):
     def _learn(self, id: int | str, waiting: Waiting, y: Label, now: float) -> tuple[list[Rung], Exception | None]:
         """Learn the label of a question; return the alarms, and what failed after all had learned."""
         run, journal = self._run, self.journal
-        with self._sound.trying:
-            noted = run.note(waiting, y)
+        with self._guard.trying:
+            prepared = run.prepare(waiting, y)
             current = run.as_of_now(waiting)
-        with self._sound:
+        with self._guard:
             if journal is not None:
                 journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.panel.space.encode(y))
-            rung, failure = run.learn(id, y, current, now, noted)
+            rung, failure = run.learn(id, y, current, now, prepared)
             if run.ripening is not None:
                 run.ripening.end(id)
         if journal is not None:
-            self._bulletin.note(now, rung)
+            self._snapshot.note(now, rung)
             self._publish(journal, now)
         return rung, failure
 
@@ -597,7 +597,7 @@ class Online(TakesTurns):
             if found is None and not ripening.knows(id):
                 self._find(id)  # it says what is wrong
             event = 0 if found is None else found.event
-        with self._sound:
+        with self._guard:
             ripening.come(id, event, Report(truth, now, waiting is None), self.journal)
         if self.journal is not None:
             self._publish(self.journal, now)
@@ -729,17 +729,17 @@ class Online(TakesTurns):
         self._wary = 1
         if len(events) < FEW or not Stretch.suits(self._run):
             return None
-        stretch = Stretch(self._run, self.journal, self._bulletin, events, self.patience)
+        stretch = Stretch(self._run, self.journal, self._snapshot, events, self.patience)
         if len(stretch.steps) < FEW:
             return None
         with self.transaction():
-            before, self._sound.broken = self._sound.broken, INTERRUPTED
+            before, self._guard.broken = self._guard.broken, INTERRUPTED
             try:
                 found = stretch.happen()
             except JournalError:
-                self._sound.broken = UNWRITTEN
+                self._guard.broken = UNWRITTEN
                 raise
-            self._sound.broken = before
+            self._guard.broken = before
             if found is None:
                 self._wary = stretch.events
                 return None
@@ -862,12 +862,12 @@ class Online(TakesTurns):
             try:
                 journal.begin()
                 yield self
-                if self._sound.broken is None:
+                if self._guard.broken is None:
                     journal.commit()
                 else:
                     journal.rollback()
             except BaseException as error:
-                self._sound.broken = self._sound.broken or (
+                self._guard.broken = self._guard.broken or (
                     UNWRITTEN if isinstance(error, JournalError) else INTERRUPTED
                 )
                 journal.rollback()
@@ -878,14 +878,14 @@ class Online(TakesTurns):
     @asks
     def abandon(self) -> None:
         """Drop the open transaction: this object is of no further use, and the journal is as before."""
-        self._sound.broken = self._sound.broken or INTERRUPTED
+        self._guard.broken = self._guard.broken or INTERRUPTED
 
     @asks
     def reach(self, source: str, position: Any) -> None:
         """Write how far a source has been read, in the transaction with its events."""
         self._check_open()
         if self.journal is not None:
-            with self._sound:
+            with self._guard:
                 self.journal.reach(source, position)
 
     @asks
@@ -896,13 +896,13 @@ class Online(TakesTurns):
     def _check_open(self) -> None:
         if os.getpid() != self._owner:
             raise JournalError("a run must be asked by the process that made it, got a call in a forked one")
-        if self._sound.broken is not None:
-            raise JournalError(f"this run {self._sound.broken}: make it again from its journal to go on")
+        if self._guard.broken is not None:
+            raise JournalError(f"this run {self._guard.broken}: make it again from its journal to go on")
 
     def _tell(self) -> None:
         """Tell of what is new in the episodes, once it is written; a run that dies before it is told tells it later."""
         run, journal = self._run, self.journal
-        if not run.untold or self._sound.broken is not None or (journal is not None and journal.within):
+        if not run.untold or self._guard.broken is not None or (journal is not None and journal.within):
             return
         while run.untold:
             _, stage, episode = run.untold[0]
@@ -916,13 +916,13 @@ class Online(TakesTurns):
 
     def _publish(self, journal: Journal, now: float) -> None:
         """Write what viewers look at, if there is something new."""
-        if not self._bulletin.due():
+        if not self._snapshot.due():
             return
         try:
-            with self._sound:
-                self._bulletin.write(journal, now)
+            with self._guard:
+                self._snapshot.write(journal, now)
         except JournalError:
-            if self._sound.broken is not None:
+            if self._guard.broken is not None:
                 raise
             # Otherwise the events are committed: the next question will say what is wrong.
 
@@ -989,7 +989,7 @@ class Online(TakesTurns):
             if known:
                 if journal.other or not self._went_on(journal, bool(models), new_scorer):
                     self._run.restore(checkpoint.unpack(state, models), {})
-                    begin_anew(self._run, journal, self._bulletin, {key: header[key] for key in OF_SCORER})
+                    begin_anew(self._run, journal, self._snapshot, {key: header[key] for key in OF_SCORER})
                     journal.checkpoints.keep(self._run.events, self._state(), last=True)
                 if self.ripening is not None:
                     waiting = {one.event: id for id, one in self._run.waiting.items()}
@@ -1015,7 +1015,7 @@ class Online(TakesTurns):
     def _went_on(self, journal: Journal, given: bool, new_scorer: bool) -> bool:
         """Go on from the journal; return False where its scorer was another one, which is allowed."""
         try:
-            go_on(self._run, journal, self._bulletin)
+            go_on(self._run, journal, self._snapshot)
         except (AnotherModel, OtherPredictions) as error:
             if not given:
                 raise
@@ -1032,7 +1032,7 @@ class Online(TakesTurns):
     def _keep(self, times: int = 1) -> None:
         """Write a checkpoint if one is due, the last one with `times` 0; a failure to write it does no harm."""
         journal = self.journal
-        if journal is None or journal.within or self._sound.broken is not None:  # broken: this state is unknown
+        if journal is None or journal.within or self._guard.broken is not None:  # broken: this state is unknown
             return
         if not journal.checkpoints.due(self._run.events, times):
             return
@@ -1048,18 +1048,18 @@ class Online(TakesTurns):
 
     def _close(self, ended: bool) -> None:
         journal = self.journal
-        if self._teller is not None and (journal is None or self._sound.broken == CLOSED):
+        if self._teller is not None and (journal is None or self._guard.broken == CLOSED):
             self._teller.close()
-        if journal is None or self._sound.broken == CLOSED:
+        if journal is None or self._guard.broken == CLOSED:
             return
         try:
-            if self._sound.broken is None and not journal.within:
-                self._bulletin.write(journal, time.time(), last=True)
+            if self._guard.broken is None and not journal.within:
+                self._snapshot.write(journal, time.time(), last=True)
                 if ended:
                     journal.reach(ENDED, {"time": time.time(), "events": journal.events})
                 self._keep(0)
         finally:
-            self._sound.broken = CLOSED
+            self._guard.broken = CLOSED
             journal.close()
             if self._teller is not None:
                 self._teller.close()

@@ -23,12 +23,12 @@ from venn.turns import TakesTurns, asks, changes, turn_of
 Given = TypeVar("Given")
 
 
-class Noted(list[Any]):
-    """What the predictors of a panel have noted of an example: theirs alone, so that no other list passes for it."""
+class Prepared(list[Any]):
+    """What the predictors of a panel have prepared of an example: theirs alone, so that no other list passes for it."""
 
     told: Mapping[str, Prediction] | None = None  #: what was said of the object by name, where its label came late
-    question: Query  #: about the object, as it was noted
-    step: Any = None  #: who knows all that it is about: then nothing is noted besides
+    question: Query  #: about the object, as it was prepared
+    step: Any = None  #: who knows all that it is about: then nothing is prepared besides
 
 
 @saved
@@ -63,7 +63,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     Notes
     -----
     A refused example leaves every machine and predictor as it was: everything that can refuse it, a machine's `check`
-    and a predictor's `note`, comes before anything learns, and several machines solve before any learns.
+    and a predictor's `prepare`, comes before anything learns, and several machines solve before any learns.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     ...         self.counts = np.ones(2)
     ...     def predict_one(self, x):
     ...         return Forecast(self.counts / self.counts.sum(), self.classes)
-    ...     def after_learning(self, x, y, noted=None):
+    ...     def commit(self, x, y, prepared=None):
     ...         self.counts[self.classes.index(y)] += 1
     >>> panel = Panel(frequencies=Frequencies())
     >>> panel.learn_one([0.0], "yes")
@@ -306,7 +306,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         """
         expect_all(self._learners, objects)
 
-    def note(self, x: Any, y: Label, told: Mapping[str, Prediction] | None = None, late: int = 0) -> Noted:
+    def prepare(self, x: Any, y: Label, told: Mapping[str, Prediction] | None = None, late: int = 0) -> Prepared:
         """Return what the predictors note before anything learns; raise what `learn_one(x, y)` would raise.
 
         All machines solve their problems, so that learning can begin.
@@ -328,44 +328,44 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         if told is not None and not isinstance(told, Mapping):
             raise TypeError(f"told must be what was said by each predictor, by its name, got {told!r}")
         machines = self.machines
-        noted = self._noted(x, y, machines)
+        prepared = self._prepared(x, y, machines)
         if late and told is not None:
-            noted.told = told
+            prepared.told = told
             for name, predictor in self.items():
                 if isinstance(predictor, Predictor) and not isinstance(predictor, Combined):
                     place = next(i for i, one in enumerate(self._learners) if one is predictor)
-                    noted[place] = predictor.note_late(noted[place], told[name], late)
+                    prepared[place] = predictor.prepare_late(prepared[place], told[name], late)
         for machine in machines:
-            machine.hypotheses(put(machine, noted.question))
-        return noted
+            machine.hypotheses(put(machine, prepared.question))
+        return prepared
 
-    def _noted(self, x: Any, y: Label, machines: Sequence[Any]) -> Noted:
+    def _prepared(self, x: Any, y: Label, machines: Sequence[Any]) -> Prepared:
         self.space.check(y)
         question = self._question(x)
         for machine in machines:
             machine.check(put(machine, question), y)
-        noted = Noted([
+        prepared = Prepared([
             predictor.compared([self._said(one, question) for one in predictor.owner.experts])
-            if isinstance(predictor, Weighing) else predictor.note(put(predictor, question), y)
+            if isinstance(predictor, Weighing) else predictor.prepare(put(predictor, question), y)
             for predictor in self._learners
         ])  # fmt: skip
-        noted.question = question
-        return noted
+        prepared.question = question
+        return prepared
 
-    def _check_noted(self, noted: Any) -> None:
-        if type(noted) is not Noted or len(noted) != len(self._learners):
-            raise ValueError(f"noted must be what note(x, y) returned, got {noted!r}")
+    def _check_prepared(self, prepared: Any) -> None:
+        if type(prepared) is not Prepared or len(prepared) != len(self._learners):
+            raise ValueError(f"prepared must be what prepare(x, y) returned, got {prepared!r}")
 
     @changes
-    def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
+    def learn_one(self, x: Any, y: Label, prepared: Prepared | None = None) -> None:
         """Teach every distinct machine once, then every predictor.
 
         Parameters
         ----------
         x : object
         y : one of `classes`
-        noted : optional
-            What `note(x, y)` has just returned.
+        prepared : optional
+            What `prepare(x, y)` has just returned.
 
         Raises
         ------
@@ -375,18 +375,18 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
             A machine cannot be solved: nothing is learned. Or a scaler's own fit fails: the machines and all
             other predictors have learned the example.
         """
-        self._teach(x, y, noted)
+        self._teach(x, y, prepared)
 
-    def _teach(self, x: Any, y: Label, noted: Noted | None) -> None:
+    def _teach(self, x: Any, y: Label, prepared: Prepared | None) -> None:
         # Only solving can still fail: several machines solve before any learns; a single one solves as it learns.
         machines = self.machines
-        if noted is None:
-            noted = self.note(x, y) if len(machines) > 1 else self._noted(x, y, machines)
-        self._check_noted(noted)
+        if prepared is None:
+            prepared = self.prepare(x, y) if len(machines) > 1 else self._prepared(x, y, machines)
+        self._check_prepared(prepared)
         for machine in machines:
-            machine.learn_one(put(machine, noted.question), y)
+            machine.learn_one(put(machine, prepared.question), y)
         try:
-            teach_all(self._learners, noted.question, y, noted)
+            teach_all(self._learners, prepared.question, y, prepared)
         finally:
             if any([one.settle() for one in self._predictors.values() if isinstance(one, Combined)]):
                 self._learners = elementary(self._predictors.values())

@@ -23,8 +23,8 @@ from venn.prediction import Prediction
 from venn.saved import described
 from venn.show.view import figures_of
 
-# ------------------------------------------------------------------------------------------------------------- bulletin
-# What a run shows to viewers: alarms, points of its curves, the latest figures.
+# ---------------------------------------------------------------------------------------------------------- run
+# snapshot What a run shows to viewers: alarms, points of its curves, the latest figures.
 
 FINEST, OCTAVE = 8, 512  # the curves have a point every FINEST steps, after OCTAVE of them half as many, and so on
 FRESH = 0.5  # least seconds between two writes of the latest figures, where points of the curves are rarer
@@ -35,7 +35,7 @@ def spacing(step: int) -> int:
     return FINEST if step < OCTAVE * FINEST else 1 << ((step // OCTAVE).bit_length() - 1)
 
 
-class Bulletin:
+class RunSnapshot:
     """Gathers what viewers see of a run, and writes it into the journal when something is due.
 
     Parameters
@@ -105,7 +105,7 @@ class Bulletin:
         self._points.clear()
 
 
-# ------------------------------------------------------------------------------------------------------------ soundness
+# ------------------------------------------------------------------------------------------------------------ run guard
 # Whether a run in memory is as its journal says, or what has broken it.
 
 INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal", "is closed"
@@ -113,7 +113,7 @@ INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal
 # Classes, as what `contextmanager` makes costs a twentieth of a quick step.
 
 
-class Soundness:
+class RunGuard:
     """Says what has broken a run; around an event it keeps memory and journal in agreement.
 
     An event counts wholly or not at all, or the run breaks.
@@ -151,15 +151,15 @@ class Soundness:
 class Trying:
     """Lets refusals pass; after any other exception, such as an interrupt, the machines' state is unknown."""
 
-    def __init__(self, sound: Soundness) -> None:
-        self._sound = sound
+    def __init__(self, guard: RunGuard) -> None:
+        self._guard = guard
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if error is not None and not isinstance(error, REFUSALS):
-            self._sound.broken = INTERRUPTED
+            self._guard.broken = INTERRUPTED
 
 
 # -------------------------------------------------------------------------------------------------------------- restart
@@ -174,7 +174,7 @@ class OtherPredictions(JournalError):
     """Raised where the predictors of a run say something else than its journal."""
 
 
-def begin_anew(run: Run, journal: Journal, bulletin: Bulletin, header: dict[str, Any]) -> None:
+def begin_anew(run: Run, journal: Journal, snapshot: RunSnapshot, header: dict[str, Any]) -> None:
     """Bring a run that has seen nothing to the end of a journal whose predictors it does not have: they begin there.
 
     The questions that wait go on waiting; what watches objects and examples goes on.
@@ -191,12 +191,12 @@ def begin_anew(run: Run, journal: Journal, bulletin: Bulletin, header: dict[str,
     events = journal.events
     answered = journal.connection.execute("SELECT count(*) FROM answers").fetchone()[0]
     anew = Anew(events, answered, header, alarms)
-    _go_through(run, journal, bulletin, anew)
+    _go_through(run, journal, snapshot, anew)
     journal.begin_anew(anew)
     log.warning("calibration in %s begins anew after %d examples, with another fitted model", journal.path, answered)
 
 
-def _go_through(run: Run, journal: Journal, bulletin: Bulletin, anew: Anew | None) -> float:
+def _go_through(run: Run, journal: Journal, snapshot: RunSnapshot, anew: Anew | None) -> float:
     """Repeat the events of the journal that the run has not seen; what was before `anew` teaches no predictor.
 
     Return how far its predictions are at most from those that are made here.
@@ -206,11 +206,11 @@ def _go_through(run: Run, journal: Journal, bulletin: Bulletin, anew: Anew | Non
         run.begin_alarms(anew.alarms)
     farthest = 0.0
     for event in journal.after(JournalPlace(run.asked, run.answered, run.expired)):
-        farthest = max(farthest, happen_again(run, journal, bulletin, event, ids, anew))
+        farthest = max(farthest, happen_again(run, journal, snapshot, event, ids, anew))
     return farthest
 
 
-def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
+def go_on(run: Run, journal: Journal, snapshot: RunSnapshot) -> None:
     """Bring a run that has seen nothing to the state that its journal describes.
 
     Raises
@@ -232,9 +232,9 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
         if complaint is not None:
             log.warning("no checkpoint of %s can be read, and all is learned again: %s", journal.path, complaint)
     journal.checkpoints.kept(run.events)
-    farthest = _go_through(run, journal, bulletin, anew)
+    farthest = _go_through(run, journal, snapshot, anew)
     if run.rounded:
-        bulletin.compare(journal)
+        snapshot.compare(journal)
         log.warning(
             "%s: %d predictions are rounded otherwise here, by %.1g at most, as another machine, library or number of "
             "threads does it: the run goes on, and what was said stands", journal.path, run.rounded, farthest
@@ -278,7 +278,7 @@ def _read(run: Run, question: QuestionRow, number: int, anew: Anew | None) -> Wa
 def happen_again(
     run: Run,
     journal: Journal,
-    bulletin: Bulletin,
+    snapshot: RunSnapshot,
     event: QuestionRow | AnswerRow,
     ids: dict[int, int | str],
     anew: Anew | None = None,
@@ -307,7 +307,7 @@ def happen_again(
             )
         ids[event.event] = event.id
         judged = journal.position(f"{JUDGED}{event.event:015d}") if run.judged else None
-        bulletin.ring(run.answered + 1, time.time(), run.ask(event.id, waiting, event.time, judged))
+        snapshot.ring(run.answered + 1, time.time(), run.ask(event.id, waiting, event.time, judged))
         return off
     if event.question not in ids:
         raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")
@@ -315,15 +315,15 @@ def happen_again(
     if event.truth is None:
         before = len(run.rung)
         run.give_up(id, event.time)
-        bulletin.ring(run.answered + 1, time.time(), run.rung[before:])
+        snapshot.ring(run.answered + 1, time.time(), run.rung[before:])
         return 0.0
     waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
     if passed:
         run.pass_over(id, y, event.time)
         return 0.0
-    noted = run.note(waiting, y)
-    rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, noted)
-    bulletin.note(time.time(), rung)
+    prepared = run.prepare(waiting, y)
+    rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, prepared)
+    snapshot.note(time.time(), rung)
     return 0.0
 
 

@@ -18,7 +18,7 @@ from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.verdict import USELESS, Moment, Verdict
 from venn.monitors.watching import ANSWERS, QUESTIONS, Watches, Watching
 from venn.online.lot import Judged, Lot, Settling, Unlabelled, expected_loss, unlabelled, with_waiting
-from venn.online.panel import Noted, Panel
+from venn.online.panel import Panel, Prepared
 from venn.online.ripening import Ripening
 from venn.online.selective import AnswerChoice, Answering
 from venn.prediction import Label, Prediction
@@ -288,9 +288,9 @@ class Run:
             self._settle()
         self._place()
 
-    def note(self, waiting: Waiting, y: Label) -> Noted:
+    def prepare(self, waiting: Waiting, y: Label) -> Prepared:
         """Return what the panel notes before it learns the answer to a question."""
-        return self.panel.note(waiting.x, y, waiting.predictions, self.answered - waiting.step)
+        return self.panel.prepare(waiting.x, y, waiting.predictions, self.answered - waiting.step)
 
     def as_of_now(self, waiting: Waiting) -> dict[str, Prediction]:
         """Return the monitored predictors' predictions for an object now: as before, if nothing was learned since."""
@@ -304,11 +304,11 @@ class Run:
         }
 
     def learn(
-        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float, noted: Noted
+        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float, prepared: Prepared
     ) -> tuple[list[Rung], Exception | None]:
         """Learn the answer to a question; return the alarms, and what failed after all had learned.
 
-        `current` are the predictions `as_of_now`, `noted` is what the panel has just noted.
+        `current` are the predictions `as_of_now`, `prepared` is what the panel has just prepared.
         """
         self.mark = time
         self.rung = []
@@ -317,7 +317,7 @@ class Run:
         inside = {**self.panel.monitors, **self.panel.floors, **self.panel.inner}
         own = {name: (one, one.count) for name, one in inside.items()}
         try:
-            self.panel.learn_one(waiting.x, y, noted)
+            self.panel.learn_one(waiting.x, y, prepared)
         except REFUSALS as error:
             failure = error
         del self.waiting[id]

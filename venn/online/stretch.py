@@ -16,7 +16,7 @@ from venn.monitors.sources import plain
 from venn.online.chain import NUMBER, AnswerRow, QuestionRow, encode_many
 from venn.online.in_blocks import AT_A_TIME, InBlocks
 from venn.online.journal import Journal, checked_id
-from venn.online.restart import Bulletin, spacing
+from venn.online.restart import RunSnapshot, spacing
 from venn.online.ripening import moment
 from venn.online.run import OFTEN, Run, Waiting
 from venn.show.view import figures_of
@@ -83,16 +83,16 @@ class Stretch:
     ----------
     run : Run
     journal : Journal or None
-    bulletin : Bulletin
+    snapshot : RunSnapshot
     events : sequence
         Each has an `x`, or a `y`, or both; and an `id`, and perhaps `at`.
     patience : int or None
     """
 
     def __init__(
-        self, run: Run, journal: Journal | None, bulletin: Bulletin, events: Sequence[Any], patience: int | None
+        self, run: Run, journal: Journal | None, snapshot: RunSnapshot, events: Sequence[Any], patience: int | None
     ) -> None:
-        self._run, self._journal, self._bulletin = run, journal, bulletin
+        self._run, self._journal, self._snapshot = run, journal, snapshot
         self._patience = patience
         self.kind = ""
         self.steps: list[EventStep] = []
@@ -314,7 +314,7 @@ class Stretch:
         if rung:
             self._rung[i, QUESTIONS] = _rings(rung)
         if self._journal is not None and run.drifts:
-            self._bulletin.ring(run.answered + 1, step.times[0], rung)
+            self._snapshot.ring(run.answered + 1, step.times[0], rung)
 
     def _question(self, i: int, said: Any) -> Waiting:
         run, step = self._run, self.steps[i]
@@ -328,7 +328,7 @@ class Stretch:
         if found:
             self._rung[i, ANSWERS] = _rings(found)
         if self._journal is not None:
-            self._bulletin.ring(run.answered, step.times[1], found)
+            self._snapshot.ring(run.answered, step.times[1], found)
 
     def _pass(self, start: int, stop: int) -> None:
         """Let steps happen at which nothing rings and nobody looks."""
@@ -365,7 +365,7 @@ class Stretch:
             told[name] = one.go_on(one.scored(blocks[name], codes), looked)
         for place, (i, at, seen) in enumerate(self._points):
             figures = {name: figures_of(each[place], seen.get(name)) for name, each in told.items()}
-            self._bulletin.draw(first + i + 1, at, figures)
+            self._snapshot.draw(first + i + 1, at, figures)
 
     # ------------------------------------------------------------------ what is left
 

@@ -139,8 +139,8 @@ def _held_books(name: str, books: Any, model: LongRun) -> Floats:
 
 
 #: What was said of an object, first of all the prediction that was told; the label, encoded; how many labels came
-#: between question and answer; what the predictor noted. A plain tuple, since a step is a few microseconds.
-Noted = tuple[tuple[Any, ...], Any, int, Any]
+#: between question and answer; what the predictor prepared. A plain tuple, since a step is a few microseconds.
+Prepared = tuple[tuple[Any, ...], Any, int, Any]
 
 
 @component
@@ -212,42 +212,42 @@ class LongRun(HasLabels, AroundPredictor):
     def _learn(self, said: tuple[Any, ...], truth: Any) -> None:
         """Move the thresholds by a step of size `steps.at(clock)`, and count errors and sizes."""
 
-    def note(self, x: Any, y: Label) -> Noted:
+    def prepare(self, x: Any, y: Label) -> Prepared:
         """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
         truth = self.space.encode(y)
-        inner = self.predictor.note(x, y)
+        inner = self.predictor.prepare(x, y)
         return self._ask(x), truth, 0, inner
 
-    def note_late(self, noted: Noted, told: Any, late: int) -> Noted:
+    def prepare_late(self, prepared: Prepared, told: Any, late: int) -> Prepared:
         """Return the same with the prediction that was told: its errors are those that count.
 
         Raises
         ------
         TypeError, ValueError
-            `noted` is not what `note` returned, or `told` is no prediction of this predictor.
+            `prepared` is not what `prepare` returned, or `told` is no prediction of this predictor.
         """
-        said, truth, _, inner = _checked_noted(noted)
+        said, truth, _, inner = _checked_prepared(prepared)
         late = integer("late", late, 1)
         own = isinstance(told, self.tells) and told.guaranteed == LONG_RUN
         if not own or getattr(told, "classes", None) != getattr(said[0], "classes", None):
             raise TypeError(f"told must be a prediction of this predictor, got {told!r}")
         return (told, *said[1:]), truth, late, inner
 
-    def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Prepared | None = None) -> None:
         """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
 
         Raises
         ------
         RuntimeError
-            `noted` is missing, so what was said before the machine learned is unknown. The predictor has learned the
+            `prepared` is missing, so what was said before the machine learned is unknown. The predictor has learned the
             example, the thresholds have not moved.
         NotConverged
             The predictor's own fit fails, or its window cannot restart; all have learned the example.
         """
-        said, truth, late, inner = _checked_noted(self._noted(x, y, noted))
+        said, truth, late, inner = _checked_prepared(self._prepared(x, y, prepared))
         refused = self.machine is None  # a predictor whose machine has learned can only fail to fit
         try:
-            self.predictor.after_learning(x, y, inner)
+            self.predictor.commit(x, y, inner)
             refused = False
         except NotConverged:
             refused = False
@@ -261,10 +261,10 @@ class LongRun(HasLabels, AroundPredictor):
                 self._learn(said, truth)
 
 
-def _checked_noted(noted: Any) -> Noted:
-    if not isinstance(noted, tuple) or len(noted) != 4 or not isinstance(noted[0], tuple):
-        raise TypeError(f"noted must be what note(x, y) returned, got {noted!r}")
-    return noted
+def _checked_prepared(prepared: Any) -> Prepared:
+    if not isinstance(prepared, tuple) or len(prepared) != 4 or not isinstance(prepared[0], tuple):
+        raise TypeError(f"prepared must be what prepare(x, y) returned, got {prepared!r}")
+    return prepared
 
 
 # ------------------------------------------------------------------------------------------------------------- adaptive
@@ -503,16 +503,16 @@ class Adaptive(LongRun):
 
     # ----------------------------------------------------------------- learning
 
-    def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Prepared | None = None) -> None:
         """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
 
         Raises
         ------
         RuntimeError, NotConverged
-            As for every predictor with a long-run error rate: `noted` is missing, or a fit fails.
+            As for every predictor with a long-run error rate: `prepared` is missing, or a fit fails.
         """
         try:
-            super().after_learning(x, y, noted)
+            super().commit(x, y, prepared)
         finally:  # also after an error the predictor may have learned
             self._kept = None
 

@@ -178,7 +178,7 @@ class StackedDistribution(FittedAhead):
 
     # ----------------------------------------------------------------- learning
 
-    def note(self, x: Any, y: Any) -> tuple[ObjectRows, Floats]:
+    def prepare(self, x: Any, y: Any) -> tuple[ObjectRows, Floats]:
         """Return the example as rows and labels, or raise what learning it would raise: the machine solves for it."""
         row, label = clean_row(x, self._features), self.space.encode(y)
         if self.fit is None:
@@ -186,7 +186,7 @@ class StackedDistribution(FittedAhead):
         self._answer(row)
         return row, np.array([label])
 
-    def after_learning(self, x: Any, y: Any, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Any, prepared: Any = None) -> None:
         """Learn one example, and train if the schedule says so.
 
         Raises
@@ -194,13 +194,13 @@ class StackedDistribution(FittedAhead):
         NotConverged
             A training failed: the example is learned, and what was fitted before goes on.
         """
-        row, labels = noted or self.note(x, y)
+        row, labels = prepared or self.prepare(x, y)
         key, label = row.tobytes(), labels.item()
         placed, offset, size = self._asked[1] if self._asked and self._asked[0] == key else self._placed(row)
         self._ridge.learn_one(placed, (self._shaped(label) - offset) / size)
         self.strays += self._astray(self.fit, label)
         before = self.fit
-        super().after_learning(x, y, (row, labels))
+        super().commit(x, y, (row, labels))
         if self._history is not None and before is self.fit and self.shape is None and self.n == self._ridge.aside:
             self._take_shape(*self._history.examples)
 

@@ -164,7 +164,7 @@ class ExpertMixture(OfExperts):
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-    >>> abers, platt = venn.TransductiveVennAbers(machine), venn.Scaler(machine, venn.maps.Platt())
+    >>> abers, platt = venn.TransductiveVennAbers(machine), venn.ScoreCalibrator(machine, venn.maps.Platt())
     >>> model = ExpertMixture([abers, platt])
     >>> for i in range(40):
     ...     model.learn_one([i % 2 + i / 40], "yes" if i % 2 else "no")
@@ -392,7 +392,7 @@ class Weighing(Predictor):
     def __repr__(self) -> str:
         return f"Weighing({self.owner!r})"
 
-    def note(self, x: Any, y: Label) -> Floats:
+    def prepare(self, x: Any, y: Label) -> Floats:
         """Return what the experts say of x before it is learned."""
         self.owner.space.check(y)
         return self.compared([one.predict_one(x) for one in self.owner.experts])
@@ -401,11 +401,11 @@ class Weighing(Predictor):
         """Return what is to be compared with the label: what each expert says."""
         return self.owner.heard(predictions)
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
-        """Weigh the experts by what was noted."""
-        if noted is None:
-            raise ValueError("noted must be what note(x, y) returned, got None")
-        self.owner.weigh(self.owner.space.encode(y), noted)
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
+        """Weigh the experts by what was prepared."""
+        if prepared is None:
+            raise ValueError("prepared must be what prepare(x, y) returned, got None")
+        self.owner.weigh(self.owner.space.encode(y), prepared)
 
 
 def next_fit(n: int) -> int:

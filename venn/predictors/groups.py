@@ -498,15 +498,15 @@ class Balanced(HasLabels, Predictor):
         """Pass objects that have arrived on to the predictor."""
         expect_all([self.learner], objects)
 
-    def note(self, x: Any, y: Label) -> Any:
+    def prepare(self, x: Any, y: Label) -> Any:
         """Return what the predictor notes of an example, kept or not, or raise what learning it would raise."""
         if self.learner.machine is not None:
             self.learner.machine.check(x, y)
-        noted = self.learner.note(x, y)
+        prepared = self.learner.prepare(x, y)
         self.space.check(y)
-        return noted
+        return prepared
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example, or drop it for ever.
 
         Raises
@@ -521,7 +521,7 @@ class Balanced(HasLabels, Predictor):
         try:
             if self.learner.machine is not None:
                 self.learner.machine.learn_one(x, y)
-            self.learner.after_learning(x, y, noted)
+            self.learner.commit(x, y, prepared)
         finally:
             self.n += self.kept - before  # count what was learned, also when a training failed
 

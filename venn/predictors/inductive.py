@@ -429,11 +429,11 @@ class CrossVenn(WeighsClasses, OnGiven):
         """
         return self._merged([part.predict_block(x) for part in self.parts])[0]
 
-    def note(self, x: Any, y: Label) -> list[Any]:
+    def prepare(self, x: Any, y: Label) -> list[Any]:
         """Return what each fold notes, or raise what learning would raise."""
-        return [part.note(x, y) for part in self.parts]
+        return [part.prepare(x, y) for part in self.parts]
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example, and train if it is time to.
 
         Raises
@@ -441,4 +441,4 @@ class CrossVenn(WeighsClasses, OnGiven):
         NotConverged
             A training failed: that fold says nothing until its next training; all other folds have learned.
         """
-        teach_all(self.parts, x, y, noted or self.note(x, y))
+        teach_all(self.parts, x, y, prepared or self.prepare(x, y))

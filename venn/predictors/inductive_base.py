@@ -332,7 +332,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
 
     # ----------------------------------------------------------------- learning
 
-    def note(self, x: Any, y: Label) -> tuple[frozen.ObjectRows, Integers]:
+    def prepare(self, x: Any, y: Label) -> tuple[frozen.ObjectRows, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return self.scored(x)[0], np.array([self.space.encode(y)])
 
@@ -340,22 +340,22 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         """Raise what `learn_many(X, y)` would raise for a bad example, and learn nothing."""
         self.scores_of(self.checked_examples(X, y)[0])
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example, and train if the schedule says so.
 
         Parameters
         ----------
         x : (d,) finite numbers
         y : one of `classes`
-        noted : optional
-            What `note` returned.
+        prepared : optional
+            What `prepare` returned.
 
         Raises
         ------
         NotConverged
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
-        rows, codes = noted or self.note(x, y)
+        rows, codes = prepared or self.prepare(x, y)
         self.learn_row(rows, codes, self.scored(x)[1] if type(x) is frozen.Query else self.scores_of(rows))
 
     def learn_row(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> None:

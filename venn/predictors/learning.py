@@ -11,7 +11,7 @@ import numpy as np
 
 from venn.labels import LabelSpace, Real
 from venn.machines import frozen
-from venn.machines.ahead import Awaited
+from venn.machines.fit_ahead import Awaited
 from venn.machines.machine import checked_machine, grown
 from venn.machines.sparse import SparseRows, rows_of
 from venn.machines.store import SparsePool
@@ -41,9 +41,9 @@ Said = TypeVar("Said")
 class Predictor(TakesTurns, Saved):
     """Base of predictors: it builds `learn_one` from three phases; a subclass overrides those it needs.
 
-    1. `note` refuses an example that cannot be learned, and returns what must be known from before learning.
+    1. `prepare` refuses an example that cannot be learned, and returns what must be known from before learning.
     2. The machine learns, if the predictor reads one that others may read too.
-    3. `after_learning` receives what `note` returned, and learns what the machine does not hold.
+    3. `commit` receives what `prepare` returned, and learns what the machine does not hold.
 
     A `Panel` goes through the same phases with all its predictors side by side. Your own predictor gives
     `classes`, `predict_one`, and those of the phases that it needs.
@@ -57,10 +57,10 @@ class Predictor(TakesTurns, Saved):
     ...         self.seen = [1, 1]
     ...     def predict_one(self, x):
     ...         return {label: seen / sum(self.seen) for label, seen in zip(self.classes, self.seen)}
-    ...     def note(self, x, y):
+    ...     def prepare(self, x, y):
     ...         return self.classes.index(y)
-    ...     def after_learning(self, x, y, noted):
-    ...         self.seen[noted] += 1
+    ...     def commit(self, x, y, prepared):
+    ...         self.seen[prepared] += 1
     >>> model = Shares()
     >>> model.learn_one([0.3], "yes")
     >>> model.predict_one([0.3])["yes"]
@@ -76,7 +76,7 @@ class Predictor(TakesTurns, Saved):
     classes: Any
 
     def __init_subclass__(cls, **named: Any) -> None:
-        for name in ("predict_one", "note", "after_learning"):
+        for name in ("predict_one", "prepare", "commit"):
             given_by = next(kind for kind in cls.__mro__ if name in vars(kind))
             if not given_by.__module__.startswith("venn."):
                 cls.questioned = False
@@ -98,25 +98,25 @@ class Predictor(TakesTurns, Saved):
         is said in its turn.
         """
 
-    def note(self, x: Any, y: Label) -> Any:
-        """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
+    def prepare(self, x: Any, y: Label) -> Any:
+        """Return what `commit` needs from before the machine learns; raise what learning would raise."""
         return None
 
-    def note_late(self, noted: Any, told: Any, late: int) -> Any:
-        """Return what `after_learning` needs of an example whose label came late; by default what `note` returned.
+    def prepare_late(self, prepared: Any, told: Any, late: int) -> Any:
+        """Return what `commit` needs of an example whose label came late; by default what `prepare` returned.
 
         Parameters
         ----------
-        noted : object
-            What `note` has just returned.
+        prepared : object
+            What `prepare` has just returned.
         told : prediction
             What the predictor said when it was asked.
         late : int >= 1
             Number of examples learned between the question and its answer.
         """
-        return noted
+        return prepared
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example that the machine has already learned."""
 
     @changes
@@ -131,10 +131,10 @@ class Predictor(TakesTurns, Saved):
             The machine cannot be solved: nothing is learned. Or the predictor's own fit fails: the example is
             learned.
         """
-        noted = self.note(x, y)
+        prepared = self.prepare(x, y)
         if self.machine is not None:
             self.machine.learn_one(x, y)
-        self.after_learning(x, y, noted)
+        self.commit(x, y, prepared)
 
 
 def put(asked: Any, question: frozen.Query) -> Any:
@@ -144,7 +144,7 @@ def put(asked: Any, question: frozen.Query) -> Any:
 
 def checked_predictor(name: str, predictor: Any) -> Any:
     """Return the predictor, or say what is wrong with it."""
-    methods = ("predict_one", "note", "learn_one", "after_learning")
+    methods = ("predict_one", "prepare", "learn_one", "commit")
     wanted = f"a predictor, with machine, classes, {', '.join(methods)}"
     return with_methods(name, predictor, wanted, *methods, has=["machine", "classes"])
 
@@ -197,19 +197,19 @@ class AroundPredictor(Predictor):
         """Pass objects that have arrived on to the predictor."""
         expect_all([self.predictor], objects)
 
-    def _noted(self, x: Any, y: Label, noted: Any) -> Any:
-        """Return what was noted before the machine learned; nobody else teaches a predictor without a machine."""
-        if noted is not None:
-            return noted
+    def _prepared(self, x: Any, y: Label, prepared: Any) -> Any:
+        """Return what was prepared before the machine learned; nobody else teaches a predictor without a machine."""
+        if prepared is not None:
+            return prepared
         if self.machine is not None:
             self._refuse_unnoted(x, y)
-        return self.note(x, y)
+        return self.prepare(x, y)
 
     def _refuse_unnoted(self, x: Any, y: Label) -> NoReturn:
-        """Let the predictor learn, and say that what stands around it lacks what `note` returns."""
-        self.predictor.after_learning(x, y)
+        """Let the predictor learn, and say that what stands around it lacks what `prepare` returns."""
+        self.predictor.commit(x, y)
         raise RuntimeError(
-            "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
+            "commit needs what prepare(x, y) returned before the machine learned, got none: call learn_one, "
             "or learn in a Panel"
         )
 
@@ -264,14 +264,14 @@ class Combined(Predictor, Generic[Said]):
         """
         return self.combined([one.predict_one(x) for one in self.asked])
 
-    def note(self, x: Any, y: Label) -> list[Any]:
+    def prepare(self, x: Any, y: Label) -> list[Any]:
         """Return what each part must know from before it learns, or refuse the example."""
-        return [one.note(x, y) for one in self.predictors]
+        return [one.prepare(x, y) for one in self.predictors]
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Teach the parts what the machine does not hold."""
         try:
-            teach_all(self.predictors, x, y, [None] * len(self.predictors) if noted is None else noted)
+            teach_all(self.predictors, x, y, [None] * len(self.predictors) if prepared is None else prepared)
         finally:
             self.settle()
 
@@ -351,9 +351,9 @@ def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> N
     `x` may be a `Query`.
     """
     failure: Exception | None = None
-    for part, noted in zip(parts, notes, strict=True):
+    for part, prepared in zip(parts, notes, strict=True):
         try:
-            part.after_learning(put(part, x) if type(x) is frozen.Query else x, y, noted)
+            part.commit(put(part, x) if type(x) is frozen.Query else x, y, prepared)
         except Exception as error:
             failure = failure or error
     if failure is not None:

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
-from venn.machines.ahead import Fits
+from venn.machines.fit_ahead import Fits
 from venn.machines.frozen import Query, clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
@@ -56,7 +56,7 @@ class FittedAnew(AtSetTimes):
         """Return to how many examples, the first ones, it is fitted at a time."""
         return time
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example, and fit if the schedule says so.
 
         Raises
@@ -65,7 +65,7 @@ class FittedAnew(AtSetTimes):
             Whatever is raised where it cannot be fitted: the example is learned, and the forecasts of the previous fit
             remain until the next.
         """
-        self.keep_many(*(noted or self.note(x, y)))
+        self.keep_many(*(prepared or self.prepare(x, y)))
 
     def keep_many(self, rows: Any, codes: Any) -> None:
         """Learn examples, none behind the next fit, that have been checked: as rows and codes."""
@@ -186,7 +186,7 @@ class Refitted(FittedAnew):
             return Forecast(self._proba, self.classes)
         return Forecast(self._distribution(asked(self.fitted.predict_proba, row[None])), self.classes)
 
-    def note(self, x: Any, y: Label) -> tuple[Floats, Integers]:
+    def prepare(self, x: Any, y: Label) -> tuple[Floats, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_object(x, self._features)[None], np.array([self.space.encode(y)])
 
@@ -371,7 +371,7 @@ class Refits(LateExperts):
         if self.learners is not None:
             self.learners.expect(objects, self._features)
 
-    def note(self, x: Any, y: Label) -> tuple[Any, Integers]:
+    def prepare(self, x: Any, y: Label) -> tuple[Any, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_row(x, self._features), np.array([self.space.encode(y)])
 
@@ -460,7 +460,7 @@ class NumberRefits(LateExperts):
             said[:, 2] = self.process.quantiles(rows, NORMAL)
         return said
 
-    def note(self, x: Any, y: Label) -> tuple[Any, Floats]:
+    def prepare(self, x: Any, y: Label) -> tuple[Any, Floats]:
         """Return the example as rows and labels, or raise what learning it would raise."""
         return clean_row(x, self._features), np.array([self.space.encode(y)])
 
@@ -497,8 +497,8 @@ class ScorerForecast(HasLabels, Predictor):
 
     Parameters
     ----------
-    predictor : Inductive, or HandOver
-        Its scorer gives probabilities, as a `FrozenScorer` by `predict_proba` and a `Stack` do; of a `HandOver`
+    predictor : Inductive, or Switch
+        Its scorer gives probabilities, as a `FrozenScorer` by `predict_proba` and a `Stack` do; of a `Switch`
         the early machine, too, as a `Mixture` does. Whoever answers there is read.
 
     Raises

@@ -143,32 +143,32 @@ class Restarting(HasLabels, AroundPredictor):
         """
         return self.predictor.predict_one(x)
 
-    def note(self, x: Any, y: Label) -> tuple[Prediction, Any]:
+    def prepare(self, x: Any, y: Label) -> tuple[Prediction, Any]:
         """Return the prediction for `x` before anything learns, and what the predictor notes; or refuse the example."""
         self.space.check(y)
-        return self.predict_one(x), self.predictor.note(x, y)
+        return self.predict_one(x), self.predictor.prepare(x, y)
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example that the machine has already learned: monitor and predictor; restart if an alarm rings.
 
         Raises
         ------
         RuntimeError
-            `noted` is missing, so the prediction from before the machine learned is unknown. The predictor has
+            `prepared` is missing, so the prediction from before the machine learned is unknown. The predictor has
             learned the example, the monitor has not seen it.
         NotConverged
             The predictor's own fit fails, or the window stops short of `keep` examples; all have learned the example.
         """
         self.n += 1
-        if noted is None:
+        if prepared is None:
             self._refuse_unnoted(x, y)
-        prediction, of_predictor = noted
+        prediction, of_predictor = prepared
         rung: Sequence[Any] = ()
         try:
             rung = self.watching.update(prediction, y)
         finally:
             try:
-                self.predictor.after_learning(x, y, of_predictor)
+                self.predictor.commit(x, y, of_predictor)
             finally:
                 if rung:
                     self._restart(tuple(rung))
@@ -183,12 +183,12 @@ class Restarting(HasLabels, AroundPredictor):
 # From few examples to many: a predictor that keeps all examples hands over to one that keeps few.
 
 
-def _described(model: HandOver) -> str:
-    return f"HandOver({described(model.early)}, {described(model.late)})"
+def _described(model: Switch) -> str:
+    return f"Switch({described(model.early)}, {described(model.late)})"
 
 
 @component
-class HandOver(HasLabels, Combined[Any]):
+class Switch(HasLabels, Combined[Any]):
     """Answers by a transductive predictor while examples are few, by an inductive one from its first training on.
 
     Both learn from the beginning. The inductive one says nothing before its first training; until then the other one
@@ -223,7 +223,7 @@ class HandOver(HasLabels, Combined[Any]):
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
     >>> schedule = venn.schedules.Prefix(0.5, first=4)
-    >>> model = HandOver(venn.Conformal(machine), venn.InductiveConformal(machine.fresh(), schedule=schedule))
+    >>> model = Switch(venn.Conformal(machine), venn.InductiveConformal(machine.fresh(), schedule=schedule))
     >>> for x, y in [([5.0], "yes"), ([0.0], "no"), ([1.0], "yes"), ([0.1], "no")]:
     ...     print(model.over, end=" ")
     ...     model.learn_one(x, y)
@@ -299,10 +299,10 @@ class HandOver(HasLabels, Combined[Any]):
         (block,) = blocks
         return block
 
-    def of(self, parts: Sequence[Any]) -> HandOver:
+    def of(self, parts: Sequence[Any]) -> Switch:
         """Return a hand-over between other predictors, neither of which has learned."""
         early, late = parts
-        return HandOver(early, late)
+        return Switch(early, late)
 
     def settle(self) -> bool:
         """Drop the early predictor, and its machine, after the first training of the late one."""

@@ -110,13 +110,13 @@ class ScoreFeed(ABC):
     def test_scores(self, x: Any) -> Floats:
         """Return the (c,) scores of an object; leaves no trace."""
 
-    def note(self, x: Any, y: Label) -> Any:
-        """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
-        return [part.note(x, y) for part in self.parts]
+    def prepare(self, x: Any, y: Label) -> Any:
+        """Return what `commit` needs from before the machine learns; raise what learning would raise."""
+        return [part.prepare(x, y) for part in self.parts]
 
-    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any) -> None:
         """Learn one example that the machine has already learned; each part trains if it is time to."""
-        teach_all(self.parts, x, y, noted)
+        teach_all(self.parts, x, y, prepared)
 
     def examples(self, reader: object) -> Examples | None:
         """Return the scored examples as they are now; None if there are none.
@@ -214,8 +214,8 @@ class TrainingScores(Parameters):
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(100.0), 10.0, (0, 1))
     >>> both = venn.Panel(
-    ...     training=venn.Scaler(machine, venn.maps.Platt(), TrainingScores()),
-    ...     leave_one_out=venn.Scaler(machine, venn.maps.Platt(), LeaveOneOutScores()),
+    ...     training=venn.ScoreCalibrator(machine, venn.maps.Platt(), TrainingScores()),
+    ...     leave_one_out=venn.ScoreCalibrator(machine, venn.maps.Platt(), LeaveOneOutScores()),
     ... )
     >>> for i in range(20):  # labels have nothing to do with objects
     ...     both.learn_one([i / 20], (0, 1, 1, 0, 0, 1)[i % 6])
@@ -241,7 +241,7 @@ class LeaveOneOutScores(Parameters):
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.Linear(), 1.0, ("no", "yes"))
-    >>> model = venn.Scaler(machine, venn.maps.BetaCalibration(), LeaveOneOutScores())
+    >>> model = venn.ScoreCalibrator(machine, venn.maps.BetaCalibration(), LeaveOneOutScores())
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
     ...     model.learn_one(x, y)
     >>> model.predict_one([1.1]).label
@@ -292,7 +292,8 @@ class HeldOutScores(Parameters):
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.Linear(), 1.0, ("no", "yes"))
-    >>> model = venn.Scaler(machine, venn.maps.Platt(), HeldOutScores(venn.schedules.PrefixRestart(first=10, last=10)))
+    >>> source = HeldOutScores(venn.schedules.PrefixRestart(first=10, last=10))
+    >>> model = venn.ScoreCalibrator(machine, venn.maps.Platt(), source)
     >>> for i in range(40):
     ...     model.learn_one([float(i % 2)], "yes" if i % 2 else "no")
     >>> model.predict_one([1.1]).label
@@ -355,7 +356,7 @@ class CrossFittedScores(Parameters):
     --------
     >>> import streams, venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=[0, 1])
-    >>> model = venn.Scaler(machine, venn.maps.Platt(), source=CrossFittedScores(folds=3))
+    >>> model = venn.ScoreCalibrator(machine, venn.maps.Platt(), source=CrossFittedScores(folds=3))
     >>> for x, y in streams.synthetic.gaussians(60, classes=2, seed=0):
     ...     prediction = model.predict_one(x)
     ...     model.learn_one(x, y)
@@ -393,7 +394,7 @@ class CrossFittedScores(Parameters):
 
 
 @component
-class Scaler(Predictor):
+class ScoreCalibrator(Predictor):
     """Probabilities by a map from scores, fitted anew after every example.
 
     A binary map, such as `Platt()`, is fitted for each class against all others: machine k's map to its scores of the
@@ -442,7 +443,7 @@ class Scaler(Predictor):
     --------
     >>> import venn
     >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-    >>> model = Scaler(machine, venn.maps.Platt())
+    >>> model = ScoreCalibrator(machine, venn.maps.Platt())
     >>> model.predict_one([0.0])
     Forecast('no': 0.500)
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
@@ -540,7 +541,7 @@ class Scaler(Predictor):
                 if fitted_to < 0
                 else f"a fit to {fitted_to}: share a machine in a Panel"
             )
-            raise RuntimeError(f"Scaler needs a fit to all {n} examples of its machine, got {found}")
+            raise RuntimeError(f"ScoreCalibrator needs a fit to all {n} examples of its machine, got {found}")
         test_scores = self._feed.test_scores(x)  # even without a map: refuses a bad x
         c = len(test_scores)
         total = 0.0
@@ -555,14 +556,14 @@ class Scaler(Predictor):
         for part in self._feed.parts:
             part.expect(objects)
 
-    def note(self, x: Any, y: Label) -> Any:
+    def prepare(self, x: Any, y: Label) -> Any:
         """Return what machines of the source's own note, or raise what they would raise."""
-        return self._feed.note(x, y)
+        return self._feed.prepare(x, y)
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Fit the maps to the scores of the machine, which has learned the example already."""
         try:
-            self._feed.after_learning(x, y, self.note(x, y) if noted is None else noted)
+            self._feed.commit(x, y, self.prepare(x, y) if prepared is None else prepared)
         finally:  # also when a training of the source's own machines failed, the example is learned
             self._refit(self)
 

@@ -57,9 +57,9 @@ class SharedForecast(HasLabels, Predictor):
         """Return what the shared model says."""
         return np.full((1, len(self.classes) or QUANTILES), np.nan) if self.said is None else self.said
 
-    def note(self, x: Any, y: Label) -> None:
+    def prepare(self, x: Any, y: Label) -> None:
         """Note nothing, but refuse another label."""
         self.space.check(y)
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn nothing."""

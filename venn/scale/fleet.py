@@ -436,9 +436,9 @@ class Fleet:
                 content = encode_object(asked.x)
                 found = run.predict(asked.x, content, self._foretell)
                 code = run.panel.space.encode(y)
-                noted = run.note(asked.x, y, asked)
+                prepared = run.prepare(asked.x, y, asked)
                 del run.waiting[checked_id(id)]
-                failure = run.learn(asked.x, y, found.predictions, asked.predictions, noted)
+                failure = run.learn(asked.x, y, found.predictions, asked.predictions, prepared)
                 now = self._write(place, run, ANSWER, id, None, code, None, found.prior)
                 if self._prior is not None:
                     self._share(asked.x, content, y, code, now)
@@ -502,10 +502,10 @@ class Fleet:
     def _learn(self, place: int, run: KeyRun, x: Any, content: bytes, y: Any) -> Exception | None:
         code = run.panel.space.encode(y)
         found = run.predict(x, content, self._foretell)
-        noted = run.note(x, y, None)
+        prepared = run.prepare(x, y, None)
         said = encode(found.predictions)
         run.asked += 1
-        failure = run.learn(x, y, found.predictions, found.predictions, noted)
+        failure = run.learn(x, y, found.predictions, found.predictions, prepared)
         now = self._write(place, run, LEARN, None, content, code, said, found.prior)
         if self._prior is not None:
             self._share(x, content, y, code, now)

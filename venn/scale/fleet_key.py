@@ -97,19 +97,19 @@ class KeyRun:
         self.asked += 1
         self.waiting[id] = KeyQuestion(self.asked, self.answered, x, predictions)
 
-    def note(self, x: Any, y: Any, asked: KeyQuestion | None) -> Any:
+    def prepare(self, x: Any, y: Any, asked: KeyQuestion | None) -> Any:
         """Return what the model notes before it learns; raise what learning would raise."""
         late = 0 if asked is None else self.answered - asked.step
-        return self.panel.note(x, y, None if asked is None else asked.predictions, late)
+        return self.panel.prepare(x, y, None if asked is None else asked.predictions, late)
 
-    def learn(self, x: Any, y: Any, now: Any, said: Any, noted: Any) -> Exception | None:
+    def learn(self, x: Any, y: Any, now: Any, said: Any, prepared: Any) -> Exception | None:
         """Learn an example, `now` and `said` are what is and what was said of it; return what failed."""
         failure: Exception | None = None
         # What is proved of p-values holds from one training to the next.
         bet_on = self._bet_on if self._trains else None
         anew = bool(bet_on) and 1 in trainings(self.panel[bet_on or ""])
         try:
-            self.panel.learn_one(x, y, noted)
+            self.panel.learn_one(x, y, prepared)
         except REFUSALS as error:
             failure = error
         self._foretold = None
@@ -156,8 +156,8 @@ class KeyRun:
         y = space.decode(event.y)
         asked = self.waiting.pop(event.id) if event.what == ANSWER else None  # type: ignore[arg-type]
         self.asked += asked is None
-        noted = self.note(x, y, asked)
-        self.learn(x, y, found, (said or found) if asked is None else asked.predictions, noted)
+        prepared = self.prepare(x, y, asked)
+        self.learn(x, y, found, (said or found) if asked is None else asked.predictions, prepared)
 
     # --------------------------------------------------------------------- state
 

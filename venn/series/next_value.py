@@ -76,13 +76,13 @@ class NextValue(Predictor):
         """Return the path, by covariates of the next steps; leaves no trace."""
         return self.model.path_with(self._rows(x) if len(x) else np.empty((0, 0)))
 
-    def note(self, x: Any, y: Label) -> Any:
+    def prepare(self, x: Any, y: Label) -> Any:
         """Return the covariates and the value, or raise what learning them would raise."""
         return self._rows(x), self.space.encode(y)
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn the next value; the path that counts is that with its covariates."""
-        rows, value = noted or self.note(x, y)
+        rows, value = prepared or self.prepare(x, y)
         self._learn(rows, value)
 
     def skip(self, x: Any) -> None:

@@ -20,13 +20,13 @@ from venn.prediction import Floats
 LONG = 500  # examples: a fit to fewer takes less time than another process needs to begin
 LOOK = 0.5  # seconds after which the other process looks whether it is still waited for
 BEGUN = b"+"  # what is written when the call begins
-CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.ahead import work; work()"
+CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.fit_ahead import work; work()"
 
 Found = TypeVar("Found")
 Make = Callable[..., Found]
 
 
-class Ahead:
+class FitAhead:
     """One call in another process, with the same answer as here.
 
     What goes there and comes back are unnamed files, which leave nothing behind; nobody else can write them. A process
@@ -107,7 +107,7 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-_latest: ref[Ahead] | None = None  # one is at work at a time, however many models there are
+_latest: ref[FitAhead] | None = None  # one is at work at a time, however many models there are
 
 
 def busy() -> bool:
@@ -171,7 +171,7 @@ class Fits:
         if self._latest[0] != key:
             self._latest = key, None
             with suppress(OSError):  # no process may be begun here, or no file made
-                begun = Ahead(make, X, labels, *more)
+                begun = FitAhead(make, X, labels, *more)
                 self._latest, _latest = (key, begun), ref(begun)
 
     def to(self, make: Make[Found], X: Floats, labels: Any, *more: Any) -> Found:
@@ -182,7 +182,7 @@ class Fits:
         key, (latest, found) = _key(X, labels), self._latest
         if latest != key:
             found = None
-        if isinstance(found, Ahead):
+        if isinstance(found, FitAhead):
             found = found.result() if found.begun else None
         self._latest = key, None
         if found is None:
