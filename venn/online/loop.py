@@ -55,8 +55,8 @@ from venn.saved import described
 from venn.show.notify import teller
 from venn.turns import TakesTurns, asks, changes, turn_of
 
-LATEST = 1000  # stages of episodes that are kept
-PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
+LATEST = 1000  # news of episodes that are kept
+PATIENT = 10  # a question waits this many times longer with a checkpoint: it should be quick
 log = logging.getLogger("venn")
 
 
@@ -134,7 +134,7 @@ class Online(TakesTurns):
     Attributes
     ----------
     panel : Panel
-        The predictors as they are now; after a restart these are not the objects that were given.
+        The predictors as they are now. After a restart they are new objects, not those given.
     monitors : dict of str to Monitor, Drift or ClassDrift
         Those given, and those of a `Forecaster`.
     stages : deque of (str, Episode)
@@ -142,7 +142,7 @@ class Online(TakesTurns):
     rung : tuple of (str, Alarm)
         The alarms of the latest question or answer, each with the name of what rang.
     told : dict of str to Monitor
-        For each predictor, curves of its predictions as they were made, without evidence.
+        For each predictor, a monitor without bets: the curves of its predictions as they were made.
     asked, answered, expired : int
         Numbers of questions, answers, and questions given up.
     rounded : int
@@ -217,8 +217,8 @@ class Online(TakesTurns):
             if patience is not None or labels is not None:
                 raise ValueError("ripe must be left out where patience or labels by lot give questions up earlier")
         self._ripened: list[Rung] = []
-        self._wary = 0  # events that are taken one by one before a block is tried again
-        self._expected = 0  # of those to come, how many predictors have taken notice of
+        self._wary = 0  # events to take one by one before a block is tried again
+        self._expected = 0  # events to come that predictors have been told of
         self._owner = os.getpid()
         self._snapshot = RunSnapshot(self._run)
         if not isinstance(journal, Journal | str | os.PathLike | None):
@@ -234,7 +234,7 @@ class Online(TakesTurns):
         return (self.panel,)
 
     def _check_judge(self) -> None:
-        """Refuse a judge whom nobody would hear."""
+        """Refuse a judge where no floor would use it."""
         if self.judge is None:
             return
         if not callable(self.judge):
@@ -248,12 +248,12 @@ class Online(TakesTurns):
 
     @property
     def panel(self) -> Panel:
-        """The predictors as they are now; after a restart these are not the objects that were given."""
+        """The predictors as they are now. After a restart they are new objects, not those given."""
         return self._run.panel
 
     @property
     def monitors(self) -> dict[str, Any]:
-        """The monitors, by name of their predictor, and what watches the objects, by its own."""
+        """Monitors by the name of their predictor; watchers of objects by their own name."""
         return self._run.monitors
 
     @property
@@ -263,7 +263,7 @@ class Online(TakesTurns):
 
     @property
     def told(self) -> dict[str, Monitor]:
-        """For each predictor, curves of its predictions as they were made, without evidence."""
+        """For each predictor, a monitor without bets: the curves of its predictions as they were made."""
         return self._run.told
 
     @property
@@ -283,7 +283,7 @@ class Online(TakesTurns):
 
     @property
     def rounded(self) -> int:
-        """Number of questions after the checkpoint whose predictions in the journal are rounded otherwise here."""
+        """Number of questions since the checkpoint whose predictions differ here from the journal's by rounding."""
         return self._run.rounded
 
     @property
@@ -323,7 +323,7 @@ class Online(TakesTurns):
 
     @asks
     def expect(self, events: Iterable[Any]) -> None:
-        """Let predictors take notice of events that have arrived: scorers score their objects in one call, if they can.
+        """Announce events that have arrived, so that scorers can score their objects in one call.
 
         No answer depends on it, and nothing is asked, answered or refused.
 
@@ -416,7 +416,7 @@ class Online(TakesTurns):
         return now if self._run.ripening is None else max(self._run.ripening.clock, now)
 
     def _judged(self, id: int | str, x: Any, said: Any) -> float | list[float]:
-        """Return what the judge says of a new question; it is never asked about one that the journal holds."""
+        """Return the judge's guess for a new question; the judge is never asked again about one in the journal."""
         if self.journal is not None and self.journal.found(id) is not None:
             raise ValueError(
                 f"id must be a new one, got {id!r}, which was asked before; after a restart "
@@ -452,7 +452,7 @@ class Online(TakesTurns):
             No question of this id waits. Nothing happened.
         """
         self._check_open()
-        ripening = self._run.ripening  # whose clock may be that of events
+        ripening = self._run.ripening  # its clock may be the events' own
         now = time.time() if ripening is None else ripening.clock
         self._give_up(id, self._find(id), now)
         self._keep()
@@ -574,7 +574,7 @@ class Online(TakesTurns):
                     found += rung
                 except JournalError:
                     raise
-                except REFUSALS as error:  # nothing has learned it, and the others wait behind it
+                except REFUSALS as error:  # nothing learned the label; later questions wait for this one
                     failure = error
             if id in run.waiting:
                 run.rung = []
@@ -586,7 +586,7 @@ class Online(TakesTurns):
         return found
 
     def _report(self, ripening: Ripening, id: int | str, y: Label, now: float) -> tuple[Alarm, ...]:
-        """Keep what is reported of a question until it is ripe; count it where it comes too late."""
+        """Keep a reported label until its question is ripe; a report that comes too late is counted."""
         run = self._run
         truth = run.panel.space.encode(y)
         self._ripened, run.rung = self._ripen(now), []
@@ -675,7 +675,7 @@ class Online(TakesTurns):
 
     @changes
     def take(self, events: Sequence[Any]) -> list[Happened]:
-        """Let the first of some events that have arrived happen, as many as go together, as they would one by one.
+        """Process the first of some events, as many as can go in one block; return what came of each.
 
         Around a given scorer, questions that come each with its answer go through a block, and so do many questions,
         or many answers, that follow each other: in one transaction, to the last bit as `ask` and `answer` would do it.
@@ -725,7 +725,7 @@ class Online(TakesTurns):
         return found
 
     def _in_block(self, events: Sequence[Any]) -> list[Happened] | None:
-        """Let the first events happen together; None where they do not go in a block."""
+        """Process the first events as one block; None where they do not go in a block."""
         self._wary = 1
         if len(events) < FEW or not Stretch.suits(self._run):
             return None
@@ -750,7 +750,7 @@ class Online(TakesTurns):
         return found
 
     def _alone(self, event: Any) -> Happened:
-        """Let one event happen."""
+        """Process one event."""
         x, y, id = getattr(event, "x", None), getattr(event, "y", None), getattr(event, "id", None)
         taken = Happened(id)
         if x is None and y is None:
@@ -759,7 +759,7 @@ class Online(TakesTurns):
             if id is None and self._run.waiting:
                 id = next(iter(self._run.waiting))
                 taken = taken._replace(id=id)
-            else:  # a value without a question: it is asked about first
+            else:  # a value without a question: ask first
                 x = ()
         if x is not None:
             try:
@@ -787,7 +787,7 @@ class Online(TakesTurns):
         return taken
 
     def undrawn(self, id: Any) -> bool:
-        """Whether an answer is to a question whose label was not drawn; without a journal, to one that waits not."""
+        """Whether an answer belongs to a question whose label was not drawn; without a journal, to none that waits."""
         if self.labels is None or checked_id(id) in self._run.waiting:
             return False
         found = None if self.journal is None else self.journal.found(checked_id(id))
@@ -900,7 +900,7 @@ class Online(TakesTurns):
             raise JournalError(f"this run {self._guard.broken}: make it again from its journal to go on")
 
     def _tell(self) -> None:
-        """Tell of what is new in the episodes, once it is written; a run that dies before it is told tells it later."""
+        """Notify of news in the episodes once it is written; a run that dies before that notifies after its restart."""
         run, journal = self._run, self.journal
         if not run.untold or self._guard.broken is not None or (journal is not None and journal.within):
             return
@@ -911,7 +911,7 @@ class Online(TakesTurns):
             self.stages.append((stage, episode))
             del run.untold[0]
         if journal is not None:
-            with suppress(JournalError):  # told again, if this process dies now
+            with suppress(JournalError):  # notified again if this process dies now
                 journal.reach(TOLD, run.events)
 
     def _publish(self, journal: Journal, now: float) -> None:
@@ -930,9 +930,9 @@ class Online(TakesTurns):
     def verdict(self) -> Verdict:
         """Return whether the predictor does what it claims, or in a panel the worst verdict: see `Monitor.verdict`.
 
-        That of the monitors, as page, metrics and notifications have it; without any, it is one on the predictions as
-        they were made, on which nothing bets. Its numbers are those of the predictions as they were made; where labels
-        came late, and the monitor has others, it says both.
+        It is the monitors' verdict, which page, metrics and notifications show too. Without monitors no evidence is
+        gathered, and it only sums up the predictions as they were made. Its numbers are about the predictions as they
+        were made. Where labels came late the monitor has other numbers, and it gives both.
         """
         found = self.verdicts()
         if not self._run.by_predictor:
@@ -946,7 +946,7 @@ class Online(TakesTurns):
 
     @asks
     def episodes(self) -> Episodes:
-        """Return the changes so far, each one object from its first alarm to its end: see `venn.monitors.Episode`.
+        """Return the changes so far, each from its first alarm to its end: see `venn.monitors.Episode`.
 
         Their questions have number, time and id. With a journal they are there again after a kill.
         """
@@ -996,7 +996,9 @@ class Online(TakesTurns):
                     self.ripening.read(journal, waiting, self._run.mark)
                 self._publish(journal, time.time())
                 told = journal.position(TOLD)
-                if told is None or told > self._run.events:  # of an older version, or what is whole of a longer one
+                if (
+                    told is None or told > self._run.events
+                ):  # an older version wrote the journal, or it was salvaged from a longer one
                     journal.reach(TOLD, told := self._run.events)
                 self._run.untold = [one for one in self._run.untold if one[0] > told]
             else:
@@ -1013,7 +1015,7 @@ class Online(TakesTurns):
             raise
 
     def _went_on(self, journal: Journal, given: bool, new_scorer: bool) -> bool:
-        """Go on from the journal; return False where its scorer was another one, which is allowed."""
+        """Continue from the journal; return False where it has another scorer and `new_scorer` allows that."""
         try:
             go_on(self._run, journal, self._snapshot)
         except (AnotherModel, OtherPredictions) as error:
@@ -1030,7 +1032,7 @@ class Online(TakesTurns):
         return self._run.state() if journal is None else self._run.state(journal.token, journal.last_checksum)
 
     def _keep(self, times: int = 1) -> None:
-        """Write a checkpoint if one is due, the last one with `times` 0; a failure to write it does no harm."""
+        """Write a checkpoint if one is due; `times=0` is the last one. A failure to write it does no harm."""
         journal = self.journal
         if journal is None or journal.within or self._guard.broken is not None:  # broken: this state is unknown
             return
@@ -1068,11 +1070,11 @@ class Online(TakesTurns):
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._close(kind is None)  # what an error has stopped has not come to its end
+        self._close(kind is None)  # a run that an error stopped has not ended
 
 
 def time_of(event: Any) -> dict[str, Any]:
-    """Return the time that an event says it happened, as an argument of `ask` and `answer`; nothing without one.
+    """Return the time that an event carries, as keyword of `ask` and `answer`; empty without one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Many predictors side by side on one stream, each machine is solved once and learns once."""
+"""Many predictors side by side on one stream. A machine that several of them read is solved once and learns once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Given = TypeVar("Given")
 
 
 class Prepared(list[Any]):
-    """What the predictors of a panel have prepared of an example: theirs alone, so that no other list passes for it."""
+    """What `Panel.prepare` returned for an example. A class of its own, so that no other list is taken for it."""
 
-    told: Mapping[str, Prediction] | None = None  #: what was said of the object by name, where its label came late
-    question: Query  #: about the object, as it was prepared
-    step: Any = None  #: who knows all that it is about: then nothing is prepared besides
+    told: Mapping[str, Prediction] | None = None  #: predictions by name, where the label came late
+    question: Query  #: the object with all that was computed for it
+    step: Any = None  #: a `RowStep` that prepares everything itself; the list is empty then
 
 
 @saved
@@ -51,7 +51,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     space : LabelSpace
         What labels may be.
     monitors : dict of str to Monitor
-        Those with which it watches itself as it learns, by name of a predictor: none, but in a `Forecaster`.
+        Monitors that the panel itself updates as it learns, by name of a predictor. Only a `Forecaster` has any.
 
     Raises
     ------
@@ -152,7 +152,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         return f"Panel({inside})"
 
     def watch_by(self, monitors: Mapping[str, Given]) -> dict[str, Given]:
-        """Let monitors take the place of its own of the same names; return the others, which it does not update."""
+        """Replace its own monitors by given ones of the same names; return the rest, which it does not update."""
         if not isinstance(monitors, Mapping):
             raise TypeError(f"monitors must be a mapping of names to monitors, got {monitors!r}")
         own: dict[str, Any] = {name: one for name, one in monitors.items() if name in self.monitors}
@@ -163,7 +163,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         return {name: one for name, one in monitors.items() if name not in own}
 
     def episodes(self) -> Episodes:
-        """Return the changes that its own monitors have seen: each one object from its first alarm to its end.
+        """Return the changes that its own monitors have seen, each from its first alarm to its end.
 
         Questions are numbered as examples were learned; in an `Online`, `online.episodes()` knows their times and ids.
         """
@@ -171,7 +171,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
     @property
     def inner(self) -> dict[str, Any]:
-        """What watches predictors from within, by names that no predictor has."""
+        """Monitors inside predictors, under names that no predictor has."""
         return {
             part if len(self) == 1 else f"{part} of {name}": one
             for name, predictor in self._predictors.items()
@@ -180,7 +180,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
     @property
     def in_turn(self) -> bool:
-        """Whether questions and answers come in turn, as those of a series: one that is given up is a gap."""
+        """Whether each question is answered before the next one, as in a series; a question given up is a gap."""
         return any(getattr(one, "in_turn", False) for one in self._predictors.values())
 
     def advised(self, verdict: Verdict) -> Verdict:
@@ -197,11 +197,11 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         return {name: self._said(predictor, question) for name, predictor in self._predictors.items()}
 
     def _question(self, x: Any) -> Query:
-        """Return the question about an object, with what was said of it since the last example; here nothing."""
+        """Return the question about an object. A subclass may return one that holds earlier answers."""
         return Query(x)
 
     def _said(self, predictor: Any, question: Query) -> Any:
-        """Return a prediction, made once for a question."""
+        """Return a predictor's prediction; it is made once for each question."""
         said, key = question.said, id(predictor)
         if key not in said:
             if isinstance(predictor, Combined):
@@ -300,7 +300,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
     @asks
     def expect(self, objects: Sequence[Any]) -> None:
-        """Let predictors take notice of objects that have arrived: scorers score them in one call, where they can.
+        """Announce objects that have arrived, so that scorers can score them in one call.
 
         No answer depends on it, and nothing is refused: what is wrong with an object is said in its turn.
         """
@@ -393,7 +393,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
     @changes
     def skip(self, x: Any) -> None:
-        """Let predictors learn that no answer comes: of a series, that a value is missing; others learn nothing."""
+        """Tell predictors that no answer comes. Predictors of a series take it as a missing value; others ignore it."""
         for one in self._learners:
             if getattr(one, "in_turn", False):
                 one.skip(x)

@@ -47,7 +47,7 @@ class RunSnapshot:
         self._run = run
         self._alarms: list[tuple[str, int, int, float, Alarm]] = []  # not yet written
         self._points: list[tuple[int, float, dict[str, Any]]] = []
-        self._shown = -FRESH  # when the latest figures were written, by a clock that is never set
+        self._shown = -FRESH  # when the latest figures were written, by the monotonic clock
 
     def note(self, now: float, rung: list[Rung]) -> None:
         """Record the alarms of the latest answer, and its point of the curves if it has one."""
@@ -67,7 +67,7 @@ class RunSnapshot:
         self._alarms += [(name, number, step, now, alarm) for name, number, alarm in rung]
 
     def compare(self, journal: Journal) -> None:
-        """Raise unless the alarms so far, not yet written, are those of the journal: they depend on rounded numbers."""
+        """Raise unless the alarms found here are those of the journal: rounding on another machine may move them."""
         rung = [(name, number, step) for name, number, step, _, _ in self._alarms]
         there = set(journal.alarms())
         numbers = {(name, number) for name, number, _ in there}
@@ -114,9 +114,9 @@ INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal
 
 
 class RunGuard:
-    """Says what has broken a run; around an event it keeps memory and journal in agreement.
+    """Keeps memory and journal in agreement around each event, and says what has broken a run.
 
-    An event counts wholly or not at all, or the run breaks.
+    An event counts wholly or not at all; otherwise the run is broken.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class RunGuard:
 
 
 class Trying:
-    """Lets refusals pass; after any other exception, such as an interrupt, the machines' state is unknown."""
+    """Marks the run as broken after any exception but a refusal: an interrupt leaves machines in an unknown state."""
 
     def __init__(self, guard: RunGuard) -> None:
         self._guard = guard
@@ -171,13 +171,13 @@ NEAR = 1e-9  # how far apart predictions may be, where the largest of their numb
 
 
 class OtherPredictions(JournalError):
-    """Raised where the predictors of a run say something else than its journal."""
+    """Raised where the predictors of a run predict something else than its journal holds."""
 
 
 def begin_anew(run: Run, journal: Journal, snapshot: RunSnapshot, header: dict[str, Any]) -> None:
-    """Bring a run that has seen nothing to the end of a journal whose predictors it does not have: they begin there.
+    """Bring a new run to the end of a journal of other predictors; its own predictors begin to learn there.
 
-    The questions that wait go on waiting; what watches objects and examples goes on.
+    Open questions stay open, and watchers of objects and examples continue.
 
     Raises
     ------
@@ -197,9 +197,9 @@ def begin_anew(run: Run, journal: Journal, snapshot: RunSnapshot, header: dict[s
 
 
 def _go_through(run: Run, journal: Journal, snapshot: RunSnapshot, anew: Anew | None) -> float:
-    """Repeat the events of the journal that the run has not seen; what was before `anew` teaches no predictor.
+    """Repeat the events of the journal that the run has not seen. Events before `anew` teach no predictor.
 
-    Return how far its predictions are at most from those that are made here.
+    Return the largest difference of the journal's predictions from those made here.
     """
     ids = {waiting.event: id for id, waiting in run.waiting.items()}
     if anew is not None and run.events == 0:
@@ -255,9 +255,9 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any], anew: Anew 
                 "%s: it ends after event %d, and a checkpoint is of event %d: what came last is lost",
                 journal.path, journal.events, place.events,
             )  # fmt: skip
-        file.unlink(missing_ok=True)  # of another run, or of events that this one has lost
+        file.unlink(missing_ok=True)  # it belongs to another run, or to events that this journal has lost
         raise ValueError(f"it is that of another run, after {place.events} events")
-    # A model that has begun anew has other parts than a fresh one; how it was made stays.
+    # A model that has begun anew has other parts than a fresh one, but the same parameters.
     if described(state["panel"]) != described(run.panel):
         raise ValueError(f"it holds {state['panel']!r}")
     waiting = {}
@@ -269,7 +269,7 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any], anew: Anew 
 
 def _read(run: Run, question: QuestionRow, number: int, anew: Anew | None) -> Waiting:
     predictions = decode(question.predictions, tuple(run.panel), run.panel.space)
-    # What was said before predictors began anew is not what they say now, even if no label has come since.
+    # Predictions from before the predictors began anew differ from theirs now, even if no label has come since.
     before = anew is not None and question.event <= anew.events
     step = min(question.step, anew.answered - 1) if anew is not None and before else question.step
     return Waiting(question.event, number, step, decode_object(question.x), predictions, question.time)
@@ -285,7 +285,7 @@ def happen_again(
 ) -> float:
     """Repeat an event of the journal; `ids` are those of the waiting questions, by event.
 
-    Return how far its predictions are from those that are made here.
+    Return the difference of the journal's predictions from those made here.
     """
     passed = anew is not None and event.event <= anew.events
     if event.event != run.events + 1:
@@ -328,12 +328,12 @@ def happen_again(
 
 
 def _apart(run: Run, said: Mapping[str, Prediction], found: bytes) -> float:
-    """Return how far predictions are from the bytes of others, at most over the predictors."""
+    """Return the largest difference of predictions from encoded ones, over all predictors."""
     return apart(said, decode(found, tuple(run.panel), run.panel.space))
 
 
 def apart(said: Mapping[str, Prediction], others: Mapping[str, Prediction]) -> float:
-    """Return how far predictions are from others of the same names, at most over these."""
+    """Return the largest difference of predictions from others of the same names."""
     kinds = {name: kind_of(one) for name, one in said.items()}
     if any(kind_of(others[name]) is not kind for name, kind in kinds.items()):
         return math.inf

@@ -1,4 +1,4 @@
-"""Answers with a promise: how many of those that are given may be wrong, on any sequence; else it abstains."""
+"""Answers with a promise: it abstains where one more wrong answer would break a bound on the errors."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from venn.turns import TakesTurns, asks, changes
 WRONG, RIGHT, OUT = "wrong", "right", "out"
 MOST = 1e308  # width: that of an interval without bounds
 WINDOW = 1000  # latest labelled questions, by which it sets its threshold
-DECIDES = "forecast", "distribution"  # names of the predictors that decide on classes, and on numbers
-RESERVE = 0.7  # of the allowance: what is kept for errors to come
+DECIDES = "forecast", "distribution"  # predictors that answer: for classes, and for numbers
+RESERVE = 0.7  # share of the allowance that is kept for errors to come
 LAST = 1.0  # room in which one more wrong answer silences it
 SPENT_OVER = 100  # answers over which the room beyond the reserve is spent
-SPARED = 1  # errors that were seen and are not counted against the threshold
+SPARED = 1  # observed errors that do not count against the threshold
 EARLY, RICH = 50, 0.3  # labelled questions; share of the usual answers that remains at half the error
 
 
@@ -42,7 +42,7 @@ class AnswerChoice(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """What could be answered to a question: how sure the predictor is of it, and how often it claims to be wrong."""
+    """A possible answer: how sure the predictor is of it, and the chance of an error that it claims."""
 
     answer: Any
     sure: float  #: the larger, the sooner it is answered
@@ -55,14 +55,14 @@ class AnswerWaiting(NamedTuple):
     answer: Any  #: what was answered, or would have been
     sure: float
     claimed: float
-    given: bool  #: whether it was answered
+    given: bool  #: whether an answer was given
 
 
 class AnswerLadder:
-    """Labelled questions from the surest on, and how many errors there are among the first of them.
+    """Labelled questions from the surest down, with the number of errors among the first of them.
 
-    Those are counted that were seen, all but one, so that a single accident does not silence it, or those that the
-    predictor claimed, whichever are more.
+    Errors are those observed less one, so that a single accident does not silence it, or those that the predictor
+    expected, whichever are more.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ class AnswerLadder:
         return len(self._count)
 
     def most(self, target: float) -> int:
-        """Return how many of the surest have a share of errors of at most `target`."""
+        """Return the largest number of surest questions whose share of errors is at most `target`."""
         places = np.flatnonzero((self._errors <= target * self._count) & self._last)
         return int(places[-1]) + 1 if len(places) else 0
 
     def least(self, target: float) -> float:
-        """Return how sure the last of those is: infinity where there are none, minus infinity where all are."""
+        """Return how sure the last of these is: infinity if there are none, minus infinity if all are among them."""
         found = self.most(target)
         return inf if not found else -inf if found == len(self) else float(self._sure[found - 1])
 
@@ -143,7 +143,7 @@ class Answering(Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The counts, the questions that wait, and the latest that do no longer."""
+        """The counts, the open questions, and the latest closed ones."""
         waiting = [(number, *one) for number, one in self._waiting.items()]
         return super().state | {"waiting": waiting, "latest": self._latest[:, : self.known].copy()}
 
@@ -191,11 +191,11 @@ class Answering(Saved):
         return AnswerChoice(one.answer, ""), one
 
     def target(self, account: Account) -> float:
-        """Return which share of the next answers may be wrong: less than `error` where the account is nearly full.
+        """Return the share of the next answers that may be wrong: less than `error` if the account is nearly full.
 
-        The less room there is below a reserve, the surer it must be, so that it is not silenced by chance. What it has
-        beyond that is spent over the next answers. Where there are hardly any questions of which it is so sure, to wait
-        for them would be silence as well, and it keeps a smaller reserve.
+        Below a reserve, less room means that it must be surer: so chance does not silence it. Room beyond the reserve
+        is spent over the next answers. If questions of which it is that sure are rare, waiting for them would be
+        silence too; then the reserve is smaller.
         """
         ladder, reserve = self._ladder, RESERVE * self.allowance - LAST
         if len(ladder) >= EARLY:
@@ -236,7 +236,7 @@ class Answering(Saved):
         return choice
 
     def reveal(self, number: int, y: Label) -> None:
-        """Take note of the label of a question."""
+        """Record the label of a question."""
         one = self._waiting.pop(number)
         wrong = not one.answer[0] <= y <= one.answer[1] if self.width is not None else y != one.answer
         self._open -= one.given
@@ -270,7 +270,7 @@ def _level(name: str, value: Any) -> float:
 
 
 class SelectiveAnswer:
-    """What a `Selective` says of one object: the answer, and the prediction, of which it has all attributes and items.
+    """What a `Selective` says of one object: the answer, and all attributes and items of the prediction.
 
     Attributes
     ----------
