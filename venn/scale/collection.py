@@ -234,7 +234,7 @@ class _Scored(NamedTuple):
 
 
 def _told(work: Callable[[Any, Any], Any], i: int, block: Any) -> Any:
-    """Make a block and do the work on it; errors name the partition."""
+    """Compute a block and work on it; errors name the partition."""
     try:
         block = _computed(block)
         if callable(block):

@@ -35,7 +35,7 @@ class KeyQuestion(NamedTuple):
 
 
 class Foretold(NamedTuple):
-    """What was said of an object since the last example."""
+    """The predictions for an object since the last example."""
 
     content: bytes
     prior: Floats | None  #: by the shared model
@@ -72,7 +72,7 @@ class KeyRun:
         return self.asked + self.answered + self.expired
 
     def row(self, before: KeyRow, now: float) -> KeyRow:
-        """Return how it stands."""
+        """Return its row: counts, evidence, times."""
         standing = self.evidence.standing
         return KeyRow(
             before.number, before.key, self.asked, self.answered, self.expired, self.right, *standing, before.named, now
@@ -81,7 +81,7 @@ class KeyRun:
     # -------------------------------------------------------------------- events
 
     def predict(self, x: Any, content: bytes, prior: Callable[[Any], Floats | None]) -> Foretold:
-        """Return what is said of an object; nothing is learned."""
+        """Return the predictions for an object; nothing is learned."""
         known = self._foretold
         if known is None or known.content != content:
             said = None
@@ -103,7 +103,7 @@ class KeyRun:
         return self.panel.prepare(x, y, None if asked is None else asked.predictions, late)
 
     def learn(self, x: Any, y: Any, now: Any, said: Any, prepared: Any) -> Exception | None:
-        """Learn an example, `now` and `said` are what is and what was said of it; return what failed."""
+        """Learn an example; return what failed. `now` are the present predictions, `said` those given at the question."""
         failure: Exception | None = None
         # What is proved of p-values holds from one training to the next.
         bet_on = self._bet_on if self._trains else None
@@ -120,7 +120,7 @@ class KeyRun:
         return failure
 
     def count(self, now: Any, said: Any, y: Any) -> None:
-        """Take notice of a label: of what was said, and of what is."""
+        """Update counts and evidence by a label."""
         if self._bet_on is None:
             self._bet_on = _bet_on(now, self.panel.space.labels)
         self.evidence.update(now[self._bet_on] if self._bet_on else None, y)

@@ -1,4 +1,4 @@
-"""Experts of a series: each says the values ahead, and its past errors at each horizon say how far off it may be."""
+"""Experts of a series: each forecasts the values ahead; its past errors at each horizon give the spread."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GRID = [
 
 
 class Names(NamedTuple):
-    """Places of the experts among all: the first of each kind, and how many there are."""
+    """The index of the first expert of each kind, and the number of experts."""
 
     naive: int
     smooth: int
@@ -75,7 +75,7 @@ def _held_trees(name: str, value: Any, features: int) -> FlatTrees | None:
 
 @component
 class Experts(Saved):
-    """All experts of a series, which learn value after value, and the mixture of what they say.
+    """All experts of a series, which learn value after value, and the mixture of their forecasts.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Experts(Saved):
 
     n: int = state(held_int, start=0)
     shift: int = state(held_int, start=0)  # values that are no longer kept
-    unit: float = state(held_float, 0.0, start=0.0)  # of differences: 0 before ridges have begun
+    unit: float = state(held_float, 0.0, start=0.0)  # size of a difference; 0 before the ridges begin
     smoothing: bool = state(held_bool, start=False)
     positive: bool = state(held_bool, start=True)
     zeros: bool = state(held_bool, start=False)  # a 0 has come
@@ -159,7 +159,7 @@ class Experts(Saved):
         }  # fmt: skip
 
     def new_arrays(self) -> dict[str, Any]:
-        """Return the arrays of one that has learned nothing."""
+        """Return the arrays before any value has come."""
         self.derive_sizes()
         unknown = {"pending", "errors", "points", "scales", "losses"}
         made = {}
@@ -183,7 +183,7 @@ class Experts(Saved):
         self._periods = np.array(self.seasons)
 
     def derive(self) -> None:
-        """Make what follows from parameters and state."""
+        """Compute what is not saved from parameters and state."""
         self.derive_sizes()
         if not min(self.n, 1) <= self.n - self.shift <= self.room_of(self._arrays):  # compiled loops do not check
             raise ValueError(f"n must be at most the values that are kept after {self.shift}, got {self.n}")
@@ -192,7 +192,7 @@ class Experts(Saved):
     # ---------------------------------------------------------------- learning
 
     def learn(self, y: float, x: Floats, told: Told | None) -> None:
-        """Learn a value, NaN where it is missing, after `told` was said of it and those that follow."""
+        """Learn a value, NaN if it is missing; `told` is the forecast of it and of those after it."""
         a, t, now = self._arrays, self.n, self.n - self.shift
         if told is not None:
             slot = (t - 1) % self.horizon
@@ -207,7 +207,7 @@ class Experts(Saved):
             if y <= 0 and self.positive:
                 self._leave_logs()
             self.zeros, self.negative = self.zeros or y == 0, self.negative or y < 0
-        else:  # a gap is filled by what was expected
+        else:  # a gap is filled by the forecast
             mean = math.nan if told is None else float(told.points[-1, 0])
             y = mean if math.isfinite(mean) else (float(a["values"][now - 1]) if now else 0.0)
         now = self._append(now, y, x, not seen)
@@ -256,7 +256,7 @@ class Experts(Saved):
         return now
 
     def _leave_logs(self) -> None:
-        """No logarithms from now on."""
+        """Stop taking logarithms: a value was not positive."""
         a, logs = self._arrays, self.grid[:, 4] > 0
         self.positive = False
         a["level"][logs] = np.nan
@@ -265,7 +265,7 @@ class Experts(Saved):
             self.trees, self._in_logs = None, False
 
     def _begin(self) -> None:
-        """Begin with what waits for so many values."""
+        """Start the parts that need this many values."""
         a, n = self._arrays, self.n - self.shift
         longest = max(self.seasons)
         if not self.smoothing and self.n >= max(longest, 2):
@@ -319,7 +319,7 @@ class Experts(Saved):
     # --------------------------------------------------------------- forecasting
 
     def say(self, future: Floats) -> Told:
-        """Return what all say of the next values; leaves no trace.
+        """Return all experts' forecasts of the next values; leaves no trace.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class Experts(Saved):
         return a["values"][:now].copy(), a["missing"][:now].copy(), a["x"][:now].copy()
 
     def ahead_of(self, rows: Floats, i: int) -> Floats:
-        """Return the covariates of the steps after the i-th of rows; where these end, those of a season ago."""
+        """Return the covariates of the steps after row i; past the last row, those of a season ago."""
         future = self.usual()
         known = rows[i + 1 : i + 1 + self.horizon]
         future[: len(known)] = known
@@ -404,7 +404,7 @@ class Experts(Saved):
 
 
 class Told(NamedTuple):
-    """What was said at one time: (p, H) points, their (p, f, H) scales and weights, and (H, q) quantiles of all."""
+    """The forecasts at one time: (p, H) points, their (p, f, H) scales and weights, and the mixture's (H, q) quantiles."""
 
     points: Floats
     scales: Floats
@@ -429,7 +429,7 @@ def _fits(start: int, last: int) -> frozenset[int]:
 
 
 def fitted_trees(rows: Floats, targets: Floats) -> FlatTrees | None:
-    """Return boosted trees that say the targets of rows."""
+    """Return boosted trees fitted to rows and targets."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     from venn.machines.threads import one_thread

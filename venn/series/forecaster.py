@@ -153,7 +153,7 @@ class SeriesForecaster(TakesTurns, Saved):
     _future: Floats | None = state(_held_future, start=None)  # covariates with which the path was asked
 
     def derive(self) -> None:
-        """Forget what was said; refuse parts that do not belong together, since compiled loops do not check."""
+        """Start without a forecast; refuse parts that do not fit together, since compiled loops do not check."""
         experts, levels, future = self._experts, self._levels, self._future
         wanted = Experts(self.seasons, self.horizon, len(self.names), self.last).parameters
         if experts.parameters != wanted or experts.n != self.n:
@@ -221,7 +221,7 @@ class SeriesForecaster(TakesTurns, Saved):
         return row
 
     def _search(self) -> None:
-        """Look for seasons, and begin the experts anew with what has come where there are other ones."""
+        """Look for seasons; if they are others than before, begin the experts anew with the values so far."""
         values, missing, rows = self._experts.kept()
         found = seasons_of(values)
         if found == self.seasons:
@@ -237,7 +237,7 @@ class SeriesForecaster(TakesTurns, Saved):
 
     @changes
     def forecast(self, horizon: int | None = None, xs: Any = None) -> Path:
-        """Return what is said of the next values.
+        """Return the forecast of the next values.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class SeriesForecaster(TakesTurns, Saved):
 
     @asks
     def fan(self) -> dict[str, Any]:
-        """Return the path that is said now, and that said `horizon` values ago with what came, for a picture.
+        """Return the present path, and the one of `horizon` values ago with the values that came, for a picture.
 
         Returns
         -------
@@ -309,12 +309,12 @@ class SeriesForecaster(TakesTurns, Saved):
 
     @asks
     def intervals_with(self, x: Floats) -> Step:
-        """Return what is said of the next value where `x` are the covariates of the next steps; leaves no trace."""
+        """Return the intervals of the next value, given covariates `x` of the next steps; leaves no trace."""
         return self.path_with(x)[1]
 
     @asks
     def path_with(self, x: Floats) -> Path:
-        """Return the path where `x` (j, k) are the covariates of the next steps, if any; leaves no trace."""
+        """Return the path, given covariates `x` (j, k) of the next steps, if any; leaves no trace."""
         if not self.n:
             return self.forecast()
         future = self._future
@@ -403,7 +403,7 @@ def _value(y: Any) -> float:
 
 
 def _placed(at: int, numbers: Floats, size: int) -> list[float | None]:
-    """Return a column of this size with numbers from a place on, for a picture: None where none is that is finite."""
+    """Return a column of this size with numbers from `at` on, for a picture; None where there is no finite number."""
     found: list[float | None] = [None] * size
     for i, number in enumerate(numbers.tolist(), at):
         found[i] = float(f"{number:.6g}") if math.isfinite(number) else None

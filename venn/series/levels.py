@@ -16,13 +16,13 @@ from venn.predictors.adaptive import ConstantSteps, Steps, checked_steps, rising
 from venn.saved import Saved, component, held_array, held_codes, held_finite, held_float, held_int, own, param, state
 from venn.series.experts import LEVELS
 
-REMEMBERED = 500  # answers of a horizon among which a new one is ranked
-UNSEEN = np.array([0.0, 2.0])  # of a path: no value has come, and no strangeness
+REMEMBERED = 500  # latest answers of a horizon, with which a new one is ranked
+UNSEEN = np.array([0.0, 2.0])  # of a path before any value has come
 LEAST = 0.5  # room of the lowest threshold above the line
 
 
 class HorizonAccount(NamedTuple):
-    """What happened to the intervals of one horizon at one level, and what must have happened, whatever the series.
+    """The intervals of one horizon at one level: how many missed, and the bound that holds on any series.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class HorizonAccount(NamedTuple):
     errors: int  #: intervals that missed the value
     bound: float  #: the errors are within this of n times the level
     width: float  #: mean width of the finite ones; NaN before the first; of bands the mean over horizons, too
-    empty: int  #: intervals that held nothing, since too few had missed
+    empty: int  #: empty intervals, given because too few had missed
 
 
 def _floats(name: str, value: Any, shape: tuple[int, ...]) -> Any:
@@ -154,12 +154,12 @@ class MovingLevels(Saved):
         return p_values
 
     def earlier(self) -> tuple[Floats, Floats, Floats]:
-        """Return the quantiles, intervals and bands of which all values have come, the latest ones: `horizon` ago."""
+        """Return the latest quantiles, intervals and bands whose values have all come: those `horizon` values ago."""
         slot = (self.n - 1) % self.horizon
         return self._said[slot].copy(), self._told[slot].copy(), self._bands[slot].copy()
 
     def start_clock(self) -> None:
-        """Let steps be large again; where they have not become smaller, nothing changes."""
+        """Make steps large again. Constant steps do not change."""
         last = self.steps.at(max(self._clock, 1))
         if last < self.steps.at(1):
             self._spent += 1.0 / last

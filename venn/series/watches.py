@@ -1,4 +1,4 @@
-"""What watches a series: the p-values of its next value, and how far the account of each horizon is from its due."""
+"""Watchers of a series: one bets on the p-values of the next value, one looks at the account of each horizon."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SeriesWatch(Watching):
 
 @component
 class AccountWatch(Watching):
-    """Watches how much of its bound the account of each horizon has used up, whatever the series.
+    """Rings when the account of a horizon has used up half of its bound.
 
     An account keeps its bound on any series, and the price of that is width: where half of it is used up by misses,
     the intervals of this horizon are far wider than the forecasts say, and on their way to the line; by hits, they are

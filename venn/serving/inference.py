@@ -171,7 +171,7 @@ def outputs(contents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _described(values: list[Any]) -> dict[str, Any]:
-    """Return values, one for each object, as a tensor; what is neither numbers nor text is text of JSON."""
+    """Return values, one for each object, as a tensor; other values than numbers and text are written as JSON."""
     first = values[0]
     if isinstance(first, dict) and first and all(isinstance(one, dict) and list(one) == list(first) for one in values):
         inner = [value for one in values for value in one.values()]
