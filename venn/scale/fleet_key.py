@@ -103,7 +103,7 @@ class KeyRun:
         return self.panel.prepare(x, y, None if asked is None else asked.predictions, late)
 
     def learn(self, x: Any, y: Any, now: Any, said: Any, prepared: Any) -> Exception | None:
-        """Learn an example; return what failed. `now` are the present predictions, `said` those given at the question."""
+        """Learn an example; return what failed. `now` are the predictions now, `said` those of the question."""
         failure: Exception | None = None
         # What is proved of p-values holds from one training to the next.
         bet_on = self._bet_on if self._trains else None

@@ -404,7 +404,7 @@ class Experts(Saved):
 
 
 class Told(NamedTuple):
-    """The forecasts at one time: (p, H) points, their (p, f, H) scales and weights, and the mixture's (H, q) quantiles."""
+    """The forecasts at one time: (p, H) points, their (p, f, H) scales and weights, the mixture's (H, q) quantiles."""
 
     points: Floats
     scales: Floats
